@@ -54,7 +54,7 @@ class DataError(ConsoleError):
     exit_code = 65
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing wrong in the operator's files, or one rule of the planner that spoke.
 

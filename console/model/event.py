@@ -24,7 +24,7 @@ RUNNING: frozenset[str] = frozenset(("planned", "preparing", "backfilling", "cat
 ENDED: frozenset[str] = frozenset(("live", "cancelled", "discarded", "rolled-back", "cleaned"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """The region has stored the plan and executes it on its own.
 
@@ -52,7 +52,7 @@ class Entered:
     state: State
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fenced:
     """The history of a step ends at `version` of `source`; its slices and their order are fixed.
 
@@ -72,7 +72,7 @@ class StepStarted:
     step: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStarted:
     """slices first…last of `of`; label is `2026-11-07 … 2026-11-05`."""
 
@@ -98,7 +98,7 @@ class Progress:
     batch: str = field(default="", metadata=BESIDE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchDone:
     """A committed batch, read back: the receipt of its slices."""
 
@@ -119,7 +119,7 @@ class StepDone:
     step: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """One check of the validation.
 
@@ -143,7 +143,7 @@ class Waiting:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ailing:
     """A live feed whose last try failed.
 
@@ -222,7 +222,7 @@ class Failed:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Promoted:
     release: str
     was: str
@@ -231,7 +231,7 @@ class Promoted:
     version: int  # of the release table
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
     release: str  # live now
     was: str

@@ -13,7 +13,7 @@ from console.model.sources import Sources
 ReleaseState = Literal["preview", "live", "previous", "retired"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
     """One physical table behind a logical name.
 
@@ -30,7 +30,7 @@ class Version:
     settings: TableSettings = field(default=(), metadata=BESIDE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """The states of an aggregate's feed that cannot be reproduced bit by bit, and a row's addends to its sums.
 
@@ -46,7 +46,7 @@ class Terms:
     sql: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
     """A feed: source version → target version.
 
@@ -66,7 +66,7 @@ class Feed:
     terms: Terms | None = field(default=None, metadata=BESIDE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
     """One table of a release.
 
@@ -83,7 +83,7 @@ class TableState:
     inexact: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Release:
     """An immutable manifest: all definitions, the version behind each name, and the feeds that keep the versions current.
 
@@ -124,7 +124,7 @@ class Release:
         return {target: tuple(feeds) for target, feeds in found.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRow:
     """One row of the release table. at: seconds since 1970, UTC; digest: of the pipeline that it was made from"""
 
@@ -166,7 +166,7 @@ READABLE = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableStats:
     """One table's statistics from its Delta log, read without Spark. version: Delta version as of which they were read
 
@@ -193,7 +193,7 @@ class TableStats:
     finer: tuple[str, ...] = field(default=(), metadata=BESIDE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Live:
     """One region's survey of one pipeline: everything that the planner may know.
 

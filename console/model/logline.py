@@ -50,17 +50,19 @@ def logline(event: Event, at: float) -> str:
 
 def _line(event: Event) -> str:
     match event:
-        case Accepted(release, was, _, by):
+        case Accepted(release=release, was=was, plan=_, by=by):
             return f"{was or 'nothing'} → {release}, planned by {by}"
         case Entered(state):
             return state
-        case Fenced(step, source, version, slices, rows):
+        case Fenced(step=step, source=source, version=version, slices=slices, rows=rows):
             return f"{step}: {rows:,} rows of {source} up to version {version}, in {slices} slices"
-        case BatchDone(step, label, position, of, _, rows, _, seconds):
+        case BatchDone(
+            step=step, label=label, position=position, of=of, rows_in=_, rows_out=rows, bytes=_, seconds=seconds
+        ):
             return f"{step} {label}: {rows:,} rows in {seconds:.1f} s, {position} of {of} slices"
         case StepDone(step):
             return f"{step} done"
-        case Checked(table, check, ok, detail):
+        case Checked(table=table, check=check, ok=ok, detail=detail):
             return f"check {table} {check}: {CHECKED[ok]}" + (f" ({detail})" if detail else "")
         case Paused(by):
             return f"paused by {by}"
@@ -68,9 +70,9 @@ def _line(event: Event) -> str:
             return f"goes on, by {by}" if by else "goes on"
         case Failed(step, why):
             return f"failed in {step}: {why}"
-        case Promoted(release, was, by):
+        case Promoted(release=release, was=was, by=by):
             return f"{release} is live, it was {was or 'nothing'}: promoted by {by}"
-        case RolledBack(release, was, by):
+        case RolledBack(release=release, was=was, by=by):
             return f"{release} is live again, it was {was}: rolled back by {by}"
         case Ended(state, by):
             return f"{state}, by {by}" if by else state

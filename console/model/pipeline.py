@@ -82,7 +82,7 @@ class Override:
     where: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pipeline:
     """The desired state of one region. Nodes are sorted by name, so that moving a file changes nothing."""
 

@@ -10,7 +10,7 @@ _UNITS = {"year": 8760.0, "month": 720.0, "week": 168.0, "day": 24.0, "hour": 1.
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+?)s?\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Throttle:
     """Conditions for the next batch to begin. Waiting is not an error and has no timeout.
 

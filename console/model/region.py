@@ -60,7 +60,7 @@ class Prices:
     tb_month: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
     """One deployment. `warehouse` is an absolute path or URI, resolved against the project when loaded."""
 

@@ -9,7 +9,7 @@ Kind = Literal["landing", "append", "aggregate"]
 OnRewrite = Literal["stop", "ignore", "take_inserts", "replay_days"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """One column of a table.
 
@@ -24,7 +24,7 @@ class Column:
     comment: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One logical table, as declared in `tables/<name>.yaml`, a region's overrides applied.
 

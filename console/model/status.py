@@ -38,7 +38,7 @@ from console.model.logline import logline
 LOG_LINES = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepStatus:
     """One step's progress. rows_total is an estimate until the fence is taken.
 
@@ -73,7 +73,7 @@ class StepStatus:
         return min(1.0, self.slices_done / self.slices) if self.slices else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """One region's rollout, shown by both faces and rebuilt from the region's events on resume.
 
@@ -179,10 +179,10 @@ def _folded(status: Status, recorded: Recorded) -> Status:
     changed = max(status.changed, recorded.at) if recorded.seq else status.changed
     status = replace(status, seq=seq, changed=changed)
     match recorded.event:
-        case Accepted(release, was, plan, by, _, steps):
-            waiting = tuple(StepStatus(id, rows_total=rows, planned=rows) for id, rows in steps)
+        case Accepted(release=release, was=was, plan=plan, by=by, host=_, steps=steps):
+            waiting = tuple(StepStatus(id=id, rows_total=rows, planned=rows) for id, rows in steps)
             return Status(
-                recorded.rollout, release, was, plan, by, "planned", seq=seq, started=recorded.at,
+                rollout=recorded.rollout, release=release, was=was, plan=plan, by=by, state="planned", seq=seq, started=recorded.at,
                 changed=recorded.at, steps=waiting, fleet=recorded.event.fleet,
             )  # fmt: skip
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
@@ -227,7 +227,7 @@ def _informed(status: Status, event: Expiring | DriverLost | TakenOver | Logged,
 def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone) -> Status:
     step_status = _find(status, event.step)
     match event:
-        case Fenced(step, _, _, slices, rows, until):
+        case Fenced(step=step, source=_, version=_, slices=slices, rows=rows, until=until):
             first = min(filter(None, (status.until, until)), default=0.0)
             return _step(replace(status, until=first), step, slices=slices, rows_total=rows)
         case StepStarted(step):
@@ -235,7 +235,7 @@ def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress
                 step_status.history and step_status.state == "done"
             )  # history has its receipts; only steps without it are repeated
             return status if done else _step(status, step, state="running")
-        case BatchStarted(step, label, _, _, of, _):
+        case BatchStarted(step=step, label=label, first=_, last=_, of=of, rows=_):
             return _step(status, step, state="running", batch=label, batch_rows=0, slices=of)
         case Progress(step, rows, left, batch):
             if step_status.state == "done" or (step_status.slices and batch != step_status.batch):
@@ -269,7 +269,7 @@ def replay(events: Iterable[Recorded], status: Status | None = None) -> Status:
 
 
 def _find(status: Status, step: str) -> StepStatus:
-    return next((s for s in status.steps if s.id == step), StepStatus(step))
+    return next((s for s in status.steps if s.id == step), StepStatus(id=step))
 
 
 def _step(status: Status, id: str, **changes: Any) -> Status:

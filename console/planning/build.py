@@ -63,21 +63,35 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
     if wanted.table.kind == "landing":
         version = _landing(verdict, wanted, live)
     elif verdict.rebuilt:
-        version = Version(wanted.content, "", wanted.columns, wanted.table.partition_by)
+        version = Version(
+            content=wanted.content, path="", columns=wanted.columns, partition_by=wanted.table.partition_by
+        )
     else:
         assert verdict.live is not None
         version = verdict.live.version
     read = wanted.read if verdict.rebuilt else verdict.read
-    return TableState(replace(wanted.table, where=""), version, read, wanted.rows, wanted.values, wanted.inexact)
+    return TableState(
+        table=replace(wanted.table, where=""),
+        version=version,
+        read=read,
+        rows=wanted.rows,
+        values=wanted.values,
+        inexact=wanted.inexact,
+    )
 
 
 def _landing(verdict: Verdict, wanted: DesiredTable, live: Live) -> Version:
     """The version of a landing table: in the warehouse under its own name, so that it moves with the region."""
     stats = live.table(verdict.name)
     if stats is None:
-        return Version(wanted.content, wanted.table.name, wanted.table.columns, wanted.table.partition_by)
+        return Version(
+            content=wanted.content,
+            path=wanted.table.name,
+            columns=wanted.table.columns,
+            partition_by=wanted.table.partition_by,
+        )
     columns = (*stats.columns, *added(wanted, live))
-    return Version(wanted.content, wanted.table.name, columns, stats.partition_by)
+    return Version(content=wanted.content, path=wanted.table.name, columns=columns, partition_by=stats.partition_by)
 
 
 def added(wanted: DesiredTable, live: Live) -> tuple[Column, ...]:

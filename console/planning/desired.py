@@ -101,7 +101,13 @@ def _feeding(pipeline: Pipeline) -> tuple[dict[str, list[Materialization]], list
         else:
             hint = nearest(node.into, feeding)
             problems.append(
-                Problem("C003", f"{node.name} feeds {node.into}, which is no table", node.where, hint, node=node.name)
+                Problem(
+                    code="C003",
+                    message=f"{node.name} feeds {node.into}, which is no table",
+                    where=node.where,
+                    hint=hint,
+                    node=node.name,
+                )
             )
     return feeding, problems
 
@@ -110,7 +116,7 @@ def _declared(table: Table, feeding: list[Materialization]) -> list[Problem]:
     problems: list[Problem] = []
 
     def report(code: str, message: str, hint: str = "") -> None:
-        problems.append(Problem(code, message, table.where, hint, node=table.name))
+        problems.append(Problem(code=code, message=message, where=table.where, hint=hint, node=table.name))
 
     names = [column.name.lower() for column in table.columns]
     for column in table.columns:
@@ -177,10 +183,10 @@ def _table(
     if any(code.stored != codes[0].stored for code in codes):
         problems.append(
             Problem(
-                "C009",
-                f"the queries that feed {table.name} keep different states",
-                feeding[1].where,
-                "cast the aggregated columns to one type",
+                code="C009",
+                message=f"the queries that feed {table.name} keep different states",
+                where=feeding[1].where,
+                hint="cast the aggregated columns to one type",
                 node=table.name,
             )
         )
@@ -220,10 +226,10 @@ def _assembled(table: Table, codes: list[FeedCode], problems: list[Problem]) -> 
     if any(name not in keys for name in table.partition_by) and table.kind == "aggregate":
         problems.append(
             Problem(
-                "C007",
-                f"{table.name} is partitioned by a column that is no key of its query",
-                table.where,
-                "partition by columns of GROUP BY",
+                code="C007",
+                message=f"{table.name} is partitioned by a column that is no key of its query",
+                where=table.where,
+                hint="partition by columns of GROUP BY",
                 node=table.name,
             )
         )
@@ -258,10 +264,10 @@ def _copies(
         if copy.into in known.tables:
             problems.append(
                 Problem(
-                    "C004",
-                    f"{copy.name} writes {copy.into}, which is a table of the pipeline",
-                    copy.where,
-                    "give the copy a name of its own",
+                    code="C004",
+                    message=f"{copy.name} writes {copy.into}, which is a table of the pipeline",
+                    where=copy.where,
+                    hint="give the copy a name of its own",
                     node=copy.name,
                 )
             )

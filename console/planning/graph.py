@@ -63,7 +63,11 @@ def _circular(
             where = next(node.where for node in pipeline.materializations if node.name == name)
             problems.append(
                 Problem(
-                    "C001", f"the tables run in a circle: {path}", where, "a table cannot be fed from itself", node=name
+                    code="C001",
+                    message=f"the tables run in a circle: {path}",
+                    where=where,
+                    hint="a table cannot be fed from itself",
+                    node=name,
                 )
             )
     straight = graph.subgraph(set(graph) - circular)

@@ -27,7 +27,11 @@ def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
                 hint = "create it there, correct the name, or declare `managed: true`"
                 problems.append(
                     Problem(
-                        "C110", f"{live.region} has no landing table {table.name}", table.where, hint, node=table.name
+                        code="C110",
+                        message=f"{live.region} has no landing table {table.name}",
+                        where=table.where,
+                        hint=hint,
+                        node=table.name,
                     )
                 )
             continue
@@ -48,11 +52,15 @@ def _landing_column(table: Table, column: Column, actual: Column | None, live: L
             return []
         if table.managed:
             message, hint = f"{name} is new and not nullable: older rows have no value", "declare it nullable"
-            return [Problem("C111", message, table.where, hint, node=table.name)]
+            return [Problem(code="C111", message=message, where=table.where, hint=hint, node=table.name)]
         message = f"{name} is declared, and the table in {live.region} has no such column"
         return [
             Problem(
-                "C111", message, table.where, "add it there first, or use an override for this region", node=table.name
+                code="C111",
+                message=message,
+                where=table.where,
+                hint="add it there first, or use an override for this region",
+                node=table.name,
             )
         ]
     try:
@@ -62,7 +70,13 @@ def _landing_column(table: Table, column: Column, actual: Column | None, live: L
         return []
     message = f"{name} is declared {column.type}, and is {actual.type} in {live.region}"
     return [
-        Problem("C112", message, table.where, "declare what is there and cast in the materialization", node=table.name)
+        Problem(
+            code="C112",
+            message=message,
+            where=table.where,
+            hint="declare what is there and cast in the materialization",
+            node=table.name,
+        )
     ]
 
 
@@ -81,10 +95,10 @@ def dropped_but_read(problems: tuple[Problem, ...], live: Live) -> tuple[Problem
             column, table = words[4].lower(), words[6]
             if (table, column) in live_columns:
                 problem = Problem(
-                    "C104",
-                    f"{problem.node} still reads {table}.{column}, which this change drops",
-                    problem.where,
-                    "change it as well, or keep the column",
+                    code="C104",
+                    message=f"{problem.node} still reads {table}.{column}, which this change drops",
+                    where=problem.where,
+                    hint="change it as well, or keep the column",
                     node=problem.node,
                 )
         renamed.append(problem)
@@ -118,7 +132,16 @@ def _replayed(
         message = (
             f"days of {table.name} before {start} keep their rows; {', '.join(without)} get what is declared for them"
         )
-        problems.append(Problem("C118", message, table.where, "a forward_query computes them", "warn", table.name))
+        problems.append(
+            Problem(
+                code="C118",
+                message=message,
+                where=table.where,
+                hint="a forward_query computes them",
+                severity="warn",
+                node=table.name,
+            )
+        )
     else:
         for source in sorted(_roots(verdict.name, verdicts)):
             problems += history.retention(wanted, verdict.live, desired.tables.get(source), live)
@@ -145,7 +168,11 @@ def _new_filters(verdict: Verdict, wanted: DesiredTable) -> list[Problem]:
         return []
     message = f"{wanted.table.name}: rows that do not pass the new filter of {', '.join(verdict.filters)} are left out of the new version"
     hint = "the previous version keeps them until cleanup"
-    return [Problem("C121", message, wanted.table.where, hint, "warn", wanted.table.name)]
+    return [
+        Problem(
+            code="C121", message=message, where=wanted.table.where, hint=hint, severity="warn", node=wanted.table.name
+        )
+    ]
 
 
 def _removed_columns(wanted: DesiredTable, diff: Diff) -> list[Problem]:
@@ -153,7 +180,11 @@ def _removed_columns(wanted: DesiredTable, diff: Diff) -> list[Problem]:
         return []
     message = f"{wanted.table.name} is rewritten without {', '.join(diff.hidden)}"
     hint = "the previous version keeps them until cleanup"
-    return [Problem("C116", message, wanted.table.where, hint, "warn", wanted.table.name)]
+    return [
+        Problem(
+            code="C116", message=message, where=wanted.table.where, hint=hint, severity="warn", node=wanted.table.name
+        )
+    ]
 
 
 def _protocol(verdict: Verdict, live: Live) -> list[Problem]:
@@ -169,4 +200,4 @@ def _protocol(verdict: Verdict, live: Live) -> list[Problem]:
         " it cannot be taken back, and older readers are locked out"
     )
     hint = "choose another type, or accept it with --allow-protocol"
-    return [Problem("C122", message, table.where, hint, "refuse", table.name)]
+    return [Problem(code="C122", message=message, where=table.where, hint=hint, severity="refuse", node=table.name)]

@@ -106,7 +106,7 @@ def load(root: Path) -> Project:
     lacking = [name for name in ("regions", "plans") if not (root / name).is_dir()]
     if lacking:
         hint = "name the project's folder: --project DIR"
-        raise Problems.of([Problem("P001", f"{root} holds no {name}/", hint=hint) for name in lacking])
+        raise Problems.of([Problem(code="P001", message=f"{root} holds no {name}/", hint=hint) for name in lacking])
     entries, problems = read_regions(root)
     desired, names, wrong = read_pipelines(root, entries)
     if found := {(problem.where, problem.message): problem for problem in (*wrong, *problems)}:

@@ -67,16 +67,24 @@ def _problem(kind: type[Doc], document: Document, detail: ErrorDetails, node: st
     code = detail["type"]
     if _strange(detail):
         hint = did_you_mean(name, _fields(kind, path[:-1]), "known keys")
-        return Problem("P010", f"{_inside(path)}unknown key `{name}`", document.place(path, key=True), hint, node=node)
+        return Problem(
+            code="P010",
+            message=f"{_inside(path)}unknown key `{name}`",
+            where=document.place(path, key=True),
+            hint=hint,
+            node=node,
+        )
     if code == "missing":
         where = document.place(path, key=True)
-        return Problem("P011", f"{_inside(path)}`{name}` is missing", where, _example(name), node=node)
+        return Problem(
+            code="P011", message=f"{_inside(path)}`{name}` is missing", where=where, hint=_example(name), node=node
+        )
     if path not in document.values and document.raw.get(path[:-1]):
         path = path[:-1]  # `id: strng` is short for `id: {type: strng}`
     expected, hint = _expected(detail, document.raw.get(path, ""))
     shown = f"{'.'.join(map(str, path))}: " if path else ""
     message = f"{shown}{expected}{_found(document, path) if expected.startswith('expected') else ''}"
-    return Problem("P012", message, document.place(path), hint, node=node)
+    return Problem(code="P012", message=message, where=document.place(path), hint=hint, node=node)
 
 
 def _expected(detail: ErrorDetails, raw: str) -> tuple[str, str]:

@@ -51,7 +51,14 @@ def read_regions(root: Path) -> tuple[tuple[RegionEntry, ...], list[Problem]]:
     for key in ("name", "warehouse"):
         if key in defaults.data:
             message = f"`{key}` differs from region to region and cannot have a default"
-            problems.append(Problem("P010", message, defaults.place((key,), key=True), "move it to the regions' files"))
+            problems.append(
+                Problem(
+                    code="P010",
+                    message=message,
+                    where=defaults.place((key,), key=True),
+                    hint="move it to the regions' files",
+                )
+            )
             defaults.drop((key,))
     entries: list[RegionEntry] = []
     for name, own in sorted(documents.items()):
@@ -59,7 +66,9 @@ def read_regions(root: Path) -> tuple[tuple[RegionEntry, ...], list[Problem]]:
         problems += wrong
         entries.append(entry)
     if not documents and not problems:
-        problems.append(Problem("P011", "no region is declared", "regions/:1:1", "write regions/eu.yaml"))
+        problems.append(
+            Problem(code="P011", message="no region is declared", where="regions/:1:1", hint="write regions/eu.yaml")
+        )
     return tuple(entries), [*problems, *_shared([entry.region for entry in entries if entry.region])]
 
 
@@ -72,10 +81,10 @@ def _files(folder: Path, root: Path) -> tuple[list[Path], list[Problem]]:
             continue
         if path.suffix != ".yaml":
             hint = f"rename it to {path.stem}.yaml" if path.suffix == ".yml" else "move it out of regions/"
-            problems.append(Problem("P020", "not a region's file", f"{shown}:1:1", hint))
+            problems.append(Problem(code="P020", message="not a region's file", where=f"{shown}:1:1", hint=hint))
         elif path.stem != DEFAULTS and (wrong := wrong_name(path.stem)):
             hint = f"did you mean {DEFAULTS}.yaml?" if nearest(path.stem, [DEFAULTS]) else "rename the file"
-            problems.append(Problem("P013", wrong, f"{shown}:1:1", hint))
+            problems.append(Problem(code="P013", message=wrong, where=f"{shown}:1:1", hint=hint))
         else:
             files.append(path)
     return files, problems
@@ -107,7 +116,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
         return RegionEntry(name, None, document, _parts(document)), problems
 
     def wrong(code: str, message: str, path: tuple[str | int, ...], hint: str = "") -> None:
-        problems.append(Problem(code, message, document.place(path), hint, node=name))
+        problems.append(Problem(code=code, message=message, where=document.place(path), hint=hint, node=name))
 
     if doc.name not in ("", name):
         wrong("P021", f"name: the file is named {name}.yaml, found `{doc.name}`", ("name",), "make them the same")
@@ -129,7 +138,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
         transport=ssh,
         spark=_spark(doc.spark, document, ("spark", "conf")),
         limits=Limits(doc.limits.rows, doc.limits.bytes, doc.limits.target_seconds),
-        throttle=Throttle(doc.throttle.lag, doc.throttle.hours, doc.zone, doc.throttle.query),
+        throttle=Throttle(lag_seconds=doc.throttle.lag, hours=doc.throttle.hours, zone=doc.zone, query=doc.throttle.query),
         policy=Policy(
             promote=doc.policy.promote, on_failure=doc.policy.on_failure, keep_failed_hours=doc.policy.keep_failed, rollback_window_hours=doc.policy.rollback_window,
             quarantine_rows=doc.policy.quarantine_rows,
@@ -248,6 +257,6 @@ def _shared(regions: Sequence[Region]) -> list[Problem]:
             else:
                 continue
             hint = f"the other one stands in {owner.where.rsplit(':', 2)[0]}"
-            problems.append(Problem("P041", message, region.where, hint, node=region.name))
+            problems.append(Problem(code="P041", message=message, where=region.where, hint=hint, node=region.name))
         checked.append((parts, region))
     return problems

@@ -119,7 +119,7 @@ class Document:
 
 def refuse(code: str, message: str, where: str, hint: str = "") -> Problems:
     """One problem, ready to be raised."""
-    return Problems.of([Problem(code, message, where, hint)])
+    return Problems.of([Problem(code=code, message=message, where=where, hint=hint)])
 
 
 def read_text(path: Path, root: Path) -> str:

@@ -54,7 +54,9 @@ class JournaledActions:
         """
         if earlier := await asyncio.to_thread(self._unanswered_rollback, region, live):
             await self._record_outcome(earlier.id, region, "done", "found done when asked again")
-            return RolledBack(live, str(earlier.body["live"]), self.who.name, self.who.host, -1)
+            return RolledBack(
+                release=live, was=str(earlier.body["live"]), by=self.who.name, host=self.who.host, version=-1
+            )
         facts = {"live": live, "to": previous}
         return await self.perform(
             region, "rollback", facts, lambda: _rollback_once(driver, self._pipeline, live, previous, self.who)
@@ -104,7 +106,7 @@ async def _rollback_once(driver: Driver, pipeline: str, live: str, previous: str
     except Unreachable:
         if (await driver.state(pipeline)).live != previous:
             raise
-        return RolledBack(previous, live, who.name, who.host, -1)
+        return RolledBack(release=previous, was=live, by=who.name, host=who.host, version=-1)
 
 
 def _is_running(body: Mapping[str, Any]) -> bool:

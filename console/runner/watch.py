@@ -279,7 +279,7 @@ class RegionWatcher:
             await self._record(recorded)
         self._board.set(self._name, status=fold(self._board[self._name].status, recorded))
         match recorded.event:
-            case Promoted(release, was) | RolledBack(release, was):
+            case Promoted(release=release, was=was) | RolledBack(release=release, was=was):
                 self._board.set(self._name, live=release, previous=was)
                 self._on_live_changed(self._name)
             case Ended():

@@ -114,7 +114,9 @@ def read_plan(root: Path, pipeline: str | None) -> ReplicationConfig:
         return ReplicationConfig(pipeline, _with_columns(from_data(data), path.parent), source, file)
     except DataError as error:
         keys = tuple(str(error).partition(":")[0].split("."))
-        raise Problems.of([Problem("P050", str(error), document.place(keys), error.hint)]) from None
+        raise Problems.of(
+            [Problem(code="P050", message=str(error), where=document.place(keys), hint=error.hint)]
+        ) from None
 
 
 def _with_columns(replication: Replication, folder: Path) -> Replication:
@@ -175,7 +177,7 @@ def _plaintext_secrets(document: "Document") -> Iterator[Problem]:
         if isinstance(value, str) and value and secret(str(path[-1])) and not _REFERENCE.fullmatch(value):
             name = ".".join(map(str, path))
             hint = "put it in a variable or a file: env:NAME, file:PATH"
-            yield Problem("P050", f"{name}: a secret in the file", place, hint)
+            yield Problem(code="P050", message=f"{name}: a secret in the file", where=place, hint=hint)
 
 
 def read_changes(root: Path, pipeline: str) -> tuple[MigrationFile, ...]:
@@ -194,7 +196,11 @@ def read_changes(root: Path, pipeline: str) -> tuple[MigrationFile, ...]:
         except Problems as error:
             problems += error.problems
         except DataError as error:
-            problems.append(Problem("P051", str(error), f"{path.relative_to(root).as_posix()}:1:1", error.hint))
+            problems.append(
+                Problem(
+                    code="P051", message=str(error), where=f"{path.relative_to(root).as_posix()}:1:1", hint=error.hint
+                )
+            )
     if problems:
         raise Problems.of(problems)
     return tuple(changes)

@@ -40,7 +40,10 @@ def by_arrow(monkeypatch: pytest.MonkeyPatch, look: Callable[[pa.Table], None] =
 
     def alive(session: Any, feed: live_feed.LiveFeed, *_: Any) -> Checked:
         return Checked(
-            feed.spec.target, f"feed {feed.spec.materialization}", True, "not computed again: there is no Spark"
+            table=feed.spec.target,
+            check=f"feed {feed.spec.materialization}",
+            ok=True,
+            detail="not computed again: there is no Spark",
         )
 
     monkeypatch.setattr(gate, "check_feed", alive)

@@ -41,14 +41,20 @@ STEP = Backfill(
     days=1,
     batches=1,
 )
-FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
+FEED = Feed(materialization="every", source="landing", target="copy", sql="SELECT n, day FROM landing")
 
 
 def context(
     place: Path, *feeds: Feed, rows_limit: int | None = None, landing: TableState | None = None
 ) -> RolloutContext:
     """A rollout under way over a release of `landing` and `copy`, which is live as well."""
-    release = Release("r1", "web", "d", (landing or state("landing", kind="landing"), state("copy")), feeds)
+    release = Release(
+        id="r1",
+        pipeline="web",
+        digest="d",
+        tables=(landing or state("landing", kind="landing"), state("copy")),
+        feeds=feeds,
+    )
     recorder = Recorder(Rollouts(place, "web"))
     plan = Plan(
         format_version=1,
@@ -64,7 +70,9 @@ def context(
         rows_limit=rows_limit,
         target_seconds=60.0,
     )
-    recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 10),)))
+    recorder.accept(
+        "web-1", plan, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=((STEP.id, 10),))
+    )
     releases = Releases(place, "web")
     releases.propose(release, "web-1", "ada", "laptop")
     releases.swap("", "r1", "ada", "laptop")
@@ -158,7 +166,7 @@ def test_times_that_spark_would_cut_are_looked_for_in_what_others_write_before_a
     tmp_path: Path, managed: bool
 ) -> None:
     times = pa.table({"n": [1], "at": pa.array([1_700_000_000_123_456_789], pa.timestamp("ns", "UTC"))})
-    landing, columns = tmp_path / "landing", (Column("n", "bigint"), Column("at", "timestamp"))
+    landing, columns = tmp_path / "landing", (Column(name="n", type="bigint"), Column(name="at", type="timestamp"))
     write_deltalake(str(landing), times)
     (file,) = landing.glob("*.parquet")
     pq.write_table(times, file)  # deltalake itself writes microseconds
@@ -190,8 +198,24 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
     ):  # fmt: skip
         note = {"slices": [first, last]} if last else {}
         commit_rows(path, feed, number(1, last + 1), rows(*range(first, last + 1)), kind="x", feed=feed, **note)
-    found.recorder.store(BatchDone(STEP.id, "2026-11-08 … 2026-11-07", 2, 6, 2, 2, 1, 1.0, 1))
-    found.recorder.store(BatchDone("backfill/other", "x", 3, 6, 2, 2, 1, 1.0, 1))
+    found.recorder.store(
+        BatchDone(
+            step=STEP.id,
+            label="2026-11-08 … 2026-11-07",
+            position=2,
+            of=6,
+            rows_in=2,
+            rows_out=2,
+            bytes=1,
+            seconds=1.0,
+            version=1,
+        )
+    )
+    found.recorder.store(
+        BatchDone(
+            step="backfill/other", label="x", position=3, of=6, rows_in=2, rows_out=2, bytes=1, seconds=1.0, version=1
+        )
+    )
     found.spark = cast(Any, SimpleNamespace(job=lambda *_: nullcontext(None)))
     monkeypatch.setattr(backfill, "count_rows", lambda _, __, run: 100 * len(run))
     held = backfill.History(
@@ -216,13 +240,15 @@ def test_a_history_can_be_read_for_as_long_as_its_source_and_its_target_keep_wha
 
     def until(**source: str) -> float:
         settings = tuple((f"delta.{name}", f"interval {text}") for name, text in source.items())
-        stats = TableStats("copy", "landing", 1, 1, 1, 1, (), properties=settings)
+        stats = TableStats(
+            name="copy", path="landing", version=1, rows=1, bytes=1, files=1, columns=(), properties=settings
+        )
         return (backfill_step._readable_until(found, stats, target) - now) / 3600
 
     assert until() == pytest.approx(168, abs=0.1)
     assert until(deletedFileRetentionDuration="36 hours") == pytest.approx(36, abs=0.1)
     assert until(deletedFileRetentionDuration="4 weeks") == pytest.approx(168, abs=0.1), "the target keeps a week"
-    found.recorder.store(Fenced("other", "landing", 1, 1, 1, now + 7200))
+    found.recorder.store(Fenced(step="other", source="landing", version=1, slices=1, rows=1, until=now + 7200))
     assert until() == pytest.approx(2, abs=0.1), "what hangs below an earlier one ends with it"
 
 

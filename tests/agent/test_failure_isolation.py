@@ -256,7 +256,7 @@ def request(id: int, method: str, params: dict[str, Any]) -> bytes:
 
 def recorded(service: Service, pipeline: str, made: Release | None = None) -> None:
     """The pipeline had one rollout, which has ended; `made` is its live release."""
-    made = made or Release("r1", pipeline, "d", (), ())
+    made = made or Release(id="r1", pipeline=pipeline, digest="d", tables=(), feeds=())
     line = service.controller(pipeline)
     line.releases.propose(made, f"{pipeline}-1", "ada", "laptop")
     line.releases.swap("", "r1", "ada", "laptop")
@@ -272,7 +272,11 @@ def recorded(service: Service, pipeline: str, made: Release | None = None) -> No
         steps=(Promote(),),
         release=made,
     )
-    line.recorder.accept(f"{pipeline}-1", plan, Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),)))
+    line.recorder.accept(
+        f"{pipeline}-1",
+        plan,
+        Accepted(release="r1", was="", plan="digest", by="ada", host="laptop", steps=(("promote", 0),)),
+    )
     line.recorder.store(Ended("discarded", "ada"))
 
 

@@ -55,7 +55,7 @@ def table(place: Path, name: str, commits: int) -> str:
 
 def counting_feed(place: Path, source: str, target: str, meanwhile: Callable[[], None] = lambda: None) -> Counting:
     nothing = cast(Any, None)
-    feed = Feed(target, target, "landing", "SELECT n FROM landing")
+    feed = Feed(materialization=target, source=target, target="landing", sql="SELECT n FROM landing")
     return Counting(feed, nothing, nothing, (), source, table(place, target, 1), meanwhile=meanwhile)
 
 
@@ -151,7 +151,14 @@ def test_a_position_over_commits_without_rows_is_committed_after_so_many_or_so_l
     reports: list[tuple[str, ...]] = []
     follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *each: reports.append(each))
     nothing, source = cast(Any, None), str(tmp_path / "landing")
-    beating = Beating(Feed("copy", "copy", "landing", "SELECT 1"), nothing, nothing, (), source, str(tmp_path / "copy"))
+    beating = Beating(
+        Feed(materialization="copy", source="copy", target="landing", sql="SELECT 1"),
+        nothing,
+        nothing,
+        (),
+        source,
+        str(tmp_path / "copy"),
+    )
 
     def beats(end: int, after: float = 0.0) -> int:
         clock[0] += after
@@ -173,7 +180,14 @@ def test_a_position_that_stands_since_the_start_is_committed_within_the_hour(
     monkeypatch.setattr("console.agent.feeds.follower.time", SimpleNamespace(monotonic=lambda: clock[0]))
     follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *_: None)
     nothing, source = cast(Any, None), str(tmp_path / "landing")
-    beating = Beating(Feed("copy", "copy", "landing", "SELECT 1"), nothing, nothing, (), source, str(tmp_path / "copy"))
+    beating = Beating(
+        Feed(materialization="copy", source="copy", target="landing", sql="SELECT 1"),
+        nothing,
+        nothing,
+        (),
+        source,
+        str(tmp_path / "copy"),
+    )
     for after, beats in ((0.0, 0), (3599.0, 0), (1.0, 1)):
         clock[0] += after
         assert follower._move_feed("web", beating, {source: 1}, True)

@@ -32,10 +32,10 @@ PLAN = Plan(
     content="c",
     nodes=(),
     steps=(Promote(),),
-    release=Release("r1", "web", "d", (), ()),
+    release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
 )
-ACCEPTED = Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),))
-PROMOTED = Promoted("r1", "", "ada", "laptop", 2)
+ACCEPTED = Accepted(release="r1", was="", plan="digest", by="ada", host="laptop", steps=(("promote", 0),))
+PROMOTED = Promoted(release="r1", was="", by="ada", host="laptop", version=2)
 
 
 def checkpoints(table: Path) -> None:
@@ -85,7 +85,9 @@ def releases(tmp_path: Path) -> Releases:
     """r1 is live, r2 is being built."""
     held = Releases(tmp_path, "web")
     for name in ("r1", "r2"):
-        held.propose(Release(name, "web", "d", (), ()), f"web-{name[1:]}", "ada", "laptop")
+        held.propose(
+            Release(id=name, pipeline="web", digest="d", tables=(), feeds=()), f"web-{name[1:]}", "ada", "laptop"
+        )
     held.swap("", "r1", "ada", "laptop")
     return held
 
@@ -104,7 +106,7 @@ def test_a_promotion_whose_commit_stands_was_made(releases: Releases) -> None:
 def test_a_release_whose_commit_stands_was_proposed(releases: Releases) -> None:
     checkpoints(releases.path)
     with room(EVENTS):
-        releases.propose(Release("r3", "web", "d", (), ()), "web-3", "ada", "laptop")
+        releases.propose(Release(id="r3", pipeline="web", digest="d", tables=(), feeds=()), "web-3", "ada", "laptop")
     assert states(releases)["r3"] == "preview"
 
 

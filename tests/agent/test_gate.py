@@ -33,13 +33,19 @@ from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, copyin
 
 pytestmark = pytest.mark.slow
 
-FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
+FEED = Feed(materialization="every", source="landing", target="copy", sql="SELECT n, day FROM landing")
 COMPARED = Validate((Comparison(table="copy", pairs=(Pair("n", "n"),), time="day"),))
 
 
 def release(id: str, copy: str, on_rewrite: OnRewrite = "stop") -> Release:
     landing, made = state("landing", kind="landing", on_rewrite=on_rewrite), state("copy")
-    return Release(id, "web", "d", (landing, replace(made, version=replace(made.version, path=copy))), (FEED,))
+    return Release(
+        id=id,
+        pipeline="web",
+        digest="d",
+        tables=(landing, replace(made, version=replace(made.version, path=copy))),
+        feeds=(FEED,),
+    )
 
 
 class Region:
@@ -87,7 +93,11 @@ class Region:
         )
         self.line.releases.propose(wanted, "web-2", "ada", "laptop")
         told = tuple((step.id, 0) for step in plan.steps)
-        self.line.recorder.accept("web-2", plan, Accepted(wanted.id, self.live, "digest", "ada", "laptop", told))
+        self.line.recorder.accept(
+            "web-2",
+            plan,
+            Accepted(release=wanted.id, was=self.live, plan="digest", by="ada", host="laptop", steps=told),
+        )
         if start:
             self.follower.start()
             self.until(lambda: self.stands() == "E_REWRITE")
@@ -327,12 +337,36 @@ def test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once
         steps=(history, Promote()),
         release=copy,
     )
-    recorder.accept("web-1", plan, Accepted("r1", "", "", "ada", "laptop", ()))
-    recorder.store(Fenced("backfill/copy/every", "landing", 7, 2, 100))
+    recorder.accept("web-1", plan, Accepted(release="r1", was="", plan="", by="ada", host="laptop", steps=()))
+    recorder.store(Fenced(step="backfill/copy/every", source="landing", version=7, slices=2, rows=100))
     for position, rows_in in read.items():
         for _ in range(2):
-            recorder.store(BatchDone("backfill/copy/every", "d", position, 2, rows_in, rows_in, 1, 0.0, position))
-    recorder.store(BatchDone("backfill/other/every", "d", 1, 1, 60, 60, 1, 0.0, 1))
+            recorder.store(
+                BatchDone(
+                    step="backfill/copy/every",
+                    label="d",
+                    position=position,
+                    of=2,
+                    rows_in=rows_in,
+                    rows_out=rows_in,
+                    bytes=1,
+                    seconds=0.0,
+                    version=position,
+                )
+            )
+    recorder.store(
+        BatchDone(
+            step="backfill/other/every",
+            label="d",
+            position=1,
+            of=1,
+            rows_in=60,
+            rows_out=60,
+            bytes=1,
+            seconds=0.0,
+            version=1,
+        )
+    )
     (check,) = _complete(cast(Any, SimpleNamespace(recorder=recorder, plan=plan)))
     assert (check.table, check.check, check.ok) == ("copy", "history is complete", complete)
     assert f"{sum(read.values())} of 100 rows of landing at version 7" in check.detail

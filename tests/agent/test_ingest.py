@@ -21,7 +21,12 @@ from console.model.schema import Column, Table
 pytestmark = pytest.mark.slow
 
 BIN = Path(sys.executable).parent
-COLUMNS = (Column("id", "string"), Column("n", "bigint"), Column("region", "string"), Column("ts", "timestamp"))
+COLUMNS = (
+    Column(name="id", type="string"),
+    Column(name="n", type="bigint"),
+    Column(name="region", type="string"),
+    Column(name="ts", type="timestamp"),
+)
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64()), ("region", pa.string()), ("ts", pa.timestamp("us", "UTC"))])
 LINES = 25_000
 WRONG = 24_001
@@ -50,10 +55,18 @@ class IngestProject:
             (root / name).write_text(text)
         self.table = str(self.lake / "landing")
         write_deltalake(self.table, pa.Table.from_pylist([], SCHEMA), partition_by=["region"])
-        table = Table("landing", "landing", COLUMNS, managed=True, partition_by=("region",))
-        state = TableState(table, Version("landing", "landing", COLUMNS), "SELECT * FROM stored", "", {})
+        table = Table(name="landing", kind="landing", columns=COLUMNS, managed=True, partition_by=("region",))
+        state = TableState(
+            table=table,
+            version=Version(content="landing", path="landing", columns=COLUMNS),
+            read="SELECT * FROM stored",
+            rows="",
+            values={},
+        )
         releases = Releases(self.lake, "web")
-        releases.propose(Release("r1", "web", "d", (state,), ()), "web-1", "ada", "laptop")
+        releases.propose(
+            Release(id="r1", pipeline="web", digest="d", tables=(state,), feeds=()), "web-1", "ada", "laptop"
+        )
         releases.swap("", "r1", "ada", "laptop")
 
     def console(self, *words: str, given: bytes | None = None) -> tuple[int, str]:

@@ -28,7 +28,12 @@ from console.model.schema import Column, Table
 
 pytestmark = pytest.mark.slow
 
-COLUMNS = (Column("id", "string"), Column("ts", "timestamp"), Column("n", "bigint"), Column("payload", "string"))
+COLUMNS = (
+    Column(name="id", type="string"),
+    Column(name="ts", type="timestamp"),
+    Column(name="n", type="bigint"),
+    Column(name="payload", type="string"),
+)
 SCHEMA = pa.schema(
     [("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("n", pa.int64()), ("payload", pa.string()),
      ("small", pa.int8()), ("x", pa.float64()), ("x4", pa.float32()), ("money", pa.decimal128(20, 4)), ("day", pa.date32()),
@@ -43,11 +48,21 @@ def writer(tmp_path: Path) -> LandingWriter:
     tables = []
     for name, managed in (("landing", True), ("foreign", False)):
         write_deltalake(str(tmp_path / name), pa.Table.from_pylist([], SCHEMA))
-        table = Table(name, "landing", COLUMNS, time="ts", managed=managed)
-        tables.append(TableState(table, Version(name, name, COLUMNS), "SELECT * FROM stored", "", {}))
+        table = Table(name=name, kind="landing", columns=COLUMNS, time="ts", managed=managed)
+        tables.append(
+            TableState(
+                table=table,
+                version=Version(content=name, path=name, columns=COLUMNS),
+                read="SELECT * FROM stored",
+                rows="",
+                values={},
+            )
+        )
     spark = SparkHandle(Settings("eu"), -1)
     controller = PipelineController(tmp_path, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
-    controller.releases.propose(Release("r1", "web", "d", tuple(tables), ()), "web-1", "ada", "laptop")
+    controller.releases.propose(
+        Release(id="r1", pipeline="web", digest="d", tables=tuple(tables), feeds=()), "web-1", "ada", "laptop"
+    )
     controller.releases.swap("", "r1", "ada", "laptop")
     return LandingWriter(controller)
 

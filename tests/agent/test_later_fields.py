@@ -17,13 +17,19 @@ from console.model.status import Status, StepStatus
 pytestmark = pytest.mark.slow
 
 WAVES = FleetWaves("f1", (("eu",), ("us", "tr")), (("eu", "d1"),))
-ACCEPTED = Accepted("r1", "", "p", "ada", "laptop", (("promote", 0),), fleet=WAVES)
-CHECKED = Checked("by_hour", "live rows", True, "the same", commits=3, rows=17)
+ACCEPTED = Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=(("promote", 0),), fleet=WAVES)
+CHECKED = Checked(table="by_hour", check="live rows", ok=True, detail="the same", commits=3, rows=17)
 FEEDS = (
-    Feed("parse", "landing", "requests", "SELECT 1"),
-    Feed("hours", "requests", "by_hour", "SELECT 2", terms=Terms(("day",), ("mean__sum",))),
+    Feed(materialization="parse", source="landing", target="requests", sql="SELECT 1"),
+    Feed(
+        materialization="hours",
+        source="requests",
+        target="by_hour",
+        sql="SELECT 2",
+        terms=Terms(keys=("day",), sums=("mean__sum",)),
+    ),
 )
-RELEASE = Release("r1", "web", "d", (), FEEDS)
+RELEASE = Release(id="r1", pipeline="web", digest="d", tables=(), feeds=FEEDS)
 LATER = {"terms", "fleet", "commits", "rows"}
 
 
@@ -85,9 +91,14 @@ def test_a_release_that_is_dropped_leaves_nothing_beside(tmp_path: Path) -> None
 
 
 def test_a_console_that_has_not_said_that_it_knows_them_is_told_no_later_words() -> None:
-    lagging = Lagging(1, 2, 3.0, (Ailing("parse", "requests", "requests/1", 3, standing=True, why="x"),))
+    lagging = Lagging(
+        1, 2, 3.0, (Ailing(feed="parse", target="requests", path="requests/1", tries=3, standing=True, why="x"),)
+    )
     status = Status(
-        "web-1", steps=(StepStatus("backfill/requests/parse", planned=7),), fleet=WAVES, ailing=lagging.ailing
+        rollout="web-1",
+        steps=(StepStatus(id="backfill/requests/parse", planned=7),),
+        fleet=WAVES,
+        ailing=lagging.ailing,
     )
     progress = Progress("backfill/requests/parse", 3, 4, "2026-11-07")
     stats = TableStats("landing", "landing", 1, 2, 3, 1, (), reader=("variantType",), uncounted=1, finer=("ts",))

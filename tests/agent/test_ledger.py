@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def release(name: str) -> Release:
-    return Release(name, "web", "digest", (), ())
+    return Release(id=name, pipeline="web", digest="digest", tables=(), feeds=())
 
 
 @pytest.fixture
@@ -85,13 +85,17 @@ def test_of_two_processes_that_promote_at_once_exactly_one_wins(tmp_path: Path, 
 
 def test_events_come_back_in_order_and_only_those_after_a_number(tmp_path: Path) -> None:
     rollouts = Rollouts(tmp_path, "web")
-    accepted = Accepted("r1", "", "digest", "ada", "laptop", (("create/requests", 0), ("promote", 0)))
-    for seq, event in enumerate((accepted, Entered("preparing"), Promoted("r1", "", "ada", "laptop", 3)), 1):
+    accepted = Accepted(
+        release="r1", was="", plan="digest", by="ada", host="laptop", steps=(("create/requests", 0), ("promote", 0))
+    )
+    for seq, event in enumerate(
+        (accepted, Entered("preparing"), Promoted(release="r1", was="", by="ada", host="laptop", version=3)), 1
+    ):
         rollouts.append("web-1", seq, event)
     rollouts.append("web-10", 1, accepted)
     assert [r.event for r in rollouts.events("web-1", after=1)] == [
         Entered("preparing"),
-        Promoted("r1", "", "ada", "laptop", 3),
+        Promoted(release="r1", was="", by="ada", host="laptop", version=3),
     ]
     assert rollouts.latest() == "web-10"
     assert rollouts.status().state == "planned"

@@ -70,7 +70,7 @@ def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
 
 def test_verify_says_that_no_live_row_came_only_while_the_log_tells_all_commits(tmp_path: Path) -> None:
     feed = copying_feed(foreign(tmp_path / "landing", rows(0)), foreign(tmp_path / "copy", rows(0), rows(1)))
-    release = Release("r1", "web", "d", (feed.source, feed.target), (feed.spec,))
+    release = Release(id="r1", pipeline="web", digest="d", tables=(feed.source, feed.target), feeds=(feed.spec,))
     plan: Any = SimpleNamespace(release=release)
     audit, step = Audit(tmp_path, plan, None), CatchUp("every", "landing", "copy", "fence")
     assert (audit.live(step, "web-1").ok, audit.live(step, "web-1").detail) == (True, "no live row has arrived yet")

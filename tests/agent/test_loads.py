@@ -34,7 +34,7 @@ from tests.agent.sent import File, Ledger
 
 pytestmark = pytest.mark.slow
 
-COLUMNS = (Column("id", "string"), Column("n", "bigint"))
+COLUMNS = (Column(name="id", type="string"), Column(name="n", type="bigint"))
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64())])
 FIRST = int(os.environ.get("SEED", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("LOADS", "5")))
@@ -51,10 +51,18 @@ class Region:
         self.place = place
         self.table = str(place / "landing")
         write_deltalake(self.table, pa.Table.from_pylist([], SCHEMA))
-        columns = Table("landing", "landing", COLUMNS, managed=True)
-        state = TableState(columns, Version("landing", "landing", COLUMNS), "SELECT * FROM stored", "", {})
+        columns = Table(name="landing", kind="landing", columns=COLUMNS, managed=True)
+        state = TableState(
+            table=columns,
+            version=Version(content="landing", path="landing", columns=COLUMNS),
+            read="SELECT * FROM stored",
+            rows="",
+            values={},
+        )
         self.restart()
-        self.controller.releases.propose(Release("r1", "web", "d", (state,), ()), "web-1", "ada", "laptop")
+        self.controller.releases.propose(
+            Release(id="r1", pipeline="web", digest="d", tables=(state,), feeds=()), "web-1", "ada", "laptop"
+        )
         self.controller.releases.swap("", "r1", "ada", "laptop")
 
     def restart(self) -> None:

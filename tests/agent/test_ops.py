@@ -43,9 +43,11 @@ PLAN = Plan(
     content="c",
     nodes=(),
     steps=(STEP, Promote()),
-    release=Release("r1", "web", "d", (), ()),
+    release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
 )
-ACCEPTED = Accepted("r1", "", "digest", "ada@laptop", "laptop", ((STEP.id, 30), ("promote", 0)))
+ACCEPTED = Accepted(
+    release="r1", was="", plan="digest", by="ada@laptop", host="laptop", steps=((STEP.id, 30), ("promote", 0))
+)
 BOT = "repo:acme/web (OIDC of ci.example.com, unverified)"
 HOW = Measured(
     source=Place(path="landing", id="i", version=3, time="ts", columns=(("ts", "timestamp"),)),
@@ -53,10 +55,10 @@ HOW = Measured(
 )
 LIFE: tuple[Event, ...] = (
     Entered("backfilling"),
-    BatchDone(STEP.id, "all", 2, 2, 30, 28, 300, 1.0, 5),
+    BatchDone(step=STEP.id, label="all", position=2, of=2, rows_in=30, rows_out=28, bytes=300, seconds=1.0, version=5),
     StepDone(STEP.id),
-    Promoted("r1", "", BOT, "runner", 2),
-    RolledBack("r0", "r1", "ada@laptop", "laptop", 3),
+    Promoted(release="r1", was="", by=BOT, host="runner", version=2),
+    RolledBack(release="r0", was="r1", by="ada@laptop", host="laptop", version=3),
     Ended("cleaned", "ada@laptop from laptop"),
 )
 
@@ -146,7 +148,9 @@ def test_an_untouched_ledger_agrees_with_itself(tmp_path: Path) -> None:
 
 
 def test_receipts_that_say_other_than_the_batches_are_found(tmp_path: Path) -> None:
-    batch = BatchDone(STEP.id, "all", 2, 2, 30, 29, 300, 1.0, 5)
+    batch = BatchDone(
+        step=STEP.id, label="all", position=2, of=2, rows_in=30, rows_out=29, bytes=300, seconds=1.0, version=5
+    )
     lived(tmp_path, (batch, StepDone(STEP.id)))
     finding = judged(tmp_path)["batches"]
     assert (finding.ok, finding.detail) == (False, "the batches reported 30 rows in and 29 out, the receipts 30 and 28")

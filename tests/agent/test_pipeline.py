@@ -45,7 +45,7 @@ def opened(place: Path) -> PipelineController:
 def promoting(tmp_path: Path) -> Path:
     """A region whose agent died while it promoted r1: the intention is recorded, the outcome is not."""
     controller = opened(tmp_path)
-    release = Release("r1", "web", "d", (), ())
+    release = Release(id="r1", pipeline="web", digest="d", tables=(), feeds=())
     plan = Plan(
         format_version=1,
         tool="t",
@@ -59,7 +59,9 @@ def promoting(tmp_path: Path) -> Path:
         release=release,
     )
     controller.releases.propose(release, "web-1", "ada", "laptop")
-    controller.recorder.accept("web-1", plan, Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),)))
+    controller.recorder.accept(
+        "web-1", plan, Accepted(release="r1", was="", plan="digest", by="ada", host="laptop", steps=(("promote", 0),))
+    )
     controller.recorder.store(Entered("awaiting-confirmation"))
     controller.recorder.store(Entered("promoting"))
     return tmp_path
@@ -96,7 +98,7 @@ def test_a_promotion_whose_commit_was_not_made_stands_at_its_gate_again(promotin
 def failed(place: Path, ago_hours: float) -> PipelineController:
     """A rollout that failed so long ago, as the agent of today finds it."""
     controller = opened(place)
-    release = Release("r1", "web", "d", (), ())
+    release = Release(id="r1", pipeline="web", digest="d", tables=(), feeds=())
     controller.releases.propose(release, "web-1", "ada", "laptop")
     plan = Plan(
         format_version=1,
@@ -110,7 +112,9 @@ def failed(place: Path, ago_hours: float) -> PipelineController:
         steps=(Promote(),),
         release=release,
     )
-    controller.recorder.accept("web-1", plan, Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),)))
+    controller.recorder.accept(
+        "web-1", plan, Accepted(release="r1", was="", plan="digest", by="ada", host="laptop", steps=(("promote", 0),))
+    )
     controller.recorder.store(Failed("promote", "disk full", "make room"))
     controller.recorder._status = replace(controller.recorder.status, changed=time.time() - ago_hours * 3600)
     return controller
@@ -142,10 +146,10 @@ def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
         (Paused("bob from phone"), "retry"),
         (Resumed("eve from desk"), "resume"),
         (Entered("awaiting-confirmation"), "resume"),
-        (Promoted("r1", "", "eve", "desk", 2), "cancel"),
-        (RolledBack("r0", "r1", "bob", "phone", 3), "cancel"),
+        (Promoted(release="r1", was="", by="eve", host="desk", version=2), "cancel"),
+        (RolledBack(release="r0", was="r1", by="bob", host="phone", version=3), "cancel"),
         (Ended("discarded", "eve from desk"), "discard"),
-        (Accepted("r2", "", "digest", "ada", "laptop", ()), "retry"),
+        (Accepted(release="r2", was="", plan="digest", by="ada", host="laptop", steps=()), "retry"),
     ):
         controller.recorder.store(event)
         with pytest.raises(Conflict) as refused:
@@ -215,7 +219,7 @@ def test_what_to_do_before_files_are_deleted_depends_on_whether_somebody_holds_i
 ) -> None:
     """Half an hour before; at its rate, where it has one, it needs less than two minutes more."""
     now = 1_800_000_000.0
-    step = StepStatus("backfill/requests", rows_done=1000, rows_total=2000, slices=40, seconds=seconds)
+    step = StepStatus(id="backfill/requests", rows_done=1000, rows_total=2000, slices=40, seconds=seconds)
     steps = (step,) if seconds else ()
     reading = Status(rollout="web-1", state="backfilling", held=held, until=now + HOUR / 2, steps=steps)
     warning = expiring(reading, now)
@@ -225,7 +229,7 @@ def test_what_to_do_before_files_are_deleted_depends_on_whether_somebody_holds_i
 
 def test_a_rollout_that_would_end_too_late_is_warned_long_before(tmp_path: Path) -> None:
     now = 1_800_000_000.0
-    step = StepStatus("backfill/requests", rows_done=1000, rows_total=4_000_000, slices=40, seconds=100.0)
+    step = StepStatus(id="backfill/requests", rows_done=1000, rows_total=4_000_000, slices=40, seconds=100.0)
     slow = Status(
         rollout="web-1", state="backfilling", until=now + 100 * HOUR, steps=(step,)
     )  # 111 h at 10 rows a second
@@ -240,7 +244,9 @@ def test_a_warning_is_kept_with_the_rollout_and_a_disk_that_is_full_does_not_end
 ) -> None:
     controller = failed(tmp_path, 1.0)
     controller.recorder.store(Entered("backfilling"))
-    controller.recorder.store(Fenced("backfill/requests", "landing", 3, 2, 10, time.time() + 60))
+    controller.recorder.store(
+        Fenced(step="backfill/requests", source="landing", version=3, slices=2, rows=10, until=time.time() + 60)
+    )
     broken = Broken()
     monkeypatch.setattr(controller.rollouts, "append", broken)
     controller.tick()

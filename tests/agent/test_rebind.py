@@ -24,7 +24,7 @@ from console.model.schema import Column, Table
 pytestmark = pytest.mark.slow
 
 SCHEMA = pa.schema([("n", pa.int64())])
-COLUMNS = (Column("n", "bigint"),)
+COLUMNS = (Column(name="n", type="bigint"),)
 
 
 class Killed(Exception):
@@ -50,16 +50,22 @@ class Copying(LiveFeed):
 
 def state(name: str, path: str) -> TableState:
     kind = "landing" if name == "landing" else "append"
-    return TableState(Table(name, kind, COLUMNS), Version("c", path, COLUMNS), "SELECT n FROM stored", "", {})
+    return TableState(
+        table=Table(name=name, kind=kind, columns=COLUMNS),
+        version=Version(content="c", path=path, columns=COLUMNS),
+        read="SELECT n FROM stored",
+        rows="",
+        values={},
+    )
 
 
 def release(id: str, parsed: str, *, moved: bool) -> Release:
     tables = (state("landing", "landing"), state("parsed", parsed), state("counted", "counted"))
     feeds = (
-        Feed("parse", "landing", "parsed", "SELECT n FROM landing"),
-        Feed("count", "parsed", "counted", "SELECT n FROM parsed", moved=moved),
+        Feed(materialization="parse", source="landing", target="parsed", sql="SELECT n FROM landing"),
+        Feed(materialization="count", source="parsed", target="counted", sql="SELECT n FROM parsed", moved=moved),
     )
-    return Release(id, "web", "d", tables, feeds)
+    return Release(id=id, pipeline="web", digest="d", tables=tables, feeds=feeds)
 
 
 class Region:
@@ -84,7 +90,9 @@ class Region:
 
     def held(self) -> tuple[StoredRelease, ...]:
         states: dict[str, ReleaseState] = {id: "live" if id == self.live else "previous" for id in self.releases}
-        return tuple(StoredRelease(ReleaseRow(id, states[id]), found, "") for id, found in self.releases.items())
+        return tuple(
+            StoredRelease(ReleaseRow(id=id, state=states[id]), found, "") for id, found in self.releases.items()
+        )
 
     def refollow(self) -> None:
         each = [live_feeds_of(held.release, self.path) for held in rebind.ranked(self.held())]

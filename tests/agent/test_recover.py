@@ -33,7 +33,7 @@ def live(controller: PipelineController) -> str:
 
 def at_the_gate(controller: PipelineController, number: int = 0) -> str:
     number, was = number or controller._next_number(), live(controller)
-    release = Release(f"r{number}", "web", "d", (), ())
+    release = Release(id=f"r{number}", pipeline="web", digest="d", tables=(), feeds=())
     plan = Plan(
         format_version=1,
         tool="t",
@@ -47,7 +47,11 @@ def at_the_gate(controller: PipelineController, number: int = 0) -> str:
         release=release,
     )
     controller.releases.propose(release, f"web-{number}", "ada", "laptop")
-    controller.recorder.accept(f"web-{number}", plan, Accepted(release.id, was, "", "ada", "laptop", (("promote", 0),)))
+    controller.recorder.accept(
+        f"web-{number}",
+        plan,
+        Accepted(release=release.id, was=was, plan="", by="ada", host="laptop", steps=(("promote", 0),)),
+    )
     controller.recorder.store(Entered("awaiting-confirmation"))
     return f"web-{number}"
 

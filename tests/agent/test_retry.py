@@ -138,9 +138,11 @@ def setup(tmp_path: Path) -> RetrySetup:
         content="",
         nodes=(),
         steps=(STEP,),
-        release=Release("r1", "web", "d", (), ()),
+        release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
     )
-    recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 6000),)))
+    recorder.accept(
+        "web-1", plan, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=((STEP.id, 6000),))
+    )
     spark = SimpleNamespace(lost=False, ended=HOW)
     context = RolloutContext(
         tmp_path, cast(Any, spark), Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1
@@ -230,7 +232,10 @@ def test_a_pause_by_the_operator_ends_the_waiting(setup: RetrySetup) -> None:
         setup.fails(OSError(5, "Input/output error"))
 
 
-BEGUN, DONE = BatchStarted(STEP.id, "x", 1, 3, 9, 4000), BatchDone(STEP.id, "x", 3, 9, 1, 1, 1, 1.0, 1)
+BEGUN, DONE = (
+    BatchStarted(step=STEP.id, label="x", first=1, last=3, of=9, rows=4000),
+    BatchDone(step=STEP.id, label="x", position=3, of=9, rows_in=1, rows_out=1, bytes=1, seconds=1.0, version=1),
+)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ PLAN = Plan(
     content="c",
     nodes=(),
     steps=(Promote(),),
-    release=Release("r1", "web", "d", (), ()),
+    release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
 )
 OTHER = replace(PLAN, desired="e")
 WHO = {"by": "ada@laptop", "host": "laptop"}

@@ -44,19 +44,25 @@ class UnattendedSetup:
             DeltaTable.create(place, schema=SCHEMA, partition_by=["day"])
             seen = log.latest_version(str(self.warehouse / source))
             commit_rows(
-                place, commit.live_id(place, Feed(feed, source, target, "")), number(1, seen), rows(), kind="live"
+                place,
+                commit.live_id(place, Feed(materialization=feed, source=source, target=target, sql="")),
+                number(1, seen),
+                rows(),
+                kind="live",
             )
 
     def release(self, on_rewrite: OnRewrite = "stop") -> None:
         tables = (state("landing", kind="landing", on_rewrite=on_rewrite), state("copy"), state("below"))
         feeds = (
-            Feed("every", "landing", "copy", "SELECT n, day FROM landing"),
-            Feed("again", "copy", "below", "SELECT n, day FROM copy"),
+            Feed(materialization="every", source="landing", target="copy", sql="SELECT n, day FROM landing"),
+            Feed(materialization="again", source="copy", target="below", sql="SELECT n, day FROM copy"),
         )
         releases = Releases(self.warehouse, "web")
         name = f"r{len(releases.all()) + 1}"
         live = releases.in_state("live")
-        releases.propose(Release(name, "web", "d", tables, feeds), "web-1", "ada", "laptop")
+        releases.propose(
+            Release(id=name, pipeline="web", digest="d", tables=tables, feeds=feeds), "web-1", "ada", "laptop"
+        )
         releases.swap(live.row.id if live else "", name, "ada", "laptop")
 
     def lands(self, *numbers: int) -> None:

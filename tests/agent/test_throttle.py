@@ -84,10 +84,10 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Thro
             content="",
             nodes=(),
             steps=(),
-            release=Release("r1", "web", "d", (), ()),
+            release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
             throttle=throttle,
         )
-        recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ()))
+        recorder.accept("web-1", plan, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=()))
         told: list[Recorded] = []
         recorder.watch(9, told.append)
         lag = SimpleNamespace(seconds=0.0)

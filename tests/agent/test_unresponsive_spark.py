@@ -37,7 +37,7 @@ PLAN = Plan(
     content="c",
     nodes=(),
     steps=(Promote(),),
-    release=Release("r1", "web", "d", (), ()),
+    release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
 )
 DEAF = 0.2
 WHY = f"it did not stop its running job within {DEAF:.0f} s"
@@ -83,7 +83,9 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Java]:
 @pytest.fixture
 def context(java: Java, tmp_path: Path) -> RolloutContext:
     recorder = Recorder(Rollouts(tmp_path, "web"))
-    recorder.accept("web-1", PLAN, Accepted("r1", "", "p", "ada", "laptop", (("promote", 0),)))
+    recorder.accept(
+        "web-1", PLAN, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=(("promote", 0),))
+    )
     return RolloutContext(tmp_path, java.spark, Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1)
 
 

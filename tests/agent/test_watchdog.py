@@ -108,7 +108,7 @@ def opened(place: Path, watchdog: Watchdog, first: int = 1) -> PipelineControlle
 
 
 def accepted(controller: PipelineController, number: int) -> None:
-    release = Release(f"r{number}", "web", "d", (), ())
+    release = Release(id=f"r{number}", pipeline="web", digest="d", tables=(), feeds=())
     plan = Plan(
         format_version=1,
         tool="t",
@@ -122,7 +122,11 @@ def accepted(controller: PipelineController, number: int) -> None:
         release=release,
     )
     controller.releases.propose(release, f"web-{number}", "ada", "laptop")
-    controller.recorder.accept(f"web-{number}", plan, Accepted(release.id, "", "", "ada", "laptop", (("promote", 0),)))
+    controller.recorder.accept(
+        f"web-{number}",
+        plan,
+        Accepted(release=release.id, was="", plan="", by="ada", host="laptop", steps=(("promote", 0),)),
+    )
 
 
 def over(place: Path, first: int = 1) -> PipelineController:
@@ -224,7 +228,7 @@ def left_alone(place: Path) -> tuple[PipelineController, ManualClock]:
 )
 def test_a_rollout_is_tied_to_its_console_until_it_paused_for_that(pauses: tuple[str, ...], stays: bool) -> None:
     """Whoever else paused it and lets it go on still has to stay."""
-    begun = Accepted("r1", "", "", "ada", "laptop", (), (), True)
+    begun = Accepted(release="r1", was="", plan="", by="ada", host="laptop", steps=(), allowed=(), attached=True)
     assert is_attached([begun, *(event for by in pauses for event in (Paused(by), Resumed("ada")))]) is stays
     assert not is_attached([replace(begun, attached=False)])
 

@@ -76,7 +76,10 @@ def history_batches(spark: SparkHandle, session: Any, jvm: int, folder: Path) ->
     test_batch.landing(source)
     loaded = project.load(test_batch.ROOT)
     region = loaded.region("us")
-    plan = numbered(planning.plan(loaded.pipeline("web", region), Live("us", "web", None), region, "bench"), 1)
+    plan = numbered(
+        planning.plan(loaded.pipeline("web", region), Live(region="us", pipeline="web", release=None), region, "bench"),
+        1,
+    )
     step = next(step for step in plan.steps if isinstance(step, Backfill))
     read, target = plan.release.table("landing"), plan.release.table("requests")
     assert read is not None

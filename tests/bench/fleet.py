@@ -13,9 +13,9 @@ from console.model.schema import Column, Table
 
 CHAINS, BELOW = 50, 9  # a landing table and nine below it, fifty times
 DAYS = 30
-LANDING = (Column("id", "string"), Column("ts", "timestamp"), Column("payload", "string"))
+LANDING = (Column(name="id", type="string"), Column(name="ts", type="timestamp"), Column(name="payload", type="string"))
 COLUMNS = tuple(
-    Column(name, kind)
+    Column(name=name, type=kind)
     for name, kind in (
         ("id", "string"), ("ts", "timestamp"), ("day", "date"), ("status", "int"), ("ms", "double"), ("path", "string"),
         ("agent", "string"), ("bytes", "bigint"),
@@ -36,15 +36,15 @@ def pipeline() -> Pipeline:
     ends: list[Endpoint] = []
     for chain in range(CHAINS):
         landing = f"landing_{chain:02}"
-        tables.append(Table(landing, "landing", LANDING, time="ts", managed=True))
+        tables.append(Table(name=landing, kind="landing", columns=LANDING, time="ts", managed=True))
         for k in range(BELOW):
             name, above = f"t_{chain:02}_{k}", f"t_{chain:02}_{max(0, k - 4) if k > 4 else 0}"
-            tables.append(Table(name, "append", COLUMNS, time="ts", partition_by=("day",)))
+            tables.append(Table(name=name, kind="append", columns=COLUMNS, time="ts", partition_by=("day",)))
             sql = SHAPE.format(source=above, k=k) if k else PARSE.format(source=landing)
             queries.append(Materialization(name=f"m_{chain:02}_{k}", into=name, sql=sql))
         ends.append(Endpoint(name=f"e_{chain:02}", sql=f"SELECT path, count(*) AS n FROM t_{chain:02}_8 GROUP BY path"))
     by_name = sorted(tables, key=lambda table: table.name)
-    return Pipeline("web", tables=tuple(by_name), materializations=tuple(queries), endpoints=tuple(ends))
+    return Pipeline(name="web", tables=tuple(by_name), materializations=tuple(queries), endpoints=tuple(ends))
 
 
 @cache
@@ -53,7 +53,7 @@ def edited() -> Pipeline:
     live = pipeline()
     queries = {node.name: node for node in live.materializations}
     tables = {table.name: table for table in live.tables}
-    wider = replace(tables["t_00_8"], columns=(*COLUMNS, Column("extra", "string")))
+    wider = replace(tables["t_00_8"], columns=(*COLUMNS, Column(name="extra", type="string")))
     more = queries["m_00_8"].sql.replace("bytes FROM", "bytes, upper(path) AS extra FROM")
     queries["m_00_8"] = replace(queries["m_00_8"], sql=more)
     queries["m_01_7"] = replace(queries["m_01_7"], sql=queries["m_01_7"].sql.replace("status >= 7", "status > 7"))
@@ -68,7 +68,7 @@ def edited() -> Pipeline:
 
 
 def region(number: int) -> Region:
-    return Region(f"r{number:03}", f"/warehouse/{number}", limits=Limits(rows=5_000_000))
+    return Region(name=f"r{number:03}", warehouse=f"/warehouse/{number}", limits=Limits(rows=5_000_000))
 
 
 MEMORY: dict[str, str] = {}  # what the pipeline as it is live compiles to, where a run has it already
@@ -78,18 +78,28 @@ MEMORY: dict[str, str] = {}  # what the pipeline as it is live compiles to, wher
 def _release(state: int) -> Release:
     """The manifest of one live state; states differ in when they were built."""
     bare = Live(
-        "x",
-        "web",
-        None,
-        (),
-        tuple(_stats(t.name, t.name, t.columns, 1) for t in pipeline().tables if t.kind == "landing"),
+        region="x",
+        pipeline="web",
+        release=None,
+        releases=(),
+        stats=tuple(_stats(t.name, t.name, t.columns, 1) for t in pipeline().tables if t.kind == "landing"),
     )
     return numbered(planning.plan(pipeline(), bare, region(0), "bench", dict(MEMORY)), state + 1).release
 
 
 def _stats(name: str, path: str, columns: tuple[Column, ...], rows: int) -> TableStats:
     days = tuple(Day(f"2026-10-{day:02}", rows * 100 + day, 9000 * rows) for day in range(1, DAYS + 1))
-    return TableStats(name, path, 7, sum(d.rows for d in days), sum(d.bytes for d in days), DAYS, columns, (), days)
+    return TableStats(
+        name=name,
+        path=path,
+        version=7,
+        rows=sum(d.rows for d in days),
+        bytes=sum(d.bytes for d in days),
+        files=DAYS,
+        columns=columns,
+        partition_by=(),
+        days=days,
+    )
 
 
 def held(number: int, state: int = 0) -> Live:
@@ -112,7 +122,15 @@ def held(number: int, state: int = 0) -> Live:
         for s in shown.tables
     )
     own = replace(shown, tables=tables, feeds=tuple(replace(feed) for feed in shown.feeds))
-    return Live(f"r{number:03}", "web", own, (ReleaseRow(own.id, "live"),), stats, 1000.0 + number, 1 << 45)
+    return Live(
+        region=f"r{number:03}",
+        pipeline="web",
+        release=own,
+        releases=(ReleaseRow(id=own.id, state="live"),),
+        stats=stats,
+        rows_per_second=1000.0 + number,
+        free_bytes=1 << 45,
+    )
 
 
 def regions(count: int, states: int) -> Iterator[Live]:

@@ -46,7 +46,10 @@ def test_a_batch_costs_little_more_than_the_bare_insert(tmp_path: Path, capsys: 
     landing(source)
     loaded = project.load(ROOT)
     region = loaded.region("us")
-    plan = numbered(planning.plan(loaded.pipeline("web", region), Live("us", "web", None), region, "bench"), 1)
+    plan = numbered(
+        planning.plan(loaded.pipeline("web", region), Live(region="us", pipeline="web", release=None), region, "bench"),
+        1,
+    )
     step = next(step for step in plan.steps if isinstance(step, Backfill))
     state, target = plan.release.table("landing"), plan.release.table("requests")
     assert state is not None

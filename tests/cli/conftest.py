@@ -80,9 +80,15 @@ class World:
 
 def _live(region: Region) -> Live:
     days = (Day("2026-11-07", 70, 7000), Day("2026-11-06", 40, 4000))
-    columns = (Column("id", "string"), Column("ts", "timestamp"), Column("payload", "string"))
-    stats = TableStats("landing", "landing", 12, 110, 11_000, 4, columns, days=days)
-    return Live(region.name, "web", None, stats=(stats,), free_bytes=1 << 40)
+    columns = (
+        Column(name="id", type="string"),
+        Column(name="ts", type="timestamp"),
+        Column(name="payload", type="string"),
+    )
+    stats = TableStats(
+        name="landing", path="landing", version=12, rows=110, bytes=11_000, files=4, columns=columns, days=days
+    )
+    return Live(region=region.name, pipeline="web", release=None, stats=(stats,), free_bytes=1 << 40)
 
 
 @pytest.fixture

@@ -28,24 +28,39 @@ from console.model.step import Backfill, CatchUp, Comparison, CreateTable, Pair,
 
 
 def state(name: str, *columns: Column, path: str = "", kind: Kind = "append") -> TableState:
-    table = Table(name, kind, columns, time="ts", managed=kind == "landing")
-    return TableState(table, Version("c" + name, path, columns), f"SELECT * FROM {name}", "rows", {})
+    table = Table(name=name, kind=kind, columns=columns, time="ts", managed=kind == "landing")
+    return TableState(
+        table=table,
+        version=Version(content="c" + name, path=path, columns=columns),
+        read=f"SELECT * FROM {name}",
+        rows="rows",
+        values={},
+    )
 
 
-ID, TS, PAYLOAD = Column("id", "string"), Column("ts", "timestamp"), Column("payload", "string")
-AGENT = Column("user_agent", "string")
+ID, TS, PAYLOAD = (
+    Column(name="id", type="string"),
+    Column(name="ts", type="timestamp"),
+    Column(name="payload", type="string"),
+)
+AGENT = Column(name="user_agent", type="string")
 RELEASE = Release(
-    "",
-    "web",
-    "d" * 64,
-    (
+    id="",
+    pipeline="web",
+    digest="d" * 64,
+    tables=(
         state("landing", ID, TS, PAYLOAD, path="landing", kind="landing"),
         state("requests", ID, TS, AGENT),
         state("requests_by_hour", ID, TS),
     ),
-    (
-        Feed("parse_requests", "landing", "requests", "SELECT id, ts FROM landing"),
-        Feed("requests_by_hour", "requests", "requests_by_hour", "SELECT id, ts FROM requests"),
+    feeds=(
+        Feed(materialization="parse_requests", source="landing", target="requests", sql="SELECT id, ts FROM landing"),
+        Feed(
+            materialization="requests_by_hour",
+            source="requests",
+            target="requests_by_hour",
+            sql="SELECT id, ts FROM requests",
+        ),
     ),
     endpoints=(
         Endpoint(
@@ -99,12 +114,12 @@ STEPS: tuple[Step, ...] = (
     Promote(),
 )
 SHORT = Problem(
-    "C101",
-    "landing keeps 9 days, requests 14: older rows are not re-read",
-    "plans/web/tables/landing.yaml:3:1",
-    "lengthen its retention, or accept with --allow-destructive",
-    "warn",
-    "landing",
+    code="C101",
+    message="landing keeps 9 days, requests 14: older rows are not re-read",
+    where="plans/web/tables/landing.yaml:3:1",
+    hint="lengthen its retention, or accept with --allow-destructive",
+    severity="warn",
+    node="landing",
 )
 
 
@@ -150,28 +165,55 @@ def plans() -> tuple[Plan, ...]:
 
 
 STORY: tuple[Event, ...] = (
-    Accepted("r8", "r7", "p", "ada@laptop", "laptop", (("create/requests", 0), ("backfill/requests", 100))),
+    Accepted(
+        release="r8",
+        was="r7",
+        plan="p",
+        by="ada@laptop",
+        host="laptop",
+        steps=(("create/requests", 0), ("backfill/requests", 100)),
+    ),
     Entered("preparing"),
     StepStarted("create/requests"),
     StepDone("create/requests"),
     Entered("backfilling"),
     StepStarted("backfill/requests"),
-    Fenced("backfill/requests", "landing", 41, 2, 100),
-    BatchStarted("backfill/requests", "2026-11-07", 1, 1, 2, 60),
+    Fenced(step="backfill/requests", source="landing", version=41, slices=2, rows=100),
+    BatchStarted(step="backfill/requests", label="2026-11-07", first=1, last=1, of=2, rows=60),
     Progress("backfill/requests", 30, batch="2026-11-07"),
-    BatchDone("backfill/requests", "2026-11-07", 1, 2, 60, 60, 600, 3.0, 4),
+    BatchDone(
+        step="backfill/requests",
+        label="2026-11-07",
+        position=1,
+        of=2,
+        rows_in=60,
+        rows_out=60,
+        bytes=600,
+        seconds=3.0,
+        version=4,
+    ),
     Paused("ada@laptop"),
     Resumed("ada@laptop"),
     Failed("backfill/requests", "disk full", "make room, then console retry"),
     Resumed("ada@laptop"),
-    BatchStarted("backfill/requests", "2026-11-06", 2, 2, 2, 40),
-    BatchDone("backfill/requests", "2026-11-06", 2, 2, 40, 40, 400, 2.0, 5),
+    BatchStarted(step="backfill/requests", label="2026-11-06", first=2, last=2, of=2, rows=40),
+    BatchDone(
+        step="backfill/requests",
+        label="2026-11-06",
+        position=2,
+        of=2,
+        rows_in=40,
+        rows_out=40,
+        bytes=400,
+        seconds=2.0,
+        version=5,
+    ),
     StepDone("backfill/requests"),
     Entered("validating"),
-    Checked("requests", "rows per day", True, "2 days, 100 rows"),
-    Checked("requests", "live rows", None, "no row arrived"),
+    Checked(table="requests", check="rows per day", ok=True, detail="2 days, 100 rows"),
+    Checked(table="requests", check="live rows", ok=None, detail="no row arrived"),
     Entered("awaiting-confirmation"),
-    Promoted("r8", "r7", "ada@laptop", "laptop", 12),
+    Promoted(release="r8", was="r7", by="ada@laptop", host="laptop", version=12),
 )
 
 

@@ -43,7 +43,7 @@ class Warehouse:
         self.release: Release | None = None
         landing = pipeline().tables[0]
         self.write("landing", [(column.name, column.type) for column in landing.columns], ())
-        done = plan(pipeline(), self.survey(pipeline()), Region("eu", str(root)), "console test")
+        done = plan(pipeline(), self.survey(pipeline()), Region(name="eu", warehouse=str(root)), "console test")
         self.release = numbered(done, 1).release
         for state in self.release.tables:
             if state.table.kind != "landing":
@@ -77,7 +77,7 @@ class Warehouse:
         return replace(found, release=self.release, stats=(*found.stats, *(stats for stats in more if stats)))
 
     def planned(self) -> Plan:
-        return plan(WIDER, self.survey(WIDER), Region("eu", str(self.root)), "console test")
+        return plan(WIDER, self.survey(WIDER), Region(name="eu", warehouse=str(self.root)), "console test")
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,9 @@ def test_people_review_three_plans_and_not_twenty() -> None:
 
 def test_figures_make_no_group_and_every_other_difference_does() -> None:
     one, *_ = fleet()
-    warned = replace(one, problems=(Problem("C101", "short", "", "", "warn", "requests"),))
+    warned = replace(
+        one, problems=(Problem(code="C101", message="short", where="", hint="", severity="warn", node="requests"),)
+    )
     fewer = replace(one, nodes=one.nodes[:-1])
     told = replace(one, answers=(Answer(kind="endpoint", name="top_errors", owner="web", why="its query changed"),))
     assert len(grouped([one, replace(one, region="b", live="r99", price=replace(one.price, rows=7))])) == 1

@@ -10,11 +10,11 @@ from console.model.status import Status
 from console.runner.view import RegionView
 from tests.runner.worlds import region
 
-SEEN = RegionView(region("eu"), status=Status("web-2", state="live"), live="r2", previous="r1")
+SEEN = RegionView(region("eu"), status=Status(rollout="web-2", state="live"), live="r2", previous="r1")
 
 
 def test_who_confirmed_what_another_has_changed_meanwhile_learns_who() -> None:
-    gone_back = Status("web-2", state="rolled-back", decided_by="eve@desk")
+    gone_back = Status(rollout="web-2", state="rolled-back", decided_by="eve@desk")
     with pytest.raises(Conflict, match="eu: moved while it was confirmed: r1 is live, rolled-back by eve@desk"):
         _unmoved(SEEN, replace(SEEN, status=gone_back, live="r1", previous="r2"))
 

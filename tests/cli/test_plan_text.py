@@ -35,8 +35,8 @@ def test_the_steps_are_those_that_run() -> None:
 
 def test_prices_of_the_inventory_become_a_cost() -> None:
     regions = {
-        "eu": Region("eu", "/w/eu", prices=Prices(core_hour=0.05, tb_read=5), spark=Spark("local[4]")),
-        "us": Region("us", "/w/us"),
+        "eu": Region(name="eu", warehouse="/w/eu", prices=Prices(core_hour=0.05, tb_read=5), spark=Spark("local[4]")),
+        "us": Region(name="us", warehouse="/w/us"),
     }
     plans = [
         replace(
@@ -60,7 +60,9 @@ def test_the_last_line_counts_regions_nodes_and_days() -> None:
 
 
 def test_a_refusal_stands_in_the_plan_and_in_its_last_line() -> None:
-    problem = Problem("C104", "bigint → int loses values", "t.yaml:1:1", "write a forward_query")
+    problem = Problem(
+        code="C104", message="bigint → int loses values", where="t.yaml:1:1", hint="write a forward_query"
+    )
     text = plan_text([replace(sample.plans()[0], problems=(problem,))])
     assert "  refused C104: bigint → int loses values\n      t.yaml:1:1\n      write a forward_query" in text
     assert text.endswith("37 days; 1 refused".replace("37", "14"))
@@ -75,7 +77,7 @@ def test_json_holds_each_plan_whole() -> None:
 
 @pytest.mark.parametrize("evil", ["\x1b]52;c;eHh4\x07", "a\rb", "\x9b2J", "\u202etxt", "x\ny"])
 def test_no_foreign_control_reaches_the_terminal(evil: str) -> None:
-    problem = Problem("C1", evil, evil, evil)
+    problem = Problem(code="C1", message=evil, where=evil, hint=evil)
     node = replace(sample.NODES[1], name=evil, why=evil)
     plan = replace(sample.plans()[2], region=evil, live=evil, nodes=(node,), problems=(problem,))
     text = plan_text([plan], explain=True)

@@ -63,8 +63,12 @@ def test_a_snapshot_holds_no_credential_person_or_host(deployed: World, snapshot
     from console.cli.commands.review.snapshots import picture
     from console.model.live import Live, TableStats
 
-    stats = TableStats("landing", "s3://AKIA:topsecret@bucket/landing", 1, 0, 0, 0, ())
-    shown = json.dumps(picture("web", "console", {"us": Live("us", "web", None, stats=(stats,))}, {"us": ()}))
+    stats = TableStats(
+        name="landing", path="s3://AKIA:topsecret@bucket/landing", version=1, rows=0, bytes=0, files=0, columns=()
+    )
+    shown = json.dumps(
+        picture("web", "console", {"us": Live(region="us", pipeline="web", release=None, stats=(stats,))}, {"us": ()})
+    )
     assert "topsecret" not in shown
     assert "s3://bucket/landing" in shown
 
@@ -272,7 +276,7 @@ def moved(world: World, name: str) -> None:
     stats = world.regions[name].disk.stats["landing"]
     from dataclasses import replace
 
-    columns = (*stats.columns, Column("extra", "string"))
+    columns = (*stats.columns, Column(name="extra", type="string"))
     world.regions[name].disk.stats["landing"] = replace(stats, columns=columns)
 
 

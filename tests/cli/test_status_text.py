@@ -11,7 +11,7 @@ from console.model.status import Status, fold, replay
 from console.runner.view import RegionView
 from tests.cli import sample
 
-EU = Region("eu", "/w/eu")
+EU = Region(name="eu", warehouse="/w/eu")
 
 
 def views() -> list[RegionView]:
@@ -65,7 +65,7 @@ def test_a_lost_link_is_no_failure_and_its_return_is_told() -> None:
 
 def test_the_table_shows_state_eta_and_why_in_their_own_columns() -> None:
     running, failed, gate = views()[10], views()[13], views()[21]
-    text = status_text([running, failed, gate, RegionView(Region("ap", "/w/ap"))], {"ap": "no agent"})
+    text = status_text([running, failed, gate, RegionView(Region(name="ap", warehouse="/w/ap"))], {"ap": "no agent"})
     assert text.splitlines() == [
         "region  state                   done        rows  rows/s  left  lag  release  now",
         "eu      backfilling             60 %   60 of 100      20  2 s        r7 → r8  backfill/requests",
@@ -112,17 +112,17 @@ def test_a_pause_shows_for_how_long_its_history_is_kept_and_a_wait_what_it_is_fo
 
 
 STILL = Ailing(
-    "parse",
-    "requests",
-    "requests/3fa2-1",
-    1,
-    True,
-    "landing\x07: DELETE in version 7",
-    "rebuild",
-    "E_REWRITE",
-    ("by_hour",),
+    feed="parse",
+    target="requests",
+    path="requests/3fa2-1",
+    tries=1,
+    standing=True,
+    why="landing\x07: DELETE in version 7",
+    hint="rebuild",
+    code="E_REWRITE",
+    below=("by_hour",),
 )
-FAILS = Ailing("hours", "by_hour", "by_hour/99aa-1", 2, False, "by_hour: disk full")
+FAILS = Ailing(feed="hours", target="by_hour", path="by_hour/99aa-1", tries=2, standing=False, why="by_hour: disk full")
 
 
 def test_a_feed_that_stands_still_is_in_the_table_and_below_it_with_what_to_do() -> None:
@@ -160,7 +160,7 @@ def test_the_exit_code_of_a_look_says_that_a_feed_stands_still() -> None:
 
 
 def test_a_region_behind_ssh_without_an_agent_is_told_the_command_of_its_own_host() -> None:
-    far = Region("us", "/w/us east", transport=Ssh(host="10.0.0.7"))
+    far = Region(name="us", warehouse="/w/us east", transport=Ssh(host="10.0.0.7"))
     told = [
         status_text([RegionView(region, "connected", live="r1", attended=False)], {}).splitlines()[-1]
         for region in (EU, far)

@@ -10,8 +10,8 @@ from tests.cli import sample
 
 def test_a_plan_says_what_its_batches_wait_for_region_by_region() -> None:
     eu, us, *_ = sample.plans()
-    night = Throttle(120.0, "22:00-06:00", "Europe/Madrid", "SELECT true")
-    text = plan_text([replace(eu, throttle=night, quarantine_rows=5), replace(us, throttle=Throttle(60.0))])
+    night = Throttle(lag_seconds=120.0, hours="22:00-06:00", zone="Europe/Madrid", query="SELECT true")
+    text = plan_text([replace(eu, throttle=night, quarantine_rows=5), replace(us, throttle=Throttle(lag_seconds=60.0))])
     said = [line.strip() for line in text.splitlines() if "batches begin only" in line]
     assert said == [
         f"in {eu.region} batches begin only from 22:00 to 06:00 Europe/Madrid, while live rows are at most 2 min 00 s behind,"
@@ -23,7 +23,7 @@ def test_a_plan_says_what_its_batches_wait_for_region_by_region() -> None:
 
 def test_a_plan_of_another_throttle_or_budget_no_longer_holds() -> None:
     plan = sample.plans()[0]
-    for other in (replace(plan, throttle=Throttle(60.0)), replace(plan, quarantine_rows=1)):
+    for other in (replace(plan, throttle=Throttle(lag_seconds=60.0)), replace(plan, quarantine_rows=1)):
         assert [change.text for change in changes_since(plan, other)] == [
             "the region's throttle or quarantine_rows have changed"
         ]

@@ -131,9 +131,25 @@ def test_files_of_far_days_are_told_to_whoever_computes_live_commits_again(tmp_p
         place = land(tmp_path / "t", [time], column, ["day"] if column == "day" else None)
     kind = "date" if column == "day" else "timestamp"
     table = Table(
-        name="landing", kind="landing", columns=(Column("payload", "string"), Column(column, kind)), time=column
+        name="landing",
+        kind="landing",
+        columns=(Column(name="payload", type="string"), Column(name=column, type=kind)),
+        time=column,
     )
-    held = VersionFiles.of(Pinned(TableState(table, Version("c", place, table.columns), "", "", {}), place, 3), 3)
+    held = VersionFiles.of(
+        Pinned(
+            TableState(
+                table=table,
+                version=Version(content="c", path=place, columns=table.columns),
+                read="",
+                rows="",
+                values={},
+            ),
+            place,
+            3,
+        ),
+        3,
+    )
     if column == "day":
         assert {file.part for file in held.files.values()} == {(time and time // draw.A_DAY,) for time in times}
     else:

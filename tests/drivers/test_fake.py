@@ -34,7 +34,7 @@ def test_the_fake_answers_the_whole_protocol() -> None:
 
 def test_a_table_that_both_releases_share_is_fed_by_the_one_that_is_live() -> None:
     was, ada = live(), Who("ada", "laptop")
-    disk = FakeDisk(was, [ReleaseRow("r1", "live")], lambda: 0.0, lambda _: None)
+    disk = FakeDisk(was, [ReleaseRow(id="r1", state="live")], lambda: 0.0, lambda _: None)
     new = numbered(planned(AGENT(pipeline()), was), 2)
     shared = {s.table.name: s.version.path for s in new.release.tables}
     old = {stats.name: stats.path for stats in was.stats}

@@ -36,7 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def place(folder: Path, name: str = "eu") -> Region:
     (folder / name).mkdir(exist_ok=True)
-    return Region(name, str(folder / name), where=f"regions/{name}.yaml:1:1")
+    return Region(name=name, warehouse=str(folder / name), where=f"regions/{name}.yaml:1:1")
 
 
 @asynccontextmanager
@@ -64,7 +64,7 @@ async def agent(region: Region, **answers: Callable[[dict[str, Any]], list[dict[
 
 async def test_three_regions_are_surveyed_by_one_process_and_each_has_its_own_answer(tmp_path: Path) -> None:
     regions = [place(tmp_path, name) for name in ("eu", "us", "ap")]
-    gone = Region("mars", str(tmp_path / "mars"), where="regions/mars.yaml:1:1")
+    gone = Region(name="mars", warehouse=str(tmp_path / "mars"), where="regions/mars.yaml:1:1")
     drivers = local_drivers([*regions, gone])
     processes = 0
     run = survey_module._run
@@ -93,7 +93,7 @@ async def test_three_regions_are_surveyed_by_one_process_and_each_has_its_own_an
 async def test_a_warehouse_that_is_a_file_is_wrong_as_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="no directory"):
-        await LocalDriver(Region("eu", str(tmp_path / "file"))).survey("web", [])
+        await LocalDriver(Region(name="eu", warehouse=str(tmp_path / "file"))).survey("web", [])
 
 
 async def test_without_an_agent_a_watch_is_unreachable_and_starts_none(tmp_path: Path) -> None:

@@ -15,12 +15,18 @@ pytestmark = pytest.mark.slow
 
 STEP = "backfill/requests"
 TOLD: tuple[Event, ...] = (
-    Accepted("r2", "r1", "p", "ada", "laptop", ((STEP, 300),)),
+    Accepted(release="r2", was="r1", plan="p", by="ada", host="laptop", steps=((STEP, 300),)),
     Entered("backfilling"),
     StepStarted(STEP),
-    BatchDone(STEP, "2026-11-07", 1, 3, 100, 100, 1000, 2.0, 4),
-    BatchDone(STEP, "2026-11-06", 2, 3, 100, 100, 1000, 2.0, 5),
-    BatchDone(STEP, "2026-11-05", 3, 3, 150, 150, 1000, 0.0, 6),  # more rows than the plan knew of
+    BatchDone(
+        step=STEP, label="2026-11-07", position=1, of=3, rows_in=100, rows_out=100, bytes=1000, seconds=2.0, version=4
+    ),
+    BatchDone(
+        step=STEP, label="2026-11-06", position=2, of=3, rows_in=100, rows_out=100, bytes=1000, seconds=2.0, version=5
+    ),
+    BatchDone(
+        step=STEP, label="2026-11-05", position=3, of=3, rows_in=150, rows_out=150, bytes=1000, seconds=0.0, version=6
+    ),  # more rows than the plan knew of
 )
 
 

@@ -38,7 +38,9 @@ def project(tmp_path: Path) -> Path:
     DeltaTable(str(warehouse / "landing"), version=2).create_checkpoint()
     releases, rollouts = Releases(warehouse, "web"), Rollouts(warehouse, "web")
     for name in ("r1", "r2"):
-        releases.propose(Release(name, "web", "digest", (), ()), f"web-{name[1:]}", "ada", "laptop")
+        releases.propose(
+            Release(id=name, pipeline="web", digest="digest", tables=(), feeds=()), f"web-{name[1:]}", "ada", "laptop"
+        )
     releases.swap("", "r1", "ada", "laptop")
     for seq, state in enumerate(("preparing", "backfilling", "validating"), 1):
         rollouts.append("web-2", seq, Entered(state))

@@ -23,7 +23,7 @@ from tests.faults.rivals.test_steering import at_the_gate, opened
 from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, foreign, number, rows, state
 
 pytestmark = pytest.mark.faults
-FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
+FEED = Feed(materialization="every", source="landing", target="copy", sql="SELECT n, day FROM landing")
 TABLES = (state("landing", kind="landing"), state("copy"))
 
 
@@ -39,7 +39,12 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelineCo
     follower = FeedFollower(spark, 0.01, lambda *_: None)
     made = PipelineController(tmp_path, "web", spark, follower, Settings("eu"))
     for name, live in (("r1", ""), ("r2", "r1")):
-        made.releases.propose(Release(name, "web", "d", TABLES, (FEED,)), f"web-{name[1:]}", "ada", "laptop")
+        made.releases.propose(
+            Release(id=name, pipeline="web", digest="d", tables=TABLES, feeds=(FEED,)),
+            f"web-{name[1:]}",
+            "ada",
+            "laptop",
+        )
         if not live:
             made.releases.swap(live, name, "ada", "laptop")
     plan = Plan(
@@ -52,9 +57,11 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelineCo
         content="c",
         nodes=(),
         steps=(Promote(),),
-        release=Release("r2", "web", "d", TABLES, (FEED,)),
+        release=Release(id="r2", pipeline="web", digest="d", tables=TABLES, feeds=(FEED,)),
     )
-    made.recorder.accept("web-2", plan, Accepted("r2", "r1", "", "ada", "laptop", (("promote", 0),)))
+    made.recorder.accept(
+        "web-2", plan, Accepted(release="r2", was="r1", plan="", by="ada", host="laptop", steps=(("promote", 0),))
+    )
     made.recorder.store(Entered("awaiting-confirmation"))
     made.resume()
     yield made

@@ -15,7 +15,7 @@ from console.runner.journal import Journal
 pytestmark = pytest.mark.faults
 SEEN = (
     *(Recorded("web-2", seq, float(seq), Entered(state)) for seq, state in enumerate(("preparing", "validating"), 1)),
-    Recorded("web-2", 3, 3.0, Promoted("r2", "r1", "ada", "laptop", 7)),
+    Recorded("web-2", 3, 3.0, Promoted(release="r2", was="r1", by="ada", host="laptop", version=7)),
     Recorded("web-2", 4, 4.0, Entered("live")),
 )
 CONSOLE = """

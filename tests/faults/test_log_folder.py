@@ -29,7 +29,7 @@ async def test_an_agent_starts_though_its_log_cannot_be_written(
 
 
 async def started(warehouse: Path) -> None:
-    driver = LocalDriver(Region("eu", str(warehouse)))
+    driver = LocalDriver(Region(name="eu", warehouse=str(warehouse)))
     try:
         await driver.wake()
         assert (await driver.state("web")).live == ""

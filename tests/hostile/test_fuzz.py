@@ -131,7 +131,7 @@ def read(root: Path) -> tuple[Plan, ...]:
     found = []
     for region in project.regions:
         pipeline = project.pipeline(None, region)
-        live = Live(region.name, pipeline.name, None, stats=_live(region).stats)
+        live = Live(region=region.name, pipeline=pipeline.name, release=None, stats=_live(region).stats)
         found.append(planned(pipeline, live, region, "t"))
     return tuple(found)
 
@@ -300,7 +300,7 @@ async def test_s08_s10_spoilt_answers_change_nothing_and_name_their_region(
         "survey": codec.encode(_live(region)),
         "state": {"type": "RegionState", **status},
         "accept": {"rollout": "web-1"},
-        "promote": codec.encode(Promoted("r2", "r1", "ada", "laptop", 7)),
+        "promote": codec.encode(Promoted(release="r2", was="r1", by="ada", host="laptop", version=7)),
         "query": {"columns": [["a", "int"]], "rows": [[1]], "release": "r1", "truncated": False},
         "watch": {},
     }

@@ -161,7 +161,7 @@ async def test_s14_what_is_written_is_its_owners_alone_whatever_the_umask(home: 
     lake = home / "lake"
     lake.mkdir()
     lake.chmod(0o755)
-    region = Region("eu", str(lake), spark=Spark(conf=(("spark.my.secret", "very secret"),)))
+    region = Region(name="eu", warehouse=str(lake), spark=Spark(conf=(("spark.my.secret", "very secret"),)))
     old = os.umask(0)
     driver = LocalDriver(region)
     try:
@@ -251,7 +251,7 @@ except (PermissionError, FileNotFoundError, ConnectionResetError, BrokenPipeErro
 async def test_s15_another_user_of_the_machine_gets_no_answer_even_with_every_door_open(home: Path) -> None:
     lake = home / "lake"
     lake.mkdir()
-    region = Region("eu", str(lake))
+    region = Region(name="eu", warehouse=str(lake))
     driver = LocalDriver(region)
     await driver.wake()
     sock = paths.socket_path(region.warehouse)
@@ -285,7 +285,7 @@ async def test_s10_an_agent_survives_whatever_a_client_says_and_answers_the_next
 
     lake = home / "lake"
     lake.mkdir()
-    region = Region("eu", str(lake))
+    region = Region(name="eu", warehouse=str(lake))
     os.environ["CONSOLE_JARS"] = str(home / "no-jars")
     driver = LocalDriver(region)
     try:
@@ -358,7 +358,7 @@ def _asked(sock: Path, wholes: list[object], random: Random, spoil: Callable[[Ra
 async def test_s10_a_client_that_is_none_is_hung_up_on_and_the_others_are_served(home: Path, said: bytes) -> None:
     lake = home / "lake"
     lake.mkdir()
-    driver = LocalDriver(Region("eu", str(lake)))
+    driver = LocalDriver(Region(name="eu", warehouse=str(lake)))
     await driver.wake()
 
     def shout() -> None:

@@ -17,7 +17,7 @@ from tests.hostile.test_fuzz import WHOLE, read, written
 
 pytestmark = pytest.mark.slow
 
-COLUMNS = (Column("id", "string"), Column("n", "bigint"))
+COLUMNS = (Column(name="id", type="string"), Column(name="n", type="bigint"))
 LIES = (
     "SELECT reflect('java.lang.Runtime', 'getRuntime') FROM stored",
     "SELECT java_method('java.lang.System', 'getenv', 'HOME') FROM stored",
@@ -52,10 +52,12 @@ def released(lake: Path, read: str) -> None:
     """A live release of one small table, with this read."""
     rows = pa.table({"id": ["a", "b"], "n": pa.array([1, 2], pa.int64())})
     write_deltalake(str(lake / "requests" / "v-1"), rows)
-    version = Version("v", "requests/v-1", COLUMNS)
-    state = TableState(Table("requests", "append", COLUMNS), version, read, "", {})
+    version = Version(content="v", path="requests/v-1", columns=COLUMNS)
+    state = TableState(
+        table=Table(name="requests", kind="append", columns=COLUMNS), version=version, read=read, rows="", values={}
+    )
     releases = Releases(lake, "web")
-    releases.propose(Release("r1", "web", "d", (state,), ()), "web-1", "ada", "laptop")
+    releases.propose(Release(id="r1", pipeline="web", digest="d", tables=(state,), feeds=()), "web-1", "ada", "laptop")
     releases.swap("", "r1", "ada", "laptop")
 
 

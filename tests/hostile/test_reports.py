@@ -32,10 +32,12 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_s06_a_markdown_report_holds_others_texts_as_text(plan: Plan, attack: str) -> None:
-    problem = Problem("C101", attack, attack, attack, "warn", attack)
+    problem = Problem(code="C101", message=attack, where=attack, hint=attack, severity="warn", node=attack)
     nodes = tuple(replace(node, name=attack, why=attack, source=attack) for node in plan.nodes)
     evil = replace(plan, region=attack, nodes=nodes, problems=(problem,))
-    calm = replace(plan, problems=(Problem("C101", "m", "f:1:1", "h", "warn", "n"),))
+    calm = replace(
+        plan, problems=(Problem(code="C101", message="m", where="f:1:1", hint="h", severity="warn", node="n"),)
+    )
     for text, plain in (
         (comment([evil], []), comment([calm], [])),
         (comment([], [problem]), comment([], [calm.problems[0]])),
@@ -61,7 +63,9 @@ def _shape(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_s06_sarif_stays_one_document_with_the_text_in_it(attack: str) -> None:
-    told = json.dumps(sarif([], [Problem("P010", attack, "regions/eu.yaml:1:2", attack)], {}, "t"))
+    told = json.dumps(
+        sarif([], [Problem(code="P010", message=attack, where="regions/eu.yaml:1:2", hint=attack)], {}, "t")
+    )
     assert steering(told) == set()
     (run,) = json.loads(told)["runs"]
     (result,) = run["results"]

@@ -75,7 +75,7 @@ def call(world: World, kind: type[Failing], error: ConsoleError, *words: str) ->
         RegionError(ALL, hint=ALL, code="E"),
         Unreachable(f"eu: {ALL}", hint=ALL),
         DataError(f"{ALL}\n{ALL}", hint=ALL),
-        Problems.of([Problem("C1", ALL, ALL, ALL, node=ALL)] * 3),
+        Problems.of([Problem(code="C1", message=ALL, where=ALL, hint=ALL, node=ALL)] * 3),
     ],
 )
 @pytest.mark.parametrize("words", [["plan"], ["status"], ["apply", "--yes"], ["promote", "--region", "eu"]])
@@ -116,7 +116,7 @@ COMMANDS = (
 def test_s06_a_line_of_a_ci_log_is_no_command_to_its_runner(world: World, words: list[str], said: str) -> None:
     for kind in (Failing, Refusing):
         error = (
-            Problems.of([Problem("C1", said, said, said, node=said)])
+            Problems.of([Problem(code="C1", message=said, where=said, hint=said, node=said)])
             if kind is Failing
             else RegionError(said, hint=said)
         )

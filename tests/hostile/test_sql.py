@@ -131,9 +131,28 @@ def test_s01_a_foreign_columns_name_is_one_identifier_in_every_query(world: Worl
     )
     project = load(world.root)
     region = project.regions[0]
-    columns = (Column(name, "string"), Column("id", "string"), Column("ts", "timestamp"), Column("payload", "string"))
-    stats = TableStats("landing", "landing", 1, 5, 500, 1, columns, days=(Day("2026-11-07", 5, 500),))
-    made = plan(project.pipeline(None, region), Live(region.name, "web", None, stats=(stats,)), region, "t")
+    columns = (
+        Column(name=name, type="string"),
+        Column(name="id", type="string"),
+        Column(name="ts", type="timestamp"),
+        Column(name="payload", type="string"),
+    )
+    stats = TableStats(
+        name="landing",
+        path="landing",
+        version=1,
+        rows=5,
+        bytes=500,
+        files=1,
+        columns=columns,
+        days=(Day("2026-11-07", 5, 500),),
+    )
+    made = plan(
+        project.pipeline(None, region),
+        Live(region=region.name, pipeline="web", release=None, stats=(stats,)),
+        region,
+        "t",
+    )
     queries = [step.sql for step in made.steps if isinstance(step, Backfill)]
     assert queries
     for sql in queries:

@@ -138,14 +138,14 @@ def joined(desired: Pipeline) -> Pipeline:
     rates = replace(
         LANDING,
         name="rates",
-        columns=(Column("host", "string"), Column("rate", "double")),
+        columns=(Column(name="host", type="string"), Column(name="rate", type="double")),
         time="",
         where="plans/web/tables/rates.yaml:1:1",
     )
     priced = replace(
         REQUESTS,
         name="priced",
-        columns=(*REQUESTS.columns[:3], Column("rate", "double")),
+        columns=(*REQUESTS.columns[:3], Column(name="rate", type="double")),
         where="plans/web/tables/priced.yaml:1:1",
     )
     sql = "SELECT r.event_id, r.ts, r.day, p.rate FROM requests r LEFT JOIN rates p ON p.host = r.host"
@@ -159,16 +159,18 @@ def priced_by_address(desired: Pipeline) -> Pipeline:
     table = desired.table("priced")
     assert table is not None
     sql = next(m.sql for m in desired.materializations if m.name == "price").replace("p.rate", "p.rate, r.ip")
-    return with_sql(with_table(desired, replace(table, columns=(*table.columns, Column("ip", "string")))), "price", sql)
+    return with_sql(
+        with_table(desired, replace(table, columns=(*table.columns, Column(name="ip", type="string")))), "price", sql
+    )
 
 
 def other_chain(desired: Pipeline) -> Pipeline:
     """A chain that shares nothing with the first."""
     clicks = replace(LANDING, name="clicks", where="plans/web/tables/clicks.yaml:1:1")
     target = Table(
-        "clicked",
-        "append",
-        (Column("id", "string"), Column("ts", "timestamp")),
+        name="clicked",
+        kind="append",
+        columns=(Column(name="id", type="string"), Column(name="ts", type="timestamp")),
         time="ts",
         where="plans/web/tables/clicked.yaml:1:1",
     )
@@ -208,7 +210,7 @@ EDITS: dict[str, Edit] = {
     "hybrid": Edit(
         of(
             column("ua", "string", UA),
-            last_as(Column("ua", "string", default="'unknown'")),
+            last_as(Column(name="ua", type="string", default="'unknown'")),
         ),
         region=landing_since(10),
     ),
@@ -231,8 +233,10 @@ EDITS: dict[str, Edit] = {
     "metadata_endpoint": Edit(
         lambda p: replace(p, endpoints=tuple(replace(e, sql=e.sql.replace("500", "400")) for e in p.endpoints))
     ),
-    "landing_column_added": Edit(landing(columns=(*LANDING.columns, Column("ext_id", "string")))),
-    "landing_column_dropped": Edit(landing(), before=landing(columns=(*LANDING.columns, Column("ext_id", "string")))),
+    "landing_column_added": Edit(landing(columns=(*LANDING.columns, Column(name="ext_id", type="string")))),
+    "landing_column_dropped": Edit(
+        landing(), before=landing(columns=(*LANDING.columns, Column(name="ext_id", type="string")))
+    ),
     # rules
     "C101_days_are_gone": Edit(AGENT, region=landing_since(10)),
     "C101_accepted": Edit(AGENT, region=landing_since(10), allowed=("C101:requests",)),
@@ -254,7 +258,9 @@ EDITS: dict[str, Edit] = {
     "C110_no_landing_table": Edit(
         landing(managed=False), region=lambda survey: replace(survey, stats=survey.stats[1:])
     ),
-    "C111_lacks_a_column": Edit(landing(managed=False, columns=(*LANDING.columns, Column("ext_id", "string")))),
+    "C111_lacks_a_column": Edit(
+        landing(managed=False, columns=(*LANDING.columns, Column(name="ext_id", type="string")))
+    ),
     "C112_another_type": Edit(landing(columns=typed("payload", "binary", LANDING.columns))),
     "C113_through_a_join": Edit(priced_by_address, before=joined),
     "C114_by_the_clock": Edit(column("ua", "string", UA), before=STAMPED),
@@ -272,6 +278,8 @@ EDITS: dict[str, Edit] = {
     "C119_filtered_by_the_clock": Edit(where("ts >= current_date() - INTERVAL 3 DAYS")),
     "C120_no_room": Edit(AGENT, region=lambda survey: replace(survey, free_bytes=1000)),
     "C121_a_filter_more": Edit(where("region = 'eu'")),
-    "C122_protocol": Edit(landing(columns=(*LANDING.columns, Column("at", "timestamp_ntz")))),
-    "C122_accepted": Edit(landing(columns=(*LANDING.columns, Column("at", "timestamp_ntz"))), allowed=("C122:*",)),
+    "C122_protocol": Edit(landing(columns=(*LANDING.columns, Column(name="at", type="timestamp_ntz")))),
+    "C122_accepted": Edit(
+        landing(columns=(*LANDING.columns, Column(name="at", type="timestamp_ntz"))), allowed=("C122:*",)
+    ),
 }

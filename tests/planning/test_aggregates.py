@@ -20,7 +20,7 @@ TABLES = {
     "t": {"k": "string", "day": "date", "i": "int", "l": "bigint", "d": "decimal(10,2)", "f": "double", "s": "string"}
 }
 KNOWN = NameScope(TABLES, {"t": physical("t", "t", {c: c for c in TABLES["t"]})})
-TARGET = Table("agg", "aggregate", (), partition_by=("day",))
+TARGET = Table(name="agg", kind="aggregate", columns=(), partition_by=("day",))
 
 
 def split(sql: str, **types: str) -> FeedCode:

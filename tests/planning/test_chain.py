@@ -20,7 +20,9 @@ GB, TB = 10**9, 10**12
 SIZES = {"landing": 14 * TB, "processed": TB, "sessions": 100 * GB}
 ROWS = {"landing": 28 * 10**9, "processed": 28 * 10**9, "sessions": 2 * 10**9}
 FIRST, DAYS = date(2026, 10, 1), 50
-REGION = Region("eu", "/warehouse", limits=Limits(rows=10**9), prices=Prices(tb_read=5.0, core_hour=0.05))
+REGION = Region(
+    name="eu", warehouse="/warehouse", limits=Limits(rows=10**9), prices=Prices(tb_read=5.0, core_hour=0.05)
+)
 
 EVENT = columns(id="string", ts="timestamp", payload="string")
 SEEN = columns(
@@ -47,7 +49,7 @@ def chain(sessions: Table = SESSIONS, count: str = COUNT) -> Pipeline:
         Materialization(name="count", into="sessions", sql=count),
         Materialization(name="process", into="processed", sql=PROCESS),
     )
-    return Pipeline("web", tables=(LANDING, PROCESSED, sessions), materializations=feeds)
+    return Pipeline(name="web", tables=(LANDING, PROCESSED, sessions), materializations=feeds)
 
 
 def made_up(root: Path, table: str, held: tuple[Column, ...], time: str) -> None:
@@ -103,16 +105,23 @@ def region(tmp_path: Path) -> Live:
     read = [table_stats(table, str(tmp_path / table), times[table]) for table in held]
     stats = tuple(one for one in read if one is not None)
     assert {one.name: one.bytes for one in stats} == SIZES
-    start = Live("eu", "web", None, (), stats[:1], 2_000_000.0)
+    start = Live(region="eu", pipeline="web", release=None, releases=(), stats=stats[:1], rows_per_second=2_000_000.0)
     was = promoted(plan(chain(), start, REGION, "test"), start)
-    return Live("eu", "web", was.release, was.releases, stats, 2_000_000.0)
+    return Live(
+        region="eu",
+        pipeline="web",
+        release=was.release,
+        releases=was.releases,
+        stats=stats,
+        rows_per_second=2_000_000.0,
+    )
 
 
 def wider() -> Pipeline:
     slow = Table(
         name="sessions",
         kind="aggregate",
-        columns=(*KEYS, Column("slowest", "double")),
+        columns=(*KEYS, Column(name="slowest", type="double")),
         time="day",
         partition_by=("day",),
     )

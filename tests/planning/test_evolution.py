@@ -52,7 +52,7 @@ BROKEN = {"la02_landing_rename": ("FROM logs", "FROM function_logs")}  # before 
 def region(before: Pipeline) -> Live:
     """A region in which the pipeline as it was is live, with fourteen days in every table."""
     landing = tuple(stats(t.name, t.name, t.columns) for t in before.tables if t.kind == "landing")
-    start = Live("eu", before.name, None, (), landing, 1000.0)
+    start = Live(region="eu", pipeline=before.name, release=None, releases=(), stats=landing, rows_per_second=1000.0)
     return promoted(plan(before, start, REGION, "test"), start)
 
 

@@ -53,13 +53,15 @@ def test_rows_move_nothing_that_a_plan_rests_on() -> None:
 
 COLUMNS = held("requests").columns
 MOVES: dict[str, Live] = {
-    "table requests: column extra nothing → string": altered("requests", columns=(*COLUMNS, Column("extra", "string"))),
+    "table requests: column extra nothing → string": altered(
+        "requests", columns=(*COLUMNS, Column(name="extra", type="string"))
+    ),
     "table requests: column event_id string → nothing": altered("requests", columns=COLUMNS[1:]),
     "table requests: column event_id string → int": altered(
-        "requests", columns=(Column("event_id", "int"), *COLUMNS[1:])
+        "requests", columns=(Column(name="event_id", type="int"), *COLUMNS[1:])
     ),
     "table requests: column event_id string → string not null": altered(
-        "requests", columns=(Column("event_id", "string", False), *COLUMNS[1:])
+        "requests", columns=(Column(name="event_id", type="string", nullable=False), *COLUMNS[1:])
     ),
     "table requests: partitioning day → host": altered("requests", partition_by=("host",)),
     "table requests: feature deletionVectors nothing → on": altered("requests", features=("deletionVectors",)),
@@ -102,9 +104,9 @@ def test_a_region_as_its_release_says_has_not_drifted() -> None:
 @pytest.mark.parametrize(
     ("region", "what", "name", "said", "found"),
     [
-        (altered("requests", columns=(*COLUMNS, Column("extra", "string"))), "column", "extra", "", "string"),
+        (altered("requests", columns=(*COLUMNS, Column(name="extra", type="string"))), "column", "extra", "", "string"),
         (altered("requests", columns=COLUMNS[1:]), "column", "event_id", "string", ""),
-        (altered("requests", columns=(Column("event_id", "int"), *COLUMNS[1:])), "type", "event_id", "string", "int"),
+        (altered("requests", columns=(Column(name="event_id", type="int"), *COLUMNS[1:])), "type", "event_id", "string", "int"),
         (altered("requests", partition_by=("host",)), "partitioning", "", "by day", "by host"),
         (
             altered("requests", properties=(("delta.enableDeletionVectors", "true"),)),
@@ -112,7 +114,7 @@ def test_a_region_as_its_release_says_has_not_drifted() -> None:
         ),
         (altered("requests", features=("columnMapping",)), "feature", "columnMapping", "", "on"),
         (replace(live(), stats=tuple(s for s in live().stats if s.name != "requests")), "missing", "", "requests/", ""),
-        (altered("landing", columns=(*held("landing").columns, Column("user_agent", "string"))), "column", "user_agent", "", "string"),
+        (altered("landing", columns=(*held("landing").columns, Column(name="user_agent", type="string"))), "column", "user_agent", "", "string"),
     ],
 )  # fmt: skip
 def test_what_was_altered_by_hand_is_told_with_both_ways_out(
@@ -209,8 +211,8 @@ def test_a_changed_new_or_dropped_endpoint_is_told_to_its_owner() -> None:
 # -- prices
 
 PRICED = Region(
-    "eu",
-    "/warehouse",
+    name="eu",
+    warehouse="/warehouse",
     spark=Spark("local[4]"),
     limits=Limits(rows=2000),
     prices=Prices(core_hour=3.6, tb_read=5, tb_month=23),

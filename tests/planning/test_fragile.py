@@ -62,7 +62,9 @@ def test_a_row_is_told_by_other_columns_than_those_in_question() -> None:
     found = fragile("SELECT CAST(id AS INT) AS a FROM landing", "landing", LANDING)
     assert found is not None
     assert found.keys == ("region", "ts")
-    odd = Table("odd", "landing", (Column("a b`c", "string"), Column("x", "string")))
+    odd = Table(
+        name="odd", kind="landing", columns=(Column(name="a b`c", type="string"), Column(name="x", type="string"))
+    )
     named = fragile("SELECT CAST(x AS INT) AS a FROM odd", "odd", odd)
     assert named is not None
     assert named.keys == ("a b`c",)

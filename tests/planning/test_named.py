@@ -27,7 +27,7 @@ RENAMED = of(requests(columns=renamed("host", "origin")), parse("AS host", "AS o
 def with_marks(desired: Pipeline, sql: str) -> Pipeline:
     """One table more below requests, which keeps the keys alone."""
     marks = replace(
-        HOURLY, name="marks", kind="append", columns=(Column("event_id", "string"),), time="", partition_by=()
+        HOURLY, name="marks", kind="append", columns=(Column(name="event_id", type="string"),), time="", partition_by=()
     )
     feed = Materialization(name="mark", into="marks", sql=sql, where="plans/web/materializations/mark.sql:4:1")
     wider = with_table(desired, marks)
@@ -74,14 +74,14 @@ def test_a_table_fed_by_a_shuffle_of_its_own_is_known_to_be_unsteady() -> None:
     drawn = "SELECT event_id FROM requests LATERAL VIEW explode(filter(shuffle(array(1, 2)), (x, i) -> x > i)) e AS x"
     before = with_marks(pipeline(), drawn)
     below = replace(
-        HOURLY, name="below", kind="append", columns=(Column("event_id", "string"),), time="", partition_by=()
+        HOURLY, name="below", kind="append", columns=(Column(name="event_id", type="string"),), time="", partition_by=()
     )
     feed = Materialization(name="lower", into="below", sql="SELECT event_id FROM marks")
     before = with_table(before, below)
     before = replace(before, materializations=(*before.materializations, feed))
     marks = before.table("marks")
     assert marks is not None
-    wider = with_table(before, replace(marks, columns=(*marks.columns, Column("status", "int"))))
+    wider = with_table(before, replace(marks, columns=(*marks.columns, Column(name="status", type="int"))))
     after = with_sql(wider, "mark", drawn.replace("SELECT event_id", "SELECT event_id, status"))
     assert actions(planned(after, live(before))) == {"marks": "replay", "below": "replay"}
 

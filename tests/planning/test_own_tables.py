@@ -11,12 +11,16 @@ from console.planning.sql import compile
 from console.planning.sql.compile import NameScope
 from console.planning.sql.tree import Text
 
-COLUMNS = (Column("id", "string"),)
+COLUMNS = (Column(name="id", type="string"),)
 # a table of the pipeline's own by the name of one of ours
 EVENTS = TableState(
-    Table("events", "append", COLUMNS), Version("c", "events/c-1", COLUMNS), "SELECT id FROM stored", "r", {}
+    table=Table(name="events", kind="append", columns=COLUMNS),
+    version=Version(content="c", path="events/c-1", columns=COLUMNS),
+    read="SELECT id FROM stored",
+    rows="r",
+    values={},
 )
-RELEASE = Release("r1", "web", "d", (EVENTS,), ())
+RELEASE = Release(id="r1", pipeline="web", digest="d", tables=(EVENTS,), feeds=())
 
 
 @pytest.mark.parametrize("table", LEDGER)

@@ -77,7 +77,7 @@ STRUCTURE = {
         materializations=(*p.materializations, Materialization(name="x", into="landing", sql="SELECT * FROM requests")),
     ),
     "C004": lambda p: replace(p, copies=(replace(p.copies[0], into="requests"),)),
-    "C005": lambda p: with_table(p, replace(REQUESTS, columns=(*REQUESTS.columns, Column("IP", "string")))),
+    "C005": lambda p: with_table(p, replace(REQUESTS, columns=(*REQUESTS.columns, Column(name="IP", type="string")))),
     "C006": lambda p: with_table(p, replace(REQUESTS, partition_by=("dya",))),
     "C007": lambda p: with_table(p, replace(p.table("requests_by_hour"), partition_by=())),
     "C008": lambda p: with_sql(
@@ -137,7 +137,7 @@ def test_a_landing_table_that_is_not_what_the_files_say_is_refused() -> None:
 @pytest.mark.parametrize(("type", "found"), [("decimal(10,2)", ["C129"]), ("double", ["C129"]), ("binary", ["C129"]),
                                              ("decimal(10,0)", []), ("string", []), ("float", [])])  # fmt: skip
 def test_a_managed_landing_table_is_not_partitioned_by_what_would_be_misspelt(type: str, found: list[str]) -> None:
-    odd = replace(LANDING, columns=(*LANDING.columns, Column("p", type)), partition_by=("p",))
+    odd = replace(LANDING, columns=(*LANDING.columns, Column(name="p", type=type)), partition_by=("p",))
     there = replace(stats("landing", "landing", odd.columns), partition_by=("p",))
     for table, held in (
         (odd, replace(empty(), stats=())),

@@ -57,7 +57,9 @@ def test_once_moved_it_stays_moved_and_moves_again_with_the_next_rebuild() -> No
 
 
 def test_what_hangs_below_it_is_not_touched_at_all() -> None:
-    bad = replace(HOURLY, name="bad", kind="append", columns=(Column("ip", "string"),), time="", partition_by=())
+    bad = replace(
+        HOURLY, name="bad", kind="append", columns=(Column(name="ip", type="string"),), time="", partition_by=()
+    )
     worse = replace(bad, name="worse")
     feeds = (
         Materialization(name="count_bad", into="bad", sql="SELECT ip FROM requests WHERE status >= 500"),
@@ -72,7 +74,7 @@ def test_what_hangs_below_it_is_not_touched_at_all() -> None:
 
 def test_of_several_feeds_only_those_below_a_rebuilt_table_move() -> None:
     desired = second_feed(pipeline())
-    both = replace(REQUESTS, name="both", columns=(Column("ip", "string"),), time="", partition_by=())
+    both = replace(REQUESTS, name="both", columns=(Column(name="ip", type="string"),), time="", partition_by=())
     feeds = (
         Materialization(name="direct", into="both", sql="SELECT get_json_object(payload, '$.ip') AS ip FROM landing"),
         Materialization(name="through", into="both", sql="SELECT ip FROM requests"),
@@ -124,7 +126,9 @@ def test_rows_drawn_by_chance_are_not_mixed_from_two_draws() -> None:
     def sampled(desired: Pipeline) -> Pipeline:
         return with_sql(desired, "parse", f"{desired.materializations[1].sql} WHERE rand() < 0.5")
 
-    mark = replace(HOURLY, name="mark", kind="append", columns=(Column("of", "string"),), time="", partition_by=())
+    mark = replace(
+        HOURLY, name="mark", kind="append", columns=(Column(name="of", type="string"),), time="", partition_by=()
+    )
     feed = Materialization(name="marked", into="mark", sql="SELECT 'request' AS of FROM requests")
     before = with_table(pipeline(), mark)
     before = replace(before, materializations=(*before.materializations, feed))

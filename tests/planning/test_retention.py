@@ -114,14 +114,14 @@ def test_a_plan_says_nothing_of_a_throttle_that_nobody_set_and_all_of_one_that_i
     """Plans of regions without one are, byte by byte, what an agent that knows of none has always read."""
     plain = plan(CHANGE, live(), REGION, "test")
     assert not {"throttle", "quarantine_rows"} & encode(plain).keys()
-    region = replace(REGION, throttle=Throttle(60.0, "22:00-06:00"), policy=Policy(quarantine_rows=3))
+    region = replace(REGION, throttle=Throttle(lag_seconds=60.0, hours="22:00-06:00"), policy=Policy(quarantine_rows=3))
     throttled = plan(CHANGE, live(), region, "test")
     assert throttled.digest() != plain.digest()
     again = decode(Plan, loads(dumps(throttled)))
-    assert (again.throttle, again.quarantine_rows) == (Throttle(60.0, "22:00-06:00"), 3)
+    assert (again.throttle, again.quarantine_rows) == (Throttle(lag_seconds=60.0, hours="22:00-06:00"), 3)
 
 
 def test_a_plan_without_batches_waits_for_nothing() -> None:
-    region = replace(REGION, throttle=Throttle(60.0))
+    region = replace(REGION, throttle=Throttle(lag_seconds=60.0))
     made = plan(with_sql(pipeline(), "parse", pipeline().materializations[1].sql), live(), region, "test")
     assert made.throttle == Throttle()

@@ -153,7 +153,7 @@ METADATA = {
         requests(p, columns=REQUESTS.columns[:-1]), "parse", PARSE.replace(",\n  region AS host", "")
     ),
     "a column renamed": lambda p: with_sql(
-        requests(p, columns=(*REQUESTS.columns[:-1], Column("origin", "string"))),
+        requests(p, columns=(*REQUESTS.columns[:-1], Column(name="origin", type="string"))),
         "parse",
         PARSE.replace("AS host", "AS origin"),
     ),
@@ -195,7 +195,7 @@ def test_metadata_upon_metadata_still_reads_the_stored_name() -> None:
     was = live()
     region = promoted(planned(once, was), was)
     twice = with_sql(
-        requests(pipeline(), columns=(*REQUESTS.columns[:-1], Column("zone", "string"))),
+        requests(pipeline(), columns=(*REQUESTS.columns[:-1], Column(name="zone", type="string"))),
         "parse",
         PARSE.replace("AS host", "AS zone"),
     )
@@ -478,10 +478,10 @@ def test_another_layout_is_copied_forward_column_by_column() -> None:
 
 
 def test_a_managed_landing_table_takes_a_new_column_and_nothing_moves() -> None:
-    wider = replace(LANDING, columns=(*LANDING.columns, Column("ext_id", "string")))
+    wider = replace(LANDING, columns=(*LANDING.columns, Column(name="ext_id", type="string")))
     done = planned(with_table(pipeline(), wider))
     assert actions(done) == {"landing": "metadata"}
-    assert done.steps == (AddColumns("landing", (Column("ext_id", "string"),)), Promote())
+    assert done.steps == (AddColumns("landing", (Column(name="ext_id", type="string"),)), Promote())
 
 
 def test_what_is_removed_is_dropped_and_nothing_else_moves() -> None:
@@ -510,16 +510,18 @@ def test_new_rows_do_not_make_a_plan_stale_and_a_new_schema_does() -> None:
     tables = tuple(replace(s, version=s.version + 500, rows=s.rows + 9) for s in was.stats)
     assert planned(pipeline(), replace(was, stats=tables)).content == planned(pipeline(), was).content
     wider = tuple(
-        stats("landing", "landing", (*LANDING.columns, Column("x", "int"))) if s.name == "landing" else s
+        stats("landing", "landing", (*LANDING.columns, Column(name="x", type="int"))) if s.name == "landing" else s
         for s in was.stats
     )
     assert planned(pipeline(), replace(was, stats=wider)).content != planned(pipeline(), was).content
 
 
 def test_a_join_is_replayed_with_a_warning_and_without_comparing_what_it_gives() -> None:
-    rates = replace(LANDING, name="rates", columns=(Column("host", "string"), Column("rate", "double")), time="")
+    rates = replace(
+        LANDING, name="rates", columns=(Column(name="host", type="string"), Column(name="rate", type="double")), time=""
+    )
     joined = "SELECT r.event_id, r.ts, r.day, p.rate FROM requests r LEFT JOIN rates p ON p.host = r.host"
-    priced = replace(REQUESTS, name="priced", columns=(*REQUESTS.columns[:3], Column("rate", "double")))
+    priced = replace(REQUESTS, name="priced", columns=(*REQUESTS.columns[:3], Column(name="rate", type="double")))
     parse = pipeline().materializations[1]
     desired = replace(
         with_table(with_table(pipeline(), rates), priced),
@@ -528,7 +530,7 @@ def test_a_join_is_replayed_with_a_warning_and_without_comparing_what_it_gives()
     was = empty(stats("landing", "landing", LANDING.columns), stats("rates", "rates", rates.columns, ()))
     region = promoted(planned(desired, was), was)
     assert release(region).feeds_into("priced")[0].joins == ("rates",)
-    wider = with_table(desired, replace(priced, columns=(*priced.columns, Column("ip", "string"))))
+    wider = with_table(desired, replace(priced, columns=(*priced.columns, Column(name="ip", type="string"))))
     done = planned(with_sql(wider, "price", joined.replace("p.rate", "p.rate, r.ip")), region)
     assert actions(done)["priced"] == "replay"
     compared = next(c for s in done.steps if isinstance(s, Validate) for c in s.comparisons if c.table == "priced")

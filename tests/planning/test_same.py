@@ -75,11 +75,13 @@ def test_batches_are_as_many_as_are_carried(
 ) -> None:
     held = tuple(Day(*day) for day in days)
     total = sum(day.rows for day in held)
-    stats = TableStats("t", "t", 1, total, 0, 1, (), (), held)
+    stats = TableStats(
+        name="t", path="t", version=1, rows=total, bytes=0, files=1, columns=(), partition_by=(), days=held
+    )
     slices = cut(held, rows, time != "date") if time and held else ()
     carried, after = 0, 0
     while run := pack(slices, after, rows, size):
         carried += any(piece.rows for piece in run)
         after = run[-1].index
-    price = history(Live("eu", "web", None, stats=(stats,)), "t", time, Limits(rows, size))
+    price = history(Live(region="eu", pipeline="web", release=None, stats=(stats,)), "t", time, Limits(rows, size))
     assert price.batches == max(carried, 1 if total else 0)

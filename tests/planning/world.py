@@ -9,26 +9,26 @@ from console.model.region import Limits, Region
 from console.model.schema import Column, Table
 from console.planning import plan
 
-REGION = Region("eu", "/warehouse", limits=Limits(rows=2000))
+REGION = Region(name="eu", warehouse="/warehouse", limits=Limits(rows=2000))
 DAYS = tuple(Day(f"2026-11-{day:02}", 1000, 9000) for day in range(1, 15))
 
 
 def columns(**types: str) -> tuple[Column, ...]:
-    return tuple(Column(name, type) for name, type in types.items())
+    return tuple(Column(name=name, type=type) for name, type in types.items())
 
 
 LANDING = Table(
-    "landing",
-    "landing",
-    columns(id="string", region="string", ts="timestamp", payload="string"),
+    name="landing",
+    kind="landing",
+    columns=columns(id="string", region="string", ts="timestamp", payload="string"),
     time="ts",
     managed=True,
     where="plans/web/tables/landing.yaml:1:1",
 )
 REQUESTS = Table(
-    "requests",
-    "append",
-    columns(
+    name="requests",
+    kind="append",
+    columns=columns(
         event_id="string",
         ts="timestamp",
         day="date",
@@ -43,9 +43,9 @@ REQUESTS = Table(
     where="plans/web/tables/requests.yaml:1:1",
 )
 HOURLY = Table(
-    "requests_by_hour",
-    "aggregate",
-    columns(hour="timestamp", day="date", hits="bigint", errors="bigint", p95="double", visitors="bigint"),
+    name="requests_by_hour",
+    kind="aggregate",
+    columns=columns(hour="timestamp", day="date", hits="bigint", errors="bigint", p95="double", visitors="bigint"),
     time="hour",
     partition_by=("day",),
     where="plans/web/tables/requests_by_hour.yaml:1:1",
@@ -63,7 +63,7 @@ FROM requests GROUP BY 1, day"""
 
 def pipeline() -> Pipeline:
     return Pipeline(
-        "web",
+        name="web",
         tables=(LANDING, REQUESTS, HOURLY),
         materializations=(
             Materialization(
@@ -106,18 +106,27 @@ def with_column(desired: Pipeline, name: str, type: str, expression: str) -> Pip
     table = desired.table("requests")
     parse = next(m for m in desired.materializations if m.name == "parse")
     assert table is not None
-    wider = replace(table, columns=(*table.columns, Column(name, type)))
+    wider = replace(table, columns=(*table.columns, Column(name=name, type=type)))
     return with_sql(with_table(desired, wider), "parse", parse.sql.replace("\nFROM", f", {expression} AS {name}\nFROM"))
 
 
 def stats(name: str, path: str, held: tuple[Column, ...], days: tuple[Day, ...] = DAYS) -> TableStats:
     rows, size = sum(day.rows for day in days), sum(day.bytes for day in days)
-    return TableStats(name, path, 7, rows, size, 14, held, (), days)
+    return TableStats(
+        name=name, path=path, version=7, rows=rows, bytes=size, files=14, columns=held, partition_by=(), days=days
+    )
 
 
 def empty(*tables: TableStats) -> Live:
     """A region without a release; by default it has the landing table."""
-    return Live("eu", "web", None, (), tables or (stats("landing", "landing", LANDING.columns),), 1000.0)
+    return Live(
+        region="eu",
+        pipeline="web",
+        release=None,
+        releases=(),
+        stats=tables or (stats("landing", "landing", LANDING.columns),),
+        rows_per_second=1000.0,
+    )
 
 
 def promoted(done: Plan, was: Live) -> Live:

@@ -45,22 +45,27 @@ def test_every_node_arrives_with_its_place(project: Write) -> None:
     assert pipeline.variables == (("bots", "no"), ("days", "07"))
     assert pipeline.tables == (
         Table(
-            "landing",
-            "landing",
-            (Column("id", "string"), Column("ts", "timestamp"), Column("payload", "string"), Column("old", "int")),
+            name="landing",
+            kind="landing",
+            columns=(
+                Column(name="id", type="string"),
+                Column(name="ts", type="timestamp"),
+                Column(name="payload", type="string"),
+                Column(name="old", type="int"),
+            ),
             time="ts",
             retention_days=30,
             managed=True,
             where="plans/web/tables/landing.yaml:1:1",
         ),
         Table(
-            "requests",
-            "append",
-            (
-                Column("event_id", "string", nullable=False),
-                Column("day", "date"),
-                Column("ts", "timestamp"),
-                Column("status", "int", default="200"),
+            name="requests",
+            kind="append",
+            columns=(
+                Column(name="event_id", type="string", nullable=False),
+                Column(name="day", type="date"),
+                Column(name="ts", type="timestamp"),
+                Column(name="status", type="int", default="200"),
             ),
             time="ts",
             partition_by=("day",),
@@ -128,8 +133,8 @@ def test_overrides_add_remove_and_change_and_each_is_recorded(project: Write) ->
     eu, us = (loaded.pipeline("web", loaded.region(name)) for name in ("eu", "us"))
     landing, requests = eu.tables
     assert [column.name for column in landing.columns] == ["id", "ts", "payload", "ext_id"]
-    assert (landing.columns[0], landing.retention_days) == (Column("id", "string", comment="key"), 3)
-    assert requests.column("status") == Column("status", "bigint", default="200")
+    assert (landing.columns[0], landing.retention_days) == (Column(name="id", type="string", comment="key"), 3)
+    assert requests.column("status") == Column(name="status", type="bigint", default="200")
     assert eu.overrides == (
         Override(path="tables.landing.columns.ext_id", base="", value="string", where="regions/eu.yaml:8:19"),
         Override(path="tables.landing.columns.id", base="string", value="{comment: key}", where="regions/eu.yaml:8:44"),

@@ -19,10 +19,22 @@ from console.project.saved import load_plans, save_plans
 
 
 def plan(region: str) -> Plan:
-    columns = (Column("ts", "timestamp"), Column("ünï`", "string", default="'\\''"))
+    columns = (Column(name="ts", type="timestamp"), Column(name="ünï`", type="string", default="'\\''"))
     table = Table(name="requests", kind="append", columns=columns, time="ts", retention_days=30)
-    state = TableState(table, Version("c" * 64, "", columns), "SELECT * FROM stored", "r" * 64, {"ts": "f"})
-    release = Release("", "web", "d" * 64, (state,), (Feed("parse", "landing", "requests", "SELECT 1"),))
+    state = TableState(
+        table=table,
+        version=Version(content="c" * 64, path="", columns=columns),
+        read="SELECT * FROM stored",
+        rows="r" * 64,
+        values={"ts": "f"},
+    )
+    release = Release(
+        id="",
+        pipeline="web",
+        digest="d" * 64,
+        tables=(state,),
+        feeds=(Feed(materialization="parse", source="landing", target="requests", sql="SELECT 1"),),
+    )
     steps = (
         CreateTable("requests"),
         Backfill(
@@ -49,7 +61,7 @@ def plan(region: str) -> Plan:
         price=Price(days=14, rows=1_500_000, bytes=2**40, batches=7, seconds=12.5),
     )
     return Plan(
-        format_version=1, tool="0.1.0", pipeline="web", region=region, desired="d" * 64, live="r1", content="e" * 64, nodes=(node,), steps=steps, release=release, problems=(Problem("C101", "short", "f:1:1"),),
+        format_version=1, tool="0.1.0", pipeline="web", region=region, desired="d" * 64, live="r1", content="e" * 64, nodes=(node,), steps=steps, release=release, problems=(Problem(code="C101", message="short", where="f:1:1"),),
         price=Price(days=14, rows=1, bytes=2, batches=3, seconds=4.5), everything=Price(), overrides=(Override("tables.landing.retention", "30d", "3d"),), rows_limit=5,
     )  # fmt: skip
 

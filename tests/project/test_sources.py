@@ -33,7 +33,7 @@ def desired(root: Path) -> Pipeline:
 def released(root: Path) -> Release:
     loaded = project.load(root)
     region = loaded.region("us")
-    return planning.plan(desired(root), Live("us", "web", None), region, "test").release
+    return planning.plan(desired(root), Live(region="us", pipeline="web", release=None), region, "test").release
 
 
 def written(root: Path) -> dict[str, str]:

@@ -123,7 +123,7 @@ async def test_another_plan_is_refused_while_one_is_under_way(folder: Path) -> N
     await one.start("eu")
 
     two = await refreshed(world, who=BOB)
-    two._pipelines["eu"] = two._pipelines["eu"].__class__("web", description="other")
+    two._pipelines["eu"] = two._pipelines["eu"].__class__(name="web", description="other")
     await two.refresh()
     outcomes = await two.run(yes=True)
     assert exit_code(outcomes) == 4

@@ -98,13 +98,13 @@ def test_progress_never_falls_and_ends_at_the_receipts(
 
 def test_rows_of_two_steps_of_which_one_turns_out_larger_than_priced_do_not_fall_in_percent() -> None:
     story = [
-        Accepted("r2", "r1", "p", "ada", "laptop", (("a", 100), ("b", 100))),
-        Fenced("a", "t", 1, 1, 100),
-        BatchStarted("a", "x", 1, 1, 1, 100),
-        BatchDone("a", "x", 1, 1, 100, 100, 1, 1.0, 1),
-        Fenced("b", "t", 1, 2, 90_000),
-        BatchDone("b", "x", 1, 2, 45_000, 1, 1, 1.0, 1),
-        BatchDone("b", "y", 2, 2, 45_000, 1, 1, 1.0, 2),
+        Accepted(release="r2", was="r1", plan="p", by="ada", host="laptop", steps=(("a", 100), ("b", 100))),
+        Fenced(step="a", source="t", version=1, slices=1, rows=100),
+        BatchStarted(step="a", label="x", first=1, last=1, of=1, rows=100),
+        BatchDone(step="a", label="x", position=1, of=1, rows_in=100, rows_out=100, bytes=1, seconds=1.0, version=1),
+        Fenced(step="b", source="t", version=1, slices=2, rows=90_000),
+        BatchDone(step="b", label="x", position=1, of=2, rows_in=45_000, rows_out=1, bytes=1, seconds=1.0, version=1),
+        BatchDone(step="b", label="y", position=2, of=2, rows_in=45_000, rows_out=1, bytes=1, seconds=1.0, version=2),
     ]
     end = never_falls([Recorded("web-1", i, float(i), event) for i, event in enumerate(story, 1)])
     assert (end.rows_done, end.fraction) == (90_100, 1.0)
@@ -114,12 +114,12 @@ def test_rows_of_two_steps_of_which_one_turns_out_larger_than_priced_do_not_fall
 def test_what_is_told_of_a_batch_after_its_end_counts_for_nothing(late_by: int) -> None:
     """The thread that asks Spark for a job's progress may be slower than the batch."""
     events = [
-        Fenced("a", "t", 1, 2, 100),
-        BatchStarted("a", "x", 1, 1, 2, 60),
-        BatchDone("a", "x", 1, 2, 60, 60, 1, 1.0, 1),
-        BatchStarted("a", "y", 2, 2, 2, 40),
+        Fenced(step="a", source="t", version=1, slices=2, rows=100),
+        BatchStarted(step="a", label="x", first=1, last=1, of=2, rows=60),
+        BatchDone(step="a", label="x", position=1, of=2, rows_in=60, rows_out=60, bytes=1, seconds=1.0, version=1),
+        BatchStarted(step="a", label="y", first=2, last=2, of=2, rows=40),
     ]
-    accepted = Accepted("r2", "r1", "p", "ada", "laptop", (("a", 100),))
+    accepted = Accepted(release="r2", was="r1", plan="p", by="ada", host="laptop", steps=(("a", 100),))
     stored = [Recorded("web-1", i, float(i), event) for i, event in enumerate([accepted, *events][: 3 + late_by], 1)]
     status = fold(replay(stored), Recorded("web-1", 0, 9.0, Progress("a", 60, batch="x")))
     assert (status.rows_done, status.rows_running) == (60, 0)
@@ -127,5 +127,5 @@ def test_what_is_told_of_a_batch_after_its_end_counts_for_nothing(late_by: int) 
 
 def test_no_step_is_more_than_done() -> None:
     """A region may say anything."""
-    assert StepStatus("a", slices=1, slices_done=2).fraction == 1.0
-    assert StepStatus("a", rows_done=9, rows_total=1, slices=1).fraction == 1.0
+    assert StepStatus(id="a", slices=1, slices_done=2).fraction == 1.0
+    assert StepStatus(id="a", rows_done=9, rows_total=1, slices=1).fraction == 1.0

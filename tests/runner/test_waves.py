@@ -19,7 +19,9 @@ from console.runner.view import Outcome
 from console.runner.waves import may_go_on, skipped, waves
 
 inventories = st.lists(st.tuples(st.integers(1, 4), st.booleans()), max_size=12).map(
-    lambda rows: [Region(f"r{i}", f"/w/{i}", wave=wave, canary=canary) for i, (wave, canary) in enumerate(rows)]
+    lambda rows: [
+        Region(name=f"r{i}", warehouse=f"/w/{i}", wave=wave, canary=canary) for i, (wave, canary) in enumerate(rows)
+    ]
 )
 
 

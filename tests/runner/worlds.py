@@ -22,11 +22,15 @@ from console.runner.view import Outcome
 
 ADA, BOB = Who("ada@laptop", "laptop"), Who("bob@tower", "tower")
 RAW = Table(
-    name="landing", kind="landing", columns=(Column("id", "string"), Column("ts", "timestamp")), time="ts", managed=True
+    name="landing",
+    kind="landing",
+    columns=(Column(name="id", type="string"), Column(name="ts", type="timestamp")),
+    time="ts",
+    managed=True,
 )
 OLD, NEW = "old0000000", "new0000000"
 PIPELINE = Pipeline(
-    "web",
+    name="web",
     description=NEW,
     tables=(RAW, Table(name="requests", kind="append", columns=RAW.columns, time="ts", partition_by=("day",))),
 )
@@ -35,19 +39,41 @@ CHECKED = Validate((Comparison(table="requests", pairs=(Pair("id", "id"),)),))
 
 
 def region(name: str, **more: Any) -> Region:
-    return replace(Region(name, f"/nowhere/{name}"), **more)
+    return replace(Region(name=name, warehouse=f"/nowhere/{name}"), **more)
 
 
 def release(id: str, content: str, path: str) -> Release:
     requests = PIPELINE.tables[1]
-    version = Version(content, path, requests.columns, ("day",))
-    return Release(id, "web", content, (TableState(requests, version, "SELECT * FROM stored", "", {}),), ())
+    version = Version(content=content, path=path, columns=requests.columns, partition_by=("day",))
+    return Release(
+        id=id,
+        pipeline="web",
+        digest=content,
+        tables=(TableState(table=requests, version=version, read="SELECT * FROM stored", rows="", values={}),),
+        feeds=(),
+    )
 
 
 def survey(name: str) -> Live:
-    stats = TableStats("landing", "landing", 7, 6000, 60_000, 3, RAW.columns, (), DAYS)
+    stats = TableStats(
+        name="landing",
+        path="landing",
+        version=7,
+        rows=6000,
+        bytes=60_000,
+        files=3,
+        columns=RAW.columns,
+        partition_by=(),
+        days=DAYS,
+    )
     table = replace(stats, name="requests", path="requests/old-1", partition_by=("day",))
-    return Live(name, "web", release("r1", OLD, "requests/old-1"), (ReleaseRow("r1", "live"),), (stats, table))
+    return Live(
+        region=name,
+        pipeline="web",
+        release=release("r1", OLD, "requests/old-1"),
+        releases=(ReleaseRow(id="r1", state="live"),),
+        stats=(stats, table),
+    )
 
 
 def plan(pipeline: Pipeline, live: Live, where: Region) -> Plan:
@@ -83,7 +109,9 @@ def plan(pipeline: Pipeline, live: Live, where: Region) -> Plan:
 
 
 def refusing(pipeline: Pipeline, live: Live, where: Region) -> Plan:
-    return replace(plan(pipeline, live, where), problems=(Problem("C101", "landing keeps less than requests"),))
+    return replace(
+        plan(pipeline, live, where), problems=(Problem(code="C101", message="landing keeps less than requests"),)
+    )
 
 
 class Brake:

@@ -22,14 +22,18 @@ def views() -> tuple[s.RegionView, ...]:
     """Names, reasons, log lines, checks, problems, hints: everything that comes from outside."""
     region = replace(s.US, name=f"us{ALL}", environment=ALL, owner=ALL, zone=ALL)
     gate = s.at_gate(region)
-    checks = (Checked(ALL, ALL, False, ALL), Checked(ALL, ALL, None, ALL), Checked(ALL, ALL, True, ALL))
+    checks = (
+        Checked(table=ALL, check=ALL, ok=False, detail=ALL),
+        Checked(table=ALL, check=ALL, ok=None, detail=ALL),
+        Checked(table=ALL, check=ALL, ok=True, detail=ALL),
+    )
     steps = tuple(replace(step, id=ALL, batch=ALL, state="running") for step in gate.status.steps)
     status = replace(
         gate.status, checks=checks, steps=steps, log=(*ATTACKS, "m" * 1_000_000), why=ALL, hint=ALL, by=ALL,
         release=ALL, was=ALL, plan=ALL, decided_by=ALL,
     )  # fmt: skip
     assert gate.plan is not None
-    problem = Problem("C101", ALL, ALL, ALL)
+    problem = Problem(code="C101", message=ALL, where=ALL, hint=ALL)
     nodes = tuple(replace(node, name=ALL, why=ALL, source=ALL) for node in gate.plan.nodes)
     plan = replace(gate.plan, problems=(problem,), nodes=nodes)
     plan = replace(plan, drift=(Drift(table=ALL, what="column", name=ALL, said=ALL, found=ALL, adopt=ALL, repair=ALL),))

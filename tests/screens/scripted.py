@@ -19,9 +19,9 @@ from console.runner.view import Outcome, RegionView
 from console.witness import Witness, WitnessProgress, WitnessResult
 
 NOON = 1_793_620_800.0  # 2026-11-02 12:00 UTC
-US = Region("us", "/data/us", environment="staging", wave=1, canary=True, zone="America/New_York")
-EU = Region("eu", "/data/eu", environment="prod", wave=2, owner="data-platform", zone="Europe/Madrid")
-AP = Region("ap", "/data/ap", environment="prod", wave=3, zone="Asia/Singapore")
+US = Region(name="us", warehouse="/data/us", environment="staging", wave=1, canary=True, zone="America/New_York")
+EU = Region(name="eu", warehouse="/data/eu", environment="prod", wave=2, owner="data-platform", zone="Europe/Madrid")
+AP = Region(name="ap", warehouse="/data/ap", environment="prod", wave=3, zone="Asia/Singapore")
 
 
 class ScriptedCockpit:
@@ -73,11 +73,11 @@ class ScriptedCockpit:
 
     async def promote(self, region: str) -> Promoted:
         self._asked("promote", region)
-        return Promoted("r2", "r1", "ada", "laptop", 7)
+        return Promoted(release="r2", was="r1", by="ada", host="laptop", version=7)
 
     async def rollback(self, region: str) -> RolledBack:
         self._asked("rollback", region)
-        return RolledBack("r1", "r2", "ada", "laptop", 8)
+        return RolledBack(release="r1", was="r2", by="ada", host="laptop", version=8)
 
     async def cleanup(self, region: str, *, dry_run: bool = False, previous: bool = False) -> tuple[str, ...]:
         self._asked("cleanup", region)
@@ -121,7 +121,7 @@ def plan(region: Region, rows: int = 466_830, **changes: Any) -> Plan:
         CatchUp("hourly", "requests", "requests_by_hour", "log"), Validate(()), Promote(),
     )  # fmt: skip
     made = Plan(
-        format_version=1, tool="0.1.0", pipeline="web", region=region.name, desired="d" * 64, live="r1", content="c" * 64, nodes=nodes, steps=steps, release=Release("", "web", "d" * 64, (), ()),
+        format_version=1, tool="0.1.0", pipeline="web", region=region.name, desired="d" * 64, live="r1", content="c" * 64, nodes=nodes, steps=steps, release=Release(id="", pipeline="web", digest="d" * 64, tables=(), feeds=()),
         price=price, everything=Price(days=14, rows=rows * 3, bytes=rows * 600, batches=0, seconds=0.0),
     )  # fmt: skip
     return replace(made, **changes)
@@ -134,7 +134,12 @@ def waiting(region: Region, rows: int = 466_830) -> RegionView:
         return view
     own = Override(path="tables.landing.retention", base="30d", value="3d", where="regions/ap.yaml:9:17")
     warning = Problem(
-        "C101", "landing keeps 3 days, requests keeps all", "", "older days stay as they are", "warn", "requests"
+        code="C101",
+        message="landing keeps 3 days, requests keeps all",
+        where="",
+        hint="older days stay as they are",
+        severity="warn",
+        node="requests",
     )
     return replace(view, plan=replace(view.plan, overrides=(own,), problems=(warning,)))
 
@@ -142,18 +147,18 @@ def waiting(region: Region, rows: int = 466_830) -> RegionView:
 def running(region: Region, done: int = 180_000, rows: int = 466_830) -> RegionView:
     """In the middle of the backfill."""
     steps = (
-        StepStatus("create/requests", "done"), StepStatus("create/requests_by_hour", "done"),
+        StepStatus(id="create/requests", state="done"), StepStatus(id="create/requests_by_hour", state="done"),
         StepStatus(
-            "backfill/requests/parse_requests", "running", done, rows, 6, 14, "2026-10-27 … 2026-10-25", 24_310, 4.7,
-            done * 250,
+            id="backfill/requests/parse_requests", state="running", rows_done=done, rows_total=rows, slices_done=6, slices=14, batch="2026-10-27 … 2026-10-25", batch_rows=24_310, seconds=4.7,
+            bytes=done * 250,
         ),
-        StepStatus("catch-up/requests/parse_requests"), StepStatus("catch-up/requests_by_hour/hourly"),
-        StepStatus("validate"), StepStatus("promote"),
+        StepStatus(id="catch-up/requests/parse_requests"), StepStatus(id="catch-up/requests_by_hour/hourly"),
+        StepStatus(id="validate"), StepStatus(id="promote"),
     )  # fmt: skip
     log = ("took the lock of web", "Spark is ready: 2 slots, one of them for live", "fence of landing at version 118",
            "warning: 2026-10-29 is heavy: cut by the hour", "batch 2026-10-28 committed as version 7: 61,003 rows")  # fmt: skip
     status = Status(
-        "web-2", "r2", "r1", "9f2c41d07b" + "0" * 54, "ada", "backfilling", seq=9, started=NOON - 12, changed=NOON,
+        rollout="web-2", release="r2", was="r1", plan="9f2c41d07b" + "0" * 54, by="ada", state="backfilling", seq=9, started=NOON - 12, changed=NOON,
         steps=steps, lag_commits=1, lag_rows=10, lag_seconds=0.4, log=log,
     )  # fmt: skip
     return replace(waiting(region, rows), status=status)
@@ -162,10 +167,10 @@ def running(region: Region, done: int = 180_000, rows: int = 466_830) -> RegionV
 def at_gate(region: Region, *, wrong: bool = False, rows: int = 466_830) -> RegionView:
     """Built and validated; a person decides. `wrong`: one check differs, one is inconclusive."""
     checks = (
-        Checked("requests", "rows per day", True, f"14 days, {rows:,} rows on both sides"),
-        Checked("requests", "values", True, "19 columns equal; left out: user_agent, browser (new)"),
-        Checked("requests_by_hour", "values", not wrong, "count differs on 2026-10-31: 61,003 and 61,004" if wrong else "5 columns equal"),
-        Checked("requests", "feed alive", None if wrong else True, "no live row since the fence" if wrong else "311 live rows since the fence"),
+        Checked(table="requests", check="rows per day", ok=True, detail=f"14 days, {rows:,} rows on both sides"),
+        Checked(table="requests", check="values", ok=True, detail="19 columns equal; left out: user_agent, browser (new)"),
+        Checked(table="requests_by_hour", check="values", ok=not wrong, detail="count differs on 2026-10-31: 61,003 and 61,004" if wrong else "5 columns equal"),
+        Checked(table="requests", check="feed alive", ok=None if wrong else True, detail="no live row since the fence" if wrong else "311 live rows since the fence"),
     )  # fmt: skip
     view = running(region, rows=rows)
     steps = tuple(

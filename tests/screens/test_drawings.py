@@ -43,11 +43,13 @@ outside = st.one_of(
 )
 rows = st.integers(0, 10**12)
 steps = st.builds(
-    StepStatus, outside, st.sampled_from(["waiting", "running", "done"]), rows, rows, st.integers(0, 99), st.integers(0, 99),
-    outside, rows, st.floats(0, 1e6), rows,
+    StepStatus, id=outside, state=st.sampled_from(["waiting", "running", "done"]), rows_done=rows, rows_total=rows, slices_done=st.integers(0, 99),
+    slices=st.integers(0, 99), batch=outside, batch_rows=rows, seconds=st.floats(0, 1e6), bytes=rows,
 )  # fmt: skip
-checks = st.builds(Checked, outside, outside, st.sampled_from([True, False, None]), outside)
-ills = st.builds(Ailing, outside, outside, outside, st.integers(0, 99), st.booleans(), outside, outside)
+checks = st.builds(Checked, table=outside, check=outside, ok=st.sampled_from([True, False, None]), detail=outside)
+ills = st.builds(
+    Ailing, feed=outside, target=outside, path=outside, tries=st.integers(0, 99), standing=st.booleans(), why=outside, hint=outside
+)  # fmt: skip
 ways = st.builds(Rollback, st.booleans(), st.lists(outside, max_size=3).map(tuple), outside)
 answers = st.builds(Answer, st.sampled_from(["endpoint", "copy", "sink"]), outside, outside, outside)
 values = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), outside, st.lists(outside, max_size=2))
@@ -89,7 +91,7 @@ def views(draw: st.DrawFn) -> RegionView:
         ailing=tuple(draw(st.lists(ills, max_size=2))), lag_seconds=draw(st.floats(0, 1e7)), release=draw(outside), was=draw(outside), decided_by=draw(outside),
     )  # fmt: skip
     assert view.plan is not None
-    problems = tuple(Problem("C1", draw(outside), draw(outside), draw(outside), draw(st.sampled_from(["refuse", "warn"]))) for _ in range(draw(st.integers(0, 1))))  # fmt: skip
+    problems = tuple(Problem(code="C1", message=draw(outside), where=draw(outside), hint=draw(outside), severity=draw(st.sampled_from(["refuse", "warn"]))) for _ in range(draw(st.integers(0, 1))))  # fmt: skip
     nodes = tuple(
         replace(node, name=draw(outside), why=draw(outside)) for node in view.plan.nodes[: draw(st.integers(0, 5))]
     )
@@ -122,7 +124,7 @@ def test_the_line_of_any_region_is_safe_and_never_fails(view: RegionView, width:
 
 def test_a_running_batch_is_shown_even_if_the_rows_of_the_history_were_not_counted() -> None:
     view = s.running(s.US)
-    uncounted = StepStatus("requests", "running", slices=3, batch="2026-11-01", batch_rows=500)
+    uncounted = StepStatus(id="requests", state="running", slices=3, batch="2026-11-01", batch_rows=500)
     line = draw_details(replace(view, status=replace(view.status, steps=(uncounted,))))
     assert "500 rows so far" in line.plain
 
@@ -212,7 +214,14 @@ def test_the_bell_rings_once_when_a_person_is_needed() -> None:
 
 def test_a_stopped_feed_is_shown_in_the_list_and_in_the_summary() -> None:
     ill = Ailing(
-        "parse", "requests", "requests/3f-1", 9, True, "landing: DELETE in version 7", "rebuild it", "E_REWRITE"
+        feed="parse",
+        target="requests",
+        path="requests/3f-1",
+        tries=9,
+        standing=True,
+        why="landing: DELETE in version 7",
+        hint="rebuild it",
+        code="E_REWRITE",
     )
     live = replace(s.running(s.EU), status=Status(state="live"), plan=None, live="r7")
     still = replace(live, status=replace(live.status, ailing=(ill,)))

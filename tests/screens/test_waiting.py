@@ -19,10 +19,12 @@ STEP = "backfill/requests/parse"
 
 
 def waiting() -> RegionView:
-    status = Status("web-2", "r2", "r1", state="planned", steps=(StepStatus(STEP, rows_total=6000),))
+    status = Status(
+        rollout="web-2", release="r2", was="r1", state="planned", steps=(StepStatus(id=STEP, rows_total=6000),)
+    )
     for event in (Entered("backfilling"), StepStarted(STEP), Waiting(WHY)):
         status = fold(status, Recorded("web-2", 0, NOW, event))
-    return RegionView(Region("eu", "/w/eu", zone="Europe/Madrid"), "connected", status=status, live="r1")
+    return RegionView(Region(name="eu", warehouse="/w/eu", zone="Europe/Madrid"), "connected", status=status, live="r1")
 
 
 def test_the_list_and_the_summary_say_what_a_region_waits_for() -> None:
@@ -33,7 +35,7 @@ def test_the_list_and_the_summary_say_what_a_region_waits_for() -> None:
 def test_once_a_batch_runs_it_waits_for_nothing() -> None:
     view = waiting()
     moved = view.status
-    for event in (Waiting(""), BatchStarted(STEP, "2026-11-07", 1, 1, 3, 2000)):
+    for event in (Waiting(""), BatchStarted(step=STEP, label="2026-11-07", first=1, last=1, of=3, rows=2000)):
         moved = fold(moved, Recorded("web-2", 0, NOW, event))
     assert WHY not in draw_summary(replace(view, status=moved), 200, NOW).plain
 

@@ -66,8 +66,14 @@ class Files:
 
 def fed(release: Release | None, sql: str) -> Release:
     assert release is not None
-    landing = TableState(RAW, Version("", "landing", RAW.columns), "", "", {})
-    return replace(release, tables=(landing, *release.tables), feeds=(Feed("parse", "landing", "requests", sql),))
+    landing = TableState(
+        table=RAW, version=Version(content="", path="landing", columns=RAW.columns), read="", rows="", values={}
+    )
+    return replace(
+        release,
+        tables=(landing, *release.tables),
+        feeds=(Feed(materialization="parse", source="landing", target="requests", sql=sql),),
+    )
 
 
 def holding(name: str, sql: str = OLD) -> FakeRegion:

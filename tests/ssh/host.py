@@ -146,7 +146,7 @@ class Host:
         facts: dict[str, Any] = {"user": "root", "key": f"file:{self.folder}/key"}
         facts |= {"known_hosts": str(self.folder / "known_hosts"), **ssh}
         return Region(
-            self.name, str(self.folder / "lake"), transport=Ssh(host=self.address, **facts), where=f"regions/{self.name}.yaml:1:1"
+            name=self.name, warehouse=str(self.folder / "lake"), transport=Ssh(host=self.address, **facts), where=f"regions/{self.name}.yaml:1:1"
         )  # fmt: skip
 
     @property

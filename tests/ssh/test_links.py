@@ -31,12 +31,18 @@ KEEPALIVE = QUICK.beat * (QUICK.beats + 2)
 
 def landing(host: Host) -> None:
     """The region's live release: one managed landing table, empty."""
-    lake, columns = host.folder / "lake", (Column("id", "string"),)
+    lake, columns = host.folder / "lake", (Column(name="id", type="string"),)
     write_deltalake(str(lake / "landing"), pa.Table.from_pylist([], pa.schema([("id", pa.string())])))
-    table = Table("landing", "landing", columns, managed=True)
-    state = TableState(table, Version("landing", "landing", columns), "SELECT * FROM stored", "", {})
+    table = Table(name="landing", kind="landing", columns=columns, managed=True)
+    state = TableState(
+        table=table,
+        version=Version(content="landing", path="landing", columns=columns),
+        read="SELECT * FROM stored",
+        rows="",
+        values={},
+    )
     releases = Releases(lake, "web")
-    releases.propose(Release("r1", "web", "d", (state,), ()), "web-1", "ada", "laptop")
+    releases.propose(Release(id="r1", pipeline="web", digest="d", tables=(state,), feeds=()), "web-1", "ada", "laptop")
     releases.swap("", "r1", "ada", "laptop")
 
 
@@ -206,7 +212,9 @@ async def test_the_fleet_shows_a_region_it_cannot_reach_and_when_it_is_back_and_
     landing(host)
     driver = SshDriver(host.region(), timeouts=QUICK)
     await driver.wake()
-    fleet = Fleet("web", {"eu": driver}, {"eu": Pipeline("web")}, unplanned, Journal(), Who("ada@laptop", "laptop"))
+    fleet = Fleet(
+        "web", {"eu": driver}, {"eu": Pipeline(name="web")}, unplanned, Journal(), Who("ada@laptop", "laptop")
+    )
     seen: list[tuple[str, str, str]] = []
 
     async def until(link: str) -> None:

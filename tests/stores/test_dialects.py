@@ -21,7 +21,7 @@ OPTIONS = {
     "iceberg": {"catalog": {"uri": "sqlite:///c.db"}},
     "delta": {},
 }
-REGION = Region("eu", "/warehouse")
+REGION = Region(name="eu", warehouse="/warehouse")
 
 
 def opened(kind: str, options: dict[str, object]) -> tuple[Site, ...]:

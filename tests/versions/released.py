@@ -53,12 +53,22 @@ def pipelines(folders: list[Path]) -> Iterator[tuple[str, Pipeline]]:
 
 def released(pipeline: Pipeline) -> dict[str, Any]:
     landing = tuple(
-        TableStats(t.name, t.name, 3, 1000, 9000, 2, t.columns, t.partition_by, DAYS)
+        TableStats(
+            name=t.name,
+            path=t.name,
+            version=3,
+            rows=1000,
+            bytes=9000,
+            files=2,
+            columns=t.columns,
+            partition_by=t.partition_by,
+            days=DAYS,
+        )
         for t in pipeline.tables
         if t.kind == "landing"
     )
-    start = Live("eu", pipeline.name, None, (), landing, 1000.0)
-    plan = numbered(planning.plan(pipeline, start, Region("eu", "/warehouse"), console.__version__), 1)
+    start = Live(region="eu", pipeline=pipeline.name, release=None, releases=(), stats=landing, rows_per_second=1000.0)
+    plan = numbered(planning.plan(pipeline, start, Region(name="eu", warehouse="/warehouse"), console.__version__), 1)
     return {"pipeline": codec.encode(pipeline), "release": codec.encode(plan.release)}
 
 

@@ -81,13 +81,31 @@ def told(plan: Plan) -> tuple[Event, ...]:
     """A rollout whose every event says all that this version has to say."""
     waves = FleetWaves("f1", (("eu",), ("us",)), (("eu", plan.desired),))
     return (
-        Accepted(plan.release.id, "", plan.digest(), "ada", "laptop", (("promote", 0),), fleet=waves),
+        Accepted(
+            release=plan.release.id,
+            was="",
+            plan=plan.digest(),
+            by="ada",
+            host="laptop",
+            steps=(("promote", 0),),
+            fleet=waves,
+        ),
         Entered("backfilling"),
-        BatchDone("backfill/requests/parse", "2026-11-07", 1, 1, 10, 10, 900, 1.5, 4),
+        BatchDone(
+            step="backfill/requests/parse",
+            label="2026-11-07",
+            position=1,
+            of=1,
+            rows_in=10,
+            rows_out=10,
+            bytes=900,
+            seconds=1.5,
+            version=4,
+        ),
         Entered("validating"),
-        Checked("requests", "live rows", True, "3 commits computed again", commits=3, rows=17),
+        Checked(table="requests", check="live rows", ok=True, detail="3 commits computed again", commits=3, rows=17),
         Entered("promoting"),
-        Promoted(plan.release.id, "", "ada", "laptop", 1),
+        Promoted(release=plan.release.id, was="", by="ada", host="laptop", version=1),
         Entered("live"),
     )
 

@@ -30,10 +30,20 @@ def test_a_pipeline_that_nobody_edited_plans_nothing_on_its_release(version: str
     entry = kept(version)[name]
     pipeline, release = decode(Pipeline, entry["pipeline"]), decode(Release, entry["release"])
     stats = tuple(
-        TableStats(s.table.name, s.version.path, 3, 1000, 9000, 2, s.version.columns, s.version.partition_by, DAYS)
+        TableStats(
+            name=s.table.name,
+            path=s.version.path,
+            version=3,
+            rows=1000,
+            bytes=9000,
+            files=2,
+            columns=s.version.columns,
+            partition_by=s.version.partition_by,
+            days=DAYS,
+        )
         for s in release.tables
     )
-    live = Live("eu", pipeline.name, release, (), stats, 1000.0)
-    done = plan(pipeline, live, Region("eu", "/warehouse"), "test", planner="ours")
+    live = Live(region="eu", pipeline=pipeline.name, release=release, releases=(), stats=stats, rows_per_second=1000.0)
+    done = plan(pipeline, live, Region(name="eu", warehouse="/warehouse"), "test", planner="ours")
     assert [(node.name, node.action, node.why) for node in done.changes] == []
     assert done.steps == ()

@@ -25,7 +25,13 @@ from tests.worlds.writers import newest, writer
 
 KINDS = [(who, what) for who in WRITERS for what in FEATURES[who]]
 random.Random(0).shuffle(KINDS)  # so that a few of them are of each writer
-TABLE = TableState(Table("l", "landing", ()), Version("l", "l", ()), "SELECT * FROM stored", "", {})
+TABLE = TableState(
+    table=Table(name="l", kind="landing", columns=()),
+    version=Version(content="l", path="l", columns=()),
+    read="SELECT * FROM stored",
+    rows="",
+    values={},
+)
 
 
 def world_of(number: int) -> World:

@@ -44,10 +44,10 @@ def compare(
         f"{d}: {was.get(d, {}).get('rows', 0):,} → {now.get(d, {}).get('rows', 0):,}" for d in unequal[:EXAMPLES]
     )
     yield Checked(
-        plan.table,
-        "rows per day",
-        not unequal,
-        f"{some}" if unequal else f"{total:,} rows in {len(days)} days are equal",
+        table=plan.table,
+        check="rows per day",
+        ok=not unequal,
+        detail=f"{some}" if unequal else f"{total:,} rows in {len(days)} days are equal",
     )
     differing = {pair.new: [d for d in days if not _same(was.get(d), now.get(d), i)] for i, pair in enumerate(exact)}
     yield _columns(plan, exact, {name: found for name, found in differing.items() if found})
@@ -57,9 +57,14 @@ def _columns(plan: Comparison, exact: list[Pair], differing: dict[str, list[Any]
     left_out = "".join(f"; left out: {name} ({why})" for name, why in plan.left_out)
     if differing:
         some = "; ".join(f"{name} on {', '.join(map(str, found[:EXAMPLES]))}" for name, found in differing.items())
-        return Checked(plan.table, "unchanged columns", False, f"differ: {some}{left_out}")
+        return Checked(table=plan.table, check="unchanged columns", ok=False, detail=f"differ: {some}{left_out}")
     names = ", ".join(pair.new for pair in exact[:6]) + (f" and {len(exact) - 6} more" if len(exact) > 6 else "")
-    return Checked(plan.table, "unchanged columns", True, f"{len(exact)} equal by checksum: {names}{left_out}")
+    return Checked(
+        table=plan.table,
+        check="unchanged columns",
+        ok=True,
+        detail=f"{len(exact)} equal by checksum: {names}{left_out}",
+    )
 
 
 def _same(was: dict[str, Any] | None, now: dict[str, Any] | None, i: int) -> bool:
@@ -82,7 +87,9 @@ def _by_key(
     counts = _joined(session, plan, old, new, values, estimates)
     ok = not counts["gone"] and not counts["extra"]
     missing = f"{counts['gone']:,} groups only in the old version, {counts['extra']:,} only in the new"
-    yield Checked(plan.table, "groups", ok, f"{counts['keys']:,} groups are equal" if ok else missing)
+    yield Checked(
+        table=plan.table, check="groups", ok=ok, detail=f"{counts['keys']:,} groups are equal" if ok else missing
+    )
     yield _values(plan, values, estimates, counts)
     if sum_states:
         yield sums.compare(session, plan, old, new, sum_states, sources)
@@ -126,7 +133,7 @@ def _values(plan: Comparison, values: Sequence[Pair], estimates: Sequence[Pair],
         f", {len(estimates)} estimates within {TOLERANCE:.0%}" if estimates else ""
     )
     detail = f"differ: {'; '.join(f'{pair.new}: {groups:,} groups' for pair, groups in off)}" if off else same
-    return Checked(plan.table, "values", not off, detail + left_out)
+    return Checked(table=plan.table, check="values", ok=not off, detail=detail + left_out)
 
 
 def _differs(pair: Pair, estimate: bool, kind: str, a: Any, b: Any) -> Any:
@@ -164,7 +171,10 @@ def _quantile_counts(session: Any, plan: Comparison, pair: Pair, old: Pinned, ne
     off = was.join(now, on, "full_outer").where("NOT was <=> now").count()
     name = f"values behind {pair.new}"
     return Checked(
-        plan.table, name, not off, f"{off:,} groups differ in their number" if off else "as many in every group"
+        table=plan.table,
+        check=name,
+        ok=not off,
+        detail=f"{off:,} groups differ in their number" if off else "as many in every group",
     )
 
 

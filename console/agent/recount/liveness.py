@@ -48,20 +48,28 @@ def check_feed(
     """
     name, pinned = f"feed {feed.spec.materialization}", live.pinned_feed(feed, pins)
     if why := samples.unpositioned_rows(feed.target_path):
-        return Checked(feed.spec.target, name, False, why)
+        return Checked(table=feed.spec.target, check=name, ok=False, detail=why)
     result = live.recount(session, pinned, seed)
     if result is not None:
         detail = f"alive: {result.moved_rows:,} rows passed it live; {result.detail}"
-        return Checked(feed.spec.target, name, result.ok, detail, result.commits, result.rows)
+        return Checked(
+            table=feed.spec.target, check=name, ok=result.ok, detail=detail, commits=result.commits, rows=result.rows
+        )
     if feed.source.table.kind != "landing":
-        return Checked(feed.spec.target, name, feed.writer is not None, "moves with the table above it")
+        return Checked(
+            table=feed.spec.target, check=name, ok=feed.writer is not None, detail="moves with the table above it"
+        )
     result = quiet(session, pinned, dry_run)
     if beat is not None:
         passed = feed.seen >= beat
         detail = f"no traffic; passed our heartbeat, version {beat}; {result.detail}"
         ok = result.ok if passed else False
-        return Checked(feed.spec.target, name, ok, detail, result.commits, result.rows)
-    return Checked(feed.spec.target, name, result.ok, result.detail, result.commits, result.rows)
+        return Checked(
+            table=feed.spec.target, check=name, ok=ok, detail=detail, commits=result.commits, rows=result.rows
+        )
+    return Checked(
+        table=feed.spec.target, check=name, ok=result.ok, detail=result.detail, commits=result.commits, rows=result.rows
+    )
 
 
 def quiet(session: Any, pinned: PinnedFeed, dry_run: DryRun) -> RecountResult:

@@ -54,10 +54,15 @@ def compare(
     groups = [row.asDict() for row in differing.limit(GROUPS + 1).collect()]
     check = f"{len(sums)} sums of doubles are within 1e-9 in every group"
     if not groups:
-        return Checked(plan.table, "sums", True, check)
+        return Checked(table=plan.table, check="sums", ok=True, detail=check)
     verdicts = _verdicts(session, plan, groups[:GROUPS], sums, sources)
     if isinstance(verdicts, str):
-        return Checked(plan.table, "sums", None, f"further apart than 1e-9: {_count(len(groups))}; {verdicts}")
+        return Checked(
+            table=plan.table,
+            check="sums",
+            ok=None,
+            detail=f"further apart than 1e-9: {_count(len(groups))}; {verdicts}",
+        )
     return _checked(plan, groups, sums, verdicts)
 
 
@@ -76,12 +81,12 @@ def _checked(
             why = (
                 "differ: " if ok is False else "are not what their source adds up to, which may have lost rows since: "
             )
-            return Checked(plan.table, "sums", ok, f"{counts[verdict]:,} {why}{examples}")
+            return Checked(table=plan.table, check="sums", ok=ok, detail=f"{counts[verdict]:,} {why}{examples}")
     if len(groups) > GROUPS:
         detail = f"more than {GROUPS:,} groups are further apart than 1e-9; the {GROUPS:,} furthest apart are right"
-        return Checked(plan.table, "sums", None, detail)
+        return Checked(table=plan.table, check="sums", ok=None, detail=detail)
     detail = f"further apart than 1e-9, but what their source adds up to in another order: {_count(len(groups))}"
-    return Checked(plan.table, "sums", True, detail)
+    return Checked(table=plan.table, check="sums", ok=True, detail=detail)
 
 
 def _paired_groups(session: Any, plan: Comparison, old: Pinned, new: Pinned, sums: Sequence[SumState]) -> Any:

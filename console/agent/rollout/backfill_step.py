@@ -77,9 +77,9 @@ def _unfinished(context: RolloutContext, step: Backfill) -> int | None:
     rows = None
     for event in context.recorder.progress():
         match event:
-            case BatchStarted(id) if id == step.id:
+            case BatchStarted(step=id) if id == step.id:
                 rows = event.rows
-            case BatchDone(id) if id == step.id:
+            case BatchDone(step=id) if id == step.id:
                 rows = None
             case Paused() | Resumed():
                 rows = None

@@ -52,7 +52,7 @@ class Promotion:
             except Conflict:
                 self.recorder.store(Entered("awaiting-confirmation"))
                 raise
-            event = Promoted(status.release, live, by, host, version)
+            event = Promoted(release=status.release, was=live, by=by, host=host, version=version)
             self.recorder.store(event)
             self.refollow()
             return event
@@ -73,7 +73,7 @@ class Promotion:
         self._drain(previous.row.id)
         with self._rebound(previous.row.id):
             version = self.releases.swap(live, previous.row.id, by, host)
-            event = RolledBack(previous.row.id, live, by, host, version)
+            event = RolledBack(release=previous.row.id, was=live, by=by, host=host, version=version)
             self.recorder.store(event)
             self.refollow()
             return event

@@ -18,18 +18,30 @@ def record_missing_decision(recorder: Recorder, releases: Releases, rollouts: Ro
         if live is None or live.row.id != status.release:
             recorder.store(Entered("awaiting-confirmation"))
             return False
-        recorder.store(Promoted(status.release, status.was, live.row.by, live.row.host, releases.version()))
+        recorder.store(
+            Promoted(
+                release=status.release, was=status.was, by=live.row.by, host=live.row.host, version=releases.version()
+            )
+        )
         return True
     if status.state not in ENDED or live is None:
         return False
     own = rollouts.decision()
     if own is None and live.row.id == status.release:  # cancelled before anybody saw that it had been promoted
-        recorder.store(Promoted(status.release, status.was, live.row.by, live.row.host, releases.version()))
+        recorder.store(
+            Promoted(
+                release=status.release, was=status.was, by=live.row.by, host=live.row.host, version=releases.version()
+            )
+        )
         return True
     decided = own or _last_decision(rollouts)
     if decided is None or live.row.id == decided.release:
         return False
-    recorder.store(RolledBack(live.row.id, decided.release, live.row.by, live.row.host, releases.version()))
+    recorder.store(
+        RolledBack(
+            release=live.row.id, was=decided.release, by=live.row.by, host=live.row.host, version=releases.version()
+        )
+    )
     return True
 
 

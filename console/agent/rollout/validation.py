@@ -46,7 +46,9 @@ def validate(context: RolloutContext, step: Validate) -> None:
         sides = (_path(context, comparison.table, release) for release in (context.live(), context.plan.release))
         if reason := next((stalled[path] for path in sides if path in stalled), None):
             context.recorder.store(
-                Checked(comparison.table, "rows", None, f"not compared: a feed stands still: {reason}")
+                Checked(
+                    table=comparison.table, check="rows", ok=None, detail=f"not compared: a feed stands still: {reason}"
+                )
             )
             continue
         old = _side(context, comparison.table, context.live(), pins)
@@ -173,4 +175,4 @@ def _complete(context: RolloutContext) -> Iterator[Checked]:
         rows = {batch.position: batch.rows_in for batch in done if batch.step == fenced.step}
         read = sum(rows.values())
         detail = f"{read:,} of {fenced.rows:,} rows of {fenced.source} at version {fenced.version} were read"
-        yield Checked(targets[fenced.step], "history is complete", read == fenced.rows, detail)
+        yield Checked(table=targets[fenced.step], check="history is complete", ok=read == fenced.rows, detail=detail)

@@ -164,7 +164,9 @@ def _rows_left(table: DeltaTable, path: str, files: Sequence[str], counts: Seque
 
 
 def _columns(schema: dict[str, Any]) -> tuple[Column, ...]:
-    return tuple(Column(f["name"], simple_type(f["type"]), bool(f["nullable"])) for f in schema["fields"])
+    return tuple(
+        Column(name=f["name"], type=simple_type(f["type"]), nullable=bool(f["nullable"])) for f in schema["fields"]
+    )
 
 
 def simple_type(kind: Any) -> str:

@@ -202,7 +202,7 @@ def _stop(warehouse: str | None) -> int:
     output = Output(cli_context().flags)
     if warehouse:
         place, config = _kept(warehouse)
-        region = Region(str(config.get("region", "region")), place)
+        region = Region(name=str(config.get("region", "region")), warehouse=place)
         connect, name = partial(cli_context().wiring.drivers, (region,)), region.name
     else:
         project = open_project(one=True)

@@ -177,7 +177,7 @@ class FakeAgent:
             raise CheckFailed(f"{disk.region}: {bad[0].table}: {bad[0].check}: {bad[0].detail}")
         disk.keep(Entered("promoting"))
         disk.swap(live, status.release, who)
-        promoted = Promoted(status.release, live, who.name, who.host, disk.commits)
+        promoted = Promoted(release=status.release, was=live, by=who.name, host=who.host, version=disk.commits)
         disk.keep(promoted)
         return promoted
 
@@ -189,7 +189,7 @@ class FakeAgent:
         if not previous:
             raise Conflict(f"{disk.region}: nothing to go back to", hint="console status")
         disk.swap(live, previous, who)
-        rolled = RolledBack(previous, live, who.name, who.host, disk.commits)
+        rolled = RolledBack(release=previous, was=live, by=who.name, host=who.host, version=disk.commits)
         disk.keep(rolled)
         return rolled
 
@@ -208,7 +208,7 @@ class FakeAgent:
             return
         if disk.live == disk.status.release:
             row = disk.row(disk.live)
-            disk.keep(Promoted(row.id, disk.status.was, row.by, row.host, disk.commits))
+            disk.keep(Promoted(release=row.id, was=disk.status.was, by=row.by, host=row.host, version=disk.commits))
         else:
             disk.keep(Entered("awaiting-confirmation"))
 
@@ -271,7 +271,15 @@ class FakeAgent:
             slices = cut(stats.days if stats else (), plan.rows_limit, hours=True)
             version = stats.version if stats else 0
             disk.cuts[step.id] = slices
-            disk.keep(Fenced(step.id, step.source, version, len(slices), sum(piece.rows for piece in slices)))
+            disk.keep(
+                Fenced(
+                    step=step.id,
+                    source=step.source,
+                    version=version,
+                    slices=len(slices),
+                    rows=sum(piece.rows for piece in slices),
+                )
+            )
         slices = disk.cuts[step.id]
         done = disk.reached(step.id)
         stored = next((s.slices_done for s in disk.status.steps if s.id == step.id), 0)
@@ -323,7 +331,7 @@ class FakeAgent:
                 ok, detail = False, "2026-01-08: 1,204 rows live, 1,203 new"
             if table in self._script.inconclusive:
                 ok, detail = None, "no live row has passed since the fence"
-            self.disk.keep(Checked(table, "rows per day", ok, detail))
+            self.disk.keep(Checked(table=table, check="rows per day", ok=ok, detail=detail))
 
     def _seconds(self, rows: int) -> float:
         return rows / self._script.rows_per_second if self._script.rows_per_second else self._script.seconds

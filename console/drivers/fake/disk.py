@@ -69,7 +69,14 @@ class FakeDisk:
         """A preview beside the live release."""
         self.plan, self.cuts = plan, {}
         self.manifests[plan.release.id] = plan.release
-        row = ReleaseRow(plan.release.id, "preview", self._clock(), who.name, who.host, plan.release.digest)
+        row = ReleaseRow(
+            id=plan.release.id,
+            state="preview",
+            at=self._clock(),
+            by=who.name,
+            host=who.host,
+            digest=plan.release.digest,
+        )
         self.releases.append(row)
 
     def swap(self, live: str, to: str, who: Who) -> None:

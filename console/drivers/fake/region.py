@@ -54,7 +54,7 @@ class FakeRegion:
         self._survey = live
         self._watchers: set[asyncio.Queue[Recorded | None]] = set()
         self._left: int | None = None  # events still delivered before the link drops
-        rows = live.releases or ((ReleaseRow(live.release.id, "live"),) if live.release else ())
+        rows = live.releases or ((ReleaseRow(id=live.release.id, state="live"),) if live.release else ())
         self.disk = FakeDisk(live, rows, clock or _Steps(), self._tell)
         self.agent = FakeAgent(self.disk, self.script, sleep or _no_time)
 

@@ -118,7 +118,7 @@ def _check_request(request: Request, only: Sequence[str]) -> None:
 
 
 def _transport(request: Request) -> LocalTransport:
-    region = Region(request.region, request.warehouse)
+    region = Region(name=request.region, warehouse=request.warehouse)
     return LocalTransport(region, Surveyor(), 0.5, request.start_seconds, {**request.config, "region": request.region})
 
 

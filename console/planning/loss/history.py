@@ -58,7 +58,7 @@ def retention(
         message = (
             f"{origin} holds no row in {live.region}, and {table.name} {target_stats.rows:,}: a replay would lose them"
         )
-        return [Problem("C102", message, table.where, hint, "refuse", table.name)]
+        return [_refusal(table, "C102", message, hint)]
     if before is not None and target_stats is not None and source_stats is not None and target_stats.rows:
         release = live.release
         fed = release.feeds_into(table.name) if release and any(f.source == origin for f in wanted.feeds) else ()
@@ -67,15 +67,19 @@ def retention(
         if lost := expired_days(target_stats, source_stats, fed):
             days = f"{len(lost)} days of {table.name} ({lost[0]} … {lost[-1]})"
             message = f"{days} are no longer whole in {origin}: a replay would lose rows of them"
-            return [Problem("C101", message, table.where, hint, "refuse", table.name)]
+            return [_refusal(table, "C101", message, hint)]
         if fewer := missing_rows(target_stats, source_stats, fed):
             message = f"{origin} holds {fewer:,} rows less than {table.name} was made of: a replay would lose them"
-            return [Problem("C101", message, table.where, hint, "refuse", table.name)]
+            return [_refusal(table, "C101", message, hint)]
         if keeps is not None and not (first_day(target_stats.days) and first_day(source_stats.days)):
             message = f"{origin} keeps {keeps} days, and no time column tells which rows of {table.name} are older"
             more = f"{hint}; or declare `time:`"
-            return [Problem("C101", message, table.where, more, "refuse", table.name)]
+            return [_refusal(table, "C101", message, more)]
     return _shorter(table, source.table, keeps, hint)
+
+
+def _refusal(table: Table, code: str, message: str, hint: str) -> Problem:
+    return Problem(code=code, message=message, where=table.where, hint=hint, severity="refuse", node=table.name)
 
 
 def _kept(source: Table, live: Live) -> int | None:
@@ -88,11 +92,11 @@ def _kept(source: Table, live: Live) -> int | None:
 def _shorter(table: Table, source: Table, keeps: int | None, hint: str) -> list[Problem]:
     if keeps == 0:
         message = f"{source.name} stores nothing (retention 0): {table.name} starts empty"
-        return [Problem("C102", message, source.where, hint, "warn", table.name)]
+        return [Problem(code="C102", message=message, where=source.where, hint=hint, severity="warn", node=table.name)]
     if keeps is not None and (table.retention_days is None or table.retention_days > keeps):
         wish = "for ever" if table.retention_days is None else f"{table.retention_days} days"
         message = f"{source.name} keeps {keeps} days, {table.name} {wish}: only what is still there can be re-read"
-        return [Problem("C101", message, table.where, hint, "warn", table.name)]
+        return [Problem(code="C101", message=message, where=table.where, hint=hint, severity="warn", node=table.name)]
     return []
 
 
@@ -101,7 +105,7 @@ def spanning(source: str, live: Live) -> list[Problem]:
     if stats is None or all(day.exact for day in stats.days):
         return []
     message = f"files of {source} span several days: rows per day are estimates, and a batch reads more than its days"
-    return [Problem("C117", message, "", "", "note", source)]
+    return [Problem(code="C117", message=message, where="", hint="", severity="note", node=source)]
 
 
 def filtered(wanted: DesiredTable, sources: Mapping[str, DesiredTable], live: Live) -> list[Problem]:
@@ -130,7 +134,11 @@ def filtered(wanted: DesiredTable, sources: Mapping[str, DesiredTable], live: Li
         for condition in _conditions(feed.sql, times):
             message = _loss(condition, feed, _partners(feed, old), times, days, table.name)
             if message:
-                problems.append(Problem("C119", message, table.where, hint, "refuse", table.name))
+                problems.append(
+                    Problem(
+                        code="C119", message=message, where=table.where, hint=hint, severity="refuse", node=table.name
+                    )
+                )
     return problems
 
 

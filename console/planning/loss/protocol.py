@@ -32,10 +32,10 @@ def cut(table: Table, stats: TableStats, region: str) -> list[Problem]:
     declared = {column.name.lower() for column in table.columns}
     return [
         Problem(
-            "C128",
-            f"{table.name}.{column} holds times finer than a microsecond in {region}: they would be cut",
-            table.where,
-            hint,
+            code="C128",
+            message=f"{table.name}.{column} holds times finer than a microsecond in {region}: they would be cut",
+            where=table.where,
+            hint=hint,
             node=table.name,
         )
         for column in stats.finer
@@ -52,10 +52,10 @@ def misspelt(table: Table, stats: TableStats | None, region: str) -> list[Proble
     hint = "partition it by another column or type, or leave `managed: true` out and have its producers write it"
     return [
         Problem(
-            "C129",
-            f"{table.name} in {region} is partitioned by {column.name}, a {column.type}: what is ingested would come out wrong",
-            table.where,
-            hint,
+            code="C129",
+            message=f"{table.name} in {region} is partitioned by {column.name}, a {column.type}: what is ingested would come out wrong",
+            where=table.where,
+            hint=hint,
             node=table.name,
         )
         for column in columns
@@ -68,10 +68,10 @@ def unreadable(table: Table, stats: TableStats, region: str) -> list[Problem]:
     hint = "`ALTER TABLE … DROP FEATURE` it there, or feed the pipeline from a copy of the table without it"
     return [
         Problem(
-            "C127",
-            f"{table.name} in {region} has the table feature {feature}: its rows cannot be followed",
-            table.where,
-            hint,
+            code="C127",
+            message=f"{table.name} in {region} has the table feature {feature}: its rows cannot be followed",
+            where=table.where,
+            hint=hint,
             node=table.name,
         )
         for feature in stats.reader

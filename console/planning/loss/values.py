@@ -24,17 +24,37 @@ def repeatable(wanted: DesiredTable, before: TableState) -> list[Problem]:
     table, problems = wanted.table, []
     if joined := [name for name in wanted.values if name in wanted.joined]:
         message = f"{table.name} is replayed through a join: {', '.join(joined)} may differ where the joined table has changed since"
-        problems.append(Problem("C113", message, table.where, "these columns are not compared", "warn", table.name))
+        problems.append(
+            Problem(
+                code="C113",
+                message=message,
+                where=table.where,
+                hint="these columns are not compared",
+                severity="warn",
+                node=table.name,
+            )
+        )
     if wanted.volatile:
         message = f"{table.name}: {', '.join(sorted(wanted.volatile))} will not come out as before (now(), rand() and the like)"
         hint = "these columns are not compared; a forward_query keeps what is stored"
-        problems.append(Problem("C114", message, table.where, hint, "warn", table.name))
+        problems.append(
+            Problem(code="C114", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
+        )
     sketches = [
         n for n in wanted.inexact if any(c.name.startswith(f"{n}__") and c.type == "binary" for c in wanted.columns)
     ]
     if changed := [n for n in sketches if n in before.values and before.values[n] != wanted.values[n]]:
         message = f"{table.name}: the estimates in {', '.join(changed)} are computed another way: published numbers will change"
-        problems.append(Problem("C115", message, table.where, "tell who publishes them", "note", table.name))
+        problems.append(
+            Problem(
+                code="C115",
+                message=message,
+                where=table.where,
+                hint="tell who publishes them",
+                severity="note",
+                node=table.name,
+            )
+        )
     return problems
 
 
@@ -54,13 +74,17 @@ def types(wanted: DesiredTable, diff: Diff, *, forward: str = "") -> list[Proble
         if conversion == "cut":
             message = f"{table.name}.{column.name} narrows from {old} to {new}, which loses digits without an error"
             hint = "compute it with try_cast and a default, or give it another name"
-            problems.append(Problem("C103", message, table.where, hint, "refuse", table.name))
+            problems.append(
+                Problem(code="C103", message=message, where=table.where, hint=hint, severity="refuse", node=table.name)
+            )
         else:
             message = (
                 f"{table.name}.{column.name} changes from {old} to {new}: a value that does not convert stops its batch"
             )
             hint = "try_cast and coalesce accept such values"
-            problems.append(Problem("C103", message, table.where, hint, "warn", table.name))
+            problems.append(
+                Problem(code="C103", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
+            )
     return problems
 
 
@@ -128,4 +152,13 @@ def partitions(wanted: DesiredTable, diff: Diff) -> list[Problem]:
     if not moved:
         return []
     message = f"{table.name} is partitioned by {', '.join(moved)}, whose values change: every row may move to another partition"
-    return [Problem("C105", message, table.where, "queries that name a partition find other rows", "warn", table.name)]
+    return [
+        Problem(
+            code="C105",
+            message=message,
+            where=table.where,
+            hint="queries that name a partition find other rows",
+            severity="warn",
+            node=table.name,
+        )
+    ]

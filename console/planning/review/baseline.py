@@ -11,7 +11,8 @@ from console.model.pipeline import Pipeline, digest
 from console.model.schema import Column
 
 _NOTHING = "nothing"
-_column = attrgetter(*(field.name for field in fields(Column)))
+_COLUMN = tuple(field.name for field in fields(Column))
+_column = attrgetter(*_COLUMN)
 TableKey = tuple[tuple[tuple[Any, ...], ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]
 
 
@@ -60,7 +61,7 @@ def _shape(key: TableKey) -> tuple[str, dict[str, str]]:
     columns, partition_by, features, properties = key
     facts: dict[str, str] = {}
     for values in columns:
-        column = Column(*values)
+        column = Column(**dict(zip(_COLUMN, values, strict=True)))
         facts[f"column {column.name}"] = column.type if column.nullable else f"{column.type} not null"
     if partition_by:
         facts["partitioning"] = ", ".join(partition_by)

@@ -62,4 +62,4 @@ def space_problems(plan: Plan) -> tuple[Problem, ...]:
         return ()
     message = f"{plan.region} has {free:,} bytes free and the plan writes about {needed:,}"
     hint = "free space, drop older releases (console cleanup), or carry it through table by table"
-    return (Problem("C120", message, "", hint, "refuse"),)
+    return (Problem(code="C120", message=message, where="", hint=hint, severity="refuse"),)

@@ -45,7 +45,9 @@ def _compiled_throttle(
         return (throttle if throttle.given else Throttle()), []
     if live.release is None:
         message = f"throttle.query of {region.name} is not asked: nothing is live that it could read"
-        return replace(throttle, query=""), [Problem("C124", message, region.where, "", "note")]
+        return replace(throttle, query=""), [
+            Problem(code="C124", message=message, where=region.where, hint="", severity="note")
+        ]
     try:
         compiled_query = compiled(throttle.query, live.release)
         if len(compiled_query.columns) == 1:
@@ -55,7 +57,7 @@ def _compiled_throttle(
         reason = "; ".join(f"{problem.message} [{problem.code}]" for problem in problems.problems)
     message = f"throttle.query of {region.name} cannot be asked: {reason}"
     hint = "one SELECT of one column that is true or false, over the tables of the pipeline's live release"
-    return throttle, [Problem("C124", message, region.where, hint)]
+    return throttle, [Problem(code="C124", message=message, where=region.where, hint=hint)]
 
 
 def _expiring_files(plan: Plan, live: Live) -> list[Problem]:
@@ -75,7 +77,11 @@ def _expiring_files(plan: Plan, live: Live) -> list[Problem]:
             f"raise delta.deletedFileRetentionDuration of {name} (and delta.logRetentionDuration)"
             f" to {_hours(expected * _MARGIN)} or more; wider throttle.hours, more cores, or fewer tables in one change"
         )
-        problems.append(Problem("C123", message, "", hint, "refuse" if refused else "warn", name))
+        problems.append(
+            Problem(
+                code="C123", message=message, where="", hint=hint, severity="refuse" if refused else "warn", node=name
+            )
+        )
     return problems
 
 

@@ -96,11 +96,24 @@ class Change:
             return ()
         if table.forward_query == self.live.table.forward_query:
             message = f"forward_query of {table.name} is left over from the release that is live: {why}"
-            return (Problem("C109", message, table.where, "drop it", "warn", table.name),)
+            return (
+                Problem(
+                    code="C109", message=message, where=table.where, hint="drop it", severity="warn", node=table.name
+                ),
+            )
         harmless = harmless or _whole(written)
         message = f"forward_query of {table.name} is not used: {why}"
         hint = "drop it once the change is live" if harmless else "drop it; here it may only be `SELECT *`"
-        return (Problem("C108", message, table.where, hint, "warn" if harmless else "refuse", table.name),)
+        return (
+            Problem(
+                code="C108",
+                message=message,
+                where=table.where,
+                hint=hint,
+                severity="warn" if harmless else "refuse",
+                node=table.name,
+            ),
+        )
 
     def unused_for_layout(self) -> tuple[Problem, ...]:
         """The same where only the layout changes; a forward query that asks for the clustering is used."""

@@ -34,7 +34,7 @@ def refused(change: Change) -> tuple[Problem, ...]:
         return change.unused_forward_query("other rows are wanted than it holds")
     message = f"{table.name} is an aggregate: merged results give no states back"
     hint = "drop forward_query: its history is re-read from its source"
-    return (Problem("C107", message, table.where, hint, node=table.name),)
+    return (Problem(code="C107", message=message, where=table.where, hint=hint, node=table.name),)
 
 
 def _given(change: Change) -> Verdict:
@@ -43,7 +43,7 @@ def _given(change: Change) -> Verdict:
     if table.forward_query == change.live.table.forward_query:
         message = f"forward_query of {table.name} is stale: it made the release that is live, not this change"
         hint = "drop it, or write one for this change"
-        stale = (Problem("C109", message, table.where, hint, node=table.name),)
+        stale = (Problem(code="C109", message=message, where=table.where, hint=hint, node=table.name),)
     sql, problems = reads.forward(table, change.live)
     why = f"{listed(list(change.diff.computed))} computed from the live {table.name} by its forward_query"
     return _copy(change, why, LiveCopy(sql), (*stale, *problems))

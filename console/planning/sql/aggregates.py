@@ -213,7 +213,7 @@ class _Column:
                 partial = state.partial.copy()
                 if filtered is not None:
                     partial = exp.Filter(this=partial, expression=filtered.expression.copy())
-                states.append((Column(stored, state.type), cast(partial, state.type)))
+                states.append((Column(name=stored, type=state.type), cast(partial, state.type)))
                 merged.append(cast(exp.func(state.merge, exp.column(name(stored)), dialect=DIALECT), state.type))
                 inexact |= state.inexact
                 formats.append(
@@ -338,7 +338,9 @@ def _terms(partial: exp.Query, keys: list[Column], built: list[_Column]) -> Term
         "expressions", [*(shown[key] for key in names), *(exp.alias_(value, name(state)) for state, value in sums)]
     )
     rows.set("group", None)
-    return Terms(names, tuple(state for state, _ in sums), tuple(sketches), sql=render(rows) if sums else "")
+    return Terms(
+        keys=names, sums=tuple(state for state, _ in sums), sketches=tuple(sketches), sql=render(rows) if sums else ""
+    )
 
 
 def _added(partial: exp.Expr) -> exp.Expr:

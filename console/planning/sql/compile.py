@@ -169,7 +169,14 @@ def _feed(
     joins = tuple(sorted({source for source, _ in sources(done)} - {driving}))
     sql = parts.partial if parts else _rows(done, table, known)
     return FeedCode(
-        feed=Feed(materialization.name, driving, table.name, sql, joins, terms=_terms(parts, relation)),
+        feed=Feed(
+            materialization=materialization.name,
+            source=driving,
+            target=table.name,
+            sql=sql,
+            joins=joins,
+            terms=_terms(parts, relation),
+        ),
         stored=parts.stored if parts else table.columns,
         read=parts.read if parts else plain_read(table.columns),
         relation=relation,

@@ -56,7 +56,7 @@ class Text:
         place = self._place(offset)
         if not self.where and place:
             message = f"{message} (at {place})"
-        self.problems.append(Problem(code, message, self._file(offset), hint, node=self.node))
+        self.problems.append(Problem(code=code, message=message, where=self._file(offset), hint=hint, node=self.node))
 
     def _place(self, offset: int | None) -> str:
         if offset is None:

@@ -53,7 +53,7 @@ class _Nodes:
         self.variables: dict[str, str] = {}
 
     def wrong(self, code: str, message: str, where: str, hint: str = "", node: str = "") -> None:
-        self.problems.append(Problem(code, message, where, hint, node=node))
+        self.problems.append(Problem(code=code, message=message, where=where, hint=hint, node=node))
 
     def valid(self, kind: type[D], document: Document, node: str) -> D | None:
         doc, problems = validated(kind, document, node)

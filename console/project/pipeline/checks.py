@@ -24,7 +24,13 @@ def _duplicates(folder: Folder) -> Iterator[Problem]:
             if name in taken:
                 what, file = taken[name]
                 message = f"two nodes are named `{name}`: this one and the {what} in {file}"
-                yield Problem("P030", message, f"{query.front.file}:1:1", "rename one of the files", node=name)
+                yield Problem(
+                    code="P030",
+                    message=message,
+                    where=f"{query.front.file}:1:1",
+                    hint="rename one of the files",
+                    node=name,
+                )
             else:
                 taken[name] = (kind.removesuffix("s").replace("copie", "copy"), query.front.file)
 
@@ -39,11 +45,13 @@ def _feeds(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
         where = queries[node.name].front.place(("into",))
         if node.into not in folder.tables:
             hint = did_you_mean(node.into, targets, "tables")
-            yield Problem("P031", f"into: no table is named `{node.into}`", where, hint, node=node.name)
+            yield Problem(
+                code="P031", message=f"into: no table is named `{node.into}`", where=where, hint=hint, node=node.name
+            )
         elif node.into not in targets:
             hint = did_you_mean(node.into, targets - {node.into}, "tables with feeds")
             message = f"into: `{node.into}` is a landing table, which others write"
-            yield Problem("P031", message, where, hint, node=node.name)
+            yield Problem(code="P031", message=message, where=where, hint=hint, node=node.name)
     for table in pipeline.tables:
         if table.kind != "landing" and table.name not in fed | broken:
             lost = [node.into for node in pipeline.materializations if node.into not in folder.tables]
@@ -52,7 +60,7 @@ def _feeds(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
             write = f"write a query with /* into: {table.name} */, or kind: landing if others write it"
             hint = f"does {written[0]}.sql mean it?" if written else write
             message = f"table without a feed: no materialization writes into `{table.name}`"
-            yield Problem("P032", message, table.where, hint, node=table.name)
+            yield Problem(code="P032", message=message, where=table.where, hint=hint, node=table.name)
 
 
 def _outputs(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
@@ -61,9 +69,11 @@ def _outputs(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
         where = folder.queries["copies"][copy.name].front.place(("into",))
         if copy.into in folder.tables:
             message = f"into: `{copy.into}` is a table of the pipeline; a copy writes a table of its own"
-            yield Problem("P030", message, where, "choose another name", node=copy.name)
+            yield Problem(code="P030", message=message, where=where, hint="choose another name", node=copy.name)
         elif other := written.get(copy.into):
-            yield Problem("P030", f"into: the copy {other} writes `{copy.into}` already", where, node=copy.name)
+            yield Problem(
+                code="P030", message=f"into: the copy {other} writes `{copy.into}` already", where=where, node=copy.name
+            )
         written[copy.into] = copy.name
     paths: dict[tuple[str, ...], str] = {}
     for sink in pipeline.sinks:
@@ -71,10 +81,10 @@ def _outputs(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
         where = folder.queries["sinks"][sink.name].front.place(("path",))
         if parts and (parts[0] in folder.tables or parts[0] in written):
             message = f"path: `{parts[0]}/` below the warehouse belongs to the table of that name"
-            yield Problem("P040", message, where, "choose another folder", node=sink.name)
+            yield Problem(code="P040", message=message, where=where, hint="choose another folder", node=sink.name)
         if other := next((paths[known] for known in paths if _overlap(known, parts)), ""):
             message = f"path: the sink {other} writes to the same place"
-            yield Problem("P040", message, where, "choose another folder", node=sink.name)
+            yield Problem(code="P040", message=message, where=where, hint="choose another folder", node=sink.name)
         paths[parts] = sink.name
 
 
@@ -91,7 +101,9 @@ def across(pipelines: Sequence[Pipeline]) -> list[Problem]:
         for name, where in sorted(ours | {(copy.into, copy.where) for copy in pipeline.copies}):
             if other := taken.get(name):
                 message = f"pipelines {other} and {pipeline.name} both write a table `{name}`"
-                problems.append(Problem("P030", message, where, "rename one of them", node=name))
+                problems.append(
+                    Problem(code="P030", message=message, where=where, hint="rename one of them", node=name)
+                )
         taken |= {name: pipeline.name for name, _ in ours} | {copy.into: pipeline.name for copy in pipeline.copies}
     return [*problems, *_folders(pipelines)]
 
@@ -114,5 +126,7 @@ def _folders(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
                 if owner != pipeline.name and _overlap(known, parts):
                     message = f"path: the sink {name} of pipeline {owner} writes to the same place"
             if message:
-                yield Problem("P040", message, sink.where, "choose another folder", node=sink.name)
+                yield Problem(
+                    code="P040", message=message, where=sink.where, hint="choose another folder", node=sink.name
+                )
             taken.append((parts, sink.name, pipeline.name))

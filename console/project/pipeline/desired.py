@@ -48,15 +48,21 @@ def _folders(root: Path) -> tuple[list[Path], list[Problem]]:
             continue
         if not path.is_dir():
             hint = "a pipeline is a folder: plans/NAME/pipeline.yaml"
-            problems.append(Problem("P020", "a stray file in plans/", where, hint))
+            problems.append(Problem(code="P020", message="a stray file in plans/", where=where, hint=hint))
         elif wrong := wrong_name(path.name):
-            problems.append(Problem("P013", wrong, where, "rename the folder"))
+            problems.append(Problem(code="P013", message=wrong, where=where, hint="rename the folder"))
         elif not path.resolve().is_relative_to(root):
-            problems.append(Problem("P001", "the link leads out of the project", where, "copy the folder"))
+            problems.append(
+                Problem(code="P001", message="the link leads out of the project", where=where, hint="copy the folder")
+            )
         else:
             paths.append(path)
     if not paths and not problems:
-        problems.append(Problem("P011", "no pipeline is declared", "plans/:1:1", "write plans/web/pipeline.yaml"))
+        problems.append(
+            Problem(
+                code="P011", message="no pipeline is declared", where="plans/:1:1", hint="write plans/web/pipeline.yaml"
+            )
+        )
     return paths, problems
 
 
@@ -66,4 +72,10 @@ def _strangers(entries: Sequence[RegionEntry], names: Sequence[str]) -> Iterator
             if name not in names:
                 where = entry.document.place(("overrides", name), key=True)
                 hint = did_you_mean(name, names, "pipelines")
-                yield Problem("P034", f"overrides: no pipeline is named `{name}`", where, hint, node=entry.name)
+                yield Problem(
+                    code="P034",
+                    message=f"overrides: no pipeline is named `{name}`",
+                    where=where,
+                    hint=hint,
+                    node=entry.name,
+                )

@@ -53,7 +53,9 @@ def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
     if "pipeline.yaml" not in names:
         hint = did_you_mean("pipeline.yaml", names - FILES) or "write one; it may be empty"
         hint = hint if "?" in hint else "write one; it may be empty"
-        problems.append(Problem("P011", "`pipeline.yaml` is missing", f"{shown}/pipeline.yaml:1:1", hint))
+        problems.append(
+            Problem(code="P011", message="`pipeline.yaml` is missing", where=f"{shown}/pipeline.yaml:1:1", hint=hint)
+        )
     for entry in sorted(path.iterdir()):
         if entry.name.startswith("."):
             continue
@@ -64,7 +66,9 @@ def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
             what = "folder" if entry.is_dir() else "file"
             hint = did_you_mean(entry.name, known, f"known {what}s")
             place = f"{shown}/{entry.name}:1:1"
-            problems.append(Problem("P020", f"unknown {what} `{entry.name}` in a pipeline", place, hint))
+            problems.append(
+                Problem(code="P020", message=f"unknown {what} `{entry.name}` in a pipeline", where=place, hint=hint)
+            )
         elif entry.name == "pipeline.yaml":
             try:
                 text = folder.texts[entry.name] = read_text(entry, root)
@@ -86,9 +90,11 @@ def _nodes(folder: Folder, path: Path, root: Path) -> list[Problem]:
         shown = entry.relative_to(root).as_posix()
         if entry.suffix != suffix:
             hint = f"files here end in {suffix}"
-            problems.append(Problem("P020", f"a stray file or folder in {path.name}/", f"{shown}:1:1", hint))
+            problems.append(
+                Problem(code="P020", message=f"a stray file or folder in {path.name}/", where=f"{shown}:1:1", hint=hint)
+            )
         elif wrong := wrong_name(entry.stem):
-            problems.append(Problem("P013", wrong, f"{shown}:1:1", "rename the file"))
+            problems.append(Problem(code="P013", message=wrong, where=f"{shown}:1:1", hint="rename the file"))
         else:
             try:
                 text = folder.texts[f"{path.name}/{entry.name}"] = read_text(entry, root)

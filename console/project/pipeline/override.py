@@ -22,7 +22,7 @@ class _Overlay:
         self.problems: list[Problem] = []
 
     def wrong(self, message: str, path: Keys, hint: str = "") -> None:
-        self.problems.append(Problem("P034", message, self.source.place(path, key=True), hint))
+        self.problems.append(Problem(code="P034", message=message, where=self.source.place(path, key=True), hint=hint))
 
     def record(self, name: str, base: str, path: Keys, value: str | None = None) -> None:
         text = self.source.written(path) if value is None else value

@@ -66,7 +66,7 @@ def refused(transaction: Iterable[Event]) -> list[Problem]:
                 f" and another takes the name {column.origin}: the names may be the same before and after"
             )
             hint = "split it into two transactions, and apply each before the next"
-            problems.append(Problem("S401", message, column.where, hint))
+            problems.append(Problem(code="S401", message=message, where=column.where, hint=hint))
     return problems
 
 

@@ -148,7 +148,7 @@ def _oversized(migrations: Iterable[Observed]) -> Iterator[Problem]:
             title = observed.migration.title.replace("_", " ")[:_TITLE]
             message = f"{title}: larger than a migration may be, {MAX_BYTES // 1024} KiB"
             hint = "leave out its long default: rows arrive with their values"
-            yield Problem("S402", message, observed.where, hint)
+            yield Problem(code="S402", message=message, where=observed.where, hint=hint)
 
 
 def _losses(migrations: Iterable[Observed], dialects: Collection[Dialect]) -> Iterator[Remark]:

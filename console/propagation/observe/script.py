@@ -132,7 +132,9 @@ class SqlScript:
 
     def _refuse(self, wrong: NotUnderstood) -> None:
         where = f"{self.file}:{wrong.line}:{wrong.column}"
-        self.problems.append(Problem(CODE, f"not understood: {wrong}", where, wrong.hint or _HINT))
+        self.problems.append(
+            Problem(code=CODE, message=f"not understood: {wrong}", where=where, hint=wrong.hint or _HINT)
+        )
 
     def _read(self, statement: SqlStatement) -> list[Event]:
         try:

@@ -39,7 +39,9 @@ def test_of_two_processes_that_promote_a_hundred_times_one_commit_wins_each_time
     for number in range(ROUNDS // FRESH):
         releases = Releases(tmp_path / str(number), "web")
         for id in ("r1", "r2", "r3"):
-            releases.propose(Release(id, "web", "digest", (), ()), f"web-{id[1:]}", "zoe", "tower")
+            releases.propose(
+                Release(id=id, pipeline="web", digest="digest", tables=(), feeds=()), f"web-{id[1:]}", "zoe", "tower"
+            )
     context = multiprocessing.get_context("spawn")
     gate, told = context.Barrier(len(NAMES)), context.Queue()
     rivals = [context.Process(target=contend, args=(str(tmp_path), mine, gate, told)) for mine in range(len(NAMES))]

@@ -30,7 +30,7 @@ def opened(place: Path) -> PipelineController:
 
 
 def at_the_gate(controller: PipelineController, number: int, live: str) -> None:
-    release = Release(f"r{number}", "web", "d", (), ())
+    release = Release(id=f"r{number}", pipeline="web", digest="d", tables=(), feeds=())
     plan = Plan(
         format_version=1,
         tool="t",
@@ -45,7 +45,9 @@ def at_the_gate(controller: PipelineController, number: int, live: str) -> None:
     )
     controller.releases.propose(release, f"web-{number}", "ada", "laptop")
     controller.recorder.accept(
-        f"web-{number}", plan, Accepted(release.id, live, "", "ada", "laptop", (("promote", 0),))
+        f"web-{number}",
+        plan,
+        Accepted(release=release.id, was=live, plan="", by="ada", host="laptop", steps=(("promote", 0),)),
     )
     controller.recorder.store(Entered("awaiting-confirmation"))
 

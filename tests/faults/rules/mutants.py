@@ -95,7 +95,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("days do not prune", BACKFILL, "(col(column) < _bound(", '(col(column).cast("string").cast("timestamp") < _bound(', f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
     bug("sums by XOR", SUMS, "from pyspark.sql.functions import sum as total", "from pyspark.sql.functions import bit_xor as total", f"{BATCHES}::test_sums_tell_apart_what_weaker_sums_do_not"),
     bug("NULLs are not hashed", SUMS, "for part in (value.isNull(), value)", "for part in (value,)", f"{BATCHES}::test_sums_see_in_which_column_a_null_stands"),
-    bug("states are not cast", "console/planning/sql/aggregates.py", "states.append((Column(stored, state.type), cast(partial, state.type)))", "states.append((Column(stored, state.type), partial))", f"{BATCHES}::test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones"),
+    bug("states are not cast", "console/planning/sql/aggregates.py", "states.append((Column(name=stored, type=state.type), cast(partial, state.type)))", "states.append((Column(name=stored, type=state.type), partial))", f"{BATCHES}::test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones"),
     # feeds that stand still
     bug("a follower passes over a shorter source", FOLLOW, "while feed.seen != end and", "while feed.seen < end and", STANDING),
     bug("any source is believed", ONCE, "if last is not None and source and (recorded", "if last is None and source and (recorded", STANDING),

@@ -15,7 +15,7 @@ from console.agent.feeds.live_feed import LiveFeed
 from console.model.live import Feed, TableState, Version
 from console.model.schema import Column, OnRewrite, Table
 
-COLUMNS = (Column("n", "bigint"), Column("day", "date"))
+COLUMNS = (Column(name="n", type="bigint"), Column(name="day", type="date"))
 SCHEMA = pa.schema([("n", pa.int64()), ("day", pa.date32())])
 
 
@@ -23,8 +23,14 @@ def state(name: str, columns: Sequence[Column] = COLUMNS, **more: Any) -> TableS
     """A table that is stored as it reads, partitioned by day where it has one."""
     partition = tuple(more.pop("partition_by", ("day",)))
     kind = more.pop("kind", "append")
-    table = Table(name, kind, tuple(columns), partition_by=partition, **more)
-    return TableState(table, Version("c0", name, tuple(columns), partition), "SELECT * FROM stored", "", {})
+    table = Table(name=name, kind=kind, columns=tuple(columns), partition_by=partition, **more)
+    return TableState(
+        table=table,
+        version=Version(content="c0", path=name, columns=tuple(columns), partition_by=partition),
+        read="SELECT * FROM stored",
+        rows="",
+        values={},
+    )
 
 
 def rows(*numbers: int, day: int | None = 1) -> pa.Table:
@@ -62,6 +68,6 @@ def column_values(table: str, column: str = "n") -> list[Any]:
 
 def copying_feed(source: str, target: str, *, on_rewrite: OnRewrite = "stop", start: int = 0) -> LiveFeed:
     """A feed that carries every row as it is."""
-    feed = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
+    feed = Feed(materialization="every", source="landing", target="copy", sql="SELECT n, day FROM landing")
     landing = state("landing", kind="landing", on_rewrite=on_rewrite)
     return LiveFeed(feed, landing, state("copy"), (), source, target, start=start)

@@ -81,7 +81,7 @@ def test_the_log_says_what_the_release_keeps_of_their_settings_and_what_was_alte
     kept = table_settings(300)
     for name, kind in (("plain", "bigint"), ("ours", "timestamp_ntz")):
         path = str(tmp_path / name)
-        made = state(name, (Column("n", kind),), partition_by=())
+        made = state(name, (Column(name="n", type=kind),), partition_by=())
         commit.create(session, replace(made, version=replace(made.version, settings=kept)), path, 240)
         assert changed(kept, real(path)) == ()
         DeltaTable(path).alter.set_table_properties({"delta.deletedFileRetentionDuration": "interval 1 hours"})
@@ -98,7 +98,10 @@ def real(path: str) -> tuple[tuple[str, str], ...]:
 def test_nor_have_those_that_only_spark_can_create(tmp_path: Path, session: Any) -> None:
     path = str(tmp_path / "copy")
     commit.create(
-        session, state("copy", (Column("n", "bigint"), Column("at", "timestamp_ntz")), partition_by=()), path, 240
+        session,
+        state("copy", (Column(name="n", type="bigint"), Column(name="at", type="timestamp_ntz")), partition_by=()),
+        path,
+        240,
     )
     protocol = DeltaTable(path).protocol()
     found = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
@@ -186,7 +189,7 @@ def test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_
     tmp_path: Path, session: Any
 ) -> None:
     table = days(tmp_path / "landing")
-    columns = (Column("id", "string"), Column("at", "timestamp"))
+    columns = (Column(name="id", type="string"), Column(name="at", type="timestamp"))
     slices = (
         Slice(index=1, label="2026-11-02", first="2026-11-02T00:00:00", end="2026-11-03T00:00:00", rows=2, bytes=1),
         Slice(index=2, label="2026-11-01", first="2026-11-01T00:00:00", end="2026-11-02T00:00:00", rows=3, bytes=1),
@@ -273,7 +276,9 @@ OUT = {
 
 def compiled() -> FeedCode:
     known = NameScope({"t": GIVEN}, {"t": physical("t", "t", {name: name for name in GIVEN})})
-    table = Table("agg", "aggregate", tuple(Column(name, kind) for name, kind in OUT.items()))
+    table = Table(
+        name="agg", kind="aggregate", columns=tuple(Column(name=name, type=kind) for name, kind in OUT.items())
+    )
     code, text = feed(Materialization(name="m", into="agg", sql=STATES), table, known, {})
     assert code is not None, text.problems
     return code

@@ -72,8 +72,8 @@ def test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day
 def test_no_gate_opens_past_a_check_that_found_a_difference(tmp_path: Path, ok: bool | None) -> None:
     line = opened(tmp_path)
     at_the_gate(line, 1, "")
-    line.recorder.store(Checked("copy", "rows per day", True, "4 rows in 2 days are equal"))
-    line.recorder.store(Checked("copy", "unchanged columns", ok, f"differ: n on {DAY}"))
+    line.recorder.store(Checked(table="copy", check="rows per day", ok=True, detail="4 rows in 2 days are equal"))
+    line.recorder.store(Checked(table="copy", check="unchanged columns", ok=ok, detail=f"differ: n on {DAY}"))
     if ok is not False:  # what could not be told is for the person who promotes
         assert line.promote("web-1", "", "ada", "laptop").release == "r1"
         return

@@ -15,7 +15,7 @@ from tests.faults.rules.tables import foreign, rows, state
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 ENOUGH = 400_000  # numbers, among which some twenty pairs share a half of 32 bits
-N = (Column("n", "bigint"), Column("day", "date"))
+N = (Column(name="n", type="bigint"), Column(name="day", type="date"))
 
 
 def alike(session: Any, half: str, hash: str) -> tuple[int, int]:

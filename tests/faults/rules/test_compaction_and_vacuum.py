@@ -240,7 +240,13 @@ def test_the_first_kept_day_is_kept_from_its_first_moment(tmp_path: Path, sessio
         else whole.cast(pa.timestamp("us", "UTC" if kind == "timestamp" else None))
     )
     write_deltalake(table, pa.table({"n": pa.array([*times, 7], pa.int64()), "at": when}))
-    short = state("t", (Column("n", "bigint"), Column("at", kind)), retention_days=10, time="at", partition_by=())
+    short = state(
+        "t",
+        (Column(name="n", type="bigint"), Column(name="at", type=kind)),
+        retention_days=10,
+        time="at",
+        partition_by=(),
+    )
     assert cutoff(short, date(2026, 11, 12)) == keep
     assert expired(session, table, short, keep) == 3
     assert expire(session, table, short, keep) == 3

@@ -29,16 +29,16 @@ pytestmark = [pytest.mark.faults, pytest.mark.spark]
 
 DAY = date(2026, 11, 2)
 STORED = (
-    Column("day", "date"),
-    Column("total", "double"),
-    Column("mean__sum", "double"),
-    Column("mean__count", "bigint"),
+    Column(name="day", type="date"),
+    Column(name="total", type="double"),
+    Column(name="mean__sum", type="double"),
+    Column(name="mean__count", type="bigint"),
 )
-SHOWN = (Column("day", "date"), Column("total", "double"), Column("mean", "double"))
+SHOWN = (Column(name="day", type="date"), Column(name="total", type="double"), Column(name="mean", type="double"))
 READ = "SELECT day, sum(total) AS total, sum(mean__sum) / nullif(sum(mean__count), 0) AS mean FROM stored GROUP BY day"
 SQL = "SELECT day, sum(x) AS total, sum(x) AS mean__sum, count(x) AS mean__count FROM landing GROUP BY day"
-TERMS = Terms(("day",), ("total", "mean__sum"), sql="SELECT day, x AS total, x AS mean__sum FROM landing")
-FEED = Feed("hours", "landing", "hours", SQL, terms=TERMS)
+TERMS = Terms(keys=("day",), sums=("total", "mean__sum"), sql="SELECT day, x AS total, x AS mean__sum FROM landing")
+FEED = Feed(materialization="hours", source="landing", target="hours", sql=SQL, terms=TERMS)
 PLAN = Comparison(
     table="hours", pairs=(Pair("day", "day"), Pair("total", "total", False), Pair("mean", "mean", False)), keys=("day",)
 )
@@ -47,7 +47,12 @@ Group = list[float]
 
 def hours() -> TableState:
     return TableState(
-        Table("hours", "aggregate", SHOWN), Version("c", "hours", STORED), READ, "", {}, ("total", "mean")
+        table=Table(name="hours", kind="aggregate", columns=SHOWN),
+        version=Version(content="c", path="hours", columns=STORED),
+        read=READ,
+        rows="",
+        values={},
+        inexact=("total", "mean"),
     )
 
 
@@ -97,7 +102,7 @@ def judged(session: Any, place: Path, groups: Sequence[Group], other: Sequence[G
     rng = random.Random(len(groups))
     paths = kept(place / "old", groups, rng), kept(place / "new", other, rng), landed(place / "landing", groups)
     old, new = (Pinned(hours(), path, log.latest_version(path)) for path in paths[:2])
-    columns = (Column("day", "date"), Column("x", "double"))
+    columns = (Column(name="day", type="date"), Column(name="x", type="double"))
     source = PinnedSource(
         feed, Pinned(state("landing", columns, kind="landing"), paths[2], log.latest_version(paths[2]))
     )
@@ -148,21 +153,29 @@ def test_groups_of_days_that_no_calendar_of_python_has_are_settled_like_any_othe
     born = pa.array([20_776_010, 20_776_010, -800_000, 20_000, None], pa.int32()).cast(pa.date32())
     far = 1_795_004_800_000_000_000  # microseconds: a row with milliseconds taken for seconds
     at = pa.array([far, far, -far, 0, None], pa.int64()).cast(pa.timestamp("us", "UTC"))
-    columns = (Column("born", "date"), Column("at", "timestamp"))
+    columns = (Column(name="born", type="date"), Column(name="at", type="timestamp"))
     aggregate = TableState(
-        Table("hours", "aggregate", (*columns, Column("total", "double"))),
-        Version("c", "hours", (*columns, Column("total", "double"))),
-        "SELECT born, at, sum(total) AS total FROM stored GROUP BY born, at", "", {}, ("total",),
+        table=Table(name="hours", kind="aggregate", columns=(*columns, Column(name="total", type="double"))),
+        version=Version(content="c", path="hours", columns=(*columns, Column(name="total", type="double"))),
+        read="SELECT born, at, sum(total) AS total FROM stored GROUP BY born, at", rows="", values={}, inexact=("total",),
     )  # fmt: skip
     plan = Comparison(
         table="hours",
         pairs=(Pair("born", "born"), Pair("at", "at"), Pair("total", "total", False)),
         keys=("born", "at"),
     )
-    terms = Terms(("born", "at"), ("total",), sql="SELECT born, at, x AS total FROM landing")
-    feed = Feed("hours", "landing", "hours", "SELECT born, at, sum(x) AS total FROM landing GROUP BY ALL", terms=terms)
+    terms = Terms(keys=("born", "at"), sums=("total",), sql="SELECT born, at, x AS total FROM landing")
+    feed = Feed(
+        materialization="hours",
+        source="landing",
+        target="hours",
+        sql="SELECT born, at, sum(x) AS total FROM landing GROUP BY ALL",
+        terms=terms,
+    )
     landing = written(tmp_path / "landing", pa.table({"born": born, "at": at, "x": [1e16, -1e16, 1.0, 2.0, 5.0]}))
-    source = PinnedSource(feed, Pinned(state("landing", (*columns, Column("x", "double")), kind="landing"), landing, 0))
+    source = PinnedSource(
+        feed, Pinned(state("landing", (*columns, Column(name="x", type="double")), kind="landing"), landing, 0)
+    )
 
     def sums(name: str, first: float, *others: float) -> Checked:
         keys = {"born": born.slice(1), "at": at.slice(1)}

@@ -46,14 +46,20 @@ def side(session: Any, place: Path, groups: tuple[Group, ...], old: str = "") ->
     path = str(place)
     stored.write.format("delta").save(path)
     shown = (
-        Column(f"{old}k", "string"),
-        Column(f"{old}n", "bigint"),
-        Column(f"{old}u", "bigint"),
-        Column(f"{old}p", "double"),
+        Column(name=f"{old}k", type="string"),
+        Column(name=f"{old}n", type="bigint"),
+        Column(name=f"{old}u", type="bigint"),
+        Column(name=f"{old}p", type="double"),
     )
-    kept = (*shown[:3], Column(f"{old}u__hll", "binary"), Column(f"{old}p__kll", "binary"))
+    kept = (*shown[:3], Column(name=f"{old}u__hll", type="binary"), Column(name=f"{old}p__kll", type="binary"))
     read = f"SELECT {old}k, {old}n, {old}u, CAST(7 AS DOUBLE) AS {old}p FROM stored"
-    table = TableState(Table("hours", "aggregate", shown), Version("c", "hours", kept), read, "", {})
+    table = TableState(
+        table=Table(name="hours", kind="aggregate", columns=shown),
+        version=Version(content="c", path="hours", columns=kept),
+        read=read,
+        rows="",
+        values={},
+    )
     return Pinned(table, path, log.latest_version(path))
 
 

@@ -35,7 +35,12 @@ def live(warehouse: Path, spark: SparkHandle, copy: Copy = DAILY) -> PipelineCon
     """A region whose live release has a landing table of four rows and one copy."""
     foreign(warehouse / "landing", rows(0, 1), rows(2, 3))
     opened = another.line(warehouse, spark)
-    opened.releases.propose(Release("r1", "web", "d", (LANDING,), (), copies=(copy,)), "web-1", "ada", "laptop")
+    opened.releases.propose(
+        Release(id="r1", pipeline="web", digest="d", tables=(LANDING,), feeds=(), copies=(copy,)),
+        "web-1",
+        "ada",
+        "laptop",
+    )
     opened.releases.swap("", "r1", "ada", "laptop")
     return opened
 
@@ -135,9 +140,12 @@ def test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with
     tmp_path: Path, spark: SparkHandle, session: Any, point: str, there: bool
 ) -> None:
     lake = tmp_path / "lake"
-    opened, note = live(lake, spark), Column("note", "string")
+    opened, note = live(lake, spark), Column(name="note", type="string")
     wider = state("landing", (*COLUMNS, note), kind="landing", managed=True)
-    step, release = AddColumns("landing", (note,)), Release("r2", "web", "d2", (wider,), ())
+    step, release = (
+        AddColumns("landing", (note,)),
+        Release(id="r2", pipeline="web", digest="d2", tables=(wider,), feeds=()),
+    )
     plan = Plan(
         format_version=1,
         tool="t",
@@ -152,7 +160,9 @@ def test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with
     )
     opened.releases.propose(release, "web-2", "ada", "laptop")
     steps = ((step.id, 0), ("promote", 0))
-    opened.recorder.accept("web-2", plan, Accepted("r2", "r1", "", "ada", "laptop", steps))
+    opened.recorder.accept(
+        "web-2", plan, Accepted(release="r2", was="r1", plan="", by="ada", host="laptop", steps=steps)
+    )
     another.dies(session, tmp_path / "armed", point, lake, "carry")
     landing = str(lake / "landing")
     assert (columns(landing) == ["n", "day", "note"]) is there
@@ -172,7 +182,13 @@ def test_killed_around_what_a_batch_set_aside_it_is_written_once_and_the_batch_i
 ) -> None:
     lake = tmp_path / "lake"
     opened, sql = live(lake, spark), "SELECT CAST(IF(n = 3, 'none', n) AS BIGINT) AS n, day FROM landing"
-    release = Release("r2", "web", "d2", (LANDING, state("parsed")), (Feed("parse", "landing", "parsed", sql),))
+    release = Release(
+        id="r2",
+        pipeline="web",
+        digest="d2",
+        tables=(LANDING, state("parsed")),
+        feeds=(Feed(materialization="parse", source="landing", target="parsed", sql=sql),),
+    )
     history = Backfill(
         materialization="parse",
         source="landing",
@@ -201,7 +217,11 @@ def test_killed_around_what_a_batch_set_aside_it_is_written_once_and_the_batch_i
         quarantine_rows=1,
     )
     opened.releases.propose(release, "web-2", "ada", "laptop")
-    opened.recorder.accept("web-2", plan, Accepted("r2", "r1", "", "ada", "laptop", tuple((s.id, 0) for s in steps)))
+    opened.recorder.accept(
+        "web-2",
+        plan,
+        Accepted(release="r2", was="r1", plan="", by="ada", host="laptop", steps=tuple((s.id, 0) for s in steps)),
+    )
     another.dies(session, tmp_path / "armed", point, lake, "carry")
     aside = Quarantine(lake / "_console" / "web")
     assert len(aside.rows("web-2")) == written

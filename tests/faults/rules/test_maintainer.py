@@ -27,7 +27,7 @@ from tests.faults.rules.tables import SCHEMA, commit_rows, foreign, number, rows
 
 pytestmark = pytest.mark.slow
 
-FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
+FEED = Feed(materialization="every", source="landing", target="copy", sql="SELECT n, day FROM landing")
 
 
 def opened(place: Path) -> PipelineController:
@@ -38,7 +38,7 @@ def opened(place: Path) -> PipelineController:
 def release(id: str, copy: str, *, managed: bool = True) -> Release:
     landing = state("landing", kind="landing", managed=managed)
     copied = state("copy")
-    return Release(id, "web", "d", (landing, moved(copied, copy)), (FEED,))
+    return Release(id=id, pipeline="web", digest="d", tables=(landing, moved(copied, copy)), feeds=(FEED,))
 
 
 def moved(table: TableState, path: str) -> TableState:
@@ -70,9 +70,11 @@ def controller(tmp_path: Path) -> PipelineController:
         steps=(Promote(),),
         release=second,
     )
-    built.recorder.accept("web-2", plan, Accepted("r2", "r1", "digest", "ada", "laptop", (("promote", 0),)))
+    built.recorder.accept(
+        "web-2", plan, Accepted(release="r2", was="r1", plan="digest", by="ada", host="laptop", steps=(("promote", 0),))
+    )
     built.recorder.store(Entered("backfilling"))
-    built.recorder.store(Fenced("backfill/copy/every", "landing", 2, 1, 3))
+    built.recorder.store(Fenced(step="backfill/copy/every", source="landing", version=2, slices=1, rows=3))
     return built
 
 
@@ -127,7 +129,9 @@ def sharing(place: Path, *declared: dict[str, Any]) -> TableState:
     controller = opened(place)
     for n, more in enumerate(declared, 1):
         own = moved(state("copy", **more), "copy/a-1")
-        controller.releases.propose(Release(f"r{n}", "web", "d", (own,), ()), f"web-{n}", "ada", "laptop")
+        controller.releases.propose(
+            Release(id=f"r{n}", pipeline="web", digest="d", tables=(own,), feeds=()), f"web-{n}", "ada", "laptop"
+        )
     (shared,) = maintainer.owned_tables(controller).values()
     return shared
 

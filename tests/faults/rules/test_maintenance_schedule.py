@@ -31,7 +31,9 @@ def pipeline(place: Path, *tables: str) -> PipelineController:
         foreign(place / name, *(rows(n) for n in range(4)))
     controller = opened(place)
     states = tuple(moved(state(name), name) for name in tables)
-    controller.releases.propose(Release("r1", place.name, "d", states, ()), "web-1", "ada", "laptop")
+    controller.releases.propose(
+        Release(id="r1", pipeline=place.name, digest="d", tables=states, feeds=()), "web-1", "ada", "laptop"
+    )
     controller.releases.swap("", "r1", "ada", "laptop")
     return controller
 
@@ -51,7 +53,9 @@ def begins(controller: PipelineController) -> None:
         steps=(Promote(),),
         release=live,
     )
-    controller.recorder.accept("web-2", plan, Accepted("r2", "r1", "digest", "ada", "laptop", (("promote", 0),)))
+    controller.recorder.accept(
+        "web-2", plan, Accepted(release="r2", was="r1", plan="digest", by="ada", host="laptop", steps=(("promote", 0),))
+    )
     controller.recorder.store(Entered("backfilling"))
 
 

@@ -16,7 +16,7 @@ from tests.agent.test_nanoseconds import FINE, WHOLE, landing
 from tests.faults.rules.tables import column_values, state
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
-COLUMNS = (Column("id", "string"), Column("ts", "timestamp"))
+COLUMNS = (Column(name="id", type="string"), Column(name="ts", type="timestamp"))
 
 
 @pytest.mark.parametrize("old", [True, False])
@@ -30,7 +30,13 @@ def test_a_live_row_that_would_be_cut_stops_its_feed_by_name_in_front_of_it(
     commit.create(session, copy, target, 72)
     theirs = state("landing", COLUMNS, kind="landing", partition_by=())
     feed = LiveFeed(
-        Feed("every", "landing", "copy", "SELECT id, ts FROM landing"), theirs, copy, (), source, target, start=0
+        Feed(materialization="every", source="landing", target="copy", sql="SELECT id, ts FROM landing"),
+        theirs,
+        copy,
+        (),
+        source,
+        target,
+        start=0,
     )
     if old:
         assert feed.step(session, 1) == 1

@@ -24,18 +24,20 @@ from console.model.schema import Column, Table
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 
 LANDING = (
-    Column("k", "bigint"), Column("city", "string"), Column("x", "double"), Column("tags", "array<string>"), Column("at", "timestamp")
+    Column(name="k", type="bigint"), Column(name="city", type="string"), Column(name="x", type="double"), Column(name="tags", type="array<string>"), Column(name="at", type="timestamp")
 )  # fmt: skip
-COPY = (*LANDING[:3], Column("tag", "string"), Column("owner", "string"))
+COPY = (*LANDING[:3], Column(name="tag", type="string"), Column(name="owner", type="string"))
 COPIED = """SELECT landing.k, landing.city, landing.x, tag, owners.name AS owner FROM landing
   LEFT JOIN owners ON owners.k = landing.k % 3 LATERAL VIEW explode(tags) AS tag WHERE landing.k <> 13"""
 STATES = (
-    Column("city", "string"), Column("rows", "bigint"), Column("total", "double"), Column("most", "double"),
-    Column("who__hll", "binary"), Column("mid__kll", "binary"),
+    Column(name="city", type="string"), Column(name="rows", type="bigint"), Column(name="total", type="double"), Column(name="most", type="double"),
+    Column(name="who__hll", type="binary"), Column(name="mid__kll", type="binary"),
 )  # fmt: skip
 SUMMED = """SELECT city, count(*) AS rows, sum(x) AS total, max(x) AS most, hll_sketch_agg(k, 12) AS who__hll,
   kll_sketch_agg_double(x) AS mid__kll FROM landing GROUP BY city"""
-TERMS = Terms(("city",), ("total",), ("who__hll", "mid__kll"), sql="SELECT city, x AS total FROM landing")
+TERMS = Terms(
+    keys=("city",), sums=("total",), sketches=("who__hll", "mid__kll"), sql="SELECT city, x AS total FROM landing"
+)
 Row = tuple[int, str | None, float, list[str]]
 ROWS: tuple[Row, ...] = (
     (1, "Zürich", 0.1, ["a"]),
@@ -62,30 +64,42 @@ def timed(rows: tuple[Row, ...]) -> list[tuple[Any, ...]]:
 
 def landing() -> TableState:
     return TableState(
-        Table("landing", "landing", LANDING, time="at"),
-        Version("l", "landing", LANDING),
-        "SELECT * FROM stored",
-        "",
-        {},
+        table=Table(name="landing", kind="landing", columns=LANDING, time="at"),
+        version=Version(content="l", path="landing", columns=LANDING),
+        read="SELECT * FROM stored",
+        rows="",
+        values={},
     )
 
 
 def owners() -> TableState:
-    columns = (Column("k", "bigint"), Column("name", "string"))
+    columns = (Column(name="k", type="bigint"), Column(name="name", type="string"))
     return TableState(
-        Table("owners", "append", columns), Version("o", "owners", columns), "SELECT * FROM stored", "", {}
+        table=Table(name="owners", kind="append", columns=columns),
+        version=Version(content="o", path="owners", columns=columns),
+        read="SELECT * FROM stored",
+        rows="",
+        values={},
     )
 
 
 def copy() -> TableState:
     return TableState(
-        Table("copy", "append", COPY), Version("c", "copy", COPY, ("city",)), "SELECT * FROM stored", "", {}
+        table=Table(name="copy", kind="append", columns=COPY),
+        version=Version(content="c", path="copy", columns=COPY, partition_by=("city",)),
+        read="SELECT * FROM stored",
+        rows="",
+        values={},
     )
 
 
 def hours() -> TableState:
     return TableState(
-        Table("hours", "aggregate", STATES), Version("h", "hours", STATES), "SELECT * FROM stored", "", {}
+        table=Table(name="hours", kind="aggregate", columns=STATES),
+        version=Version(content="h", path="hours", columns=STATES),
+        read="SELECT * FROM stored",
+        rows="",
+        values={},
     )
 
 
@@ -97,8 +111,14 @@ class World:
         self.landing, self.owners = str(place / "landing"), str(place / "owners")
         self.owns(ada=0, bob=1)
         self.lands((0, "Rom", 1.0, ["a"]))  # history
-        self.copy = self.feed(Feed("every", "landing", "copy", COPIED, ("owners",)), copy(), ((owners(), self.owners),))
-        self.hours = self.feed(Feed("hours", "landing", "hours", SUMMED, terms=TERMS), hours(), ())
+        self.copy = self.feed(
+            Feed(materialization="every", source="landing", target="copy", sql=COPIED, joins=("owners",)),
+            copy(),
+            ((owners(), self.owners),),
+        )
+        self.hours = self.feed(
+            Feed(materialization="hours", source="landing", target="hours", sql=SUMMED, terms=TERMS), hours(), ()
+        )
 
     def feed(self, feed: Feed, target: TableState, joins: tuple[tuple[TableState, str], ...]) -> LiveFeed:
         path = str(self.place / feed.target)
@@ -144,12 +164,16 @@ def world(tmp_path: Path, session: Any) -> World:
 
 
 def test_a_computed_text_that_no_partition_can_hold_is_no_difference(world: World) -> None:
-    columns = (Column("k", "bigint"), Column("tag", "string"), Column("city", "string"))
+    columns = (Column(name="k", type="bigint"), Column(name="tag", type="string"), Column(name="city", type="string"))
     parted = TableState(
-        Table("parted", "append", columns), Version("p", "parted", columns, ("tag",)), "SELECT * FROM stored", "", {}
+        table=Table(name="parted", kind="append", columns=columns),
+        version=Version(content="p", path="parted", columns=columns, partition_by=("tag",)),
+        read="SELECT * FROM stored",
+        rows="",
+        values={},
     )
     sql = "SELECT k, tag, city FROM landing LATERAL VIEW explode(tags) AS tag"
-    feed = world.feed(Feed("parted", "landing", "parted", sql), parted, ())
+    feed = world.feed(Feed(materialization="parted", source="landing", target="parted", sql=sql), parted, ())
     world.lands((5, "Rom", 1.0, ["", "__HIVE_DEFAULT_PARTITION__", "a", "a/b", "null"]))
     feed.step(world.session, log.latest_version(world.landing))
     held = DeltaTable(feed.target_path).to_pyarrow_table()["tag"].to_pylist()

@@ -21,7 +21,7 @@ from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, copyin
 from tests.faults.rules.tables import foreign as landing
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
-FEED = Feed("every", "landing", "copy", "")
+FEED = Feed(materialization="every", source="landing", target="copy", sql="")
 NO_SPARK: Any = None
 
 
@@ -218,5 +218,7 @@ def in_a_release(warehouse: Path) -> PipelineController:
     settings = Settings("eu")
     spark = SparkHandle(settings, -1)
     line = PipelineController(warehouse, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), settings)
-    line.releases.propose(Release("r1", "web", "d", (state("copy"),), ()), "web-1", "ada", "laptop")
+    line.releases.propose(
+        Release(id="r1", pipeline="web", digest="d", tables=(state("copy"),), feeds=()), "web-1", "ada", "laptop"
+    )
     return line

@@ -25,7 +25,7 @@ from tests.faults.rules.tables import column_values, foreign, rows, state
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 SQL = "SELECT n, day FROM landing"
-FEED = Feed("every", "landing", "copy", SQL)
+FEED = Feed(materialization="every", source="landing", target="copy", sql=SQL)
 EVERY = Backfill(
     materialization="every",
     source="landing",
@@ -89,7 +89,13 @@ class World:
 
     def accept(self, content: str, *steps: Step, feed: Feed = FEED, copy: TableState | None = None) -> None:
         live = self.line.releases.in_state("live")
-        wanted = Release("", "web", content, (state("landing", kind="landing"), copy or to_be(content)), (feed,))
+        wanted = Release(
+            id="",
+            pipeline="web",
+            digest=content,
+            tables=(state("landing", kind="landing"), copy or to_be(content)),
+            feeds=(feed,),
+        )
         plan = Plan(
             format_version=1,
             tool="t",
@@ -248,8 +254,14 @@ def test_batches_of_an_agent_that_died_behind_a_commit_are_told_by_the_next_one(
 def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(world: World) -> None:
     below = state("below")
     below = replace(below, version=replace(below.version, content="z", path=""))
-    more = Feed("more", "copy", "below", "SELECT n, day FROM copy")
-    wanted = Release("", "web", "a", (state("landing", kind="landing"), to_be("a"), below), (FEED, more))
+    more = Feed(materialization="more", source="copy", target="below", sql="SELECT n, day FROM copy")
+    wanted = Release(
+        id="",
+        pipeline="web",
+        digest="a",
+        tables=(state("landing", kind="landing"), to_be("a"), below),
+        feeds=(FEED, more),
+    )
     steps = (CreateTable("copy"), CreateTable("below"), EVERY, CatchUp("every", "landing", "copy", "fence"))
     steps_below = (CatchUp("more", "copy", "below", "log"), Validate(()), Promote())
     world.line.accept(

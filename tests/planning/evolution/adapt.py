@@ -47,11 +47,11 @@ def pipeline(side: dict[str, Any]) -> Pipeline:
             )
     fed = {feed.into for feed in feeds}
     kept = [table for table in tables.values() if table.kind == "landing" or table.name in fed]
-    return Pipeline("case", tables=tuple(sorted(kept, key=lambda t: t.name)), materializations=tuple(feeds))
+    return Pipeline(name="case", tables=tuple(sorted(kept, key=lambda t: t.name)), materializations=tuple(feeds))
 
 
 def _table(data: dict[str, Any]) -> Table:
-    columns = tuple(Column(c["name"], c["spark_type"].lower()) for c in data["columns"])
+    columns = tuple(Column(name=c["name"], type=c["spark_type"].lower()) for c in data["columns"])
     landing = data["kind"] == "landing"
     times = [c.name for c in columns if c.type == "timestamp"]
     ttl = re.search(r"toIntervalDay\((\d+)\)", data["engine"].get("ENGINE_TTL") or "")
@@ -139,5 +139,5 @@ def _by_day(table: Table, query: exp.Select) -> tuple[Table, exp.Select]:
     )
     day = sqlglot.parse_one(f"to_date({source.name})", read="spark")
     query = query.select(exp.alias_(day, "_day")).group_by(day.copy())
-    columns = (*table.columns, Column("_day", "date"))
+    columns = (*table.columns, Column(name="_day", type="date"))
     return replace(table, kind="aggregate", columns=columns, partition_by=("_day",), time="_day"), query

@@ -38,7 +38,7 @@ def pipeline(sql: str) -> Pipeline:
             continue
         named = dict(_columns(sql, target))
         bucket = next(name for name in named if name.endswith("_bucket"))
-        columns = (*(Column(name, type) for name, type in named.items()), Column("_day", "date"))
+        columns = (*(Column(name=name, type=type) for name, type in named.items()), Column(name="_day", type="date"))
         tables.append(
             Table(
                 name=target,
@@ -52,7 +52,7 @@ def pipeline(sql: str) -> Pipeline:
         feeds.append(
             Materialization(name=f"{target}_mv", into=target, sql=_query(query, bucket), where=f"{target}.sql:1:1")
         )
-    return Pipeline("ci", tables=tuple(sorted(tables, key=lambda t: t.name)), materializations=tuple(feeds))
+    return Pipeline(name="ci", tables=tuple(sorted(tables, key=lambda t: t.name)), materializations=tuple(feeds))
 
 
 def _body(sql: str, table: str) -> str:
@@ -78,7 +78,7 @@ def _type(written: str) -> str:
 
 def _root(sql: str, root: str) -> tuple[tuple[Table, Table], Materialization]:
     computed = dict(re.findall(r"`(\w+)` \w+ MATERIALIZED (.*?)(?:,\n|$)", _body(sql, root)))
-    columns = tuple(Column(name, type) for name, type in _columns(sql, root))
+    columns = tuple(Column(name=name, type=type) for name, type in _columns(sql, root))
     plain = tuple(column for column in columns if column.name not in computed)
     landing = Table(
         name=f"{root}_in", kind="landing", columns=plain, time="finished_at", managed=True, where=f"{root}_in.yaml:1:1"

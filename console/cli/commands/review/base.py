@@ -46,7 +46,7 @@ class Base:
             return known
         before = self.old.desired.get((pipeline.name, region.name))
         stats = known.stats if known else _assumed(pipeline, before)
-        bare = Live(region.name, pipeline.name, None, stats=stats)
+        bare = Live(region=region.name, pipeline=pipeline.name, release=None, stats=stats)
         if before is None:
             return bare
         return self._promoted(before, replace(bare, stats=_declared(before)), region, known)
