@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from console import __version__
+
 from tests.walls.test_house import PACKAGE, ROOT
 
 # `planning/routes/feeds.py`, `agent/rollout/rebind.drain`, `tests/faults/rules/`: below the repository, console/, tests/ or the page
@@ -147,3 +149,9 @@ def test_a_name_of_nothing_is_found(text: str) -> None:
 def test_nothing_cites_a_paper_that_is_not_in_the_repository() -> None:
     files = [file for file in tracked("*.py", "*.md", "*.yaml", "*.json", "Makefile") if file != Path(__file__)]
     assert [f"{names_of(file)}: {match[0]}" for file in files for match in ELSEWHERE.finditer(file.read_text())] == []
+
+
+def test_the_changes_begin_with_this_version_and_its_day() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ \(20\d\d-\d\d-\d\d\)", heading) for heading in headings), headings
+    assert headings[0].partition(" ")[0] == __version__
