@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from console import __version__
-
 from tests.walls.test_house import PACKAGE, ROOT
 
 # `planning/routes/feeds.py`, `agent/rollout/rebind.drain`, `tests/faults/rules/`: below the repository, console/, tests/ or the page
