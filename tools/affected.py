@@ -9,8 +9,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 _MODULE = re.compile(r"(console|tests|tools)(\.\w+)+")
 _EVERYWHERE = ("pyproject.toml", "requirements.lock", "tests/conftest.py")
-# imported by a name that is put together: the command line's own commands, and the stores
-_BY_NAME = {"console/cli/root.py": "console/cli/commands/", "console/stores/files.py": "console/stores/"}
+# imported by a name that is put together: commands, routes of the planner, stores and their dialects
+_BY_NAME = {
+    "console/cli/root.py": "console/cli/commands/",
+    "console/planning/routes/__init__.py": "console/planning/routes/",
+    "console/propagation/dialects/__init__.py": "console/propagation/dialects/",
+    "console/stores/files.py": "console/stores/",
+}
 
 
 def changed_since(ref: str, root: Path = ROOT) -> set[str]:

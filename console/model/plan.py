@@ -15,30 +15,37 @@ Action = Literal["keep", "metadata", "read", "rebind", "forward", "replay", "hyb
 Tone = Literal["unchanged", "in place", "copied", "recomputed", "added", "removed"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActionTraits:
-    """Display of an action, and its effect on a table.
+    """Display of an action, its effect on a table, and its place among the routes.
 
     symbol, tone  symbol before the name, and the colour class of both
+    tried         position in which the planner tries it for a table that is both live and wanted, the cheapest first;
+                  0 for an action that is no choice. Its module is `console/planning/routes/<action>.py`
     rebuilds      the table gets a new version, filled before the promotion
+    changes       the next release differs from the live one
+    from_query    caused by the query that feeds the table, not by the table's declaration
     """
 
     symbol: str
     tone: Tone
+    tried: int = 0
     rebuilds: bool = False
+    changes: bool = True
+    from_query: bool = True
 
 
 # in the order of a summary line: most data first
 ACTIONS: dict[Action, ActionTraits] = {
-    "replay": ActionTraits("-/+", "recomputed", rebuilds=True),
-    "forward": ActionTraits(">", "copied", rebuilds=True),
-    "hybrid": ActionTraits(">/+", "recomputed", rebuilds=True),
-    "read": ActionTraits("~", "in place"),
-    "rebind": ActionTraits("<=", "in place"),
-    "metadata": ActionTraits("~", "in place"),
-    "create": ActionTraits("+", "added", rebuilds=True),
-    "drop": ActionTraits("-", "removed"),
-    "keep": ActionTraits(".", "unchanged"),
+    "replay": ActionTraits(symbol="-/+", tone="recomputed", tried=7, rebuilds=True),
+    "forward": ActionTraits(symbol=">", tone="copied", tried=5, rebuilds=True),
+    "hybrid": ActionTraits(symbol=">/+", tone="recomputed", tried=6, rebuilds=True),
+    "read": ActionTraits(symbol="~", tone="in place", tried=4),
+    "rebind": ActionTraits(symbol="<=", tone="in place", tried=1),
+    "metadata": ActionTraits(symbol="~", tone="in place", tried=3, from_query=False),
+    "create": ActionTraits(symbol="+", tone="added", rebuilds=True),
+    "drop": ActionTraits(symbol="-", tone="removed", from_query=False),
+    "keep": ActionTraits(symbol=".", tone="unchanged", tried=2, changes=False),
 }
 COLUMN_SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "type": "~"}
 
@@ -93,6 +100,10 @@ class NodeChange:
     columns: tuple[ColumnChange, ...] = ()
     price: Price = field(default_factory=Price)
     source: str = ""  # the table from which its history is read
+
+    @property
+    def changes(self) -> bool:
+        return ACTIONS[self.action].changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +189,7 @@ class Plan:
 
     @property
     def changes(self) -> tuple[NodeChange, ...]:
-        return tuple(node for node in self.nodes if node.action != "keep")
+        return tuple(node for node in self.nodes if node.changes)
 
     def digest(self) -> str:
         return digest(encode(self))

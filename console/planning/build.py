@@ -58,7 +58,7 @@ def release(pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live
 
 
 def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
-    if verdict.action == "keep" and verdict.live is not None:
+    if not verdict.changes and verdict.live is not None:
         return verdict.live if verdict.read == verdict.live.read else replace(verdict.live, read=verdict.read)
     if wanted.table.kind == "landing":
         version = _landing(verdict, wanted, live)
@@ -339,4 +339,4 @@ def _end(kind: ReadSide, name: str, action: Action, why: str) -> NodeChange:
 
 def with_promote(made: tuple[Step, ...], changes: tuple[NodeChange, ...]) -> tuple[Step, ...]:
     """A plan that changes something ends at the gate; one that changes nothing has no steps."""
-    return (*made, Promote()) if made or any(node.action != "keep" for node in changes) else ()
+    return (*made, Promote()) if made or any(node.changes for node in changes) else ()

@@ -53,3 +53,14 @@ def test_of_this_house_a_region_of_the_planner_reaches_its_tests_and_not_the_age
     reached = affected({"console/planning/lineage.py"})
     assert any(name.startswith("tests/planning/") for name in reached)
     assert "tests/setup/test_jars.py" not in reached
+
+
+@pytest.mark.parametrize(
+    ("module", "test"),
+    [
+        ("console/planning/routes/hybrid.py", "tests/planning/test_routes.py"),
+        ("console/propagation/dialects/iceberg.py", "tests/stores/test_page.py"),
+    ],
+)
+def test_of_this_house_what_is_imported_by_its_name_reaches_its_tests(module: str, test: str) -> None:
+    assert test in affected({module})

@@ -40,6 +40,12 @@ def test_every_kind_has_a_client_that_opens_without_being_reached(kind: str) -> 
     store.close()
 
 
+def test_every_module_of_the_folder_that_holds_a_dialect_is_a_kind_in_the_order_of_its_position() -> None:
+    modules = {path.stem for path in (ROOT / "console/propagation/dialects").glob("*.py")}
+    assert set(DIALECTS) == modules - {"__init__", "dialect", "lake"}
+    assert [dialect.position for dialect in DIALECTS.values()] == list(range(1, len(DIALECTS) + 1))
+
+
 @pytest.mark.parametrize("kind", DIALECTS)
 def test_every_kind_has_a_word_for_every_generic_type(kind: str) -> None:
     dialect = DIALECTS[kind]

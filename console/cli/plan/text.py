@@ -16,7 +16,7 @@ from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promo
 from console.runner.view import grouped
 from console.text import safe_text
 
-_COUNTED = tuple(action for action in ACTIONS if action != "keep")
+_COUNTED = tuple(action for action, traits in ACTIONS.items() if traits.changes)
 _COLOURS: dict[Tone, str] = {
     "unchanged": "", "in place": "cyan", "copied": "yellow", "recomputed": "yellow", "added": "green", "removed": "red",
 }  # fmt: skip

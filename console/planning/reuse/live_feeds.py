@@ -9,7 +9,6 @@ import sqlglot
 from sqlglot import exp
 
 from console.model.live import Feed, Release
-from console.model.plan import Action
 from console.model.schema import types
 from console.planning.cache.same import IdentityCache
 from console.planning.desired import Desired, DesiredTable
@@ -26,7 +25,7 @@ class SourceVerdict(Protocol):
     """What becomes of a source."""
 
     @property
-    def action(self) -> Action: ...
+    def changes(self) -> bool: ...
     @property
     def wanted(self) -> DesiredTable | None: ...
     @property
@@ -93,7 +92,7 @@ def continuation(name: str, release: Release, verdicts: Mapping[str, SourceVerdi
             verdict = verdicts.get(source)
             if verdict is None:
                 return Continuation(f"its feed reads {source}, which is dropped")
-            if verdict.action == "keep":
+            if not verdict.changes:
                 continue
             state = release.table(source)
             for column in read_by(feed, source, as_live(release, of((feed,)))):

@@ -1,25 +1,37 @@
 """The cheapest exact way from the live release to the wanted one, table by table and sources first.
 
-A route is a module here and a row of `console.model.plan.ACTIONS`. It has one function, `verdict`: what becomes of a table
-that takes this route, or None where it cannot take it. Routes are tried in the order of `ROUTES`.
+A route is a row of `console.model.plan.ACTIONS`, which says when it is tried, and the module here that has its name. The
+module's function `verdict` returns what becomes of a table that takes this route, or None if the table cannot take it.
 """
 
 from dataclasses import replace
-from typing import Protocol
+from importlib import import_module
+from typing import Protocol, runtime_checkable
 
 from console.model.live import Live
+from console.model.plan import ACTIONS, Action
 from console.planning.desired import Desired, DesiredTable
-from console.planning.routes import create, drop, forward, hybrid, keep, metadata, read, rebind, replay
+from console.planning.routes import create, drop, keep
 from console.planning.routes.change import Change
 from console.planning.routes.verdict import Verdict
 from console.planning.sql.reads import Pick, compose, landing_read
 
 
+@runtime_checkable
 class Route(Protocol):
     def verdict(self, change: Change, /) -> Verdict | None: ...
 
 
-ROUTES: tuple[Route, ...] = (rebind, keep, metadata, read, forward, hybrid, replay)
+def _named(action: Action) -> Route:
+    route = import_module(f"{__name__}.{action}")
+    assert isinstance(route, Route), f"{action} has no verdict"
+    return route
+
+
+# the cheapest first; the last one is possible for every table
+ROUTES: tuple[Route, ...] = tuple(
+    _named(action) for action in sorted(ACTIONS, key=lambda action: ACTIONS[action].tried) if ACTIONS[action].tried
+)
 
 
 def routes(desired: Desired, live: Live) -> dict[str, Verdict]:
@@ -61,7 +73,7 @@ def _with_read(verdict: Verdict, exposed: set[str]) -> Verdict:
         return replace(verdict, read=landing_read(wanted.table.columns, extra), exposed=extra)
     assert live is not None
     assert diff is not None
-    if verdict.action == "keep" and not extra:
+    if not verdict.changes and not extra:
         return replace(verdict, read=live.read)
     order = {column.name: at for at, column in enumerate(wanted.table.columns)}
     picks = sorted([*diff.picks, *verdict.picks], key=lambda pick: order[pick.name])

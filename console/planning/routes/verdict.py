@@ -75,6 +75,10 @@ class Verdict:
     problems: tuple[Problem, ...] = ()
 
     @property
+    def changes(self) -> bool:
+        return ACTIONS[self.action].changes
+
+    @property
     def rebuilt(self) -> bool:
         """It gets a new version that must be filled."""
         return ACTIONS[self.action].rebuilds and self.wanted is not None and self.wanted.table.kind != "landing"

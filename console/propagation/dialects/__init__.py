@@ -1,14 +1,20 @@
-"""The stores that a schema is carried into, one module and one value each; a new one is a line here.
+"""The stores that a schema is carried into: each is one value in a module of this folder, and is listed nowhere.
 
 Its client is `console/stores/<kind>.py`.
 """
 
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Final
 
-from console.propagation.dialects.clickhouse import CLICKHOUSE
-from console.propagation.dialects.delta import DELTA
 from console.propagation.dialects.dialect import Dialect
-from console.propagation.dialects.iceberg import ICEBERG
 
-# in the order in which pages and messages name them
-DIALECTS: Final[dict[str, Dialect]] = {dialect.kind: dialect for dialect in (CLICKHOUSE, ICEBERG, DELTA)}
+
+def _dialects() -> Iterator[Dialect]:
+    for module in iter_modules(__path__):
+        values = vars(import_module(f"{__name__}.{module.name}")).values()
+        yield from (value for value in values if isinstance(value, Dialect))
+
+
+DIALECTS: Final = {dialect.kind: dialect for dialect in sorted(_dialects(), key=lambda dialect: dialect.position)}

@@ -37,6 +37,7 @@ class ClickHouseDialect(Dialect):
 CLICKHOUSE: Final = ClickHouseDialect(
     kind="clickhouse",
     title="ClickHouse",
+    position=1,
     types=TYPES,
     options=frozenset(("url", "database", "cluster", "columns", *_SYNC)),
     defaults={"url": "env:CLICKHOUSE_URL"},

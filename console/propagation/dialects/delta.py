@@ -82,6 +82,7 @@ class DeltaDialect(LakeDialect):
 DELTA: Final = DeltaDialect(
     kind="delta",
     title="Delta",
+    position=3,
     types=TYPES,
     options=frozenset(("root", "pipeline")),
     defaults={"root": "{warehouse}"},

@@ -25,6 +25,7 @@ class Dialect(ABC):
     """One kind of store.
 
     kind            as in replication.yaml;  title  as people write it
+    position        order in which pages and messages name the stores
     options         the keys of a store of this kind in replication.yaml, apart from `kind`, `table` and `extra`
     defaults        options that need not be written
     nullable_types  NULL is a part of a column's type
@@ -34,6 +35,7 @@ class Dialect(ABC):
 
     kind: str
     title: str
+    position: int
     types: StoreTypes
     options: frozenset[str]
     defaults: Mapping[str, Any] = field(default_factory=dict)

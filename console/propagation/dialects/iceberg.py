@@ -90,6 +90,7 @@ def _promotes(old: str, new: str) -> bool:
 ICEBERG: Final = IcebergDialect(
     kind="iceberg",
     title="Iceberg",
+    position=2,
     types=TYPES,
     options=frozenset(("catalog", "namespace")),
     defaults={"namespace": "console"},

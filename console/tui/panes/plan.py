@@ -42,7 +42,7 @@ def draw_plan(view: RegionView, width: int, at: float) -> Content:
         lines.append(Content(""))
     lines += [line for node in plan.changes[:MAX_ENTRIES] for line in _node_lines(node, width)]
     lines += _answer_lines(plan, width)
-    kept = [node for node in plan.nodes if node.action == "keep"]
+    kept = [node for node in plan.nodes if not node.changes]
     lines += [_unchanged_line(_name(node), node.why, width) for node in kept[:MAX_ENTRIES]]
     if plan.drift:
         lines += [Content(""), heading("altered by hand, unlike the live release")]
@@ -141,7 +141,7 @@ def _head(name: str, action: Action, width: int) -> Content:
     style = TONE_STYLES[traits.tone]
     return Content.assemble(
         cell(Content.styled(traits.symbol, style), 4),
-        cell(safe(name, "bold" if action != "keep" else "", 80), NAME_CELLS if width < 72 else NAME_CELLS + 8),
+        cell(safe(name, "bold" if traits.changes else "", 80), NAME_CELLS if width < 72 else NAME_CELLS + 8),
         " ",
         cell(Content.styled(action, style), 9),
     )

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from console.errors import Problem
 from console.model.pipeline import Pipeline, digest
-from console.model.plan import NodeChange, Plan
+from console.model.plan import ACTIONS, NodeChange, Plan
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _PLACE = re.compile(r"(.+?):(\d+):(\d+)")
@@ -95,7 +95,7 @@ def place(pipeline: Pipeline, node: NodeChange) -> str:
     where |= {other.name: other.where for other in pipeline.copies}
     where |= {other.name: other.where for other in pipeline.sinks}
     fed = {made.into: made.where for made in reversed(pipeline.materializations)}
-    if node.kind == "table" and node.action not in ("metadata", "drop") and node.name in fed:
+    if node.kind == "table" and ACTIONS[node.action].from_query and node.name in fed:
         return fed[node.name]
     return where.get(node.name, "")
 
