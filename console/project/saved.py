@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from console import crash
-from console.errors import DataError
+from console.errors import Conflict, DataError
 from console.model.codec import TAG, decode, dumps, encode, loads
 from console.model.pipeline import digest
 from console.model.plan import Plan
@@ -91,10 +91,17 @@ def load_plans(path: Path) -> tuple[Plan, ...]:
     return load_saved(path).plans
 
 
-def load_saved(path: Path) -> SavedPlans:
+def made_by_another(made_by: str, tool: str) -> str:
+    """Why a plan is stale that another version of console made."""
+    return f"it was made by {made_by}, and this is {tool}"
+
+
+def load_saved(path: Path, tool: str = "") -> SavedPlans:
     """The whole content of the file.
 
-    raises  DataError if it is no such file, is cut off, was changed, or comes from another format
+    tool    this version of console, which a plan that it cannot read is told apart by
+    raises  DataError if it is no such file, is cut off, was changed, or comes from another format;
+            Conflict if another version wrote it and it cannot be read here
     """
     try:
         data = loads(_read(path))
@@ -108,12 +115,19 @@ def load_saved(path: Path) -> SavedPlans:
     claimed = data.pop("digest", None)
     if set(data) != {"format_version", "tool", "pipeline", "regions", "plans"} or claimed != _digest(data, path):
         raise DataError(f"{path}: the saved plan was changed after it was written", hint=_AGAIN)
-    parsed = [_plan(entry, f"{path}: plan {i}") for i, entry in enumerate(data["plans"], 1)]
+    made_by = str(data["tool"])
+    try:
+        parsed = [_plan(entry, f"{path}: plan {i}") for i, entry in enumerate(data["plans"], 1)]
+    except DataError:
+        if tool in ("", made_by):
+            raise
+        stale = f"{path}: the saved plan is stale: {made_by_another(made_by, tool)}"
+        raise Conflict(stale, hint=_AGAIN, code="E_STALE") from None
     plans = tuple(plan for plan, _ in parsed)
     if data["regions"] != [plan.region for plan in plans] or any(plan.pipeline != data["pipeline"] for plan in plans):
         raise DataError(f"{path}: its plans are not of the regions and the pipeline that it names", hint=_AGAIN)
     grounds = {plan.region: rests for plan, rests in parsed}
-    return SavedPlans(str(data["tool"]), str(data["pipeline"]), tuple(data["regions"]), plans, grounds)
+    return SavedPlans(made_by, str(data["pipeline"]), tuple(data["regions"]), plans, grounds)
 
 
 def _plan(entry: Any, where: str) -> tuple[Plan, Rests | None]:

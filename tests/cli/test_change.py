@@ -1,17 +1,20 @@
 """plan, apply, status, the gate and steering, against regions in memory."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from console import __version__
 from console.cli.root import COMMANDS
 from console.drivers.fake import said
 from console.drivers.protocol import QueryResult
 from console.model.codec import decode
 from console.model.event import Accepted, Promoted
+from console.model.pipeline import digest
 from console.model.plan import Plan
 from console.planning.loss.probe import probes
 from console.runner.fleet import Fleet
@@ -112,6 +115,33 @@ def test_a_stale_plan_is_refused_and_says_what_moved(deployed: World) -> None:
     assert "us: the live release is r2, no longer r1" in result.stderr
     assert "eu: the pipeline's files have changed" in result.stderr
     assert deployed.regions["eu"].disk.live == "r1"
+
+
+def by_another_version(file: Path, **more: object) -> None:
+    """The saved plan as console 0.9.0 would have written it, with fields that only it knows."""
+    body = json.loads(file.read_text())
+    del body["digest"]
+    body["tool"] = "console 0.9.0"
+    for entry in body["plans"]:
+        entry["plan"] |= {"tool": "console 0.9.0", "desired": "otherwise", **more}
+        entry["digest"] = digest(entry["plan"])
+    file.write_text(json.dumps({**body, "digest": digest(body)}))
+
+
+@pytest.mark.parametrize("more", [{}, {"weather": "fog"}])
+@pytest.mark.parametrize("words", [("--yes",), ("--dry-run",)])
+def test_a_plan_of_another_version_is_stale_for_that_reason_alone(
+    deployed: World, more: dict[str, object], words: tuple[str, ...]
+) -> None:
+    file = deployed.root / "change.json"
+    deployed.call("plan", "--out", str(file))
+    by_another_version(file, **more)
+    result = deployed.call("apply", str(file), *words)
+    assert result.exit_code == 4, result.output
+    assert f"it was made by console 0.9.0, and this is console {__version__}" in result.stderr
+    assert "files have changed" not in result.stderr
+    assert re.search(r"console plan .*--out ", result.stderr)
+    assert [region.disk.live for region in deployed.regions.values()] == ["r1", "r1"]
 
 
 def test_a_tampered_plan_is_wrong_data(deployed: World) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from console import planning, project
+from console import __version__, planning, project
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.survey import survey
 from console.drivers.rpc import Surveyed
@@ -23,7 +23,7 @@ from console.model.event import Accepted, BatchDone, Checked, Entered, Event, Pr
 from console.model.fleet import FleetWaves
 from console.model.live import Release
 from console.model.plan import Plan, numbered
-from tests.versions.build import CLICKS, COUNTRIES, LANDING, REGION, checked_out
+from tests.versions.build import CLICKS, COUNTRIES, LANDING, REGION, ROOT, checked_out
 from tests.versions.stored import HERE, PIPELINE, VERSIONS, noted
 
 pytestmark = pytest.mark.slow
@@ -147,7 +147,15 @@ def test_a_region_that_this_version_carried_is_read_by_an_older_one(version: str
     assert (status["regions"][0]["state"], status["regions"][0]["live"]) == ("live", "r1")
     assert f"{PIPELINE}-1" in python(*console, "history", "--project", str(root))
     assert "live rows" in python(*console, "show", f"{PIPELINE}-1", "--project", str(root))
-    python(*console, "plan", "--project", str(root))
+    hours = root / "plans" / PIPELINE / "materializations" / "hours.sql"
+    hours.write_text(hours.read_text().replace("> 599", "> 598"))
+    python(*console, "plan", "--out", str(tmp_path / "plan.json"), "--project", str(root))
+    stale = subprocess.run(
+        [sys.executable, "-m", "console.main", "apply", str(tmp_path / "plan.json"), "--yes", "--project", str(root)],
+        cwd=ROOT, env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert stale.returncode == 4, stale.stderr
+    assert f"it was made by console {version}, and this is console {__version__}" in stale.stderr
     assert json.loads(python("-c", OPENED, str(root / "warehouse"))) == sorted(s.table.name for s in release.tables)
 
 
@@ -173,7 +181,7 @@ def test_a_survey_over_ssh_is_understood_in_both_directions(version: str, tmp_pa
 
     # an older console, the host of this version
     asked = python(checkout, "-c", ASKED, warehouse)
-    answer = python(HERE.parents[1], "-m", "console.drivers.ssh.remote", stdin=asked)
+    answer = python(ROOT, "-m", "console.drivers.ssh.remote", stdin=asked)
     assert python(checkout, "-c", ASKED, warehouse, answer) == "r1 live 3 1\n"
 
     # a console of this version, an older host and one of this version: the second leaves out nothing
@@ -181,7 +189,7 @@ def test_a_survey_over_ssh_is_understood_in_both_directions(version: str, tmp_pa
     request = codec.dumps(survey_request(ask)) + "\n"
     for tree, module, terms in (
         (checkout, "console.drivers.ssh.far", False),
-        (HERE.parents[1], "console.drivers.ssh.remote", True),
+        (ROOT, "console.drivers.ssh.remote", True),
     ):
         told = surveyed(ask, python(tree, "-m", module, stdin=request).encode())
         assert isinstance(told, Surveyed), told
@@ -201,7 +209,7 @@ def test_no_record_has_lost_a_field_and_each_new_one_is_marked(version: str, tmp
         return found
 
     older = records(checked_out(noted(version, "gate").commit, tmp_path / "checkout"))
-    today = records(HERE.parents[1])
+    today = records(ROOT)
     assert {"Release", "Accepted", "Live", "Plan"} <= set(older)
     lost = [f"{name}.{field}" for name, had in older.items() for field in had if field not in today.get(name, {})]
     unmarked = [

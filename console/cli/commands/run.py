@@ -25,6 +25,7 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
 from console.project import load
+from console.project.saved import made_by_another
 from console.runner.exit_codes import exit_code
 from console.runner.view import Outcome, RegionView
 
@@ -181,19 +182,23 @@ class PlanChange:
 
 
 def changes_since(reviewed: Plan, fresh: Plan) -> list[PlanChange]:
-    """Changes that make a reviewed plan stale; estimates and Delta log versions are not among them."""
+    """Changes that make a reviewed plan stale; estimates and Delta log versions are not among them.
+
+    Digests of two versions of console are not comparable: a plan of another version is stale for that reason.
+    """
     changes: list[PlanChange] = []
-    if reviewed.tool != fresh.tool:
-        changes.append(PlanChange("tool", f"it was made by {reviewed.tool} and this is {fresh.tool}"))
+    same_tool = reviewed.tool == fresh.tool
+    if not same_tool:
+        changes.append(PlanChange("tool", made_by_another(reviewed.tool, fresh.tool)))
     if reviewed.pipeline != fresh.pipeline:
         changes.append(PlanChange("pipeline", f"it is for pipeline {reviewed.pipeline}, not {fresh.pipeline}"))
-    if reviewed.desired != fresh.desired:
+    if same_tool and reviewed.desired != fresh.desired:
         changes.append(PlanChange("files", "the pipeline's files have changed"))
     if reviewed.live != fresh.live:
         changes.append(
             PlanChange("release", f"the live release is {fresh.live or 'none'}, no longer {reviewed.live or 'none'}")
         )
-    elif reviewed.content != fresh.content:
+    elif same_tool and reviewed.content != fresh.content:
         changes.append(PlanChange("tables", "the tables of the live release have changed (versions or columns)"))
     limits = (reviewed.rows_limit, reviewed.bytes_limit, reviewed.target_seconds)
     if limits != (fresh.rows_limit, fresh.bytes_limit, fresh.target_seconds):

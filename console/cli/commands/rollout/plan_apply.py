@@ -11,7 +11,7 @@ from console.cli.commands.run import announce, plan_and_ground, refused, run, sh
 from console.cli.flags import command, loss_options, run_options
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, cli_context, open_project, root_of
+from console.cli.wiring import OpenProject, cli_context, open_project, root_of, tool
 from console.errors import Conflict, DataError, UsageError
 from console.project.saved import load_saved, save_plans
 
@@ -137,7 +137,7 @@ def _show(
 def _saved(path: Path) -> "SavedPlans":
     if not path.is_file():
         raise UsageError(f"{path}: no such file", hint="console plan --out FILE makes one")
-    saved = load_saved(path)
+    saved = load_saved(path, tool())
     if not saved.plans:
         raise DataError(f"{path}: holds no plan", hint="console plan --out FILE makes one")
     return saved
