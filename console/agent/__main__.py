@@ -123,7 +123,7 @@ def _profile() -> int:
     from console.agent.store.profile import Budget, profile
 
     request = json.load(sys.stdin)
-    budget = Budget(int(request["bytes"]), float(request["seconds"]))
+    budget = Budget(bytes=int(request["bytes"]), seconds=float(request["seconds"]))
     try:
         result = profile(str(request["table"]), str(request["column"]), str(request["time"]), budget)
     except ConsoleError as error:  # part of the output, as in a survey

@@ -49,7 +49,7 @@ def make() -> Path:
     with tempfile.TemporaryDirectory(prefix="console-archive-") as scratch:
         keep = f"{spark_session.GC} -XX:ArchiveClassesAtExit={fresh} {spark_session.QUIET}"
         spark = spark_session.SparkHandle(
-            spark_session.Settings("archive", conf={"spark.driver.extraJavaOptions": keep}), -1
+            spark_session.Settings(region="archive", conf={"spark.driver.extraJavaOptions": keep}), -1
         )
         session = spark.session(spark__sql__runSQLOnFiles="true")
         for statement in _STATEMENTS:

@@ -259,7 +259,14 @@ class PipelineController:
             self._refollow()
             return
         keep = self._settings.rollback_window_hours
-        context = RolloutContext(self.warehouse, self._spark, self.releases, self.recorder, self._follower, keep)
+        context = RolloutContext(
+            warehouse=self.warehouse,
+            spark=self._spark,
+            releases=self.releases,
+            recorder=self.recorder,
+            follower=self._follower,
+            keep_hours=keep,
+        )
         self._executor = PlanExecutor(context, self._refollow)
         self._executor.start()
 

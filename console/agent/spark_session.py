@@ -56,7 +56,7 @@ _LOCAL = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Settings:
     """What the agent was started with; stored in `_console/agent.json`, so that it restarts without project files.
 

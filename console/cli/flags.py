@@ -18,7 +18,7 @@ COMMON = "Flags of every command"
 _LOSS = re.compile(r"C\d{3}:[^:\s]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
     """What was asked for on the command line or in `CONSOLE_*`; the later word wins.
 

@@ -23,7 +23,7 @@ class ProgressPrinter:
     def print_changes(self, view: RegionView) -> None:
         """Print what has changed in one region since its last view."""
         name = view.region.name
-        for line in progress_lines(self._last.get(name, RegionView(view.region)), view):
+        for line in progress_lines(self._last.get(name, RegionView(region=view.region)), view):
             now = time.monotonic()
             if line.fleeting and now - self._printed_at.get((name, line.kind), 0.0) < EVERY_SECONDS:
                 continue

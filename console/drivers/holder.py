@@ -22,7 +22,7 @@ TERM_SECONDS = 8.0  # for an agent to stop by itself: it ends its feeds' jobs fi
 END_SECONDS = 20.0  # for the kernel to take a killed JVM apart
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LockHolder:
     """State of a region's lock.
 
@@ -61,13 +61,19 @@ def holder(warehouse: Path) -> LockHolder:
     try:
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        return LockHolder(False)
+        return LockHolder(held=False)
     except OSError as error:
         raise RegionError(f"{path}: {error.strerror}", hint="ask as the user who runs the agent") from None
     try:
         record = _parsed(os.read(fd, _BYTES))
-        facts = (int(record.get("pid") or 0), str(record.get("host", "")), float(record.get("since") or 0))
-        return LockHolder(_is_locked(fd), *facts, str(record.get("tool", "")), tuple(_processes_with(path)))
+        return LockHolder(
+            held=_is_locked(fd),
+            pid=int(record.get("pid") or 0),
+            host=str(record.get("host", "")),
+            since=float(record.get("since") or 0),
+            tool=str(record.get("tool", "")),
+            processes=tuple(_processes_with(path)),
+        )
     finally:
         os.close(fd)
 

@@ -84,7 +84,14 @@ class LocalTransport:
     async def survey(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
         region = self._region
         return await self._surveyor.survey(
-            SurveyRequest(region.name, region.warehouse, pipeline, tuple(landing), state, past)
+            SurveyRequest(
+                region=region.name,
+                warehouse=region.warehouse,
+                pipeline=pipeline,
+                landing=tuple(landing),
+                state=state,
+                past=past,
+            )
         )
 
     def save_tail(self, tail: bytes) -> str:

@@ -25,7 +25,7 @@ _ERRORS = 1 << 16
 GRACE = 60.0  # seconds beyond its budget after which a profile is abandoned
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyRequest:
     """One region and pipeline.
 
@@ -42,7 +42,7 @@ class SurveyRequest:
     later: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One JSON column of a landing table, and how much may be spent on it: bytes read, seconds.
 
@@ -66,7 +66,7 @@ class Key:
     sure: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """Counts of rows and files, as far as they were read, and the keys that they carry."""
 

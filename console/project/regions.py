@@ -47,7 +47,7 @@ def read_regions(root: Path) -> tuple[tuple[RegionEntry, ...], list[Problem]]:
             documents[path.stem] = parse(read_text(path, root), path.relative_to(root).as_posix())
         except Problems as invalid:
             problems += invalid.problems
-    defaults = documents.pop(DEFAULTS, Document(f"regions/{DEFAULTS}.yaml"))
+    defaults = documents.pop(DEFAULTS, Document(file=f"regions/{DEFAULTS}.yaml"))
     for key in ("name", "warehouse"):
         if key in defaults.data:
             message = f"`{key}` differs from region to region and cannot have a default"
@@ -154,7 +154,9 @@ def _parts(document: Document) -> dict[str, OverrideDoc]:
     given = document.data.get("overrides")
     parts: dict[str, OverrideDoc] = {}
     for pipeline, differs in given.items() if isinstance(given, dict) else ():
-        if isinstance(differs, dict) and (part := validated(OverrideDoc, Document(document.file, differs))[0]):
+        if isinstance(differs, dict) and (
+            part := validated(OverrideDoc, Document(file=document.file, data=differs))[0]
+        ):
             parts[pipeline] = part
     return parts
 

@@ -36,7 +36,7 @@ class Rests:
         return digest({"release": self.release, "tables": tables}) if known else ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlans:
     """A file of plans, as it was reviewed.
 
@@ -127,7 +127,13 @@ def load_saved(path: Path, tool: str = "") -> SavedPlans:
     if data["regions"] != [plan.region for plan in plans] or any(plan.pipeline != data["pipeline"] for plan in plans):
         raise DataError(f"{path}: its plans are not of the regions and the pipeline that it names", hint=_AGAIN)
     grounds = {plan.region: rests for plan, rests in parsed}
-    return SavedPlans(made_by, str(data["pipeline"]), tuple(data["regions"]), plans, grounds)
+    return SavedPlans(
+        tool=made_by,
+        pipeline=str(data["pipeline"]),
+        regions=tuple(data["regions"]),
+        plans=plans,
+        grounds=grounds,
+    )
 
 
 def _plan(entry: Any, where: str) -> tuple[Plan, Rests | None]:

@@ -40,7 +40,7 @@ _HINTS = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Document:
     """One file's values, with their places.
 
@@ -91,8 +91,14 @@ class Document:
                 return self.raw.get(path, "")
 
     def copy(self) -> "Document":
-        places = (dict(each) for each in self._places())
-        return Document(self.file, copy.deepcopy(self.data), *places)
+        return Document(
+            file=self.file,
+            data=copy.deepcopy(self.data),
+            keys=dict(self.keys),
+            values=dict(self.values),
+            raw=dict(self.raw),
+            quoted=dict(self.quoted),
+        )
 
     def put(self, path: Keys, source: "Document", at: Keys) -> None:
         """Replace the value at `path` (its parent exists) by the value at `at` of another document, with its places."""
@@ -194,7 +200,7 @@ def parse(text: str, file: str) -> Document:
     if tab := _TAB.search(text):
         hint = "indent with spaces"
         raise refuse("P002", "a tab in the indentation", _place(file, text[: tab.end() - 1]), hint)
-    document = Document(file)
+    document = Document(file=file)
     try:
         loader = _Loader(text, file)
         node = loader.get_single_node()

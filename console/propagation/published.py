@@ -72,7 +72,7 @@ def _columns() -> str:
 
 
 def _read(spelling: str) -> WrittenType:
-    types = UserTypes({("public", "mood"): WrittenType("mood", Type("enum", labels=("ok", "ill")))})
+    types = UserTypes({("public", "mood"): WrittenType(postgres="mood", type=Type(name="enum", labels=("ok", "ill")))})
     [statement] = statements(spelling)
     return read_type(Cursor.over(statement), types, "public")
 

@@ -28,7 +28,7 @@ from console.propagation.migration import Migration
 from console.propagation.tables import ColumnStorage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Replicated:
     """One replicated table.
 
@@ -45,7 +45,7 @@ class Replicated:
     targets: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One store.
 
@@ -117,13 +117,13 @@ def _table(name: str, data: Any, schema: str) -> Replicated:
         for key, value in _mapping(entry.get("targets"), f"{path}.targets").items()
     }
     return Replicated(
-        before if dot else schema,
-        after,
-        _text(entry.get("name") or "", f"{path}.name", empty=True),
-        _names(entry.get("ignore"), f"{path}.ignore"),
-        _names(entry.get("extra"), f"{path}.extra"),
-        _names(entry.get("loose"), f"{path}.loose"),
-        targets,
+        schema=before if dot else schema,
+        table=after,
+        name=_text(entry.get("name") or "", f"{path}.name", empty=True),
+        ignore=_names(entry.get("ignore"), f"{path}.ignore"),
+        extra=_names(entry.get("extra"), f"{path}.extra"),
+        loose=_names(entry.get("loose"), f"{path}.loose"),
+        targets=targets,
     )
 
 
@@ -134,7 +134,9 @@ def _target(name: str, data: Any) -> Target:
         raise DataError(f"{path}.kind: expected {', '.join(DIALECTS)}")
     options = {key: value for key, value in entry.items() if key not in ("kind", "table", "extra")}
     table = _text(entry.get("table") or "{table}", f"{path}.table")
-    return Target(name, entry["kind"], table, _names(entry.get("extra"), f"{path}.extra"), options)
+    return Target(
+        name=name, kind=entry["kind"], table=table, extra=_names(entry.get("extra"), f"{path}.extra"), options=options
+    )
 
 
 def _known(data: Mapping[str, Any], path: str, keys: Iterable[str]) -> None:

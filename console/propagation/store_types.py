@@ -102,7 +102,7 @@ def lake_reader(simple: Mapping[str, str], times: Mapping[str, str]) -> Callable
     def read(word: str) -> Type | None:
         word = word.lower()
         if word in simple:
-            return Type(simple[word])
+            return Type(name=simple[word])
         if word in times:
             return timed(times[word], FRACTION)
         if match := _LAKE_DECIMAL.fullmatch(word):

@@ -9,7 +9,7 @@ from console.propagation.types import Type
 UseKind = Literal["engine", "TTL", "skip index", "projection", "constraint", "computed column"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PgColumn:
     """One column of a PostgreSQL table.
 
@@ -48,7 +48,7 @@ class PgTable:
         return next((column for column in self.columns if column.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreColumn:
     """One column as its store describes it.
 
@@ -75,7 +75,7 @@ class ColumnStorage:
     low_cardinality: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
     """A part of a ClickHouse table whose expression uses columns.
 
@@ -114,7 +114,7 @@ class Overlay:
         return next((column for column in self.columns if column.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dependent:
     """A ClickHouse materialized view that is fed by a table.
 
@@ -145,7 +145,7 @@ class Dependent:
         return next((column for column in self.columns if column.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
     """A ClickHouse view that the table does not feed; it fails as soon as a column that it reads is dropped.
 
@@ -163,7 +163,7 @@ class Reader:
     stored: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreTable:
     """One table as its store describes it.
 

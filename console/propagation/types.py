@@ -20,7 +20,7 @@ _LEVELS: Final = 8
 _TOKEN: Final = re.compile(r"\s*(?:('(?:[^']|'')*')|([A-Za-z_]\w*)|(-?\d+)|(.))", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Type:
     """One generic type.
 
@@ -50,16 +50,16 @@ class Type:
 
 
 def array(element: Type) -> Type:
-    return Type("array", element=element)
+    return Type(name="array", element=element)
 
 
 def decimal(precision: int, scale: int = 0) -> Type:
-    return Type("decimal", (precision, scale))
+    return Type(name="decimal", numbers=(precision, scale))
 
 
 def timed(name: str, digits: int = FRACTION) -> Type:
     """A time of day or a point in time; one with PostgreSQL's own six digits has no number in its text."""
-    return Type(name, (digits,))
+    return Type(name=name, numbers=(digits,))
 
 
 def parse(text: str) -> Type:
@@ -89,7 +89,7 @@ def _type(tokens: list[str], level: int) -> Type:
         raise ValueError(f"a type nested deeper than {_LEVELS} levels")
     name = tokens.pop(0) if tokens else ""
     if name in SIMPLE:
-        return Type(name)
+        return Type(name=name)
     if name in TIMES:
         digits = _numbers(tokens) or (FRACTION,)
         if len(digits) != 1 or not 0 <= digits[0] <= 6:
@@ -99,7 +99,7 @@ def _type(tokens: list[str], level: int) -> Type:
         numbers = _numbers(tokens)
         if numbers and (len(numbers) != 2 or not 0 <= numbers[1] <= numbers[0] <= 1000 or not numbers[0]):
             raise ValueError("a decimal is `decimal(precision,scale)`, the scale not above the precision, or `decimal`")
-        return Type(name, numbers)
+        return Type(name=name, numbers=numbers)
     if name not in ("array", "enum", "text_of"):
         known = ", ".join((*SIMPLE, *TIMES, "decimal", "array", "enum", "text_of"))
         raise ValueError(f"`{name[:40]}` is no generic type; known: {known}")
@@ -107,9 +107,9 @@ def _type(tokens: list[str], level: int) -> Type:
     if name == "array":
         parsed = array(_type(tokens, level + 1))
     elif name == "enum":
-        parsed = Type(name, labels=_labels(tokens))
+        parsed = Type(name=name, labels=_labels(tokens))
     else:
-        parsed = Type(name, of=_words(tokens))
+        parsed = Type(name=name, of=_words(tokens))
     _take(tokens, ">")
     return parsed
 

@@ -34,7 +34,7 @@ CREATE TABLE entries (
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
     """One entry of the journal.
 

@@ -19,7 +19,7 @@ _FIGURE = re.compile(r"\d[\d,.]* (?=rows|bytes|days)")
 Link = Literal["idle", "connecting", "connected", "unreachable"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegionView:
     """The current state of one region.
 

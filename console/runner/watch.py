@@ -59,7 +59,7 @@ class RegionBoard:
 
     def __init__(self, pipeline: str, regions: Iterable[Region]) -> None:
         self.pipeline = pipeline
-        self._views = {region.name: RegionView(region) for region in regions}
+        self._views = {region.name: RegionView(region=region) for region in regions}
         self._readers: WeakSet[Changes] = WeakSet()
 
     @property

@@ -13,7 +13,7 @@ _DONE_STATES = ("live", "unchanged", "behind")
 _TAKEN_BACK = ("rolled-back", "cancelled", "discarded", "none")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedRegion:
     """A region whose wave of a fleet rollout has not begun.
 
@@ -70,7 +70,7 @@ def queued_regions(views: Mapping[str, RegionView], desired: Mapping[str, str]) 
             ahead = tuple(view.region.name for view in before if view.status.state == "live")
             for name in wave:
                 if name in views and _waits_to_begin(views[name], fleet) and desired.get(name) == reviewed.get(name):
-                    waiting_of[name] = QueuedRegion(name, number, fleet, after, ahead)
+                    waiting_of[name] = QueuedRegion(region=name, wave=number, fleet=fleet, after=after, ahead=ahead)
     return waiting_of
 
 

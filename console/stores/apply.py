@@ -17,7 +17,7 @@ Translate = Callable[[MigrationFile, StoreTable], Translation]
 MOST_STEPS = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepPlan:
     """The remaining work of one migration in one store.
 
@@ -78,7 +78,7 @@ class MigrationRunner:
         self._replication = replication
         self._changes = tuple(changes)
         self.translate = translate
-        self._who = (by, host)
+        self._by, self._host = by, host
         self._clock = clock
         self._last = 0  # rank of the newest record when `todo` read them
 
@@ -118,9 +118,9 @@ class MigrationRunner:
             if place not in tables:
                 raise self._missing(change, place)
             if (earlier := waits.get(change.id)) is not None:
-                plans.append(StepPlan(change, place, (), waits=earlier))
+                plans.append(StepPlan(change=change, place=place, steps=(), waits=earlier))
             elif recorded:
-                plans.append(StepPlan(change, place, ()))
+                plans.append(StepPlan(change=change, place=place, steps=()))
             else:
                 plans.append(
                     self._planned(change, place, tables[place], announced=_is_announced(change, place, records))
@@ -141,7 +141,13 @@ class MigrationRunner:
         rewritten = any(
             isinstance(step, Rewrite) or (isinstance(step, AddField) and step.default) for step in left.steps
         )
-        return StepPlan(change, place, left.steps, left.warnings, self._store.rewrite_bytes(place) if rewritten else 0)
+        return StepPlan(
+            change=change,
+            place=place,
+            steps=left.steps,
+            warnings=left.warnings,
+            rewrites=self._store.rewrite_bytes(place) if rewritten else 0,
+        )
 
     def _refuse_own_columns(self, change: MigrationFile) -> None:
         """raises  DataError for a column with the name of one of the replication's own"""
@@ -230,7 +236,7 @@ class MigrationRunner:
         for change in left:
             place = self.place(change)
             staged = None if recorded else staged_of(change)
-            seen = StepPlan(change, place, ())
+            seen = StepPlan(change=change, place=place, steps=())
             if staged is not None:
                 if place not in tables:
                     raise self._missing(change, place)
@@ -260,7 +266,17 @@ class MigrationRunner:
     def _write(self, change: MigrationFile, place: str, state: State, left: int = 0) -> None:
         # the store is locked, so nobody else writes there
         self._last += 1
-        record = Record(self._last, change.id, change.body, place, state, left, self._clock(), *self._who)
+        record = Record(
+            seq=self._last,
+            migration=change.id,
+            body=change.body,
+            place=place,
+            state=state,
+            left=left,
+            at=self._clock(),
+            by=self._by,
+            host=self._host,
+        )
         self._store.record(record)
 
     def _applied(self, change: MigrationFile, records: Sequence[Record]) -> bool:

@@ -231,11 +231,14 @@ def described(place: str, table: Any, known: Collection[str] = ()) -> StoreTable
     known  the migrations whose marks are looked up
     """
     marks = tuple(sorted(name for name in known if table.transaction_version(_MARK + name) is not None))
-    return StoreTable(place, _columns(table), tuple(table.metadata().partition_columns), marks=marks)
+    return StoreTable(name=place, columns=_columns(table), key=tuple(table.metadata().partition_columns), marks=marks)
 
 
 def _columns(table: Any) -> tuple[StoreColumn, ...]:
-    return tuple(StoreColumn(field.name, type_text(field.type), field.nullable) for field in table.schema().fields)
+    return tuple(
+        StoreColumn(name=field.name, type=type_text(field.type), nullable=field.nullable)
+        for field in table.schema().fields
+    )
 
 
 def type_text(kind: Any) -> str:

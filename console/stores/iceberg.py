@@ -313,10 +313,10 @@ def described(place: str, table: Any) -> StoreTable:
     schema = table.schema()
     columns = tuple(
         StoreColumn(
-            field.name,
-            str(field.field_type).replace(", ", ","),
-            not field.required,
-            "" if field.initial_default is None else repr(field.initial_default),
+            name=field.name,
+            type=str(field.field_type).replace(", ", ","),
+            nullable=not field.required,
+            default="" if field.initial_default is None else repr(field.initial_default),
         )
         for field in schema.fields
     )
@@ -325,7 +325,7 @@ def described(place: str, table: Any) -> StoreTable:
     names = [schema.find_column_name(field_id) for field_id in ids]
     key = tuple(dict.fromkeys(name for name in names if name))
     marks = sorted(key.removeprefix(_MARK) for key in table.properties if key.startswith(_MARK))
-    return StoreTable(place, columns, key, marks=tuple(marks))
+    return StoreTable(name=place, columns=columns, key=key, marks=tuple(marks))
 
 
 def _newest(table: Any) -> Any:

@@ -21,7 +21,7 @@ REHEARSAL: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreLockHolder:
     """The console that holds a store's lock, or held it when it died.
 
@@ -45,14 +45,16 @@ class StoreLockHolder:
     def now(cls, by: str, host: str) -> "StoreLockHolder":
         """This process."""
         pid = os.getpid()
-        return cls(by, host, os.getuid(), _place(), pid, birth(pid), time(), uuid4().hex)
+        return cls(
+            by=by, host=host, user=os.getuid(), place=_place(), pid=pid, born=birth(pid), at=time(), nonce=uuid4().hex
+        )
 
     @classmethod
     def read(cls, mark: str) -> "StoreLockHolder":
         """The holder that a mark names; of a mark that cannot be parsed only its text is known."""
         with suppress(ValueError, TypeError):
             return cls(**json.loads(mark))
-        return cls(" ".join(mark.split())[:200] or "someone else")
+        return cls(by=" ".join(mark.split())[:200] or "someone else")
 
     @property
     def mark(self) -> str:

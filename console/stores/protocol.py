@@ -23,7 +23,7 @@ T = TypeVar("T")
 State = Literal["announced", "step", "applied"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One row of a store's table of migrations; rows are only ever added.
 

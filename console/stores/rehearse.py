@@ -11,7 +11,7 @@ from console.stores.files import MigrationFile
 from console.stores.protocol import Store
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
     """The outcome of a migration on a copy. rows: of the newest partition, before and after."""
 
@@ -47,7 +47,13 @@ def rehearse(store: Store, place: str, change: MigrationFile, translate: Transla
             if len(done) > MOST_STEPS:
                 raise RegionError(f"{store.name}: {change.id} still has steps left after {MOST_STEPS} of them")
         lost = values - copy.count(table, column)
-        rehearsed = Rehearsed(tuple(done), warnings, rows, copy.count(table), time.monotonic() - began)
+        rehearsed = Rehearsed(
+            steps=tuple(done),
+            warnings=warnings,
+            rows_before=rows,
+            rows_after=copy.count(table),
+            seconds=time.monotonic() - began,
+        )
     if rehearsed.rows_after != rehearsed.rows_before:
         raise CheckFailed(
             f"{store.name}: {change.id} on a copy of {place}: {rehearsed.rows_before} rows became {rehearsed.rows_after}"

@@ -95,7 +95,7 @@ class ConsoleApp(App[int]):
         views = dict(self._cockpit.views)
         desired = {name: view.plan.desired for name, view in views.items() if view.plan}
         return ScreenState(
-            views,
+            views=views,
             title=self._title,
             coach=self._coach,
             readonly=self._readonly,

@@ -1,7 +1,7 @@
 """What the screens are drawn from: one frozen value, replaced as a whole whenever something changed."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 
 from console.runner.view import Group, RegionView
 from console.runner.waves import QueuedRegion
@@ -10,7 +10,7 @@ from console.tui.labels import Condition, condition
 NOTEWORTHY = (Condition.AT_GATE, Condition.FAILED, Condition.LIVE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenState:
     """All regions at one moment.
 
@@ -24,7 +24,6 @@ class ScreenState:
     """
 
     views: Mapping[str, RegionView]
-    _: KW_ONLY
     title: str = ""
     coach: bool = False
     readonly: bool = False

@@ -76,7 +76,14 @@ def context(
     releases = Releases(place, "web")
     releases.propose(release, "web-1", "ada", "laptop")
     releases.swap("", "r1", "ada", "laptop")
-    return RolloutContext(place, cast(Any, None), releases, recorder, cast(Any, None), keep_hours=1)
+    return RolloutContext(
+        warehouse=place,
+        spark=cast(Any, None),
+        releases=releases,
+        recorder=recorder,
+        follower=cast(Any, None),
+        keep_hours=1,
+    )
 
 
 # -- the position that the live version had reached at a fence
@@ -219,7 +226,14 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
     found.spark = cast(Any, SimpleNamespace(job=lambda *_: nullcontext(None)))
     monkeypatch.setattr(backfill, "count_rows", lambda _, __, run: 100 * len(run))
     held = backfill.History(
-        STEP, state("landing"), "landing", state("copy"), path, 3, slices, commit.FeedWriter(own, path, 1, 6)
+        step=STEP,
+        source=state("landing"),
+        source_path="landing",
+        target=state("copy"),
+        target_path=path,
+        fence=3,
+        slices=slices,
+        writer=commit.FeedWriter(app_id=own, target=path, epoch=1, position=6),
     )
     for _ in range(2):  # told once
         backfill_step._reconcile(found, held, None)

@@ -36,7 +36,9 @@ def altered(place: Path, schema: pa.Schema, *read: str) -> History:
         columns=read,
     )
     nothing = cast(Any, None)
-    return History(step, nothing, path, nothing, "", 0, (), nothing)
+    return History(
+        step=step, source=nothing, source_path=path, target=nothing, target_path="", fence=0, slices=(), writer=nothing
+    )
 
 
 def test_a_column_more_or_another_one_changed_is_nothing_to_stop_for(tmp_path: Path) -> None:

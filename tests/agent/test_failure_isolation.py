@@ -40,7 +40,7 @@ TOO_MANY = "Too many open files"
 def service(tmp_path: Path) -> Iterator[Service]:
     """A region's agent that follows nothing yet."""
     (tmp_path / "_console").mkdir()
-    begun = Service(tmp_path, Settings("eu", tick_seconds=0.01), -1)
+    begun = Service(tmp_path, Settings(region="eu", tick_seconds=0.01), -1)
     yield begun
     begun.stop()
 

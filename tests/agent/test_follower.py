@@ -56,7 +56,10 @@ def table(place: Path, name: str, commits: int) -> str:
 def counting_feed(place: Path, source: str, target: str, meanwhile: Callable[[], None] = lambda: None) -> Counting:
     nothing = cast(Any, None)
     feed = Feed(materialization=target, source=target, target="landing", sql="SELECT n FROM landing")
-    return Counting(feed, nothing, nothing, (), source, table(place, target, 1), meanwhile=meanwhile)
+    return Counting(
+        spec=feed, source=nothing, target=nothing, joins=(), source_path=source,
+        target_path=table(place, target, 1), meanwhile=meanwhile,
+    )  # fmt: skip
 
 
 def test_an_alignment_is_over_the_feeds_that_were_followed_when_it_was_asked_for(
@@ -152,12 +155,12 @@ def test_a_position_over_commits_without_rows_is_committed_after_so_many_or_so_l
     follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *each: reports.append(each))
     nothing, source = cast(Any, None), str(tmp_path / "landing")
     beating = Beating(
-        Feed(materialization="copy", source="copy", target="landing", sql="SELECT 1"),
-        nothing,
-        nothing,
-        (),
-        source,
-        str(tmp_path / "copy"),
+        spec=Feed(materialization="copy", source="copy", target="landing", sql="SELECT 1"),
+        source=nothing,
+        target=nothing,
+        joins=(),
+        source_path=source,
+        target_path=str(tmp_path / "copy"),
     )
 
     def beats(end: int, after: float = 0.0) -> int:
@@ -181,12 +184,12 @@ def test_a_position_that_stands_since_the_start_is_committed_within_the_hour(
     follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *_: None)
     nothing, source = cast(Any, None), str(tmp_path / "landing")
     beating = Beating(
-        Feed(materialization="copy", source="copy", target="landing", sql="SELECT 1"),
-        nothing,
-        nothing,
-        (),
-        source,
-        str(tmp_path / "copy"),
+        spec=Feed(materialization="copy", source="copy", target="landing", sql="SELECT 1"),
+        source=nothing,
+        target=nothing,
+        joins=(),
+        source_path=source,
+        target_path=str(tmp_path / "copy"),
     )
     for after, beats in ((0.0, 0), (3599.0, 0), (1.0, 1)):
         clock[0] += after

@@ -59,7 +59,7 @@ class Region:
         self.table("copy/a-1", 0)
         spark = cast(Any, SimpleNamespace(session=lambda **_: None, lost=False, started=False, slots=2))
         self.follower = FeedFollower(spark, 0.01, lambda *_: None)
-        self.line = PipelineController(place, "web", spark, self.follower, Settings("eu"))
+        self.line = PipelineController(place, "web", spark, self.follower, Settings(region="eu"))
         self.live = ""
         self.promoted(release("r1", "copy/a-1"))
 

@@ -194,9 +194,9 @@ def test_batches_of_a_console_that_knew_no_loads_count_as_landed(project: Ingest
     with open(project.root / "events.ndjson", "rb") as source:
         pieces = list(examine(source, "events.ndjson").pieces(gap_bytes=0))
         batch = hashlib.sha256((project.root / "events.ndjson").read_bytes()).hexdigest()
-    spark = SparkHandle(Settings("eu"), -1)
+    spark = SparkHandle(Settings(region="eu"), -1)
     older = LandingWriter(
-        PipelineController(project.lake, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
+        PipelineController(project.lake, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu"))
     )
     older.append("landing", f"{batch}/1", pieces[0].events)
     assert project.ingest(lines)[0] == 0

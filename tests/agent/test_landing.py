@@ -58,8 +58,10 @@ def writer(tmp_path: Path) -> LandingWriter:
                 values={},
             )
         )
-    spark = SparkHandle(Settings("eu"), -1)
-    controller = PipelineController(tmp_path, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
+    spark = SparkHandle(Settings(region="eu"), -1)
+    controller = PipelineController(
+        tmp_path, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu")
+    )
     controller.releases.propose(
         Release(id="r1", pipeline="web", digest="d", tables=tuple(tables), feeds=()), "web-1", "ada", "laptop"
     )

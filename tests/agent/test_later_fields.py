@@ -101,9 +101,23 @@ def test_a_console_that_has_not_said_that_it_knows_them_is_told_no_later_words()
         ailing=lagging.ailing,
     )
     progress = Progress("backfill/requests/parse", 3, 4, "2026-11-07")
-    stats = TableStats("landing", "landing", 1, 2, 3, 1, (), reader=("variantType",), uncounted=1, finer=("ts",))
+    stats = TableStats(
+        name="landing",
+        path="landing",
+        version=1,
+        rows=2,
+        bytes=3,
+        files=1,
+        columns=(),
+        reader=("variantType",),
+        uncounted=1,
+        finer=("ts",),
+    )
     for value, later in (
-        (Live("eu", "web", RELEASE, (), (stats,)), {"reader", "uncounted", "finer", "terms"}),
+        (
+            Live(region="eu", pipeline="web", release=RELEASE, releases=(), stats=(stats,)),
+            {"reader", "uncounted", "finer", "terms"},
+        ),
         (progress, {"batch"}),
         (lagging, {"ailing"}),
         ([status], {"ailing", "planned", "fleet"}),

@@ -67,9 +67,9 @@ class Region:
 
     def restart(self) -> None:
         loads.forget()
-        spark = SparkHandle(Settings("eu"), -1)
+        spark = SparkHandle(Settings(region="eu"), -1)
         self.controller = PipelineController(
-            self.place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu")
+            self.place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu")
         )
         self.writer = LandingWriter(self.controller)
 

@@ -83,9 +83,9 @@ def test_a_commit_that_rewrites_rows_stops_the_feed_in_front_of_it(table: str, c
     before = log.latest_version(table)
     rewrite(table, change)
     end = log.latest_version(table)
-    assert ranges.next_range(table, before - 1, end, rows_limit=10**9) == ranges.Range(before, before)
+    assert ranges.next_range(table, before - 1, end, rows_limit=10**9) == ranges.Range(first=before, last=before)
     write_deltalake(table, rows(200, 5), mode="append")  # behind it, and not to be reached past it
-    assert ranges.next_range(table, before - 1, end + 1, rows_limit=10**9) == ranges.Range(before, before)
+    assert ranges.next_range(table, before - 1, end + 1, rows_limit=10**9) == ranges.Range(first=before, last=before)
     with pytest.raises(FeedStopped, match="only appends flow"):
         ranges.next_range(table, before, end, rows_limit=10**9)
 

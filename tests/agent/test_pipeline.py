@@ -37,8 +37,8 @@ pytestmark = pytest.mark.slow
 
 def opened(place: Path) -> PipelineController:
     """The pipeline as a fresh agent finds it."""
-    spark = SparkHandle(Settings("eu"), -1)
-    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
+    spark = SparkHandle(Settings(region="eu"), -1)
+    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu"))
 
 
 @pytest.fixture

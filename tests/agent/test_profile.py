@@ -58,7 +58,7 @@ def keys(profiled: dict[str, Any]) -> dict[str, tuple[float, str, bool]]:
 
 
 def test_a_table_read_whole_gives_exact_shares_and_the_day_on_which_each_key_began(table: Path) -> None:
-    profiled = profile(str(table), "payload", "ts", Budget(1 << 30, 60))
+    profiled = profile(str(table), "payload", "ts", Budget(bytes=1 << 30, seconds=60))
     rows = DAYS * A_DAY
     truth: dict[str, tuple[int, str]] = {}
     for day in range(DAYS):
@@ -76,15 +76,15 @@ def test_a_table_read_whole_gives_exact_shares_and_the_day_on_which_each_key_beg
 def test_a_sample_still_finds_the_very_day_by_searching_the_days_before(tmp_path: Path) -> None:
     path = landing(tmp_path / "landing", files=2)
     # one row of each file: that of the ninth day is from before noon
-    profiled = profile(str(path), "payload", "ts", Budget(1 << 30, 60, rows_a_file=1))
+    profiled = profile(str(path), "payload", "ts", Budget(bytes=1 << 30, seconds=60, rows_a_file=1))
     assert profiled["sampled"] == 2 * DAYS
     assert keys(profiled)["user_agent"][1:] == ("2026-11-09", True)
 
 
 def test_a_budget_that_ends_early_has_seen_the_days_evenly_and_does_not_claim_to_be_sure(tmp_path: Path) -> None:
     path = landing(tmp_path / "landing", files=4)
-    whole = profile(str(path), "payload", "ts", Budget(1 << 30, 60))
-    small = profile(str(path), "payload", "ts", Budget(whole["bytes_read"] // 3, 60))
+    whole = profile(str(path), "payload", "ts", Budget(bytes=1 << 30, seconds=60))
+    small = profile(str(path), "payload", "ts", Budget(bytes=whole["bytes_read"] // 3, seconds=60))
     assert small["bytes_read"] < whole["bytes_read"] // 2
     assert small["sampled"] < whole["sampled"]
     assert not keys(small)["user_agent"][2]
@@ -96,19 +96,19 @@ def test_a_table_partitioned_by_its_day_and_one_without_times_are_told_too(tmp_p
     days = pa.array([(START + timedelta(days=i // 5)).date() for i in range(20)], pa.date32())
     texts = pa.array([json.dumps({"a": 1} | ({"b": 2} if i >= 10 else {})) for i in range(20)])
     write_deltalake(str(tmp_path / "parted"), pa.table({"day": days, "payload": texts}), partition_by=["day"])
-    profiled = keys(profile(str(tmp_path / "parted"), "payload", "day", Budget(1 << 30, 60)))
+    profiled = keys(profile(str(tmp_path / "parted"), "payload", "day", Budget(bytes=1 << 30, seconds=60)))
     assert profiled == {"a": (1.0, "2026-11-01", True), "b": (0.5, "2026-11-03", True)}
     write_deltalake(str(tmp_path / "bare"), pa.table({"payload": texts}))
-    assert keys(profile(str(tmp_path / "bare"), "payload", "", Budget(1 << 30, 60))) == {
+    assert keys(profile(str(tmp_path / "bare"), "payload", "", Budget(bytes=1 << 30, seconds=60))) == {
         "a": (1.0, "", True), "b": (0.5, "", True),
     }  # fmt: skip
 
 
 def test_what_is_no_table_or_no_text_is_refused(table: Path, tmp_path: Path) -> None:
     with pytest.raises(RegionError):
-        profile(str(tmp_path), "payload", "ts", Budget(1, 1))
+        profile(str(tmp_path), "payload", "ts", Budget(bytes=1, seconds=1))
     with pytest.raises(DataError, match="no text column ts"):
-        profile(str(table), "ts", "ts", Budget(1, 1))
+        profile(str(table), "ts", "ts", Budget(bytes=1, seconds=1))
 
 
 def test_columns_that_have_other_names_in_the_files_are_read_by_those(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_columns_that_have_other_names_in_the_files_are_read_by_those(tmp_path: 
                 "delta.columnMapping.maxColumnId": "2",
             }
     commit.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    profiled = profile(str(table), "payload", "ts", Budget(1 << 20, 10.0))
+    profiled = profile(str(table), "payload", "ts", Budget(bytes=1 << 20, seconds=10.0))
     assert {key["key"]: (key["share"], key["first_seen"]) for key in profiled["keys"]} == {
         "ip": (1.0, "2026-11-01"),
         "ua": (0.5, "2026-11-01"),

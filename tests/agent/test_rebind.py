@@ -100,7 +100,10 @@ class Region:
 
     def _copying(self, feed: LiveFeed) -> LiveFeed:
         start = -1 if feed.spec.moved else 0  # a feed that moved begins where it was placed, and nowhere else
-        return Copying(feed.spec, feed.source, feed.target, feed.joins, feed.source_path, feed.target_path, start)
+        return Copying(
+            spec=feed.spec, source=feed.source, target=feed.target, joins=feed.joins, source_path=feed.source_path,
+            target_path=feed.target_path, start=start,
+        )  # fmt: skip
 
     def tick(self) -> None:
         self.follower._move_pipeline("web")

@@ -58,7 +58,7 @@ class Region(LiveRegion):
         inventory = root / "regions" / "eu.yaml"
         inventory.write_text(inventory.read_text().replace("rows: 600", "rows: 200"))  # a few batches
         self._spoil()
-        settings = Settings("eu", "local[2]", {**SHORT_LIVED}, tick_seconds=0.2)
+        settings = Settings(region="eu", master="local[2]", conf={**SHORT_LIVED}, tick_seconds=0.2)
         self.service = Service(self.warehouse, settings, -1)
         (self.warehouse / "_console").mkdir()  # the lock's, which nobody takes here
         self.service.start()

@@ -145,10 +145,15 @@ def setup(tmp_path: Path) -> RetrySetup:
     )
     spark = SimpleNamespace(lost=False, ended=HOW)
     context = RolloutContext(
-        tmp_path, cast(Any, spark), Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1
+        warehouse=tmp_path,
+        spark=cast(Any, spark),
+        releases=Releases(tmp_path, "web"),
+        recorder=recorder,
+        follower=cast(Any, None),
+        keep_hours=1,
     )
     clock = FakeClock()
-    return RetrySetup(context, clock, Tries(context, STEP, clock, lambda: 0.0), spark)
+    return RetrySetup(context, clock, Tries(context=context, step=STEP, clock=clock, chance=lambda: 0.0), spark)
 
 
 def test_what_passes_is_tried_three_times_each_after_a_longer_pause(setup: RetrySetup) -> None:
@@ -354,7 +359,7 @@ def test_a_jvm_that_goes_because_the_agent_was_ended_is_no_loss(
 
 
 def test_an_agent_that_is_being_ended_calls_no_jvm_lost() -> None:
-    spark = SparkHandle(Settings("eu"), -1)
+    spark = SparkHandle(Settings(region="eu"), -1)
     gone = SimpleNamespace(poll=lambda: 1)
     spark._jvm = SimpleNamespace(proc=gone)
     assert spark.lost

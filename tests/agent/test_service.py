@@ -55,7 +55,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[], Service]]:
     def begin() -> Service:
         for service in begun:
             service.stop()
-        begun.append(Service(tmp_path, Settings("eu"), -1))
+        begun.append(Service(tmp_path, Settings(region="eu"), -1))
         begun[-1].start()
         return begun[-1]
 

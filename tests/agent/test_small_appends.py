@@ -34,7 +34,7 @@ def writer(tmp_path: Path) -> commit.FeedWriter:
     target = str(tmp_path / "requests")
     write_deltalake(target, pa.Table.from_pylist([], SCHEMA), partition_by=["day"])
     taken_over(target, 3, 0)
-    return commit.FeedWriter(FEED, target, 3, 0)
+    return commit.FeedWriter(app_id=FEED, target=target, epoch=3, position=0)
 
 
 def taken_over(target: str, epoch: int, position: int) -> None:
@@ -181,7 +181,12 @@ def test_a_text_in_a_partition_that_spark_writes_as_null_is_null(tmp_path: Path,
     target = str(tmp_path / "requests")
     write_deltalake(target, pa.Table.from_pylist([], SCHEMA), partition_by=["id"])
     taken_over(target, 3, 0)
-    commit.append_small(Computed({"id": text, "n": 1}), commit.FeedWriter(FEED, target, 3, 0), 7, {"kind": "live"})
+    commit.append_small(
+        Computed({"id": text, "n": 1}),
+        commit.FeedWriter(app_id=FEED, target=target, epoch=3, position=0),
+        7,
+        {"kind": "live"},
+    )
     assert [dict(file.values) for file in log.commit(target, 2).added] == [{"id": None}]
     assert '"partitionValues":{"id":null}' in "".join(log.action_lines(target, 2))
 

@@ -23,7 +23,7 @@ if sys.argv[1] == "dies":
     pyspark.SparkContext = Killed
 nowhere = {"spark.driver.bindAddress": "203.0.113.7", "spark.port.maxRetries": "0"}
 conf = {**SHORT_LIVED, **(nowhere if sys.argv[1] == "lives" else {})}
-spark = SparkHandle(Settings("eu", "local[2]", conf), -1)
+spark = SparkHandle(Settings(region="eu", master="local[2]", conf=conf), -1)
 pids, errors = set(), []
 for _ in range(2):
     try:

@@ -55,7 +55,7 @@ class ThrottleSetup:
     told: list[Recorded]
 
     def brake(self, ask: Callable[[RolloutContext], Any] = lambda _: True, poll: float = 60) -> Brake:
-        return Brake(self.context, self.clock, ask, poll)
+        return Brake(context=self.context, clock=self.clock, ask=ask, poll=poll)
 
     @property
     def reasons(self) -> list[str]:
@@ -93,7 +93,12 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Thro
         lag = SimpleNamespace(seconds=0.0)
         follower = SimpleNamespace(lag=lambda _: Lagging(1, 1, lag.seconds))
         context = RolloutContext(
-            tmp_path, cast(Any, None), Releases(tmp_path, "web"), recorder, cast(Any, follower), keep_hours=1
+            warehouse=tmp_path,
+            spark=cast(Any, None),
+            releases=Releases(tmp_path, "web"),
+            recorder=recorder,
+            follower=cast(Any, follower),
+            keep_hours=1,
         )
         return ThrottleSetup(context, FakeClock(), lag, told)
 

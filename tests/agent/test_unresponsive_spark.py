@@ -48,7 +48,7 @@ class Java:
 
     def __init__(self) -> None:
         self.proc = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.spark = SparkHandle(Settings("eu"), -1)
+        self.spark = SparkHandle(Settings(region="eu"), -1)
         self.spark._jvm = SimpleNamespace(proc=self.proc)
         self.context(lambda: False)
 
@@ -86,7 +86,14 @@ def context(java: Java, tmp_path: Path) -> RolloutContext:
     recorder.accept(
         "web-1", PLAN, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=(("promote", 0),))
     )
-    return RolloutContext(tmp_path, java.spark, Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1)
+    return RolloutContext(
+        warehouse=tmp_path,
+        spark=java.spark,
+        releases=Releases(tmp_path, "web"),
+        recorder=recorder,
+        follower=cast(Any, None),
+        keep_hours=1,
+    )
 
 
 class At(PlanExecutor):

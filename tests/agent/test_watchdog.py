@@ -100,8 +100,10 @@ def test_what_failed_again_is_kept_anew() -> None:
 
 def opened(place: Path, watchdog: Watchdog, first: int = 1) -> PipelineController:
     """A region's pipeline under this watchdog: its first rollout is accepted."""
-    spark = SparkHandle(Settings("eu"), -1)
-    controller = PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
+    spark = SparkHandle(Settings(region="eu"), -1)
+    controller = PipelineController(
+        place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu")
+    )
     controller.watchdog = watchdog
     accepted(controller, first)
     return controller

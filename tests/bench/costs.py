@@ -30,7 +30,7 @@ BATCHES, BATCH_ROWS = 3, 200_000
 
 
 def main() -> None:
-    spark = SparkHandle(Settings("costs", "local[2]"), -1)
+    spark = SparkHandle(Settings(region="costs", master="local[2]"), -1)
     session = spark.session()
     jvm = session.sparkContext._gateway.proc.pid
     try:
@@ -90,7 +90,16 @@ def history_batches(spark: SparkHandle, session: Any, jvm: int, folder: Path) ->
         path = str(folder / f"batch{n}")
         commit.create(session, target, path, 24)
         writer = commit.open_feed(session, commit.history_id(path, step.materialization, fence), path, 0)
-        history = backfill.History(step, read, source, target, path, fence, slices, writer)
+        history = backfill.History(
+            step=step,
+            source=read,
+            source_path=source,
+            target=target,
+            target_path=path,
+            fence=fence,
+            slices=slices,
+            writer=writer,
+        )
         done = backfill.run_batch(spark, session, history, slices, lambda _: None)
         assert (done.rows_in, done.written.rows) == (BATCH_ROWS, BATCH_ROWS)
 

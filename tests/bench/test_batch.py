@@ -55,7 +55,7 @@ def test_a_batch_costs_little_more_than_the_bare_insert(tmp_path: Path, capsys: 
     assert state is not None
     assert target is not None
 
-    spark = SparkHandle(Settings("bench"), -1)
+    spark = SparkHandle(Settings(region="bench"), -1)
     session = spark.session()
     slices = cut([], None)
     fence = log.latest_version(source)
@@ -64,7 +64,16 @@ def test_a_batch_costs_little_more_than_the_bare_insert(tmp_path: Path, capsys: 
         path = str(tmp_path / f"ours{n}")
         commit.create(session, target, path, 24)
         writer = commit.open_feed(session, commit.history_id(path, step.materialization, fence), path, 0)
-        history = backfill.History(step, state, source, target, path, fence, slices, writer)
+        history = backfill.History(
+            step=step,
+            source=state,
+            source_path=source,
+            target=target,
+            target_path=path,
+            fence=fence,
+            slices=slices,
+            writer=writer,
+        )
         done = backfill.run_batch(spark, session, history, slices, lambda _: None)
         assert (done.rows_in, done.written.rows) == (ROWS, ROWS)
 

@@ -38,7 +38,9 @@ def test_a_thousand_tables_are_read_compared_and_told_in_five_seconds() -> None:
             for c in table.columns
         ]
         found[table.name] = StoreTable(
-            table.name, tuple(StoreColumn(c.name, w, is_nullable(w)) for c, w in words[:-1]), ("id",)
+            name=table.name,
+            columns=tuple(StoreColumn(name=c.name, type=w, nullable=is_nullable(w)) for c, w in words[:-1]),
+            key=("id",),
         )
     described = time.process_time()
     report = Report(compare(tables, config, config.stores[0], found))

@@ -10,7 +10,7 @@ from console.model.status import Status
 from console.runner.view import RegionView
 from tests.runner.worlds import region
 
-SEEN = RegionView(region("eu"), status=Status(rollout="web-2", state="live"), live="r2", previous="r1")
+SEEN = RegionView(region=region("eu"), status=Status(rollout="web-2", state="live"), live="r2", previous="r1")
 
 
 def test_who_confirmed_what_another_has_changed_meanwhile_learns_who() -> None:

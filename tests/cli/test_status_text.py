@@ -19,7 +19,7 @@ def views() -> list[RegionView]:
     statuses = [Status()]
     for recorded in sample.story():
         statuses.append(fold(statuses[-1], recorded))
-    return [RegionView(EU, "connected", status=status, live="r7") for status in statuses]
+    return [RegionView(region=EU, link="connected", status=status, live="r7") for status in statuses]
 
 
 def test_a_whole_story_is_told_in_order_and_once() -> None:
@@ -65,7 +65,9 @@ def test_a_lost_link_is_no_failure_and_its_return_is_told() -> None:
 
 def test_the_table_shows_state_eta_and_why_in_their_own_columns() -> None:
     running, failed, gate = views()[10], views()[13], views()[21]
-    text = status_text([running, failed, gate, RegionView(Region(name="ap", warehouse="/w/ap"))], {"ap": "no agent"})
+    text = status_text(
+        [running, failed, gate, RegionView(region=Region(name="ap", warehouse="/w/ap"))], {"ap": "no agent"}
+    )
     assert text.splitlines() == [
         "region  state                   done        rows  rows/s  left  lag  release  now",
         "eu      backfilling             60 %   60 of 100      20  2 s        r7 → r8  backfill/requests",
@@ -162,7 +164,7 @@ def test_the_exit_code_of_a_look_says_that_a_feed_stands_still() -> None:
 def test_a_region_behind_ssh_without_an_agent_is_told_the_command_of_its_own_host() -> None:
     far = Region(name="us", warehouse="/w/us east", transport=Ssh(host="10.0.0.7"))
     told = [
-        status_text([RegionView(region, "connected", live="r1", attended=False)], {}).splitlines()[-1]
+        status_text([RegionView(region=region, link="connected", live="r1", attended=False)], {}).splitlines()[-1]
         for region in (EU, far)
     ]
     assert told == [

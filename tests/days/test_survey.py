@@ -109,7 +109,7 @@ def test_a_profile_knows_far_days_by_name(tmp_path: Path, column: str) -> None:
     times = [draw.USUAL, draw.NAMED["milliseconds for seconds"], draw.NAMED["the year -1"], draw.NAMED["the first"]]
     for time in [*times, None]:
         land(tmp_path / "t", [time], column)
-    found = profile(str(tmp_path / "t"), "payload", column, Budget(10**9, 60.0))
+    found = profile(str(tmp_path / "t"), "payload", column, Budget(bytes=10**9, seconds=60.0))
     assert [(key["key"], key["first_seen"], key["sure"]) for key in found["keys"]] == [("key", EARLY, True)]
     assert found["rows"] == 5
 

@@ -37,7 +37,7 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelineCo
     commit_rows(copy, commit.live_id(copy, FEED), number(1, 0), rows(0))
     spark = cast(Any, SimpleNamespace(session=lambda **_: None, lost=False, started=False, slots=2))
     follower = FeedFollower(spark, 0.01, lambda *_: None)
-    made = PipelineController(tmp_path, "web", spark, follower, Settings("eu"))
+    made = PipelineController(tmp_path, "web", spark, follower, Settings(region="eu"))
     for name, live in (("r1", ""), ("r2", "r1")):
         made.releases.propose(
             Release(id=name, pipeline="web", digest="d", tables=TABLES, feeds=(FEED,)),

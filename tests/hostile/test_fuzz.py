@@ -311,7 +311,9 @@ async def test_s08_s10_spoilt_answers_change_nothing_and_name_their_region(
         await _called(driver, method, plans[0])
         await driver.close()
     survey = {"live": answers["survey"], "state": status}
-    assert isinstance(surveyed(SurveyRequest("eu", "/x", "web"), json.dumps(survey).encode()), Surveyed)
+    assert isinstance(
+        surveyed(SurveyRequest(region="eu", warehouse="/x", pipeline="web"), json.dumps(survey).encode()), Surveyed
+    )
     refused = 0
     for case, random in each("answer"):
         method = random.choice(list(answers))
@@ -340,7 +342,7 @@ async def test_s08_s10_spoilt_answers_change_nothing_and_name_their_region(
                 assert "eu: " in str(seen.error), f"{case}: {seen.error}"
                 assert len(str(seen.error)) < 1000, case
         with bounded(case):
-            told = surveyed(SurveyRequest("eu", "/x", "web"), spoilt_json(random, survey))
+            told = surveyed(SurveyRequest(region="eu", warehouse="/x", pipeline="web"), spoilt_json(random, survey))
             assert isinstance(told, Surveyed) or (isinstance(told, Protocol) and told.exit_code == 65), (
                 f"{case}: {told!r}"
             )
@@ -375,9 +377,23 @@ async def _called(driver: RpcDriver, method: str, plan: Plan) -> None:
 
 def test_s08_spoilt_requests_of_a_console_are_refused_on_the_far_side() -> None:
     dial = remote.Request(
-        "dial", "eu", "/srv/eu", "web", ("landing",), state=True, past="*", start=True, beat=15.0, config={"conf": {}}
+        do="dial",
+        region="eu",
+        warehouse="/srv/eu",
+        pipeline="web",
+        landing=("landing",),
+        state=True,
+        past="*",
+        start=True,
+        beat=15.0,
+        config={"conf": {}},
     )
-    profile = remote.Request("profile", "eu", "/srv/eu", sample=Sample("landing", "payload", "ts", 1_000_000, 30.0))
+    profile = remote.Request(
+        do="profile",
+        region="eu",
+        warehouse="/srv/eu",
+        sample=Sample(table="landing", column="payload", time="ts", bytes=1_000_000, seconds=30.0),
+    )
     passed = 0
     for whole in (dial, profile):
         see(codec.decode(remote.Request, codec.loads(codec.dumps(whole))))

@@ -9,7 +9,7 @@ from console.agent import spark_session
 from tests.life.region import SHORT_LIVED
 
 if __name__ == "__main__":
-    settings = spark_session.Settings("eu", "local[2]", SHORT_LIVED)
+    settings = spark_session.Settings(region="eu", master="local[2]", conf=SHORT_LIVED)
     gateway = launch_gateway(spark_session._open(spark_session._conf(settings, spark_session._slots(settings.master))))
     reached = gateway.java_parameters
     print(

@@ -156,7 +156,7 @@ def test_what_is_written_is_what_is_read_and_every_value_has_its_place(data: dic
     if data:
         same(document.data, data, ())
     else:
-        assert document == Document("f.yaml", {}, {}, document.values, {})
+        assert document == Document(file="f.yaml", data={}, keys={}, values=document.values, raw={})
 
 
 VALID = sorted(name for name in FILES if name.endswith((".yaml", ".sql")) and "calls" not in name)

@@ -26,7 +26,7 @@ RENAME = Renaming("2_rename", (("c", "d"),))
 
 
 def table(*names: str, marks: tuple[str, ...] = ()) -> StoreTable:
-    return StoreTable("t", tuple(StoreColumn(name, "String") for name in names), marks=marks)
+    return StoreTable(name="t", columns=tuple(StoreColumn(name=name, type="String") for name in names), marks=marks)
 
 
 def test_whatever_arrives_is_inserted_or_counted_and_never_both() -> None:
@@ -58,7 +58,10 @@ def test_a_rename_is_known_by_the_names_that_are_there() -> None:
 
 
 def test_nothing_is_inserted_while_names_change_hands() -> None:
-    moving = StoreTable("t", (StoreColumn("b__from_a", "String"), StoreColumn("b", "String", kind="ALIAS")))
+    moving = StoreTable(
+        name="t",
+        columns=(StoreColumn(name="b__from_a", type="String"), StoreColumn(name="b", type="String", kind="ALIAS")),
+    )
     assert fit(("a", "b"), moving).waits
     assert not fit(("b__from_a",), table("b__from_a", "b")).waits  # only called so
 
@@ -131,7 +134,9 @@ def test_one_transaction_may_hold_several() -> None:
 
 def record(number: int, state: State, operation: Operation) -> Record:
     body = written(Migration(default_phase(operation), "public", "t", operation))
-    return Record(number, f"{number}_m", body, "t", state, 0, 0.0, "", "")
+    return Record(
+        seq=number, migration=f"{number}_m", body=body, place="t", state=state, left=0, at=0.0, by="", host=""
+    )
 
 
 def test_rows_from_before_a_column_are_given_what_postgresql_has_for_them() -> None:

@@ -37,11 +37,11 @@ DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 names = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
 labels = st.lists(names, max_size=3, unique=True).map(tuple)
 scalars = st.one_of(
-    st.sampled_from([Type(name) for name in SIMPLE] + [Type("decimal")]),
+    st.sampled_from([Type(name=name) for name in SIMPLE] + [Type(name="decimal")]),
     st.builds(timed, st.sampled_from(TIMES), st.integers(0, 6)),
     st.integers(1, 1000).flatmap(lambda digits: st.builds(decimal, st.just(digits), st.integers(0, digits))),
-    st.builds(lambda found: Type("enum", labels=found), labels),
-    st.builds(lambda found: Type("text_of", of=found), names),
+    st.builds(lambda found: Type(name="enum", labels=found), labels),
+    st.builds(lambda found: Type(name="text_of", of=found), names),
 )
 types = st.recursive(scalars, lambda inner: inner.map(array), max_leaves=3)
 defaults = st.one_of(st.none(), st.sampled_from(["1", "true", "'a''b'", "now()", "[]"]))
@@ -120,7 +120,7 @@ def test_what_is_no_migration_is_refused(text: str) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("change", [False, True])
 def test_a_default_that_is_no_literal_is_refused_by_the_reader_and_the_schema(default: Any, change: bool) -> None:
-    add = to_data(Migration("pre", "s", "t", AddColumn("c", Type("int32"))))
+    add = to_data(Migration("pre", "s", "t", AddColumn("c", Type(name="int32"))))
     if change:
         add = to_data(Migration("pre", "s", "t", ChangeColumn("c", Facets(default="1"), Facets(), "safe")))
     add["operation"]["default"] = default
@@ -133,7 +133,7 @@ def test_a_default_that_is_no_literal_is_refused_by_the_reader_and_the_schema(de
     "default", ["-5", "+1.5e-3", ".5", "5.", "true", "false", "now()", "[]", "''", "'it''s; DROP \n \\'", None]
 )
 def test_every_literal_that_observing_writes_is_read(default: str | None) -> None:
-    migration = Migration("pre", "s", "t", AddColumn("c", Type("int32"), default=default))
+    migration = Migration("pre", "s", "t", AddColumn("c", Type(name="int32"), default=default))
     assert read(json.dumps(to_data(migration))) == migration
     assert allowed(json.loads((DOCS / "migration.schema.json").read_text()), to_data(migration))
 
@@ -193,7 +193,9 @@ def test_folded_transactions_end_where_their_statements_do_also_with_all_of_pre_
             mark = f"{number}.{index}"
             if verb == "add" and name not in table:
                 table[name] = [f"new {mark}"]
-                events.append(ObservedChange("s", "t", AddColumn(name, Type("enum", labels=(f"new {mark}",))), mark))
+                events.append(
+                    ObservedChange("s", "t", AddColumn(name, Type(name="enum", labels=(f"new {mark}",))), mark)
+                )
             elif verb == "drop" and name in table:
                 del table[name]
                 events.append(ObservedChange("s", "t", DropColumn(name), mark))
@@ -201,7 +203,7 @@ def test_folded_transactions_end_where_their_statements_do_also_with_all_of_pre_
                 table[other] = table.pop(name)
                 events.append(ObservedChange("s", "t", SwapColumns(((name, other),)), mark))
             elif verb == "change" and name in table:
-                to = Type("enum", labels=(mark,))
+                to = Type(name="enum", labels=(mark,))
                 table[name] = (
                     [table[name][0], mark] if not table[name][0].startswith("new") else [*table[name][:1], mark]
                 )

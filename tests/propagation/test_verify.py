@@ -35,11 +35,15 @@ def declared(name: str) -> StoreTable:
     body, _, tail = ddl.partition(")\nENGINE")
     found = []
     for column, kind, default in re.findall(r"^ +`(\w+)` (.+?)(?: DEFAULT (.+?))?,?$", body, re.MULTILINE):
-        found.append(StoreColumn(column, kind, is_nullable(kind), default, "DEFAULT" if default else ""))
+        found.append(
+            StoreColumn(
+                name=column, type=kind, nullable=is_nullable(kind), default=default, kind="DEFAULT" if default else ""
+            )
+        )
     key = re.search(r"ORDER BY \(?([\w, ]+)\)?", tail)
     assert found
     assert key is not None
-    return StoreTable(f"default.siphon_{name}", tuple(found), tuple(key[1].split(", ")))
+    return StoreTable(name=f"default.siphon_{name}", columns=tuple(found), key=tuple(key[1].split(", ")))
 
 
 def gitlab(*names: str) -> Replication:
@@ -68,19 +72,21 @@ def test_what_gitlabs_generator_makes_fits_but_for_what_it_calls_a_trap(facts: d
     config = gitlab(facts["table"])
     [table] = read_schema([("p.sql", (PAIRS / facts["postgres"]).read_text())])
     made = tuple(
-        StoreColumn(name, "String" if "no rule" in rule["type"] else rule["type"], is_nullable(rule["type"]))
+        StoreColumn(
+            name=name, type="String" if "no rule" in rule["type"] else rule["type"], nullable=is_nullable(rule["type"])
+        )
         for name, rule in facts["generated_by_rule"].items()
     )
-    store = StoreTable(f"siphon_{table.name}", made, ("id",))
+    store = StoreTable(name=f"siphon_{table.name}", columns=made, key=("id",))
     [checked] = compare([table], config, config.stores[0], {store.name: store})
     no_rule = {name for name, rule in facts["generated_by_rule"].items() if "no rule" in rule["type"]}
     assert {d.column for d in checked.wrong} == no_rule
 
 
 def test_a_smallint_does_not_fit_the_int8_of_gitlabs_map() -> None:
-    table = PgTable("public", "t", (PgColumn("n", "smallint", parse("int16"), False),))
+    table = PgTable("public", "t", (PgColumn(name="n", postgres="smallint", type=parse("int16"), nullable=False),))
     config = gitlab("t")
-    store = StoreTable("siphon_t", (StoreColumn("n", "Int8", False),))
+    store = StoreTable(name="siphon_t", columns=(StoreColumn(name="n", type="Int8", nullable=False),))
     [checked] = compare([table], config, config.stores[0], {"siphon_t": store})
     [wrong] = checked.wrong
     assert (wrong.kind, wrong.expected, wrong.actual) == ("wrong_type", "Int16", "Int8")
@@ -105,15 +111,20 @@ def stored(table: PgTable, kind: str) -> StoreTable:
         if column.nullable:
             word = types.nullable(word)
         nullable = is_nullable(word) if kind == "clickhouse" else column.nullable
-        found.append(StoreColumn(column.name, word, nullable))
-    return StoreTable(table.name, tuple(found), table.key)
+        found.append(StoreColumn(name=column.name, type=word, nullable=nullable))
+    return StoreTable(name=table.name, columns=tuple(found), key=table.key)
 
 
 @given(columns, st.sampled_from(list(DIALECTS)), st.data())
 def test_what_lacks_nothing_differs_in_nothing_and_one_planted_fault_is_found_with_its_remedy(
     made: list[tuple[str, str, bool]], kind: str, draw: st.DataObject
 ) -> None:
-    table = PgTable("public", "t", tuple(PgColumn(n, w, parse(w), null) for n, w, null in made), (made[0][0],))
+    table = PgTable(
+        "public",
+        "t",
+        tuple(PgColumn(name=n, postgres=w, type=parse(w), nullable=null) for n, w, null in made),
+        (made[0][0],),
+    )
     config = replication({"tables": {"t": None}, "stores": {"s": {"kind": kind}}})
 
     def wrong(store: StoreTable) -> list[tuple[str, str]]:
@@ -135,7 +146,7 @@ def test_what_lacks_nothing_differs_in_nothing_and_one_planted_fault_is_found_wi
     before, after = good.columns[:victim], good.columns[victim + 1 :]
     key = [("key", name)] if kind == "clickhouse" and victim == 0 else []
     assert wrong(replace(good, columns=(*before, *after))) == [("missing", name)]
-    assert wrong(replace(good, columns=(*good.columns, StoreColumn("z", "long")))) == [("extra", "z")]
+    assert wrong(replace(good, columns=(*good.columns, StoreColumn(name="z", type="long")))) == [("extra", "z")]
     other = replace(good.columns[victim], type="Map(String, String)", nullable=True)
     assert wrong(replace(good, columns=(*before, other, *after))) == [("wrong_type", name)]
     assert wrong(replace(good, key=())) == ([("key", made[0][0])] if kind == "clickhouse" else [])
@@ -151,7 +162,10 @@ def test_a_column_that_waits_for_its_name_is_told_and_never_to_be_dropped(kind: 
     table = PgTable(
         "public",
         "t",
-        (PgColumn("id", "bigint", parse("int64"), False), PgColumn("n", "bigint", parse("int64"))),
+        (
+            PgColumn(name="id", postgres="bigint", type=parse("int64"), nullable=False),
+            PgColumn(name="n", postgres="bigint", type=parse("int64")),
+        ),
         ("id",),
     )
     config = replication({"tables": {"t": None}, "stores": {"s": {"kind": kind}}})
@@ -166,11 +180,21 @@ def test_a_column_that_waits_for_its_name_is_told_and_never_to_be_dropped(kind: 
 
 def test_the_remedies_are_those_that_a_person_would_write() -> None:
     table = PgTable(
-        "public", "t", (PgColumn("a", "bigint", parse("int64"), False, "0"), PgColumn("b", "text", parse("string")))
+        "public",
+        "t",
+        (
+            PgColumn(name="a", postgres="bigint", type=parse("int64"), nullable=False, default="0"),
+            PgColumn(name="b", postgres="text", type=parse("string")),
+        ),
     )
     config = replication({"tables": {"t": None}, "stores": {"s": {"kind": "clickhouse"}}})
     store = StoreTable(
-        "t", (StoreColumn("a", "Int32", False), StoreColumn("b", "String", False), StoreColumn("c", "Date32"))
+        name="t",
+        columns=(
+            StoreColumn(name="a", type="Int32", nullable=False),
+            StoreColumn(name="b", type="String", nullable=False),
+            StoreColumn(name="c", type="Date32"),
+        ),
     )
     [checked] = compare([table], config, config.stores[0], {"t": store})
     fixes = [difference.fix for difference in checked.wrong]
@@ -182,7 +206,7 @@ def test_the_remedies_are_those_that_a_person_would_write() -> None:
         DropColumn("c"),
     ]
     assert [fix.phase for fix in fixes if fix] == ["pre", "pre", "post"]
-    [checked] = compare([table], config, config.stores[0], {"t": StoreTable("t", store.columns[1:])})
+    [checked] = compare([table], config, config.stores[0], {"t": StoreTable(name="t", columns=store.columns[1:])})
     [missing, *_] = [difference.fix for difference in checked.wrong if difference.kind == "missing"]
     assert missing is not None
     assert missing.operation == AddColumn("a", parse("int64"), False, "0")
@@ -202,10 +226,20 @@ def test_tables_that_are_missing_on_either_side_are_told_and_ignored_columns_are
         }
     )
     tables = [
-        PgTable("public", "t", (PgColumn("id", "bigint", parse("int64")), PgColumn("secret", "text", parse("string")))),
+        PgTable(
+            "public",
+            "t",
+            (
+                PgColumn(name="id", postgres="bigint", type=parse("int64")),
+                PgColumn(name="secret", postgres="text", type=parse("string")),
+            ),
+        ),
         PgTable("public", "late", ()),
     ]
-    found = {"x_u": StoreTable("x_u", (StoreColumn("id", "long"),)), "x_gone": StoreTable("x_gone", ())}
+    found = {
+        "x_u": StoreTable(name="x_u", columns=(StoreColumn(name="id", type="long"),)),
+        "x_gone": StoreTable(name="x_gone", columns=()),
+    }
     checked = compare(tables, config, config.stores[0], found, "eu/s")
     assert [(c.place, [d.message for d in c.wrong]) for c in checked] == [
         ("x_u", []),
@@ -219,9 +253,12 @@ def report() -> Report:
     table = PgTable(
         "public",
         "t",
-        (PgColumn("a\x1b[2J", "bigint", parse("int64"), False), PgColumn("b", "text", parse("string"), False)),
+        (
+            PgColumn(name="a\x1b[2J", postgres="bigint", type=parse("int64"), nullable=False),
+            PgColumn(name="b", postgres="text", type=parse("string"), nullable=False),
+        ),
     )
-    store = StoreTable("siphon_t", (StoreColumn("b", "Nullable(String)", True),))
+    store = StoreTable(name="siphon_t", columns=(StoreColumn(name="b", type="Nullable(String)", nullable=True),))
     return Report(
         (*compare([table], config, config.stores[0], {"siphon_t": store}), TableCheck("lake", "public.u", "u")),
         (Unreached("far", "no route"),),

@@ -13,13 +13,23 @@ from console.propagation.types import parse
 from console.stores.apply import StepPlan, refuse_lossy
 from console.stores.files import MigrationFile
 
-COLUMNS = tuple(StoreColumn(name, word, False) for name, word in (("id", "Int64"), ("a", "Int32"), ("b", "String")))
+COLUMNS = tuple(
+    StoreColumn(name=name, type=word, nullable=False)
+    for name, word in (("id", "Int64"), ("a", "Int32"), ("b", "String"))
+)
 
 
 def table(*views: str, readers: tuple[str, ...] = (), columns: tuple[StoreColumn, ...] = COLUMNS) -> StoreTable:
-    dependents = tuple(Dependent(f"d.mv{n}", "d.target", view, COLUMNS, ("id",)) for n, view in enumerate(views))
+    dependents = tuple(
+        Dependent(name=f"d.mv{n}", target="d.target", select=view, columns=COLUMNS, key=("id",))
+        for n, view in enumerate(views)
+    )
     return StoreTable(
-        "d.src", columns, ("id",), dependents, readers=tuple(Reader(f"d.r{n}", one) for n, one in enumerate(readers))
+        name="d.src",
+        columns=columns,
+        key=("id",),
+        dependents=dependents,
+        readers=tuple(Reader(name=f"d.r{n}", select=one) for n, one in enumerate(readers)),
     )
 
 
@@ -113,7 +123,7 @@ TYPES = [
 def test_a_widening_that_the_stores_own_type_does_not_survive_says_so_itself(
     store: str, word: str, kind: str, loses: bool
 ) -> None:
-    there = table(columns=(*COLUMNS, StoreColumn("c", word)))
+    there = table(columns=(*COLUMNS, StoreColumn(name="c", type=word)))
     change = ChangeColumn("c", Facets(parse(kind.replace("bigint", "int64"))), Facets(), "widening")
     steps = DIALECTS[store].translate(Migration("pre", "public", "src", change), there, "m1").steps
     assert [lossy(step) for step in steps] == ([] if kind == "bytes" else [loses])
@@ -121,12 +131,14 @@ def test_a_widening_that_the_stores_own_type_does_not_survive_says_so_itself(
 
 
 def test_what_a_store_would_lose_is_refused_though_the_migration_is_a_widening() -> None:
-    there = table(columns=(*COLUMNS, StoreColumn("c", "Float64")))
+    there = table(columns=(*COLUMNS, StoreColumn(name="c", type="Float64")))
     migration = Migration("pre", "public", "src", ChangeColumn("c", Facets(parse("int64")), Facets(), "widening"))
-    todo = StepPlan(MigrationFile("m1", migration, ""), "src", CLICKHOUSE.translate(migration, there, "m1").steps)
+    todo = StepPlan(
+        change=MigrationFile("m1", migration, ""), place="src", steps=CLICKHOUSE.translate(migration, there, "m1").steps
+    )
     with pytest.raises(CheckFailed, match="eu/ch: may lose what is stored: m1"):
         refuse_lossy("eu/ch", [todo])
-    refuse_lossy("eu/ch", [StepPlan(MigrationFile("m1", migration, ""), "src", ())])
+    refuse_lossy("eu/ch", [StepPlan(change=MigrationFile("m1", migration, ""), place="src", steps=())])
 
 
 def test_an_operation_that_changes_no_type_loses_nothing() -> None:

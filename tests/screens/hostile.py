@@ -39,7 +39,7 @@ def views() -> tuple[s.RegionView, ...]:
     plan = replace(plan, drift=(Drift(table=ALL, what="column", name=ALL, said=ALL, found=ALL, adopt=ALL, repair=ALL),))
     shut = replace(gate, status=status, plan=plan, problem=ALL, note=ALL, live=ALL, previous=ALL, witness=witness())
     broken = replace(s.failed(replace(s.EU, name=f"eu{ALL}")), link_why=ALL, link="unreachable", plan=plan)
-    noted = replace(s.RegionView(replace(s.AP, name=f"ap{ALL}")), note=ALL, problem=ALL)
+    noted = replace(s.RegionView(region=replace(s.AP, name=f"ap{ALL}")), note=ALL, problem=ALL)
     return shut, broken, noted
 
 

@@ -25,7 +25,10 @@ def moment(name: str) -> tuple[s.RegionView, ...]:
             return s.live(s.US), s.live(s.EU), s.live(s.AP)
         case "building":
             notes = ("building: 3 of 14 days", "waits for us", "waits for us")
-            return tuple(s.RegionView(r, "connecting", note=n) for r, n in zip((s.US, s.EU, s.AP), notes, strict=True))
+            return tuple(
+                s.RegionView(region=r, link="connecting", note=n)
+                for r, n in zip((s.US, s.EU, s.AP), notes, strict=True)
+            )
         case "fleet":
             return s.fleet()
         case "witness":

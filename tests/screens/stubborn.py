@@ -22,7 +22,7 @@ class Cli:
     """Stands for the command line: opens the screen at once."""
 
     def main(self, *, obj: Any, **_: object) -> None:
-        sys.exit(obj.wiring.screen(Stubborn(s.RegionView(s.EU)), title="web"))
+        sys.exit(obj.wiring.screen(Stubborn(s.RegionView(region=s.EU)), title="web"))
 
 
 if __name__ == "__main__":

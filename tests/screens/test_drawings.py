@@ -132,7 +132,7 @@ def test_a_running_batch_is_shown_even_if_the_rows_of_the_history_were_not_count
 @given(views())
 def test_every_state_has_a_label_a_symbol_and_a_next_key(view: RegionView) -> None:
     name = view.region.name
-    state = ScreenState({name: view}, coach=True)
+    state = ScreenState(views={name: view}, coach=True)
     word = state_label(view)
     assert word.symbol
     assert word.text
@@ -145,7 +145,7 @@ def test_every_state_has_a_label_a_symbol_and_a_next_key(view: RegionView) -> No
 @given(views())
 def test_every_dialog_is_blocked_where_its_action_does_not_apply(view: RegionView) -> None:
     name = view.region.name
-    state, shut = ScreenState({name: view}), ScreenState({name: view}, readonly=True)
+    state, shut = ScreenState(views={name: view}), ScreenState(views={name: view}, readonly=True)
     dialogs: dict[RegionAction, DialogContent] = {
         "promote": confirm_promotion(state, name), "rollback": confirm_rollback(state, name), "start": confirm_start(state, (name,)),
         "cancel": confirm_end(state, (name,), "cancel"), "discard": confirm_end(state, (name,), "discard"),
@@ -168,7 +168,7 @@ def test_every_dialog_is_blocked_where_its_action_does_not_apply(view: RegionVie
 
 def test_the_gate_shows_the_accepted_plan_and_not_the_pending_one() -> None:
     view = replace(s.at_gate(s.US), plan=s.live(s.US).plan)
-    before, now = (confirm_promotion(ScreenState({"us": one}), "us") for one in (s.at_gate(s.US), view))
+    before, now = (confirm_promotion(ScreenState(views={"us": one}), "us") for one in (s.at_gate(s.US), view))
     assert now.lines == before.lines
     assert "requests" in next(line.plain for line in now.lines if line.plain.startswith("changes"))
 
@@ -176,9 +176,11 @@ def test_the_gate_shows_the_accepted_plan_and_not_the_pending_one() -> None:
 def test_an_inconclusive_check_is_no_dead_end() -> None:
     view = s.at_gate(s.US)
     checks = (*view.status.checks[:-1], replace(view.status.checks[-1], ok=None))
-    content = confirm_promotion(ScreenState({"us": replace(view, status=replace(view.status, checks=checks))}), "us")
+    content = confirm_promotion(
+        ScreenState(views={"us": replace(view, status=replace(view.status, checks=checks))}), "us"
+    )
     assert "console promote --region us" in content.blocked
-    differs = confirm_promotion(ScreenState({"us": s.at_gate(s.US, wrong=True)}), "us")
+    differs = confirm_promotion(ScreenState(views={"us": s.at_gate(s.US, wrong=True)}), "us")
     assert "console promote" not in differs.blocked
 
 
@@ -204,12 +206,12 @@ def test_an_ascii_terminal_gets_ascii_of_the_same_width(text: str) -> None:
 
 def test_the_bell_rings_once_when_a_person_is_needed() -> None:
     moves, gate_shut, broken, through = (
-        ScreenState({"us": view}) for view in (s.running(s.US), s.at_gate(s.US), s.failed(s.US), s.live(s.US))
+        ScreenState(views={"us": view}) for view in (s.running(s.US), s.at_gate(s.US), s.failed(s.US), s.live(s.US))
     )
     assert all(needs_attention(moves, now) for now in (gate_shut, broken))
     assert needs_attention(gate_shut, through)
     assert not any(needs_attention(now, now) for now in (moves, gate_shut, broken, through))
-    assert not needs_attention(ScreenState({"us": s.RegionView(s.US)}), through)
+    assert not needs_attention(ScreenState(views={"us": s.RegionView(region=s.US)}), through)
 
 
 def test_a_stopped_feed_is_shown_in_the_list_and_in_the_summary() -> None:

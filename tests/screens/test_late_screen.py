@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_log_has_the_whole_rollout_with_times() -> None:
-    view = s.RegionView(s.US, status=replay(story()))
+    view = s.RegionView(region=s.US, status=replay(story()))
     lines = draw_log(view, 120, 0.0).plain.splitlines()
     assert lines[0] == "00:16:41Z r7 → r8, planned by ada@laptop"
     assert "00:16:47Z backfill/requests: 100 rows of landing up to version 41, in 2 slices" in lines
@@ -27,7 +27,7 @@ def test_the_log_has_the_whole_rollout_with_times() -> None:
 
 
 def test_steps_of_a_rollout_that_is_over_are_not_shown_as_those_of_one_under_way() -> None:
-    over = s.RegionView(s.US, status=replay(story()))
+    over = s.RegionView(region=s.US, status=replay(story()))
     assert draw_steps(over, 80, 0.0).plain.startswith("no rollout is under way; steps of the last one, web-8 (live):\n")
     going = replace(over, status=replay(story()[:10]))
     assert "no rollout is under way" not in draw_steps(going, 80, 0.0).plain

@@ -24,7 +24,9 @@ def waiting() -> RegionView:
     )
     for event in (Entered("backfilling"), StepStarted(STEP), Waiting(WHY)):
         status = fold(status, Recorded("web-2", 0, NOW, event))
-    return RegionView(Region(name="eu", warehouse="/w/eu", zone="Europe/Madrid"), "connected", status=status, live="r1")
+    return RegionView(
+        region=Region(name="eu", warehouse="/w/eu", zone="Europe/Madrid"), link="connected", status=status, live="r1"
+    )
 
 
 def test_the_list_and_the_summary_say_what_a_region_waits_for() -> None:

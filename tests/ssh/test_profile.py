@@ -16,7 +16,7 @@ from tests.agent.test_profile import DAYS, landing
 from tests.ssh.host import BIN, QUICK, Host
 
 pytestmark = pytest.mark.ssh
-SAMPLE = Sample("landing", "payload", "ts", 1 << 30, 60)
+SAMPLE = Sample(table="landing", column="payload", time="ts", bytes=1 << 30, seconds=60)
 
 
 def test_the_program_lists_the_keys_of_a_table_that_only_its_host_can_read(host: Host, home: Path) -> None:

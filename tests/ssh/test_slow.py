@@ -69,7 +69,10 @@ async def test_over_half_a_second_and_ten_percent_lost_each_command_is_answered_
         # a repeat of the very request is answered from memory: done again, it would say that the batch is known
         channel = await driver.connection.run(" ".join(remote.COMMAND))
         region = driver.region
-        channel.write(codec.dumps(remote.Request("dial", region.name, region.warehouse, beat=60)).encode() + b"\n")
+        channel.write(
+            codec.dumps(remote.Request(do="dial", region=region.name, warehouse=region.warehouse, beat=60)).encode()
+            + b"\n"
+        )
         assert json.loads(await channel.line(1 << 16, 60))["ready"] == remote.READY
         channel.write(asked(7, "again", "x") * 3)
         first = await answered(channel, 3)

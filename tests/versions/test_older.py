@@ -185,7 +185,14 @@ def test_a_survey_over_ssh_is_understood_in_both_directions(version: str, tmp_pa
     assert python(checkout, "-c", ASKED, warehouse, answer) == "r1 live 3 1\n"
 
     # a console of this version, an older host and one of this version: the second leaves out nothing
-    ask = SurveyRequest("eu", warehouse, PIPELINE, ("landing", "clicks", "countries"), True, "*")
+    ask = SurveyRequest(
+        region="eu",
+        warehouse=warehouse,
+        pipeline=PIPELINE,
+        landing=("landing", "clicks", "countries"),
+        state=True,
+        past="*",
+    )
     request = codec.dumps(survey_request(ask)) + "\n"
     for tree, module, terms in (
         (checkout, "console.drivers.ssh.far", False),

@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--read", type=int, default=len(KINDS), help="tables a seed that are read without one")
     asked = parser.parse_args()
     run = soak.Soak(asked, RECORD, max((line["seed"] + 1 for line in soak.lines(RECORD)), default=FIRST))
-    spark = SparkHandle(Settings("worlds", "local[2]", SHORT_LIVED), -1)
+    spark = SparkHandle(Settings(region="worlds", master="local[2]", conf=SHORT_LIVED), -1)
     try:
         writes, reads = writing(spark), spark.session()
         for seed in run.seeds():

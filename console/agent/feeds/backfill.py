@@ -16,7 +16,7 @@ from console.model.slices import MICROS_A_DAY, Slice, moment
 from console.model.step import Backfill
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class History:
     """A backfill in progress: source, fence, target, and the position of its writer.
 

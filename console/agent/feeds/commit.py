@@ -24,7 +24,7 @@ _NULL_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")  # partition values that Spark 
 _UNSAFE_PARTITIONS = {"float", "double", "binary"}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class FeedWriter:
     """The right to write for one feed: its app id, the epoch taken by this process, and the position reached.
 
@@ -122,7 +122,7 @@ def open_feed(session: Any, app_id: str, target: str, start: int, source: str = 
     for _ in range(8):
         seen = log.latest_version(target)
         epoch, position = _last_position(target, app_id, seen, start, source)
-        writer = FeedWriter(app_id, target, epoch + 1, position, seen, source)
+        writer = FeedWriter(app_id=app_id, target=target, epoch=epoch + 1, position=position, seen=seen, source=source)
         note = {"kind": "take-over", "feed": app_id, "read": seen}
         try:
             result = _commit_position(session, writer, position, note)
@@ -180,7 +180,7 @@ def place_feed(session: Any, app_id: str, target: str, position: int, note: dict
     """
     number = log.position(target, app_id)
     epoch = split(number)[0] + 1 if number is not None else 1
-    _commit_position(session, FeedWriter(app_id, target, epoch, position), position, note)
+    _commit_position(session, FeedWriter(app_id=app_id, target=target, epoch=epoch, position=position), position, note)
 
 
 def append(session: Any, rows: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:

@@ -33,7 +33,7 @@ LAG_SECONDS = 1.0
 LAG_SHARE = 10.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Followed:
     """The followed feeds of one pipeline, upstream before downstream, and their lag as last measured."""
 
@@ -75,7 +75,7 @@ class FeedFollower(threading.Thread):
             kept: dict[tuple[str, str, str], LiveFeed] = {}
             for feed in feeds:
                 kept.setdefault(feed.key, _refreshed(old.get(feed.key), feed))
-            self._followed[pipeline] = Followed(tuple(kept.values()))
+            self._followed[pipeline] = Followed(feeds=tuple(kept.values()))
         self._wake.set()
 
     def feeds(self, pipeline: str) -> tuple[LiveFeed, ...]:

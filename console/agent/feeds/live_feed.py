@@ -20,7 +20,7 @@ ONE_TASK_BYTES = 16 << 20
 SMALL_ROWS = 10_000
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class LiveFeed:
     """A feed with the paths and states of its tables, and the progress it has made in this process.
 
@@ -216,7 +216,14 @@ def live_feeds_of(release: Release, resolve: Callable[[str], str]) -> tuple[Live
             source, target = by_name[spec.source], by_name[spec.target]
             joins = tuple((by_name[name], resolve(by_name[name].version.path)) for name in spec.joins)
             ordered.append(
-                LiveFeed(spec, source, target, joins, resolve(source.version.path), resolve(target.version.path))
+                LiveFeed(
+                    spec=spec,
+                    source=source,
+                    target=target,
+                    joins=joins,
+                    source_path=resolve(source.version.path),
+                    target_path=resolve(target.version.path),
+                )
             )
         pending = [spec for spec in pending if spec not in ready]
         pending_targets = {spec.target for spec in pending}

@@ -18,7 +18,7 @@ from console.model.schema import OnRewrite
 MAX_COMMITS = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
     """Commits first…last of one source, all of which may flow.
 
@@ -74,7 +74,7 @@ def next_range(
             files += commit.added
             rows, size = rows + more_rows, size + more_bytes
         last = commit.version
-    return Range(position + 1, last, tuple(files), rows, tuple(skipped))
+    return Range(first=position + 1, last=last, files=tuple(files), rows=rows, skipped=tuple(skipped))
 
 
 def pending(source: str, position: int, end: int) -> tuple[int, int, float]:

@@ -47,7 +47,7 @@ def differ(a: Any, b: Any) -> Any:
     return ~a.eqNullSafe(b) & ~coalesce(close, lit(False))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Addends:
     """The addends of a sum.
 
@@ -64,12 +64,12 @@ class Addends:
 
     def __add__(self, other: "Addends") -> "Addends":
         return Addends(
-            self.n + other.n,
-            self.finite + other.finite,
-            self.size + other.size,
-            self.up + other.up,
-            self.down + other.down,
-            self.nan + other.nan,
+            n=self.n + other.n,
+            finite=self.finite + other.finite,
+            size=self.size + other.size,
+            up=self.up + other.up,
+            down=self.down + other.down,
+            nan=self.nan + other.nan,
         )
 
     def explains(self, total: float | None) -> bool | None:
@@ -93,7 +93,14 @@ def addends(values: Iterable[float | None]) -> Addends:
     finite = [Fraction(value) for value in present if math.isfinite(value)]
     nan = sum(map(math.isnan, present))
     size = sum(map(abs, finite), Fraction(0))
-    return Addends(len(present), sum(finite, Fraction(0)), size, present.count(math.inf), present.count(-math.inf), nan)
+    return Addends(
+        n=len(present),
+        finite=sum(finite, Fraction(0)),
+        size=size,
+        up=present.count(math.inf),
+        down=present.count(-math.inf),
+        nan=nan,
+    )
 
 
 def addends_by_group(rows: Any, group: str, columns: Sequence[str]) -> dict[tuple[Any, str], Addends]:
@@ -141,12 +148,12 @@ def _of_bin(row: Any) -> Addends:
     n = int(row["n"])
     match row["special"]:
         case "nan":
-            return Addends(n, nan=n)
+            return Addends(n=n, nan=n)
         case "up":
-            return Addends(n, up=n)
+            return Addends(n=n, up=n)
         case "down":
-            return Addends(n, down=n)
+            return Addends(n=n, down=n)
     if row["bin"] is None:  # zeros
-        return Addends(n)
+        return Addends(n=n)
     scale = Fraction(2) ** (_WIDTH * row["bin"] - _BITS - (_LIFT if row["lifted"] else 0))
-    return Addends(n, int(row["sum"]) * scale, int(row["size"]) * scale)
+    return Addends(n=n, finite=int(row["sum"]) * scale, size=int(row["size"]) * scale)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NULL_PARTITION_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecountResult:
     """The result of a recount. ok None: it was not possible, for the reason in `detail`.
 
@@ -73,34 +73,42 @@ def recount(session: Any, pinned: PinnedFeed, seed: str) -> RecountResult | None
 
 def _sampled(session: Any, pinned: PinnedFeed, commits: Sequence[LiveCommit], seed: str) -> RecountResult:
     if overlap := samples.overlap(commits):
-        return RecountResult(False, overlap)
+        return RecountResult(ok=False, detail=overlap)
     drawn = samples.sample(commits, seed)
     name, rows = pinned.source.driving.state.table.name, sum(commit.rows for commit in drawn)
     if pinned.joined and any(commit.joins is None for commit in drawn):
         return RecountResult(
-            None,
-            f"as of which version {_joined_names(pinned)} was read is not noted: an older console moved these rows",
+            ok=None,
+            detail=f"as of which version {_joined_names(pinned)} was read is not noted: an older console moved these rows",
         )
     shape = target_shape(pinned)
     if not shape.exact and not shape.sums:
-        return RecountResult(True, "not computed again, for two computations of every column may differ")
+        return RecountResult(ok=True, detail="not computed again, for two computations of every column may differ")
     try:
         differing = _compared(session, pinned, drawn, shape)
     except Unreadable as error:
-        return RecountResult(None, f"{name}: {error}; the live commits looked at are of {_day_range(drawn)}")
+        return RecountResult(ok=None, detail=f"{name}: {error}; the live commits looked at are of {_day_range(drawn)}")
     except Exception as error:
         return RecountResult(
-            None,
-            f"{name} or {pinned.target.state.table.name} can no longer be read: {reason(error)} ({_day_range(drawn)})",
+            ok=None,
+            detail=f"{name} or {pinned.target.state.table.name} can no longer be read: {reason(error)} ({_day_range(drawn)})",
         )
     if isinstance(differing, str):
-        return RecountResult(None, differing)
+        return RecountResult(ok=None, detail=differing)
     if differing:
-        return RecountResult(False, summary(differing, [commit.version for commit in drawn], name), len(drawn), rows)
+        return RecountResult(
+            ok=False,
+            detail=summary(differing, [commit.version for commit in drawn], name),
+            commits=len(drawn),
+            rows=rows,
+        )
     compared = f"{len(drawn)} of {len(commits)} live commits" if len(commits) > 1 else "the one live commit"
     exceptions = f", but for {first(shape.left_out)}" if shape.left_out else ""
     return RecountResult(
-        True, f"{compared} ({rows:,} rows) computed again from {name}: equal{exceptions}", len(drawn), rows
+        ok=True,
+        detail=f"{compared} ({rows:,} rows) computed again from {name}: equal{exceptions}",
+        commits=len(drawn),
+        rows=rows,
     )
 
 
@@ -124,16 +132,16 @@ def target_shape(pinned: PinnedFeed) -> TargetShape:
     columns = state.version.columns
     if state.table.kind != "aggregate":
         kept = tuple((c.name, c.type) for c in columns if c.name not in state.inexact)
-        return TargetShape(kept, left_out=tuple(c.name for c in columns if c.name in state.inexact))
+        return TargetShape(exact=kept, left_out=tuple(c.name for c in columns if c.name in state.inexact))
     sums, sketches, volatile = (terms.sums, terms.sketches, terms.volatile) if terms else _shape_by_types(state)
     inexact = {*sums, *sketches, *volatile}
     exact = tuple((column.name, column.type) for column in columns if column.name not in inexact)
     return TargetShape(
-        exact,
-        tuple(name for name in sums if name not in volatile),
-        tuple(name for name in sketches if name not in volatile),
-        volatile,
-        terms.keys if terms else (),
+        exact=exact,
+        sums=tuple(name for name in sums if name not in volatile),
+        sketches=tuple(name for name in sketches if name not in volatile),
+        left_out=volatile,
+        keys=terms.keys if terms else (),
     )
 
 
@@ -258,7 +266,7 @@ def _without_reordered_sums(
         for at, (group, name, stored, again) in enumerate(difference.sums)
         if judge(values.get((at, name), Addends()), stored, again) != "same"
     )
-    return RowDifference(difference.number, sums=different) if different else None
+    return RowDifference(number=difference.number, sums=different) if different else None
 
 
 def _joined_names(pinned: PinnedFeed) -> str:

@@ -80,40 +80,46 @@ def quiet(session: Any, pinned: PinnedFeed, dry_run: DryRun) -> RecountResult:
     driving = pinned.source.driving
     name, commits = driving.state.table.name, _last(driving.path, driving.version)
     if commits is None:
-        return RecountResult(True, f"quiet: {name} has no row yet")
+        return RecountResult(ok=True, detail=f"quiet: {name} has no row yet")
     if not commits:
         return RecountResult(
-            True,
-            f"quiet: none of the last {MAX_COMMITS} commits that {name}'s log still holds could have been a live one",
+            ok=True,
+            detail=f"quiet: none of the last {MAX_COMMITS} commits that {name}'s log still holds could have been a live one",
         )
     since = f"quiet since {time.strftime('%Y-%m-%d %H:%MZ', time.gmtime(commits[0].at_ms / 1000))}"
     small = sorted(commits, key=lambda commit: (_bytes(commit), -commit.version))[:QUIET_COMMITS]
     affordable = [commit for commit in small if _rows(commit) <= ROWS and _bytes(commit) <= BYTES]
     chosen = sorted(affordable, key=lambda commit: commit.version)
     if not chosen:
-        return RecountResult(True, f"{since}; its last commits are too large to be computed again")
+        return RecountResult(ok=True, detail=f"{since}; its last commits are too large to be computed again")
     try:
         differing = _compared(session, pinned, dry_run, chosen)
     except Unreadable as error:
-        return RecountResult(True, f"{since}; nothing was computed again: {error}")
+        return RecountResult(ok=True, detail=f"{since}; nothing was computed again: {error}")
     except ConsoleError as error:
-        return RecountResult(False, f"{since}; rows of {name} cannot be moved: {error}")
+        return RecountResult(ok=False, detail=f"{since}; rows of {name} cannot be moved: {error}")
     except Exception as error:
         # a live feed would stop there with a code, and history may have quarantined the rows
         if kind(error) in ("value", "day"):
             return RecountResult(
-                True, f"{since}; nothing was computed again, for a live feed would stop there: {reason(error)}"
+                ok=True,
+                detail=f"{since}; nothing was computed again, for a live feed would stop there: {reason(error)}",
             )
-        return RecountResult(None, f"{since}; rows of {name} could not be moved: {reason(error)}")
+        return RecountResult(ok=None, detail=f"{since}; rows of {name} could not be moved: {reason(error)}")
     rows = sum(map(_rows, chosen))
     if differing:
         versions = [commit.version for commit in chosen]
-        return RecountResult(False, f"{since}; of {name}, {_difference(differing[0], versions)}", len(chosen), rows)
+        return RecountResult(
+            ok=False,
+            detail=f"{since}; of {name}, {_difference(differing[0], versions)}",
+            commits=len(chosen),
+            rows=rows,
+        )
     return RecountResult(
-        True,
-        f"{since}; {len(chosen)} of its last commits ({rows:,} rows), read as live rows are, are what Delta reads",
-        len(chosen),
-        rows,
+        ok=True,
+        detail=f"{since}; {len(chosen)} of its last commits ({rows:,} rows), read as live rows are, are what Delta reads",
+        commits=len(chosen),
+        rows=rows,
     )
 
 

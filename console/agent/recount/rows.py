@@ -18,7 +18,7 @@ SUMS = 1000  # of one state that may be decided by their addends
 SumPair = tuple[tuple[Any, ...], str, float | None, float | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TargetShape:
     """How the columns of a target are compared.
 
@@ -34,7 +34,7 @@ class TargetShape:
     keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowDifference:
     """The differences of one commit.
 
@@ -68,7 +68,16 @@ def differences(stored: Any, recomputed: Any, shape: TargetShape, tasks: int = 1
             _differing(stored, recomputed, shape, number) if not result and (row["missing"] or row["extra"]) else ()
         )
         sums = _sums(groups, shape, number) if row["sums"] else ()
-        result.append(RowDifference(number, row["missing"], row["extra"], row["estimates"], columns, sums))
+        result.append(
+            RowDifference(
+                number=number,
+                missing=row["missing"],
+                extra=row["extra"],
+                estimates=row["estimates"],
+                columns=columns,
+                sums=sums,
+            )
+        )
     return tuple(result)
 
 

@@ -13,7 +13,7 @@ ROWS = 50_000  # source rows in a sample of several commits
 MAX_COMMITS = 5000  # commits of the target's log
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveCommit:
     """One live commit.
 
@@ -51,7 +51,17 @@ def live_commits(target: str, app_id: str) -> tuple[LiveCommit, ...]:
         rows = rows or sum(max(file.rows, 0) for file in commit.added)  # the source's writer may not have counted them
         if rows:
             passed = tuple(note.get("passed_over", ()))
-            commits.append(LiveCommit(commit.version, first, last, rows, join_pins, commit.at_ms, passed))
+            commits.append(
+                LiveCommit(
+                    version=commit.version,
+                    first=first,
+                    last=last,
+                    rows=rows,
+                    joins=join_pins,
+                    at_ms=commit.at_ms,
+                    passed=passed,
+                )
+            )
     return tuple(reversed(commits))
 
 

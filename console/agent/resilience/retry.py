@@ -23,7 +23,7 @@ DYING_SECONDS, BROKEN_SECONDS = 2.0, 10.0
 SHRINK = 4  # a batch that did not fit into memory is retried with this fraction of its rows
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Tries:
     """The tries of the current batch; one object per backfill.
 

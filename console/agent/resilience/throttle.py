@@ -68,7 +68,7 @@ def _run_query(context: RolloutContext) -> Any:
     return rows[0][0]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Brake:
     """Holds the batches of one rollout back, and reports why.
 

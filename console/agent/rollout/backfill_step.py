@@ -37,7 +37,9 @@ def build(context: RolloutContext, step: Backfill, brake: Brake) -> None:
     raises  RolloutStopped when paused, between batches or in a cancelled job; RegionError when a batch failed for good
     """
     unfinished = _unfinished(context, step)
-    tries = Tries(context, step, brake.clock, most=None if unfinished is None else max(1.0, unfinished / 2))
+    tries = Tries(
+        context=context, step=step, clock=brake.clock, most=None if unfinished is None else max(1.0, unfinished / 2)
+    )
     while True:
         try:
             _attempt(context, step, brake, tries)
@@ -121,7 +123,17 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
     app_id = commit.history_id(target_path, step.materialization or "forward", fence)
     writer = commit.open_feed(session, app_id, target_path, 0)
     joins = context.live_feed(step.target, step.materialization).joins if step.materialization else ()
-    return backfill.History(step, source, source_path, target, target_path, fence, slices, writer, joins)
+    return backfill.History(
+        step=step,
+        source=source,
+        source_path=source_path,
+        target=target,
+        target_path=target_path,
+        fence=fence,
+        slices=slices,
+        writer=writer,
+        joins=joins,
+    )
 
 
 def check_nanoseconds(source: TableState, path: str, fence: int) -> None:

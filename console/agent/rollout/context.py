@@ -24,7 +24,7 @@ class RolloutStopped(Exception):
     """The rollout was paused, cancelled, or its agent ends. Not an error."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class RolloutContext:
     """One rollout in progress in this process.
 

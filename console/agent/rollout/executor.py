@@ -37,7 +37,7 @@ class PlanExecutor(threading.Thread):
     def __init__(self, context: RolloutContext, refollow: Callable[[], None]) -> None:
         super().__init__(name=f"rollout {context.recorder.rollout}", daemon=True)
         self.context = context
-        self.brake = Brake(context)
+        self.brake = Brake(context=context)
         self._refollow = refollow  # has the follower keep the new release current as well
         self._last_response = 0.0  # monotonic: when Spark last responded
 

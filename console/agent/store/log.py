@@ -26,7 +26,7 @@ RETENTION = "retention"  # kind of the note on deletes by our own retention
 LATE_HINT = "log retention was shorter than the feed's delay; rebuild the table (`console discard`, then plan again)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddedFile:
     """A data file added by a commit.
 
@@ -43,7 +43,7 @@ class AddedFile:
     vector: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """One version of a table.
 

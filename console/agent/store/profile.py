@@ -20,7 +20,7 @@ _DEPTH = 3  # levels of nested objects whose keys are listed
 _MAX_KEYS = 2000
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Budget:
     """Limits of one profile.
 

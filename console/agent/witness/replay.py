@@ -42,7 +42,8 @@ def replay(lines: Iterable[str]) -> Iterator[str]:
             if spark is None:
                 conf = {str(name): str(value) for name, value in request.get("conf", {}).items()}
                 spark = SparkHandle(
-                    Settings("replay", str(request.get("master") or "local[1]"), {**conf, **_SMALL}), -1
+                    Settings(region="replay", master=str(request.get("master") or "local[1]"), conf={**conf, **_SMALL}),
+                    -1,
                 )
                 session = spark.session()
                 continue

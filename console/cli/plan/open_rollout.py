@@ -49,7 +49,7 @@ def waiting(
     """The regions whose wave of a rollout has not begun."""
     planned = {plan.region: plan for plan in plans}
     views = {
-        region.name: RegionView(region, status=states[region.name].status, plan=planned[region.name])
+        region.name: RegionView(region=region, status=states[region.name].status, plan=planned[region.name])
         for region in regions
         if region.name in planned and region.name in states
     }

@@ -46,7 +46,7 @@ _STATES: dict[type[Step], State] = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Scenario:
     """How a fake region behaves.
 

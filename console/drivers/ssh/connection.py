@@ -23,7 +23,7 @@ _QUICK_SECONDS = 2.0
 _JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^:@\[\]\s]+)(?::(?P<port>\d{1,5}))?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
     """Timeouts in seconds. A link silent for `beat` is probed, `beats` times, before it counts as lost.
 

@@ -60,9 +60,9 @@ class SshTransport:
 
     async def dial(self, *, start: bool) -> Link:
         request = remote.Request(
-            "dial",
-            self._region.name,
-            self._region.warehouse,
+            do="dial",
+            region=self._region.name,
+            warehouse=self._region.warehouse,
             start=start,
             start_seconds=self._timeouts.start,
             beat=self._timeouts.beat,
@@ -85,7 +85,14 @@ class SshTransport:
         return link
 
     async def survey(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
-        ask = SurveyRequest(self._region.name, self._region.warehouse, pipeline, tuple(landing), state, past)
+        ask = SurveyRequest(
+            region=self._region.name,
+            warehouse=self._region.warehouse,
+            pipeline=pipeline,
+            landing=tuple(landing),
+            state=state,
+            past=past,
+        )
         answer = surveyed(ask, await self._request_line(survey_request(ask), _SURVEY_SECONDS))
         if isinstance(answer, ConsoleError):
             raise self._as_remote(answer)
@@ -93,7 +100,7 @@ class SshTransport:
 
     async def look(self) -> tuple[Prerequisite, ...]:
         line = await self._request_line(
-            remote.Request("look", self._region.name, self._region.warehouse), _CHECK_SECONDS
+            remote.Request(do="look", region=self._region.name, warehouse=self._region.warehouse), _CHECK_SECONDS
         )
         match codec.loads(line):
             case {"tool": str(tool), "found": found}:
@@ -102,7 +109,7 @@ class SshTransport:
 
     async def profile(self, sample: Sample) -> Profile:
         line = await self._request_line(
-            remote.Request("profile", self._region.name, self._region.warehouse, sample=sample),
+            remote.Request(do="profile", region=self._region.name, warehouse=self._region.warehouse, sample=sample),
             sample.seconds + 2 * GRACE,
         )
         try:
@@ -238,9 +245,9 @@ class SshTransport:
 
 def survey_request(ask: SurveyRequest) -> remote.Request:
     return remote.Request(
-        "survey",
-        ask.region,
-        ask.warehouse,
+        do="survey",
+        region=ask.region,
+        warehouse=ask.warehouse,
         pipeline=ask.pipeline,
         landing=ask.landing,
         state=ask.state,

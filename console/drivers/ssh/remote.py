@@ -38,7 +38,7 @@ _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")  # one folder of the wareh
 _CHUNK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A console's request.
 
@@ -125,12 +125,12 @@ def _transport(request: Request) -> LocalTransport:
 async def _survey(request: Request) -> int:
     _check_directory(request)
     ask = SurveyRequest(
-        request.region,
-        request.warehouse,
-        request.pipeline,
-        request.landing,
-        request.state,
-        request.past,
+        region=request.region,
+        warehouse=request.warehouse,
+        pipeline=request.pipeline,
+        landing=request.landing,
+        state=request.state,
+        past=request.past,
         later=request.config.get("later") is True,
     )
     sys.stdout.buffer.write(await raw_answers([ask]))

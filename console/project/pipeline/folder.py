@@ -26,7 +26,7 @@ class Query:
     where: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Folder:
     """Contents of a pipeline's folder. Names are file names, checked; contents are not.
 
@@ -47,7 +47,9 @@ class Folder:
 def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
     """All nodes in `plans/<pipeline>/`, and a problem for each file that cannot be read or does not belong there."""
     shown = path.relative_to(root).as_posix()
-    folder = Folder(path.name, shown, Document(f"{shown}/pipeline.yaml"), queries={kind: {} for kind in KINDS})
+    folder = Folder(
+        name=path.name, file=shown, head=Document(file=f"{shown}/pipeline.yaml"), queries={kind: {} for kind in KINDS}
+    )
     problems: list[Problem] = []
     names = {entry.name for entry in path.iterdir()}
     if "pipeline.yaml" not in names:
@@ -114,7 +116,7 @@ def split(text: str, file: str) -> Query:
 
     raises  Problems if the leading comment is no YAML, or no SQL follows it
     """
-    front, start = Document(file), 0
+    front, start = Document(file=file), 0
     if comment := _COMMENT.match(text):
         start = comment.end()
         blank = re.sub(r"[^\r\n]", " ", text[: comment.start(1)])

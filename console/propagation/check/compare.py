@@ -25,7 +25,7 @@ NOTES: Final[tuple[Kind, ...]] = ("looser",)
 _OWN: Final = "_"  # prefix of the columns that a replication adds for itself
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaDifference:
     """One difference between a store and PostgreSQL.
 
@@ -86,7 +86,9 @@ def compare(
         if table is None or there is None:
             where = "PostgreSQL" if table is None else store or target.name
             name = full if table is None else place
-            gone = SchemaDifference("missing_table", "", name, "", f"{where} has no table {name}")
+            gone = SchemaDifference(
+                kind="missing_table", column="", expected=name, actual="", message=f"{where} has no table {name}"
+            )
             differences: tuple[SchemaDifference, ...] = (gone,)
         else:
             differences = tuple(_Comparison(entry, table, there, target).differences())
@@ -129,17 +131,31 @@ class _Comparison:
     def _missing(self, column: PgColumn) -> SchemaDifference:
         operation = AddColumn(column.name, column.type, column.nullable, column.default)
         message = f"{self.there.name} has no column {column.name}: its values arrive and are not stored"
-        return SchemaDifference("missing", column.name, self._expected(column), "", message, self._fix(operation))
+        return SchemaDifference(
+            kind="missing",
+            column=column.name,
+            expected=self._expected(column),
+            actual="",
+            message=message,
+            fix=self._fix(operation),
+        )
 
     def _extra(self, stored: StoreColumn) -> SchemaDifference:
         name = stored.name.removesuffix(STAGED)
         if name != stored.name and self.table.column(name) is not None:
             message = f"{self.there.name}.{stored.name} waits for the name {name}: console schema apply --phase post"
             return SchemaDifference(
-                "extra", stored.name, "", stored.type, message
+                kind="extra", column=stored.name, expected="", actual=stored.type, message=message
             )  # arriving values are stored there only
         message = f"{self.there.name}.{stored.name} is no column of {self.table.full}"
-        return SchemaDifference("extra", stored.name, "", stored.type, message, self._fix(DropColumn(stored.name)))
+        return SchemaDifference(
+            kind="extra",
+            column=stored.name,
+            expected="",
+            actual=stored.type,
+            message=message,
+            fix=self._fix(DropColumn(stored.name)),
+        )
 
     def _expected(self, column: PgColumn, *, nullable: bool | None = None) -> str:
         types = self._dialect.types
@@ -156,24 +172,40 @@ class _Comparison:
             change = ChangeColumn(column.name, Facets(column.type), facets, classification)
             message = f"{self.there.name}.{column.name} is {stored.type}, which does not hold every {column.postgres}"
             expected = self._expected(column, nullable=stored.nullable)
-            yield SchemaDifference("wrong_type", column.name, expected, stored.type, message, self._fix(change))
+            yield SchemaDifference(
+                kind="wrong_type",
+                column=column.name,
+                expected=expected,
+                actual=stored.type,
+                message=message,
+                fix=self._fix(change),
+            )
         if column.nullable and not stored.nullable and column.name not in self.entry.loose:
             if types.never_null(stored.type):
                 return
             change = ChangeColumn(column.name, Facets(nullable=True), Facets(nullable=False), "widening")
             message = f"{self.there.name}.{column.name} takes no NULL: one that arrives becomes the type's default"
             expected = self._expected(column)
-            yield SchemaDifference("nullability", column.name, expected, stored.type, message, self._fix(change))
+            yield SchemaDifference(
+                kind="nullability",
+                column=column.name,
+                expected=expected,
+                actual=stored.type,
+                message=message,
+                fix=self._fix(change),
+            )
         if not column.nullable and stored.nullable:
             message = f"{self.there.name}.{column.name} also takes NULL, which PostgreSQL forbids"
-            yield SchemaDifference("looser", column.name, self._expected(column), stored.type, message)
+            yield SchemaDifference(
+                kind="looser", column=column.name, expected=self._expected(column), actual=stored.type, message=message
+            )
 
     def _keys(self) -> Iterator[SchemaDifference]:
         """Rows are identified by the sorting key: without PostgreSQL's key in it, two rows become one."""
         expected, actual = ", ".join(self.table.key), ", ".join(self.there.key)
         if missing := [name for name in self.table.key if name not in self.there.key]:
             message = f"{self.there.name} is not ordered by {', '.join(missing)}, a part of PostgreSQL's primary key"
-            yield SchemaDifference("key", missing[0], expected, actual, message)
+            yield SchemaDifference(kind="key", column=missing[0], expected=expected, actual=actual, message=message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def _with(columns: Columns, new: StoreColumn) -> Columns:
 
 def _added(work: TableMigration, operation: AddColumn) -> StoreTable:
     word = work.type_to_add(operation)
-    new, mirrors = StoreColumn(operation.name, word, is_nullable(word)), work.mirrors(operation.name)
+    new, mirrors = StoreColumn(name=operation.name, type=word, nullable=is_nullable(word)), work.mirrors(operation.name)
     fed = {view.target for view in mirrors}
     views = []
     for view in work.views:

@@ -110,7 +110,7 @@ class TableMigration:
 
     def under(self, view: Dependent) -> "TableMigration":
         """The same migration on a view's target."""
-        below = view.below or StoreTable(view.target, view.columns, view.key)
+        below = view.below or StoreTable(name=view.target, columns=view.columns, key=view.key)
         below = replace(below, kept=self.table.kept)
         return TableMigration(below, self.mark, view.name, self.warnings)
 

@@ -40,7 +40,7 @@ def _read(word: str) -> Type | None:
         if word.startswith(wrapper):
             return _read(word[len(wrapper) : -1].strip())
     if word in _READ:
-        return Type(_READ[word])
+        return Type(name=_READ[word])
     if word.startswith("Array("):
         element = _read(word[6:-1].strip())
         return array(element) if element else None
@@ -50,7 +50,7 @@ def _read(word: str) -> Type | None:
         return timed("timestamp", int(match[1]))
     if re.match(r"Enum(8|16)\(", word):
         labels = re.findall(r"'((?:[^'\\]|\\.|'')*)' *=", word)
-        return Type("enum", labels=tuple(label.replace("\\'", "'").replace("''", "'") for label in labels))
+        return Type(name="enum", labels=tuple(label.replace("\\'", "'").replace("''", "'") for label in labels))
     return None
 
 

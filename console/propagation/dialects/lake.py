@@ -160,7 +160,7 @@ def _done(table: StoreTable, step: StoreOperation) -> StoreTable:
     columns = table.columns
     match step:
         case AddField():
-            columns = (*columns, StoreColumn(step.name, step.type))
+            columns = (*columns, StoreColumn(name=step.name, type=step.type))
         case DropField():
             columns = tuple(column for column in columns if column.name != step.name)
         case RenameFields():
@@ -173,7 +173,7 @@ def _done(table: StoreTable, step: StoreOperation) -> StoreTable:
         case Rewrite():
             firm = {column.name for column in columns if not column.nullable}
             columns = tuple(
-                StoreColumn(name, word, source not in firm or name in step.loosens)
+                StoreColumn(name=name, type=word, nullable=source not in firm or name in step.loosens)
                 for name, source, word in step.columns
             )
         case StoreStatement():

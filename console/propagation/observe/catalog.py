@@ -12,7 +12,7 @@ from console.propagation.tables import PgTable
 TEMP: Final = "pg_temp"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Catalog:
     """The known state of a database.
 
@@ -79,7 +79,7 @@ class Catalog:
 
     def table(self, name: Name) -> DdlTable:
         """A table by its full name; a table that no file defines is assumed to exist, with unknown columns."""
-        return self.tables.get(name) or DdlTable(*name)
+        return self.tables.get(name) or DdlTable(schema=name[0], name=name[1])
 
     def put(self, table: DdlTable) -> None:
         self.tables[table.place] = table

@@ -13,7 +13,7 @@ from console.propagation.tables import PgColumn
 from console.propagation.types import Type
 from console.propagation.widening import holds
 
-_NO_LABELS: Final = Type("enum")
+_NO_LABELS: Final = Type(name="enum")
 _LENGTH: Final = re.compile(r"(?:character|bit)\b[^(]*\(\d+\)")
 
 
@@ -26,7 +26,7 @@ def change_of_type(was: Type | None, to: Type) -> Classification:
     return "widening" if holds(to, was) else "destructive"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Using:
     """The expression behind USING, and the column's new type.
 
@@ -73,7 +73,7 @@ class Using:
         written = read_type(cursor, self.types, self.schema)
         if written.postgres == self.was:
             return True
-        if written.type == Type("string") and self.to.type.name == "enum":
+        if written.type == Type(name="string") and self.to.type.name == "enum":
             return not _LENGTH.match(written.postgres)  # as a text a label is unchanged
         return written.postgres == self.to.postgres and not _LENGTH.match(written.postgres)
 

@@ -27,7 +27,7 @@ def create_table(cursor: Cursor, catalog: Catalog, *, temporary: bool = False) -
     there = catalog.tables.get(name)
     if there is not None and (there.whole or careful):
         return there
-    table = DdlTable(*name, whole=True, new=True, born=not careful, temporary=temporary)
+    table = DdlTable(schema=name[0], name=name[1], whole=True, new=True, born=not careful, temporary=temporary)
     if cursor.take("partition", "of"):
         parent = catalog.full(cursor.qualified())
         table = replace(
@@ -226,7 +226,7 @@ def selected_into(cursor: Cursor, catalog: Catalog) -> Name | None:
     full = (TEMP, name[1]) if temporary else catalog.made(name)
     if full[0] != TEMP:
         catalog.settles(name, ahead)
-    catalog.put(DdlTable(*full, new=True, born=True, temporary=full[0] == TEMP))
+    catalog.put(DdlTable(schema=full[0], name=full[1], new=True, born=True, temporary=full[0] == TEMP))
     return full
 
 

@@ -15,7 +15,7 @@ class ObservedChange:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
     """A statement, or one action of it, that changes nothing in any store.
 

@@ -22,7 +22,7 @@ from console.propagation.migration import (
 from console.propagation.observe.events import Event, Firm, Observed, ObservedChange, Refilled, Remark
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Column:
     """One column in the course of a transaction.
 
@@ -166,12 +166,12 @@ def _follow(columns: list[_Column], change: ObservedChange, rank: int) -> None:
         for column in columns:
             if column.name == name and not column.dropped:
                 return column
-        columns.append(_Column(name, name, rank, change.where))
+        columns.append(_Column(origin=name, name=name, rank=rank, where=change.where))
         return columns[-1]
 
     match change.operation:
         case AddColumn() as added:
-            columns.append(_Column(None, added.name, rank, change.where, added=added))
+            columns.append(_Column(origin=None, name=added.name, rank=rank, where=change.where, added=added))
         case DropColumn(name=name):
             column = find(name)
             column.dropped = True

@@ -92,8 +92,14 @@ def compare_dumps(
     new = {(t.schema, t.name): t for t in read_schema(after, schema)}
     where = after[-1][0]
     migrations: list[Observed] = []
-    ignored = [Ignored(where, "create_table", NEW, f"{new[n].full} is new", new[n].full) for n in new.keys() - old]
-    ignored += [Ignored(where, "drop_table", GONE, f"{old[n].full} is gone", old[n].full) for n in old.keys() - new]
+    ignored = [
+        Ignored(where=where, kind="create_table", reason=NEW, statement=f"{new[n].full} is new", table=new[n].full)
+        for n in new.keys() - old
+    ]
+    ignored += [
+        Ignored(where=where, kind="drop_table", reason=GONE, statement=f"{old[n].full} is gone", table=old[n].full)
+        for n in old.keys() - new
+    ]
     remarks: list[Remark] = []
     for name in sorted(old.keys() & new.keys()):
         for operation in differences(old[name].columns, new[name].columns):
@@ -127,7 +133,13 @@ def _scoped(observation: Observation, replication: Replication | None, phase: Ph
         if reason:
             title = migration.title.replace("_", " ")
             left.append(
-                Ignored(observed.where, kind_of(migration), reason, title, f"{migration.schema}.{migration.table}")
+                Ignored(
+                    where=observed.where,
+                    kind=kind_of(migration),
+                    reason=reason,
+                    statement=title,
+                    table=f"{migration.schema}.{migration.table}",
+                )
             )
         else:
             kept.append(replace(observed, migration=migration.in_phase(phase)) if phase else observed)
@@ -191,7 +203,13 @@ def _relabelled(old: PgTable, new: PgTable, where: str) -> Iterator[Ignored]:
         was = old.column(column.name)
         if was is not None and was.type != column.type and unlabelled(was.type) == unlabelled(column.type):
             reason = "the stores keep its values as text"
-            yield Ignored(where, "alter_type", reason, f"{new.full}.{column.name} {column.postgres}", new.full)
+            yield Ignored(
+                where=where,
+                kind="alter_type",
+                reason=reason,
+                statement=f"{new.full}.{column.name} {column.postgres}",
+                table=new.full,
+            )
 
 
 def _doubts(old: PgTable, new: PgTable, where: str) -> Iterator[Remark]:

@@ -153,7 +153,7 @@ class SqlScript:
             return
         refuse_hidden(statement, self.catalog)
         if (table := altered(cursor, self.catalog)) is not None or cursor.take("alter", "table"):
-            yield from Alteration(table or cursor, self.catalog, self._place(statement)).events()
+            yield from Alteration(cursor=table or cursor, catalog=self.catalog, place=self._place(statement)).events()
         elif cursor.take("alter", "schema"):
             yield from self._schema(cursor, statement)
         elif cursor.take("drop", "table"):
@@ -198,7 +198,7 @@ class SqlScript:
         new = cursor.name()
         yield self._ignored(statement, "rename_schema", OF_THE_DATABASE)
         for name in [name for name in self.catalog.tables if name[0] == old]:
-            move = Alteration(cursor, self.catalog, self._place(statement), name)
+            move = Alteration(cursor=cursor, catalog=self.catalog, place=self._place(statement), name=name)
             yield from move.moved((new, name[1]), Cursor.over(statement))
         yield Remark(
             f"{self.file}:{statement.line}", f"stores know the tables of {old} as {old}.…: their rows need new names"
@@ -288,7 +288,9 @@ class SqlScript:
             yield from self._gone(child, cursor, statement)
 
     def _ignored(self, statement: SqlStatement, kind: str, reason: str, table: str = "") -> Ignored:
-        return Ignored(f"{self.file}:{statement.line}", kind, reason, str(statement)[:200], table)
+        return Ignored(
+            where=f"{self.file}:{statement.line}", kind=kind, reason=reason, statement=str(statement)[:200], table=table
+        )
 
 
 def _opens(statement: SqlStatement) -> bool:

@@ -20,7 +20,7 @@ GENERATED: Final = "generated"
 SERIAL: Final = "serial"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """A CHECK.
 
@@ -38,7 +38,7 @@ class Check:
     own: bool = False
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Definition:
     """A column being read.
 
@@ -60,7 +60,14 @@ class Definition:
     def column(self) -> PgColumn:
         kept = self.written.required or any(self.name in check.columns for check in self.checks if check.valid)
         nullable = self.nullable and not kept
-        return PgColumn(self.name, self.written.postgres, self.written.type, nullable, self.default, self.computed)
+        return PgColumn(
+            name=self.name,
+            postgres=self.written.postgres,
+            type=self.written.type,
+            nullable=nullable,
+            default=self.default,
+            computed=self.computed,
+        )
 
 
 def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:
@@ -70,7 +77,7 @@ def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:
     """
     name = cursor.name()
     written = read_type(cursor, types, schema)
-    definition = Definition(name, written, nullable=not written.serial)
+    definition = Definition(name=name, written=written, nullable=not written.serial)
     definition.default, definition.computed = written.default, SERIAL if written.serial else written.computed
     while not cursor.done:
         _constraint(cursor, definition, types, schema)
@@ -183,7 +190,7 @@ def read_check(cursor: Cursor, name: str) -> Check:
     columns = required_by(condition)
     own = cursor.take("no", "inherit")
     valid = not cursor.take("not", "valid")
-    return Check(name, columns, mentions, valid, own or cursor.take("no", "inherit"))
+    return Check(name=name, columns=columns, mentions=mentions, valid=valid, own=own or cursor.take("no", "inherit"))
 
 
 def mentioned(expression: Cursor) -> frozenset[str]:

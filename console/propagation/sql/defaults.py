@@ -10,7 +10,7 @@ from console.propagation.sql.postgres import UserTypes, WrittenType, read_type
 from console.propagation.types import INTEGERS, Type
 
 NOW: Final = "now()"
-UNKNOWN: Final = Type("")  # of a column that no file defines: its default is kept as written
+UNKNOWN: Final = Type(name="")  # of a column that no file defines: its default is kept as written
 _NOW_CALLS: Final = ("now", "transaction_timestamp", "statement_timestamp", "clock_timestamp")
 _NOW_WORDS: Final = ("current_timestamp", "localtimestamp")
 _TODAY: Final = "today"
@@ -19,7 +19,7 @@ _BARE: Final = (*INTEGERS, "float32", "float64", "decimal", "boolean")  # types 
 _PRINTED_ALIKE: Final = (*INTEGERS, "boolean", "uuid", "enum", "string", "date")
 
 
-_UNTYPED: Final = WrittenType("", UNKNOWN)
+_UNTYPED: Final = WrittenType(postgres="", type=UNKNOWN)
 
 
 class Computed(Exception):
@@ -67,7 +67,7 @@ def recast(default: str | None, kind: Type, postgres: str = "") -> str | None:
     if default in (NOW, EMPTY):
         fits = kind.name in ("timestamp", "timestamp_tz", "date") if default == NOW else kind.name == "array"
         return default if fits else None
-    text = printed(WrittenType(postgres, kind), unquoted(default))
+    text = printed(WrittenType(postgres=postgres, type=kind), unquoted(default))
     return None if text is None else _literal(_Constant(text, "typed"), kind)
 
 
@@ -124,7 +124,7 @@ def _retyped(value: _Constant, to: WrittenType) -> str | None:
     if was == kind and value.of.unknown == to.unknown:
         return value.text
     if kind.name == "string":
-        exact = was.name in _PRINTED_ALIKE or was == Type("decimal")
+        exact = was.name in _PRINTED_ALIKE or was == Type(name="decimal")
         return value.text if exact or value.of.unknown else None
     number = was.name in (*INTEGERS, "decimal") and kind.name in _BARE and kind.name != "boolean"
     return value.text if number or (was.name, kind.name) == ("date", "timestamp") else None

@@ -60,7 +60,7 @@ class NotUnderstood(Exception):
         self.line, self.column, self.hint = line, column, hint
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     """One token.
 
@@ -182,7 +182,7 @@ class _Reader:
             return None
         kind, text, end = self._next()
         line, column = self._place()
-        word = Token(kind, text, self.at, end, line, column)
+        word = Token(kind=kind, text=text, start=self.at, end=end, line=line, column=column)
         self.at = end
         return word
 
@@ -217,7 +217,7 @@ class _Reader:
         end = newline if newline >= 0 else len(self.source)
         headings = _HEADING.finditer(self.source, end)
         self.at = next((h.start() for h in headings if _FORTH.fullmatch(_heading(h[1]))), len(self.source))
-        return Token("mark", self.source[start:end].strip(), start, end, line, column)
+        return Token(kind="mark", text=self.source[start:end].strip(), start=start, end=end, line=line, column=column)
 
     def _comment_end(self) -> int:
         depth, at = 0, self.at

@@ -11,7 +11,7 @@ from console.propagation.types import FRACTION, Type, array, decimal, timed
 
 # PostgreSQL's spellings → (its own full name, the generic type)
 PLAIN: Final[dict[str, tuple[str, Type]]] = {
-    name: (full, Type(generic))
+    name: (full, Type(name=generic))
     for full, generic, names in (
         ("boolean", "boolean", ("boolean", "bool")),
         ("smallint", "int16", ("smallint", "int2")),
@@ -53,7 +53,7 @@ _CATALOGUED: Final = frozenset(
 _FIELDS: Final = ("year", "month", "day", "hour", "minute", "second", "to")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenType:
     """A type as written in a definition.
 
@@ -74,11 +74,11 @@ class WrittenType:
 
 
 _INFORMATION: Final = {
-    "cardinal_number": WrittenType("information_schema.cardinal_number", Type("int32")),
-    "character_data": WrittenType("information_schema.character_data", Type("string")),
-    "sql_identifier": WrittenType("information_schema.sql_identifier", Type("string")),
-    "time_stamp": WrittenType("information_schema.time_stamp", timed("timestamp_tz", 2)),
-    "yes_or_no": WrittenType("information_schema.yes_or_no", Type("string")),
+    "cardinal_number": WrittenType(postgres="information_schema.cardinal_number", type=Type(name="int32")),
+    "character_data": WrittenType(postgres="information_schema.character_data", type=Type(name="string")),
+    "sql_identifier": WrittenType(postgres="information_schema.sql_identifier", type=Type(name="string")),
+    "time_stamp": WrittenType(postgres="information_schema.time_stamp", type=timed("timestamp_tz", 2)),
+    "yes_or_no": WrittenType(postgres="information_schema.yes_or_no", type=Type(name="string")),
 }
 
 
@@ -127,7 +127,9 @@ def read_type(cursor: Cursor, types: UserTypes, schema: str) -> WrittenType:
     if not dimensions:
         return written
     # PostgreSQL neither keeps nor checks how many dimensions were written
-    return WrittenType(f"{written.postgres}[]", array(written.type), written.serial, unknown=written.unknown)
+    return WrittenType(
+        postgres=f"{written.postgres}[]", type=array(written.type), serial=written.serial, unknown=written.unknown
+    )
 
 
 def _element(cursor: Cursor, types: UserTypes, schema: str) -> WrittenType:
@@ -141,14 +143,14 @@ def _element(cursor: Cursor, types: UserTypes, schema: str) -> WrittenType:
     if name[0] == "information_schema" and name[1] in _INFORMATION:
         return _INFORMATION[name[1]]
     if name[1] == "citext" and types.find(name, schema) is None:
-        return WrittenType("citext", Type("string"))
+        return WrittenType(postgres="citext", type=Type(name="string"))
     modifiers = f"({cursor.bracketed()})" if cursor.sees("(") else ""
     if (known := types.find(name, schema)) is not None:
         return known
     if name[1].startswith("_") and (known := types.find((name[0], name[1][1:]), schema)) is not None:
-        return WrittenType(f"{known.postgres}[]", array(known.type))
+        return WrittenType(postgres=f"{known.postgres}[]", type=array(known.type))
     full = ".".join(part for part in name if part)
-    return WrittenType(full + modifiers, Type("text_of", of=full), unknown=True)
+    return WrittenType(postgres=full + modifiers, type=Type(name="text_of", of=full), unknown=True)
 
 
 def _own(cursor: Cursor, name: str, types: UserTypes, schema: str) -> WrittenType | None:
@@ -157,13 +159,17 @@ def _own(cursor: Cursor, name: str, types: UserTypes, schema: str) -> WrittenTyp
         return element
     if name in SERIAL:
         full, generic = PLAIN[SERIAL[name]]
-        return WrittenType(full, generic, serial=True)
+        return WrittenType(postgres=full, type=generic, serial=True)
     if name == "double" and cursor.take("precision"):
-        return WrittenType("double precision", Type("float64"))
+        return WrittenType(postgres="double precision", type=Type(name="float64"))
     if name == "float":
         digits = _modifiers(cursor)
         single = bool(digits) and digits[0] <= 24
-        return WrittenType("real", Type("float32")) if single else WrittenType("double precision", Type("float64"))
+        return (
+            WrittenType(postgres="real", type=Type(name="float32"))
+            if single
+            else WrittenType(postgres="double precision", type=Type(name="float64"))
+        )
     if name in ("character", "char", "nchar", "varchar", "bpchar", "national"):
         return _characters(cursor, name)
     if name in ("numeric", "decimal", "dec"):
@@ -176,26 +182,27 @@ def _own(cursor: Cursor, name: str, types: UserTypes, schema: str) -> WrittenTyp
             cursor.at += 1
         _modifiers(cursor)
         shown = str(Cursor(cursor.statement, start, cursor.at))
-        return WrittenType(f"interval {shown}".strip(), Type("interval"))
+        return WrittenType(postgres=f"interval {shown}".strip(), type=Type(name="interval"))
     if name in PLAIN and name != "citext":
-        return WrittenType(*PLAIN[name])
+        full, generic = PLAIN[name]
+        return WrittenType(postgres=full, type=generic)
     if name in ("bit", "varbit"):
         varying = cursor.take("varying") or name == "varbit"
         full = "bit varying" if varying else "bit"
         digits = _modifiers(cursor)
-        return WrittenType(full + (f"({digits[0]})" if digits else ""), Type("text_of", of=full))
-    return WrittenType(name, Type("text_of", of=name)) if name in PRINTED else None
+        return WrittenType(postgres=full + (f"({digits[0]})" if digits else ""), type=Type(name="text_of", of=full))
+    return WrittenType(postgres=name, type=Type(name="text_of", of=name)) if name in PRINTED else None
 
 
 def _catalogued(cursor: Cursor, name: str) -> WrittenType | None:
     """A type by the name that PostgreSQL's catalog has for it, which may differ from SQL's: a quoted one, `_int4`."""
     if name.startswith("_") and name[1:] in _CATALOGUED:
         element = _catalogued(cursor, name[1:])
-        return element and WrittenType(f"{element.postgres}[]", array(element.type))
+        return element and WrittenType(postgres=f"{element.postgres}[]", type=array(element.type))
     if name not in _CATALOGUED:
         return None
     if name == "char":
-        return WrittenType('"char"', Type("string"))
+        return WrittenType(postgres='"char"', type=Type(name="string"))
     return _own(cursor, name, UserTypes(), "")
 
 
@@ -206,18 +213,18 @@ def _characters(cursor: Cursor, name: str) -> WrittenType:
     length = _modifiers(cursor)
     full = "character varying" if varying else "character"
     if not length:
-        return WrittenType(full if varying or name == "bpchar" else "character(1)", Type("string"))
-    return WrittenType(f"{full}({length[0]})", Type("string"))
+        return WrittenType(postgres=full if varying or name == "bpchar" else "character(1)", type=Type(name="string"))
+    return WrittenType(postgres=f"{full}({length[0]})", type=Type(name="string"))
 
 
 def _decimal(cursor: Cursor) -> WrittenType:
     numbers = _modifiers(cursor)
     if not numbers:
-        return WrittenType("numeric", Type("decimal"))
+        return WrittenType(postgres="numeric", type=Type(name="decimal"))
     precision, scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
     # PostgreSQL 15 rounds left of the point with a negative scale, and lets a scale exceed the precision
     digits = max(precision - min(scale, 0), scale)
-    return WrittenType(f"numeric({precision},{scale})", decimal(digits, max(scale, 0)))
+    return WrittenType(postgres=f"numeric({precision},{scale})", type=decimal(digits, max(scale, 0)))
 
 
 def _time(cursor: Cursor, name: str) -> WrittenType:
@@ -231,7 +238,7 @@ def _time(cursor: Cursor, name: str) -> WrittenType:
     zone = "with" if kind.endswith("_tz") else "without"
     fraction = min(digits[0], FRACTION) if digits else FRACTION
     shown = f"({fraction})" if digits else ""
-    return WrittenType(f"{kind.removesuffix('_tz')}{shown} {zone} time zone", timed(kind, fraction))
+    return WrittenType(postgres=f"{kind.removesuffix('_tz')}{shown} {zone} time zone", type=timed(kind, fraction))
 
 
 def _modifiers(cursor: Cursor) -> tuple[int, ...]:

@@ -90,7 +90,7 @@ CREATE EVENT TRIGGER {SCHEMA}_record ON ddl_command_end EXECUTE FUNCTION {SCHEMA
 _REMOVE: Final = f"DROP EVENT TRIGGER IF EXISTS {SCHEMA}_record; DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDdl:
     """One transaction's DDL.
 
@@ -215,7 +215,11 @@ def _recorded(
     others = [(row["tag"], row["object"]) for row in rows if row["rel"] not in known or row["columns"] is None]
     whole = "\n".join(["BEGIN;", *script, "COMMIT;"]) if script else ""
     return RecordedDdl(
-        xid, max(row["at"] for row in rows), create_statements(types, before, ()), whole, tuple(dict.fromkeys(others))
+        xid=xid,
+        at=max(row["at"] for row in rows),
+        before=create_statements(types, before, ()),
+        script=whole,
+        others=tuple(dict.fromkeys(others)),
     )
 
 

@@ -75,9 +75,14 @@ class ServerSchema:
         )
 
     def _reader(self, view: Row) -> Reader:
-        own = stored(self.columns.get(view["whole"], []))
-        declared = (head(view["create_table_query"]), view["comment"])
-        return Reader(view["whole"], view["as_select"], own, *declared, view["engine"] == "MaterializedView")
+        return Reader(
+            name=view["whole"],
+            select=view["as_select"],
+            own=stored(self.columns.get(view["whole"], [])),
+            head=head(view["create_table_query"]),
+            comment=view["comment"],
+            stored=view["engine"] == "MaterializedView",
+        )
 
     def _overlays(self, name: str, table: Row) -> Iterable[Overlay]:
         reading = set(table["dictionaries"])
@@ -189,11 +194,17 @@ def stands_over(row: Row, name: str) -> bool:
 
 
 def stored(rows: Sequence[Row]) -> tuple[StoreColumn, ...]:
-    columns = []
-    for row in rows:
-        described = (row["default_expression"], row["default_kind"], row["comment"])
-        columns.append(StoreColumn(row["name"], row["type"], is_nullable(row["type"]), *described))
-    return tuple(columns)
+    return tuple(
+        StoreColumn(
+            name=row["name"],
+            type=row["type"],
+            nullable=is_nullable(row["type"]),
+            default=row["default_expression"],
+            kind=row["default_kind"],
+            comment=row["comment"],
+        )
+        for row in rows
+    )
 
 
 def _marks(rows: Sequence[Row]) -> tuple[str, ...]:

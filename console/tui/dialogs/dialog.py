@@ -25,7 +25,7 @@ class Dialog(ModalScreen[bool]):
         Binding("down", "scroll(1)", show=False),
         Binding("up", "scroll(-1)", show=False),
     ]
-    state: reactive[ScreenState] = reactive(ScreenState({}))
+    state: reactive[ScreenState] = reactive(ScreenState(views={}))
 
     def __init__(self, state: ScreenState, factory: DialogFactory) -> None:
         super().__init__()

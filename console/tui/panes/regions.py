@@ -52,7 +52,7 @@ class RegionList(ScrollView, can_focus=True):
             "space", "mark", "Mark", key_display="space", tooltip="mark the region: actions then apply to all marked"
         ),
     ]
-    state: reactive[ScreenState] = reactive(ScreenState({}))
+    state: reactive[ScreenState] = reactive(ScreenState(views={}))
     filter_text: reactive[str] = reactive("")
     current: reactive[str] = reactive("", repaint=False)
     marked: reactive[frozenset[str]] = reactive(frozenset())

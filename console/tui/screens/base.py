@@ -42,7 +42,7 @@ class BaseScreen(Screen[None]):
         Binding("q", "app.quit", "Quit", tooltip="quit; agents keep running"),
         Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, tooltip="suspend to the shell; fg resumes"),
     ]
-    state: reactive[ScreenState] = reactive(ScreenState({}), repaint=False)  # its widgets repaint themselves
+    state: reactive[ScreenState] = reactive(ScreenState(views={}), repaint=False)  # its widgets repaint themselves
     in_region: ClassVar[bool] = False  # whether it is the screen of one region
     main_keys: ClassVar[tuple[BindingType, ...]] = ()  # keys of its main pane, first in the footer
 

@@ -25,8 +25,8 @@ WHO = {"ada": "laptop", "eve": "desk"}
 
 
 def opened(place: Path) -> PipelineController:
-    spark = SparkHandle(Settings("eu"), -1)
-    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
+    spark = SparkHandle(Settings(region="eu"), -1)
+    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu"))
 
 
 def at_the_gate(controller: PipelineController, number: int, live: str) -> None:

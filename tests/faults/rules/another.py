@@ -26,7 +26,7 @@ SHORT = state("landing", retention_days=10, time="day")
 
 
 def line(warehouse: Path, spark: SparkHandle) -> PipelineController:
-    return PipelineController(warehouse, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
+    return PipelineController(warehouse, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu"))
 
 
 def dies(session: Any, armed: Path, point: str, warehouse: Path, *words: str) -> None:
@@ -78,7 +78,7 @@ def _shared() -> SparkHandle:
     context = jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(
         jvm.org.apache.spark.SparkContext.getOrCreate()
     )
-    spark = SparkHandle(Settings("eu"), -1)
+    spark = SparkHandle(Settings(region="eu"), -1)
     spark._root = SparkSession(SparkContext(gateway=gateway, jsc=context, conf=SparkConf(_jconf=context.getConf())))
     return spark
 

@@ -22,7 +22,7 @@ def spark() -> Iterator[SparkHandle]:
         f"{defaults}checkpointPolicy": "v2",
         f"{defaults}appendOnly": "true",
     }
-    started = SparkHandle(Settings("eu", "local[2]", {**SHORT_LIVED, **nasty}), -1)
+    started = SparkHandle(Settings(region="eu", master="local[2]", conf={**SHORT_LIVED, **nasty}), -1)
     yield started
     started.stop()
 

@@ -70,4 +70,6 @@ def copying_feed(source: str, target: str, *, on_rewrite: OnRewrite = "stop", st
     """A feed that carries every row as it is."""
     feed = Feed(materialization="every", source="landing", target="copy", sql="SELECT n, day FROM landing")
     landing = state("landing", kind="landing", on_rewrite=on_rewrite)
-    return LiveFeed(feed, landing, state("copy"), (), source, target, start=start)
+    return LiveFeed(
+        spec=feed, source=landing, target=state("copy"), joins=(), source_path=source, target_path=target, start=start
+    )

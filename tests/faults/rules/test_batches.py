@@ -158,10 +158,19 @@ def history_of(source: str, target: TableState, fence: int, time: str, slices: t
     step: Any = SimpleNamespace(
         id="backfill/copy", source="landing", target="copy", sql="SELECT * FROM landing", time=time, stored=False
     )
-    writer = commit.FeedWriter("history", source, 1, 0)
+    writer = commit.FeedWriter(app_id="history", target=source, epoch=1, position=0)
     landing = state("landing", target.version.columns, kind="landing")
     whole = slices or (Slice(index=1, label="all", first="", end="", rows=6, bytes=6, null=True),)
-    return backfill.History(step, landing, source, target, source, fence, whole, writer)
+    return backfill.History(
+        step=step,
+        source=landing,
+        source_path=source,
+        target=target,
+        target_path=source,
+        fence=fence,
+        slices=whole,
+        writer=writer,
+    )
 
 
 # -- rule 11

@@ -31,8 +31,8 @@ FEED = Feed(materialization="every", source="landing", target="copy", sql="SELEC
 
 
 def opened(place: Path) -> PipelineController:
-    spark = SparkHandle(Settings("eu"), -1)
-    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
+    spark = SparkHandle(Settings(region="eu"), -1)
+    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu"))
 
 
 def release(id: str, copy: str, *, managed: bool = True) -> Release:
@@ -107,13 +107,15 @@ def test_what_others_write_is_never_touched(controller: PipelineController, tmp_
     theirs.releases.propose(release("r1", "copy/a-1", managed=False), "web-1", "ada", "laptop")
     assert maintainer.owned_tables(theirs) == {}
     with pytest.raises(DataError, match="keeps no table 'landing'"):
-        maintainer.accept(theirs, FeedFollower(SparkHandle(Settings("eu"), -1), 1.0, lambda *_: None), "landing", "ada")
+        maintainer.accept(
+            theirs, FeedFollower(SparkHandle(Settings(region="eu"), -1), 1.0, lambda *_: None), "landing", "ada"
+        )
 
 
 def test_a_dry_run_names_what_is_crowded_and_changes_nothing_and_one_pass_goes_at_a_time(
     controller: PipelineController,
 ) -> None:
-    tested = maintainer.Maintainer(SparkHandle(Settings("eu"), -1), lambda: [controller], lambda *_: None)
+    tested = maintainer.Maintainer(SparkHandle(Settings(region="eu"), -1), lambda: [controller], lambda *_: None)
     before = [log.latest_version(path) for path in maintainer.owned_tables(controller)]
     done = tested.run(controller, maintainer.MaintenanceRequest(dry_run=True, many=4))
     assert done == (maintainer.MaintenanceResult("landing", "compacted", "day=2026-11-01: 4 files"),)
@@ -213,7 +215,7 @@ def test_a_compaction_leaves_a_slot_to_live_rows(
 
 
 def test_rows_expire_never_beside_a_rollout(controller: PipelineController) -> None:
-    tested = maintainer.Maintainer(SparkHandle(Settings("eu"), -1), lambda: [controller], lambda *_: None)
+    tested = maintainer.Maintainer(SparkHandle(Settings(region="eu"), -1), lambda: [controller], lambda *_: None)
     short = state("copy", retention_days=1, time="day")
     (done,) = tested._expire(controller, "", short, maintainer.MaintenanceRequest(expire=True))
     assert (done.what, "a rollout is under way" in done.detail) == ("left", True)

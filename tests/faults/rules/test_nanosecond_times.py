@@ -30,12 +30,12 @@ def test_a_live_row_that_would_be_cut_stops_its_feed_by_name_in_front_of_it(
     commit.create(session, copy, target, 72)
     theirs = state("landing", COLUMNS, kind="landing", partition_by=())
     feed = LiveFeed(
-        Feed(materialization="every", source="landing", target="copy", sql="SELECT id, ts FROM landing"),
-        theirs,
-        copy,
-        (),
-        source,
-        target,
+        spec=Feed(materialization="every", source="landing", target="copy", sql="SELECT id, ts FROM landing"),
+        source=theirs,
+        target=copy,
+        joins=(),
+        source_path=source,
+        target_path=target,
         start=0,
     )
     if old:

@@ -88,7 +88,9 @@ def test_columns_are_found_by_the_names_and_numbers_that_they_have_in_the_files(
     assert read(session, table, tmp_path, 2).total() == 1
     assert [
         r.asDict(recursive=True)
-        for r in ranges.read(session, table, ranges.Range(1, 1, log.commit(table, 1).added), tmp_path).collect()
+        for r in ranges.read(
+            session, table, ranges.Range(first=1, last=1, files=log.commit(table, 1).added), tmp_path
+        ).collect()
     ] == [{"n": 1, "s": {"a": 2, "l": [{"b": "x"}]}, "m": {"k": {"c": 3}}}]
 
 
@@ -110,9 +112,9 @@ def test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null(tmp_pat
             table, pa.table({"n": [n], "city": pa.array([value], pa.string())}), mode="append", partition_by=["city"]
         )
     assert read(session, table, tmp_path) == Counter(map(str, stored_at(session, table, len(HOSTILE) - 1).collect()))
-    one = ranges.Range(0, 0, log.commit(table, 0).added)
+    one = ranges.Range(first=0, last=0, files=log.commit(table, 0).added)
     assert [tuple(row) for row in ranges.read(session, table, one, tmp_path).collect()] == [(0, "Zürich")]
-    two = ranges.Range(0, 1, log.commit(table, 0).added + log.commit(table, 1).added, rows=MANY)
+    two = ranges.Range(first=0, last=1, files=log.commit(table, 0).added + log.commit(table, 1).added, rows=MANY)
     assert Counter(tuple(row) for row in ranges.read(session, table, two, tmp_path).collect()) == {
         (0, "Zürich"): 1,
         (1, None): 1,
@@ -124,9 +126,9 @@ def test_a_value_of_a_partition_that_nobody_can_read_is_no_null(tmp_path: Path, 
     table, data = str(tmp_path / "t"), {"n": [1], "p": pa.array([Decimal("1.25")], pa.decimal128(10, 2))}
     write_deltalake(table, pa.table(data), partition_by=["p"])
     (file,) = log.commit(table, 0).added
-    whole = ranges.Range(0, 0, (file,))
+    whole = ranges.Range(first=0, last=0, files=(file,))
     assert [tuple(row) for row in ranges.read(session, table, whole, tmp_path).collect()] == [(1, Decimal("1.25"))]
-    odd = ranges.Range(0, 0, (replace(file, values=(("p", "-1.-25"),)),))
+    odd = ranges.Range(first=0, last=0, files=(replace(file, values=(("p", "-1.-25"),)),))
     with pytest.raises(Exception, match="CAST_INVALID_INPUT") as refused:
         ranges.read(session, table, odd, tmp_path).collect()
     assert kind(refused.value) == "value"
@@ -146,7 +148,7 @@ def test_a_path_is_no_pattern(tmp_path: Path, session: Any, folder: str) -> None
     write_deltalake(str(tmp_path / "own"), pa.table({"n": [1, 2], "p": ["Zürich", "b"]}), partition_by=["p"])
     table = str((tmp_path / "own").rename(tmp_path / folder))
     assert sorted(tuple(row) for row in ranges.read(
-        session, table, ranges.Range(0, 0, log.commit(table, 0).added), tmp_path
+        session, table, ranges.Range(first=0, last=0, files=log.commit(table, 0).added), tmp_path
     ).collect()) == [(1, "Zürich"), (2, "b")]  # fmt: skip
 
 

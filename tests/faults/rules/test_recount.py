@@ -123,7 +123,15 @@ class World:
     def feed(self, feed: Feed, target: TableState, joins: tuple[tuple[TableState, str], ...]) -> LiveFeed:
         path = str(self.place / feed.target)
         commit.create(self.session, target, path, 24)
-        made = LiveFeed(feed, landing(), target, joins, self.landing, path, start=log.latest_version(self.landing))
+        made = LiveFeed(
+            spec=feed,
+            source=landing(),
+            target=target,
+            joins=joins,
+            source_path=self.landing,
+            target_path=path,
+            start=log.latest_version(self.landing),
+        )
         made.open(self.session)
         return made
 

@@ -139,7 +139,7 @@ def test_a_late_position_is_refused_and_a_skipped_write_is_noticed(tmp_path: Pat
     commit.append(session, data(session, 5), writer, 5, {"kind": "history"})
     with pytest.raises(FeedStopped) as early:
         commit.append(session, data(session, 4), writer, 4, {"kind": "history"})
-    unaware = commit.FeedWriter(writer.app_id, table, writer.epoch, 3)
+    unaware = commit.FeedWriter(app_id=writer.app_id, target=table, epoch=writer.epoch, position=3)
     with pytest.raises(FeedStopped) as skipped:
         commit.append(session, data(session, 4), unaware, 4, {"kind": "history"})
     assert (early.value.code, skipped.value.code) == ("E_ORDER", "E_SKIPPED")
@@ -215,7 +215,7 @@ def test_a_target_that_somebody_restored_or_overwrote_is_not_fed_on_until_a_pers
 
 def in_a_release(warehouse: Path) -> PipelineController:
     """The pipeline whose one release has the table `copy`."""
-    settings = Settings("eu")
+    settings = Settings(region="eu")
     spark = SparkHandle(settings, -1)
     line = PipelineController(warehouse, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), settings)
     line.releases.propose(

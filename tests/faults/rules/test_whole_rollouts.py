@@ -78,7 +78,7 @@ class World:
     def start(self) -> None:
         """As a fresh agent does."""
         self.follower = FeedFollower(self.spark, 0.05, lambda *_: None)
-        settings = Settings("eu", rollback_window_hours=KEPT_HOURS)
+        settings = Settings(region="eu", rollback_window_hours=KEPT_HOURS)
         self.line = PipelineController(self.place, "web", self.spark, self.follower, settings)
         self.follower.start()
 

@@ -45,7 +45,7 @@ def profile(name: str, column: str | None, unparsed: bool, budget_mb: int, budge
     pipeline = project.pipelines[project.names[0]]
     landing = _landing(pipeline, name)
     column = column or _column(landing)
-    sample = Sample(name, column, landing.time, budget_mb * 1_000_000, budget_seconds)
+    sample = Sample(table=name, column=column, time=landing.time, bytes=budget_mb * 1_000_000, seconds=budget_seconds)
     profile = asdict(asyncio.run(_profile(project.regions[0], sample)))
     profile["keys"] = _with_readers(pipeline, name, profile["keys"])
     shown = [key for key in profile["keys"] if not unparsed or not key["parsed_by"]]

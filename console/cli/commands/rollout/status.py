@@ -72,13 +72,17 @@ async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, C
     for region, state in zip(project.regions, states, strict=True):
         if isinstance(state, ConsoleError):
             errors[region.name] = state
-            views.append(RegionView(region, "unreachable", str(state), live=_last_seen(project, region.name)))
+            views.append(
+                RegionView(
+                    region=region, link="unreachable", link_why=str(state), live=_last_seen(project, region.name)
+                )
+            )
         else:
             behind = state.digest != project.pipelines[region.name].digest() if state.digest else None
             views.append(
                 RegionView(
-                    region,
-                    "connected",
+                    region=region,
+                    link="connected",
                     status=state.status,
                     plan=state.plan,
                     live=state.live,

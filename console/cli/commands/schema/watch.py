@@ -104,10 +104,10 @@ def observed(destination: "Destination", told: "RecordedDdl", phase: "Phase | No
     observation = observe([(where, told.script)], [(where, told.before)], destination.replication, phase)
     others: list[Any] = [
         Ignored(
-            where,
-            tag.lower().replace(" ", "_"),
-            "it changes no column of a table that was there",
-            safe_text(f"{tag} {name}"),
+            where=where,
+            kind=tag.lower().replace(" ", "_"),
+            reason="it changes no column of a table that was there",
+            statement=safe_text(f"{tag} {name}"),
         )
         for tag, name in told.others
     ]

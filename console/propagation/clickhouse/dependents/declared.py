@@ -53,24 +53,30 @@ def _item(item: Tokens) -> Iterator[Use]:
     if item[0] in _PARTS:
         rest = item[2:]
         yield Use(
-            _PARTS[item[0]], _bare(item[1]), _mentioned(rest), item[0] == "PROJECTION" and "*" in rest, "GROUP" in rest
+            kind=_PARTS[item[0]],
+            name=_bare(item[1]),
+            columns=_mentioned(rest),
+            star=item[0] == "PROJECTION" and "*" in rest,
+            grouped="GROUP" in rest,
         )
         return
     name = _bare(item[0])
     value, ttl = _between(item, _COMPUTED, _END_OF_VALUE), _between(item, ("TTL",), _END_OF_TTL)
     if value:
-        yield Use("computed column", name, _mentioned(value))
+        yield Use(kind="computed column", name=name, columns=_mentioned(value))
     if ttl:
-        yield Use("TTL", name, tuple(column for column in _mentioned(ttl) if column != name))
+        yield Use(kind="TTL", name=name, columns=tuple(column for column in _mentioned(ttl) if column != name))
 
 
 def _tail(tokens: Tokens) -> Iterator[Use]:
     for rank, (token, depth) in enumerate(_depths(tokens)):
         if depth == 0 and token == "ENGINE" and rank + 3 < len(tokens) and tokens[rank + 3] == "(":
             # texts are the coordination path of a replicated table
-            yield Use("engine", tokens[rank + 2], _mentioned(tokens[rank + 4 : _closing(tokens, rank + 3)]))
+            yield Use(
+                kind="engine", name=tokens[rank + 2], columns=_mentioned(tokens[rank + 4 : _closing(tokens, rank + 3)])
+            )
     if ttl := _between(tokens, ("TTL",), _END_OF_TTL):
-        yield Use("TTL", "", _mentioned(ttl))
+        yield Use(kind="TTL", name="", columns=_mentioned(ttl))
 
 
 def _between(tokens: Tokens, starts: Iterable[str], ends: Iterable[str]) -> Tokens:

@@ -23,7 +23,12 @@ def create_type(cursor: Cursor, catalog: Catalog) -> Name:
     if cursor.take("as", "enum"):
         inside = cursor.bracketed()
         labels = tuple(part.text() for part in inside.parts())
-        define_type(cursor, catalog, name, WrittenType(_shown(catalog.made(name)), Type("enum", labels=labels)))
+        define_type(
+            cursor,
+            catalog,
+            name,
+            WrittenType(postgres=_shown(catalog.made(name)), type=Type(name="enum", labels=labels)),
+        )
     return name
 
 
@@ -33,7 +38,7 @@ def create_domain(cursor: Cursor, catalog: Catalog) -> Name:
     catalog.settles(name, cursor)
     cursor.take("as")
     base = read_type(cursor, catalog.types, catalog.schema)
-    definition = Definition("value", base)
+    definition = Definition(name="value", written=base)
     definition.default, definition.computed = base.default, base.computed
     required = base.required
     while not cursor.done:
@@ -51,8 +56,8 @@ def create_domain(cursor: Cursor, catalog: Catalog) -> Name:
             raise cursor.wrong("expected a constraint of the domain")
     full = catalog.made(name)
     catalog.types.defined[full] = WrittenType(
-        _shown(full),
-        base.type,
+        postgres=_shown(full),
+        type=base.type,
         required=required,
         unknown=base.unknown,
         default=definition.default,
@@ -113,7 +118,7 @@ def alter_domain(cursor: Cursor, catalog: Catalog) -> None:
         return
     if cursor.take("set", "default") or cursor.take("drop", "default"):
         if known is not None:
-            definition = Definition("value", replace(known, required=False))
+            definition = Definition(name="value", written=replace(known, required=False))
             if not cursor.done:
                 read_default(cursor, definition, catalog.types, catalog.schema)
             catalog.types.defined[name] = replace(known, default=definition.default, computed=definition.computed)

@@ -14,7 +14,7 @@ from console.propagation.sql.lexer import NotUnderstood, Token
 Place = Callable[[int], str]  # index of a word → `file:line`
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Action:
     """One ALTER TABLE being read.
 
@@ -34,7 +34,7 @@ class Action:
 
     def ignored(self, part: Cursor, kind: str, reason: str) -> Ignored:
         table = ".".join(filter(None, self.name))
-        return Ignored(self.place(part.at), kind, reason, str(part)[:200], table)
+        return Ignored(where=self.place(part.at), kind=kind, reason=reason, statement=str(part)[:200], table=table)
 
     def remark(self, part: Cursor, message: str) -> Remark:
         return Remark(self.place(part.at), message, ".".join(self.name))

@@ -71,7 +71,7 @@ class Alteration(ColumnAction):
             return
         for name in self.catalog.below(self.name):
             before = self.catalog.table(name)
-            child = Alteration(self.cursor, self.catalog, self.place, name, inherited=True)
+            child = Alteration(cursor=self.cursor, catalog=self.catalog, place=self.place, name=name, inherited=True)
             yield from child._action(Cursor(part.statement, part.at, part.end))
             if self.catalog.table(name) != before:
                 yield from child._below(part)
@@ -206,7 +206,7 @@ class Alteration(ColumnAction):
     def _keyed(self, whole: Cursor) -> Iterator[Event]:
         """A primary key also forbids NULL in the tables below, although they do not inherit the key."""
         for name in self.catalog.below(self.name):
-            child = Alteration(self.cursor, self.catalog, self.place, name)
+            child = Alteration(cursor=self.cursor, catalog=self.catalog, place=self.place, name=name)
             firm = replace(child.table, firm=child.table.firm | set(self.table.key))
             yield from child.becomes(firm.settled(), whole)
             yield from child._keyed(whole)

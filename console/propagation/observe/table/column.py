@@ -36,7 +36,7 @@ class ColumnAction(Action):
         elif part.take("set", "default"):
             yield from self._default(part, whole, name, was)
         elif part.take("drop", "default"):
-            yield from self._defaulted(whole, Definition(name, _unwritten(was)), was)
+            yield from self._defaulted(whole, Definition(name=name, written=_unwritten(was)), was)
         else:
             raise part.wrong("an action of ALTER COLUMN that is not understood")
 
@@ -56,7 +56,12 @@ class ColumnAction(Action):
         own = False
         if part.take("using"):
             using = Using(
-                self.name, name, was.postgres if was else "", written, self.catalog.types, self.catalog.schema
+                table=self.name,
+                column=name,
+                was=was.postgres if was else "",
+                to=written,
+                types=self.catalog.types,
+                schema=self.catalog.schema,
             )
             own = not using.converts(part)
             part.at = part.end
@@ -67,7 +72,7 @@ class ColumnAction(Action):
         facets = Facets(was.type) if was else Facets()
         yield self.change(whole, ChangeColumn(name, Facets(written.type), facets, classification))
         if written.unknown:
-            yield self.remark(whole, definition_of(Definition(name, written)))
+            yield self.remark(whole, definition_of(Definition(name=name, written=written)))
         if classification == "destructive" and not (self.table.new or self.table.temporary):
             yield self.remark(whole, f"{'.'.join(self.name)}.{name}: {_why(was, written, own)}")
         if was is None:
@@ -91,7 +96,7 @@ class ColumnAction(Action):
         yield self.change(whole, changed)
 
     def _default(self, part: Cursor, whole: Cursor, name: str, was: PgColumn | None) -> Iterator[Event]:
-        definition = Definition(name, _unwritten(was))
+        definition = Definition(name=name, written=_unwritten(was))
         read_default(part, definition, self.catalog.types, self.catalog.schema)
         yield from self._defaulted(whole, definition, was)
 
@@ -114,7 +119,7 @@ class ColumnAction(Action):
 
 
 def _unwritten(was: PgColumn | None) -> WrittenType:
-    return WrittenType(was.postgres, was.type) if was else WrittenType("", UNKNOWN)
+    return WrittenType(postgres=was.postgres, type=was.type) if was else WrittenType(postgres="", type=UNKNOWN)
 
 
 def _why(was: PgColumn | None, written: WrittenType, own: bool) -> str:

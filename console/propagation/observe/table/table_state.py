@@ -8,7 +8,7 @@ from console.propagation.sql.cursor import Name
 from console.propagation.tables import PgColumn
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DdlTable:
     """One table.
 
