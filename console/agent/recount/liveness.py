@@ -106,21 +106,16 @@ def quiet(session: Any, pinned: PinnedFeed, dry_run: DryRun) -> RecountResult:
                 detail=f"{since}; nothing was computed again, for a live feed would stop there: {reason(error)}",
             )
         return RecountResult(ok=None, detail=f"{since}; rows of {name} could not be moved: {reason(error)}")
+    return _judged(since, name, chosen, differing)
+
+
+def _judged(since: str, name: str, chosen: Sequence[log.Commit], differing: Sequence[RowDifference]) -> RecountResult:
+    """The result of a quiet source whose chosen commits were computed on both paths."""
     rows = sum(map(_rows, chosen))
+    detail = f"{since}; {len(chosen)} of its last commits ({rows:,} rows), read as live rows are, are what Delta reads"
     if differing:
-        versions = [commit.version for commit in chosen]
-        return RecountResult(
-            ok=False,
-            detail=f"{since}; of {name}, {_difference(differing[0], versions)}",
-            commits=len(chosen),
-            rows=rows,
-        )
-    return RecountResult(
-        ok=True,
-        detail=f"{since}; {len(chosen)} of its last commits ({rows:,} rows), read as live rows are, are what Delta reads",
-        commits=len(chosen),
-        rows=rows,
-    )
+        detail = f"{since}; of {name}, {_difference(differing[0], [commit.version for commit in chosen])}"
+    return RecountResult(ok=not differing, detail=detail, commits=len(chosen), rows=rows)
 
 
 def _difference(worst: RowDifference, versions: Sequence[int]) -> str:

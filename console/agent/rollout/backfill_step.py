@@ -109,13 +109,9 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
     if fenced is None and (step.since or step.until or stats.uncounted):
         with context.jobs(session, f"rows of {step.id}"):
             rows = backfill.count_half(session, step, source, (source_path, fence), slices)
-    if fenced is not None and fenced.slices != len(slices):
-        raise RegionError(
-            f"{step.id}: the source at version {fence} is cut into {len(slices)} slices, not into {fenced.slices} as before",
-            hint="its log was rewritten; `console discard`, then plan again",
-            code="E_SLICES",
-        )
-    if fenced is None:
+    if fenced is not None:
+        _refuse_other_slices(fenced, len(slices))
+    else:
         until = _readable_until(context, stats, target_path)
         context.recorder.store(
             Fenced(step=step.id, source=step.source, version=fence, slices=len(slices), rows=rows, until=until)
@@ -134,6 +130,16 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
         writer=writer,
         joins=joins,
     )
+
+
+def _refuse_other_slices(fenced: Fenced, slices: int) -> None:
+    if fenced.slices != slices:
+        raise RegionError(
+            f"{fenced.step}: the source at version {fenced.version} is cut into {slices} slices, not into"
+            f" {fenced.slices} as before",
+            hint="its log was rewritten; `console discard`, then plan again",
+            code="E_SLICES",
+        )
 
 
 def check_nanoseconds(source: TableState, path: str, fence: int) -> None:
