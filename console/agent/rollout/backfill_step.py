@@ -117,7 +117,7 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
             Fenced(step=step.id, source=step.source, version=fence, slices=len(slices), rows=rows, until=until)
         )
     app_id = commit.history_id(target_path, step.materialization or "forward", fence)
-    joins = context.live_feed(step.target, step.materialization).joins if step.materialization else ()
+    writer = commit.open_feed(session, app_id, target_path, 0)
     return backfill.History(
         step=step,
         source=source,
@@ -126,8 +126,8 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
         target_path=target_path,
         fence=fence,
         slices=slices,
-        writer=commit.open_feed(session, app_id, target_path, 0),
-        joins=joins,
+        writer=writer,
+        joins=context.live_feed(step.target, step.materialization).joins if step.materialization else (),
     )
 
 
