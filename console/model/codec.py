@@ -229,10 +229,19 @@ class _Reader:
         values = {}
         for name, spec in fields.items():
             if name in given:
-                values[name] = self.value(_hints(cls)[name], given[name], f"{path}.{name}", depth + 1)
+                values[name] = self._field(spec, _hints(cls)[name], given[name], f"{path}.{name}", depth + 1)
             elif spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING:
                 raise DataError(f"{path}: {name} is missing")
         return cls(**values)
+
+    def _field(self, spec: dataclasses.Field[Any], hint: Any, data: Any, path: str, depth: int) -> Any:
+        """A field's value. An optional one that requires a newer version is ignored like an unknown key."""
+        try:
+            return self.value(hint, data, path, depth)
+        except NewerFormat:
+            if self.exact or not spec.metadata.get("beside"):
+                raise
+            return spec.default
 
 
 def _newer(path: str, name: str, since: str) -> NewerFormat:

@@ -5,6 +5,8 @@ from typing import Literal
 
 from console.model.codec import BESIDE, QUIET
 from console.model.fleet import FleetWaves
+from console.model.incident import Incident, SlicedDay
+from console.model.measured import Sample, SparkJob
 
 State = Literal[
     "planned",
@@ -57,6 +59,7 @@ class Fenced:
     """The history of a step ends at `version` of `source`; its slices and their order are fixed.
 
     until  seconds since 1970, UTC: files of this version may be deleted after that; 0 where unknown
+    days   the slices, day by day; () from older agents
     """
 
     step: str
@@ -65,11 +68,19 @@ class Fenced:
     slices: int
     rows: int
     until: float = field(default=0.0, metadata=QUIET)
+    days: tuple[SlicedDay, ...] = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
+    """A step begins, or begins again.
+
+    away_since  where an agent continues the rollout of another: when that one was last known to run (seconds since 1970,
+                UTC); 0 otherwise
+    """
+
     step: str
+    away_since: float = field(default=0.0, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +101,14 @@ class Progress:
 
     rows   of this batch so far;  left  rows to go, -1 where unknown
     batch  label of the batch, by which late reports are recognised; "" in a catch-up
+    job    Spark's job; None where the report has none, which leaves the last one standing
     """
 
     step: str
     rows: int
     left: int = -1
     batch: str = field(default="", metadata=BESIDE)
+    job: SparkJob | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,12 +179,16 @@ class Ailing:
 
 @dataclass(frozen=True, slots=True)
 class Lagging:
-    """Lag of the feeds behind their sources, summed, and the feeds that fail; never stored."""
+    """Lag of the feeds behind their sources, summed, and the feeds that fail; never stored.
+
+    samples  the newest ones, of the pipeline and of each feed; () between two measurements
+    """
 
     commits: int
     rows: int
     seconds: float
     ailing: tuple[Ailing, ...] = field(default=(), metadata=BESIDE)
+    samples: tuple[Sample, ...] = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,10 +267,14 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A line for the operator's log pane; never stored."""
+    """A line for the operator's log pane; stored where it reports an incident.
+
+    incident  what the line says, as a value; older readers have the line
+    """
 
     text: str
     level: Literal["info", "warning", "error"] = "info"
+    incident: Incident | None = field(default=None, metadata=BESIDE)
 
 
 Event = (
@@ -286,6 +307,8 @@ def point(event: Event) -> str:
     match event:
         case Entered(state):
             return f"entered-{state}"
+        case Logged(_, _, incident) if incident is not None:
+            return type(incident).__name__
         case StepStarted(step) | StepDone(step):
             return f"{type(event).__name__}-{step.replace('/', '-')}"
     return type(event).__name__

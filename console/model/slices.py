@@ -9,9 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
+from console.model.incident import SlicedDay
 from console.model.live import Day
 
 HOURS, MICROS_A_DAY = 24, 86_400 * 10**6
+MOST_DAYS = 5_000  # that one event lists, 13 years: it has to fit into one message
 EARLY, LATE = "0000 and before", "after 9999"
 _EPOCH = date(1970, 1, 1).toordinal()
 FIRST, LAST = (
@@ -120,6 +122,27 @@ def pack(slices: Sequence[Slice], after: int, rows: float | None, size: float | 
             break
         run.append(piece)
     return tuple(run)
+
+
+def by_day(slices: Sequence[Slice], most: int = MOST_DAYS) -> tuple[SlicedDay, ...]:
+    """The slices by day, in their order; more than `most` days are listed in runs of days.
+
+    returns  their `slices` sum to the number of slices given
+    """
+    days: list[SlicedDay] = []
+    for piece in slices:
+        label = piece.label.partition("T")[0]
+        if days and days[-1].label == label:
+            days[-1] = SlicedDay(label=label, rows=days[-1].rows + piece.rows, slices=days[-1].slices + 1)
+        else:
+            days.append(SlicedDay(label=label, rows=piece.rows))
+    each = -(-len(days) // most)
+    return tuple(_run_of_days(days[at : at + each]) for at in range(0, len(days), each)) if each > 1 else tuple(days)
+
+
+def _run_of_days(days: Sequence[SlicedDay]) -> SlicedDay:
+    label = days[0].label if len(days) == 1 else f"{days[0].label} … {days[-1].label}"
+    return SlicedDay(label=label, rows=sum(day.rows for day in days), slices=sum(day.slices for day in days))
 
 
 def day_name(number: int) -> str:

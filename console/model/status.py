@@ -33,7 +33,9 @@ from console.model.event import (
     Waiting,
 )
 from console.model.fleet import FleetWaves
+from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, WaitEnded
 from console.model.logline import logline
+from console.model.measured import SparkJob
 
 LOG_LINES = 200
 
@@ -44,6 +46,8 @@ class StepStatus:
 
     rows_done   of finished batches, as counted by their receipts; the running batch's estimate, batch_rows, is not in it
     planned     rows as priced by the plan; 0 for a step that reads no history
+    tries       of its batches that failed
+    job         of the running batch, as reported last
     """
 
     id: str
@@ -57,6 +61,8 @@ class StepStatus:
     seconds: float = 0.0  # spent in finished batches
     bytes: int = 0
     planned: int = field(default=0, metadata=BESIDE)
+    tries: int = field(default=0, metadata=BESIDE)
+    job: SparkJob | None = field(default=None, metadata=BESIDE)
 
     @property
     def history(self) -> bool:
@@ -85,6 +91,8 @@ class Status:
     quarantined  rows that do not convert and were left out
     console, taken_by, taken_at  who took the rollout over from the console that started it; "" if nobody did
     fleet   the waves that the rollout is part of
+    waiting the wait that is stored as begun and not as ended
+    spark_lost  since when its Spark is lost (seconds since 1970, UTC); 0 while it runs
     """
 
     rollout: str = ""
@@ -114,6 +122,8 @@ class Status:
     taken_at: float = field(default=0.0, metadata=QUIET)
     fleet: FleetWaves | None = field(default=None, metadata=BESIDE)
     ailing: tuple[Ailing, ...] = field(default=(), metadata=BESIDE)
+    waiting: WaitBegan | None = field(default=None, metadata=BESIDE)
+    spark_lost: float = field(default=0.0, metadata=BESIDE)
 
     @property
     def shown(self) -> str:
@@ -188,10 +198,10 @@ def _folded(status: Status, recorded: Recorded) -> Status:
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
             return _moved(status, moved)
         case Promoted() | RolledBack() | Ended() as decided:
-            return _decided(status, decided)
+            return replace(_decided(status, decided), waiting=None, spark_lost=0.0)
         case Entered(state):
             checks = () if state == "validating" else status.checks
-            return replace(status, state=state, why="", checks=checks)
+            return replace(status, state=state, why="", checks=checks, waiting=None)
         case Checked() as check:
             kept = tuple(c for c in status.checks if (c.table, c.check) != (check.table, check.check))
             return replace(status, checks=(*kept, check))
@@ -200,11 +210,11 @@ def _folded(status: Status, recorded: Recorded) -> Status:
         case Lagging(commits, rows, seconds, ailing):
             return replace(status, lag_commits=commits, lag_rows=rows, lag_seconds=seconds, ailing=ailing)
         case Paused(by):
-            return replace(status, held="paused", why=f"paused by {by}")
+            return replace(status, held="paused", why=f"paused by {by}", waiting=None)
         case Resumed():
             return replace(status, held="", why="", hint="")
         case Failed(_, why, hint):
-            return replace(status, held="failed", why=why, hint=hint)
+            return replace(status, held="failed", why=why, hint=hint, waiting=None)
         case Expiring() | DriverLost() | TakenOver() | Logged() as said:
             return _informed(status, said, recorded.at)
         case _:
@@ -218,10 +228,28 @@ def _informed(status: Status, event: Expiring | DriverLost | TakenOver | Logged,
             return replace(status, expiring=level, hint=status.hint if status.held == "failed" else told)
         case TakenOver(by, host, console):
             return replace(status, console=console, taken_by=f"{by} on {host}", taken_at=at)
-        case DriverLost() | Logged():
-            return status
+        case DriverLost():
+            return replace(status, spark_lost=at, waiting=None)
+        case Logged():
+            return _with_incident(status, event.incident)
         case _:
             assert_never(event)
+
+
+def _with_incident(status: Status, incident: Incident | None) -> Status:
+    match incident:
+        case None:
+            return status
+        case TryFailed(step=step):
+            return _step(status, step, tries=_find(status, step).tries + 1, job=None)
+        case WaitBegan(why=why):
+            return replace(status, waiting=incident, why=status.why if status.held else why)
+        case WaitEnded():
+            return replace(status, waiting=None, why=status.why if status.held else "")
+        case SparkBack():
+            return replace(status, spark_lost=0.0)
+        case _:
+            assert_never(incident)
 
 
 def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone) -> Status:
@@ -231,21 +259,25 @@ def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress
             first = min(filter(None, (status.until, until)), default=0.0)
             return _step(replace(status, until=first), step, slices=slices, rows_total=rows)
         case StepStarted(step):
-            done = (
-                step_status.history and step_status.state == "done"
-            )  # history has its receipts; only steps without it are repeated
+            # history has its receipts; only steps without it are repeated
+            done = step_status.history and step_status.state == "done"
+            status = replace(status, waiting=None)  # begun by an agent that was killed in it
             return status if done else _step(status, step, state="running")
-        case BatchStarted(step=step, label=label, first=_, last=_, of=of, rows=_):
-            return _step(status, step, state="running", batch=label, batch_rows=0, slices=of)
-        case Progress(step, rows, left, batch):
+        case BatchStarted(step=step, label=label, of=of):
+            status = replace(status, waiting=None, spark_lost=0.0)
+            return _step(status, step, state="running", batch=label, batch_rows=0, slices=of, job=None)
+        case Progress(step, rows, left, batch, job):
             if step_status.state == "done" or (step_status.slices and batch != step_status.batch):
                 return status  # a late report of a finished batch
             total = max(step_status.rows_total, rows + left) if left >= 0 else step_status.rows_total
-            return _step(status, step, state="running", batch_rows=max(step_status.batch_rows, rows), rows_total=total)
+            rows = max(step_status.batch_rows, rows)
+            job = job or step_status.job
+            return _step(status, step, state="running", batch_rows=rows, rows_total=total, job=job)
         case BatchDone() as done:
             return _batch_done(status, done)
         case StepDone(step):
-            return _step(status, step, state="done", batch="", batch_rows=0, rows_total=step_status.rows_done)
+            rows = step_status.rows_done
+            return _step(status, step, state="done", batch="", batch_rows=0, rows_total=rows, job=None)
         case _:
             assert_never(event)
 
@@ -289,6 +321,7 @@ def _batch_done(status: Status, done: BatchDone) -> Status:
         slices=done.of,
         batch="",
         batch_rows=0,
+        job=None,
         seconds=step_status.seconds + done.seconds,
         bytes=step_status.bytes + done.bytes,
     )

@@ -19,8 +19,9 @@ from console.drivers.rpc import Surveyed
 from console.drivers.ssh.driver import survey_request
 from console.drivers.survey import SurveyRequest, surveyed
 from console.model import codec
-from console.model.event import Accepted, BatchDone, Checked, Entered, Event, Promoted
+from console.model.event import Accepted, BatchDone, Checked, Entered, Event, Fenced, Logged, Promoted, StepStarted
 from console.model.fleet import FleetWaves
+from console.model.incident import SlicedDay, SparkBack, TryFailed, WaitBegan, WaitEnded
 from console.model.live import Release
 from console.model.plan import Plan, numbered
 from tests.versions.build import CLICKS, COUNTRIES, LANDING, REGION, ROOT, checked_out
@@ -63,6 +64,15 @@ print(json.dumps(sorted(open_release(warehouse=sys.argv[1], pipeline="web").tabl
 """
 
 
+STEP = "backfill/requests/parse"
+INCIDENTS = (
+    WaitBegan(step=STEP, cause="lag", why="live rows are 70 s behind", since=3.0),
+    WaitEnded(step=STEP, cause="lag", seconds=9.0),
+    TryFailed(step=STEP, label="2026-11-07", first=1, last=1, cause="memory", why="heap", number=1, of=3, rows=9, rows_next=3, seconds=2.0),
+    SparkBack(step=STEP, seconds=12.0),
+)  # fmt: skip
+
+
 def planned(root: Path) -> Plan:
     """A first plan of the kept pipeline, over landing tables without a row."""
     warehouse = root / "warehouse"
@@ -91,8 +101,13 @@ def told(plan: Plan) -> tuple[Event, ...]:
             fleet=waves,
         ),
         Entered("backfilling"),
+        StepStarted(STEP, away_since=5.0),
+        Fenced(
+            step=STEP, source="landing", version=3, slices=1, rows=10, days=(SlicedDay(label="2026-11-07", rows=10),)
+        ),
+        *(Logged(f"a line about {type(incident).__name__}", "warning", incident) for incident in INCIDENTS),
         BatchDone(
-            step="backfill/requests/parse",
+            step=STEP,
             label="2026-11-07",
             position=1,
             of=1,
@@ -146,6 +161,7 @@ def test_a_region_that_this_version_carried_is_read_by_an_older_one(version: str
     status = json.loads(python(*console, "status", "--output", "json", "--project", str(root)))
     assert (status["regions"][0]["state"], status["regions"][0]["live"]) == ("live", "r1")
     assert f"{PIPELINE}-1" in python(*console, "history", "--project", str(root))
+    assert "warning: a line about WaitBegan" in status["regions"][0]["status"]["log"]
     assert "live rows" in python(*console, "show", f"{PIPELINE}-1", "--project", str(root))
     hours = root / "plans" / PIPELINE / "materializations" / "hours.sql"
     hours.write_text(hours.read_text().replace("> 599", "> 598"))

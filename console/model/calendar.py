@@ -1,0 +1,124 @@
+"""The days of a rollout's backfills, each with what became of it, from the rollout's stored events. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from console.model.event import BatchDone, BatchStarted, Fenced, Logged, Recorded, StepStarted
+from console.model.incident import TryFailed
+from console.model.slices import HOURS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayCell:
+    """One day, or one run of days, of a backfill.
+
+    label         as in `SlicedDay`
+    rows          estimate
+    first, last   its slices, numbered as in a batch
+    done          how many of them are in
+    running       whether the running batch has some of them
+    tries         failed tries of batches that had some of them;  causes  their kinds, oldest first
+    batch         the last committed batch that had some of them; None before that
+    at            when that was stored, seconds since 1970, UTC; 0 before
+    """
+
+    label: str
+    rows: int
+    first: int
+    last: int
+    done: int = 0
+    running: bool = False
+    tries: int = 0
+    causes: tuple[str, ...] = ()
+    batch: BatchDone | None = None
+    at: float = 0.0
+
+    @property
+    def state(self) -> Literal["waiting", "running", "retried", "done"]:
+        if self.done == self.last - self.first + 1:
+            return "retried" if self.tries else "done"
+        return "running" if self.running else "waiting"
+
+    @property
+    def hours(self) -> tuple[tuple[str, bool], ...]:
+        """(label, whether it is in) of each hour, newest first; () for a day that is one slice."""
+        if self.last - self.first + 1 != HOURS:
+            return ()
+        return tuple((f"{self.label}T{HOURS - 1 - at:02}", at < self.done) for at in range(HOURS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDays:
+    """The days of one backfill, newest first. days: () where its agent was too old to list them
+
+    source, version  the table that is read, and where its history ends
+    """
+
+    step: str
+    source: str
+    version: int
+    days: tuple[DayCell, ...]
+
+
+def calendar(events: Iterable[Recorded]) -> tuple[StepDays, ...]:
+    """The days of each backfill that has a fence, in the order of the fences.
+
+    events  stored ones of one rollout, oldest first; fleeting ones are passed over
+    """
+    steps: dict[str, StepDays] = {}
+    for recorded in events:
+        match recorded.event:
+            case Fenced(step=step) as fenced if recorded.seq:
+                days = _cells(fenced)
+                steps[step] = StepDays(step=step, source=fenced.source, version=fenced.version, days=days)
+            case BatchStarted(step=step, first=first, last=last) if step in steps:
+                steps[step] = _changed(_still(steps[step]), first, last, running=True)
+            case BatchDone(step=step) as done if step in steps:
+                steps[step] = _with_batch(_still(steps[step]), done, recorded.at)
+            case Logged(incident=TryFailed(step=step) as failed) if step in steps:
+                steps[step] = _with_try(_still(steps[step]), failed)
+            case StepStarted(step=step) if step in steps:  # by another agent: its batch has ended
+                steps[step] = _still(steps[step])
+    return tuple(steps.values())
+
+
+def _cells(fenced: Fenced) -> tuple[DayCell, ...]:
+    cells, first = [], 1
+    for day in fenced.days:
+        cells.append(DayCell(label=day.label, rows=day.rows, first=first, last=first + day.slices - 1))
+        first += day.slices
+    return tuple(cells)
+
+
+def _still(step: StepDays) -> StepDays:
+    """The same without a running batch."""
+    return replace(step, days=tuple(replace(day, running=False) if day.running else day for day in step.days))
+
+
+def _changed(step: StepDays, first: int, last: int, *, running: bool) -> StepDays:
+    days = (replace(day, running=running) if _touches(day, first, last) else day for day in step.days)
+    return replace(step, days=tuple(days))
+
+
+def _with_try(step: StepDays, failed: TryFailed) -> StepDays:
+    days = (
+        replace(day, tries=day.tries + 1, causes=(*day.causes, failed.cause))
+        if _touches(day, failed.first, failed.last)
+        else day
+        for day in step.days
+    )
+    return replace(step, days=tuple(days))
+
+
+def _with_batch(step: StepDays, done: BatchDone, at: float) -> StepDays:
+    """A batch ends at its position and begins where the one before ended."""
+    days = []
+    for day in step.days:
+        reached = min(done.position, day.last) - day.first + 1
+        days.append(replace(day, done=reached, batch=done, at=at) if reached > day.done else day)
+    return replace(step, days=tuple(days))
+
+
+def _touches(day: DayCell, first: int, last: int) -> bool:
+    return day.first <= last and first <= day.last

@@ -1,0 +1,60 @@
+"""Figures that an agent measures: samples of feeds and lag, and the Spark job of the running batch. Never stored as events."""
+
+from dataclasses import dataclass
+
+SAMPLE_SECONDS = 10.0
+KEPT_HOURS = 24.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One measurement of a feed, or of a whole pipeline, over the ten seconds before `at`.
+
+    at        seconds since 1970, UTC
+    feed      the materialization; "" for the pipeline: rows summed, the largest lag
+    rows      live rows a second
+    lag       seconds by which the last row that moved is behind its source
+    behind    rows that wait in the source
+    backfill  rows of history a second; only of the pipeline
+    """
+
+    at: float
+    feed: str
+    rows: float
+    lag: float
+    behind: int
+    backfill: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplePage:
+    """Samples, oldest first. before: pass it to get the page before; 0 where there is none"""
+
+    samples: tuple[Sample, ...]
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkJob:
+    """The Spark job of the running batch.
+
+    job              Spark's number
+    stage, stages    which of its stages runs, from 1, and of how many
+    done, tasks      finished tasks of that stage, and all
+    longest, median  seconds of its tasks, running ones included; 0 where none has begun
+    spilled          bytes written to disk for want of memory
+    """
+
+    job: int
+    stage: int
+    stages: int
+    done: int
+    tasks: int
+    longest: float = 0.0
+    median: float = 0.0
+    spilled: int = 0
+
+    @property
+    def skewed(self) -> bool:
+        """Whether one task takes far longer than the others."""
+        return self.longest > 5.0 and self.longest > 4 * self.median
