@@ -6,7 +6,7 @@ from typing import Literal
 from console.model.codec import BESIDE, QUIET
 from console.model.fleet import FleetWaves
 from console.model.incident import Incident, SlicedDay
-from console.model.measured import Sample, SparkJob
+from console.model.measured import FeedSample, SparkJob
 
 State = Literal[
     "planned",
@@ -188,7 +188,7 @@ class Lagging:
     rows: int
     seconds: float
     ailing: tuple[Ailing, ...] = field(default=(), metadata=BESIDE)
-    samples: tuple[Sample, ...] = field(default=(), metadata=BESIDE)
+    samples: tuple[FeedSample, ...] = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

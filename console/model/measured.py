@@ -7,7 +7,7 @@ KEPT_HOURS = 24.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class FeedSample:
     """One measurement of a feed, or of a whole pipeline, over the ten seconds before `at`.
 
     at        seconds since 1970, UTC
@@ -30,7 +30,7 @@ class Sample:
 class SamplePage:
     """Samples, oldest first. before: pass it to get the page before; 0 where there is none"""
 
-    samples: tuple[Sample, ...]
+    samples: tuple[FeedSample, ...]
     before: int = 0
 
 
