@@ -121,14 +121,14 @@ def _how() -> list[click.Option]:
             "--output",
             type=click.Choice(get_args(Output)),
             envvar="CONSOLE_OUTPUT",
-            help="Form of what is printed to stdout; a stream in json is jsonl. markdown and sarif: check.",
+            help="Format of stdout; json prints streams as JSON Lines; markdown and sarif only for check.",
         ),
-        _Common("--yes", is_flag=True, help="Answer the questions a person would be asked with yes."),
+        _Common("--yes", is_flag=True, help="Answer every confirmation with yes."),
         _Common("--no-input", is_flag=True, envvar="CONSOLE_NO_INPUT", help="Never ask, even on a terminal."),
         _Common("--no-color", is_flag=True, envvar="CONSOLE_NO_COLOR", help="Plain text (NO_COLOR does the same)."),
-        _Common("--readonly", is_flag=True, envvar="CONSOLE_READONLY", help="Refuse whatever changes a region."),
-        _Common("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors."),
-        _Common("-v", "--verbose", count=True, help="Say more on stderr."),
+        _Common("--readonly", is_flag=True, envvar="CONSOLE_READONLY", help="Refuse everything that changes a region."),
+        _Common("-q", "--quiet", is_flag=True, help="Print only errors on stderr."),
+        _Common("-v", "--verbose", count=True, help="Print more on stderr."),
     ]
 
 
@@ -149,21 +149,21 @@ def loss_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="CODE:TABLE",
         expose_value=False,
         callback=_losses,
-        help="Accept this one loss, as the plan names it; may be given again for another.",
+        help="Accept this one loss, by its name in the plan; repeatable.",
     )
     protocol = click.option(
         "--allow-protocol",
         is_flag=True,
         expose_value=False,
         callback=_keep,
-        help="Accept that a landing table's Delta protocol is raised, for good.",
+        help="Accept that a landing table's Delta protocol is upgraded permanently.",
     )
     probe = click.option(
         "--probe",
         is_flag=True,
         expose_value=False,
         callback=_keep,
-        help="Ask the regions' data whether all values of a changed type convert: reads the history of those columns.",
+        help="Check in the regions' data that all values of a changed type convert; reads the history of those columns.",
     )
     return named(protocol(probe(function)))
 
@@ -176,14 +176,14 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         expose_value=False,
         callback=_keep,
         shell_complete=_regions,
-        help="Where these regions are away, finish the waves without them; they stay behind, and apply brings them later.",
+        help="Finish the waves without these regions where they are away; `apply` brings them up to date later.",
     )
     failure = click.option(
         "--on-failure",
         type=click.Choice(("keep", "discard")),
         expose_value=False,
         callback=_keep,
-        help="What becomes of what a failed rollout has built, whatever the regions' policies say.",
+        help="Keep or discard what a failed rollout has built, whatever the regions' policies say.",
     )
     return without(failure(function))
 

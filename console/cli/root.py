@@ -22,15 +22,15 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         ),
     },
     "Change the regions": {
-        "plan": LazyCommand("rollout.plan_apply:plan", "Show what apply would do, region by region."),
+        "plan": LazyCommand("rollout.plan_apply:plan", "Show what `apply` would do in each region."),
         "check": LazyCommand(
-            "review.check:check", "Judge the files, and plan them offline against a snapshot or an older commit."
+            "review.check:check", "Check the files, and plan them offline against a snapshot or an older commit."
         ),
         "apply": LazyCommand(
-            "rollout.plan_apply:apply", "Carry a plan through the regions, up to the gate; with --yes through it."
+            "rollout.plan_apply:apply", "Roll a plan out to the regions, up to the gate; with --yes, through it."
         ),
         "status": LazyCommand(
-            "rollout.status:status", "Where each region's rollout stands, and whether its live feeds move."
+            "rollout.status:status", "Show the state of each region's rollout and of its live feeds."
         ),
         "watch": LazyCommand(
             "rollout.status:watch", "Follow the rollouts under way until they end or wait at the gate."
@@ -39,15 +39,15 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         "rollback": LazyCommand("rollout.gate:rollback", "Go back to the previous release, in one commit."),
     },
     "Steer a rollout": {
-        "pause": LazyCommand("rollout.control:pause", "Stop at the next batch; following goes on."),
-        "resume": LazyCommand("rollout.control:resume", "Go on after a pause."),
-        "retry": LazyCommand("rollout.control:retry", "Go on after a failure."),
-        "cancel": LazyCommand("rollout.control:cancel", "Give a rollout up and drop what it built."),
-        "discard": LazyCommand("rollout.control:discard", "Drop what a failed or cancelled rollout left."),
+        "pause": LazyCommand("rollout.control:pause", "Pause rollouts before their next batch; live feeds continue."),
+        "resume": LazyCommand("rollout.control:resume", "Resume paused rollouts."),
+        "retry": LazyCommand("rollout.control:retry", "Retry failed rollouts."),
+        "cancel": LazyCommand("rollout.control:cancel", "Cancel a rollout and drop what it has built."),
+        "discard": LazyCommand("rollout.control:discard", "Drop what a failed or cancelled rollout left behind."),
         "attach": LazyCommand("rollout.attach:attach", "Follow another console's rollout, or take it over."),
-        "cleanup": LazyCommand("rollout.control:cleanup", "Drop the versions that no kept release names."),
+        "cleanup": LazyCommand("rollout.control:cleanup", "Drop table versions that no kept release uses."),
         "maintain": LazyCommand(
-            "region.maintain:maintain", "Compact a region's tables, and delete files that nobody needs any more."
+            "region.maintain:maintain", "Compact a region's tables, and delete files that are no longer needed."
         ),
     },
     "Read and feed a region": {
@@ -62,12 +62,12 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         "ingest": LazyCommand("ingest:ingest", "Append a file of NDJSON events to a landing table, once per file."),
         "follow": LazyCommand("ingest:follow", "Run a region's agent here, as a service would."),
         "lock": LazyCommand("region.lock:lock", "Show which agent holds a region, or end it by force."),
-        "agent": LazyCommand("ingest:agent", "Serve one request of a console that came over SSH."),
+        "agent": LazyCommand("ingest:agent", "Serve one request of a console that connects over SSH."),
     },
     "Follow an application's database": {
         "schema": LazyCommand(
             "schema:schema",
-            "Carry changes of a PostgreSQL schema into ClickHouse, Iceberg and Delta before their rows arrive.",
+            "Apply changes of a PostgreSQL schema to ClickHouse, Iceberg and Delta before their rows arrive.",
         ),
     },
     "Prove what was done": {
@@ -76,15 +76,15 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         "verify": LazyCommand("receipts:verify", "Check a rollout's receipts again, against the tables."),
     },
     "Look around": {
-        "compare": LazyCommand("compare:compare", "Say what an edit of a query changes, without running it."),
+        "compare": LazyCommand("compare:compare", "Report what an edit of a query changes, without running it."),
         "snapshot": LazyCommand(
-            "review.check:snapshot", "Write what every region holds live to a file, to plan against elsewhere."
+            "review.check:snapshot", "Write the live state of every region to a file, for planning elsewhere."
         ),
         "demo": LazyCommand(
             "environment:demo", "Three regions on this machine with live traffic and a change to make."
         ),
-        "doctor": LazyCommand("environment:doctor", "Check what this machine needs, and say how to mend it."),
-        "info": LazyCommand("environment:info", "Where console keeps and finds things, and which settings hold."),
+        "doctor": LazyCommand("environment:doctor", "Check this machine's prerequisites, and say how to fix them."),
+        "info": LazyCommand("environment:info", "Show where console keeps its files, and the settings in effect."),
         "completion": LazyCommand("environment:completion", "Print the completion script of a shell."),
     },
 }
@@ -149,7 +149,7 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     "\b\nExit codes: 0 done · 1 failed · 2 changes (plan --detailed-exitcode) · 3 at the gate · 4 conflict\n"
     "            5 unreachable · 64 usage · 65 files, SQL or answers · 130, 143 interrupted",
 )
-@click.option("--headless", is_flag=True, help="Plan and carry through without a screen, like apply.")
+@click.option("--headless", is_flag=True, help="Plan and apply without a screen, as `apply` does.")
 @click.option("--dry-run", is_flag=True, help="With --headless: only plan.")
 @click.option("--attached", is_flag=True, help="With --headless: the agents stop when this console does.")
 @run_options

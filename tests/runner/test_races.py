@@ -96,6 +96,7 @@ async def test_a_console_that_asked_and_was_not_answered_lives_if_its_pid_is_sti
     asked = {"rollout": "web-2", "pid": os.getpid(), "born": birth(os.getpid()) if born == "now" else born}
     journal.intent("eu", "web", "promote", asked)
     assert JournaledActions(journal, "web", ADA).tried_elsewhere("eu", "promote", "web-2") is lives
+    journal.close()
 
 
 class Torn(FakeDriver):

@@ -141,6 +141,7 @@ async def test_a_way_back_of_which_nobody_was_told_is_not_undone_by_asking_again
     if outcome:
         journal.outcome(intent, "eu", "web", outcome)
     await fleet.close()
+    journal.close()
     for expected in ("r1", "r2", "r1"):  # found done; then truly forward, and truly back
         again = world.console(journal=Journal(folder / "ada.db"))
         await again.refresh()

@@ -30,14 +30,13 @@ _EXAMPLE = '{"events": {"id": "bigint", "ts": "timestamp"}}'
 @click.argument("old", type=_FILE, metavar="OLD.sql")
 @click.argument("new", type=_FILE, metavar="NEW.sql")
 @click.option("--schema", "schema", type=_FILE, metavar="FILE", help="JSON {table: {column: Spark type}}.")
-@click.option(
-    "--witness", is_flag=True, help="Show the smallest rows on which they differ; runs both on a local Spark."
-)
+@click.option("--witness", is_flag=True, help="Show the fewest rows on which they differ; runs both on a local Spark.")
 def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
-    """Say what an edit of a query changes, without running it.
+    """Report what an edit of a query changes, without running it.
 
-    Its rows, and each of its columns by what it is computed from. What cannot be told is `unknown`, which a plan treats
-    as changed. With --witness both are run, over made-up rows: what the allow-list of SQL refuses is not.
+    Compares the rows, and each column by its computation. Where neither can be proven the answer is `unknown`, which a
+    plan treats as changed. With --witness, both queries run over generated rows, unless the allow-list of SQL refuses
+    one.
     """
     from console.planning.compare import compare as compared
 

@@ -37,13 +37,15 @@ if TYPE_CHECKING:
 @click.option("--reset", is_flag=True, help="End the demo's own processes and begin anew.")
 @click.option("--headless", is_flag=True, help="Run the rollout to the end without a screen, and check it.")
 @click.option("--log", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Your own access log.")
-@click.option("--plant", metavar="FAULT", help="Plant skip-day, double-batch or early-promote: the check must find it.")
+@click.option(
+    "--plant", metavar="FAULT", help="Plant a bug (skip-day, double-batch, early-promote), which the check must find."
+)
 def demo(
     *, prepare: bool, live: bool, stop: bool, reset: bool, headless: bool, log: Path | None, plant: str | None
 ) -> int:
     """Three regions on this machine with live traffic and a change to make.
 
-    In an empty folder it begins with a project of its own. Without a terminal, or on a dumb one, it runs headless to the end and checks itself.
+    In an empty folder it writes its own project first. Without a terminal, or on a dumb one, it runs headless to the end and checks itself.
     """
     import console.demo
 
@@ -63,7 +65,7 @@ def demo(
 
 @command("doctor", examples="console doctor\nconsole doctor --output json")
 def doctor() -> int:
-    """Check what this machine needs, and say how to mend it.
+    """Check this machine's prerequisites, and say how to fix them.
 
     Java 17, Delta's jars, disk, sockets, journal, terminal; inside a project also its files and warehouses, and the
     hosts of its regions behind SSH: host key, login, console's version there, and what an agent needs.
@@ -90,9 +92,9 @@ def _finding_data(finding: "Prerequisite") -> dict[str, Any]:
 
 @command("info", examples="console info\nconsole info --output json")
 def info() -> int:
-    """Where console keeps and finds things, and which settings hold.
+    """Show where console keeps its files, and the settings in effect.
 
-    Each setting with its source: a flag, a variable of the environment, or the default.
+    Each setting with its source: a flag, an environment variable, or the default.
     """
     output = Output(cli_context().flags)
     places = _places()

@@ -42,13 +42,15 @@ FOLLOW_TICK_SECONDS = 0.5
 )
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--table", metavar="NAME", help="The managed landing table (default: the only one).")
-@click.option("--load", metavar="NAME", help="What the region knows the file by (default: its name).")
+@click.option(
+    "--load", metavar="NAME", help="Name under which the region remembers the file (default: the file's name)."
+)
 def ingest(file: str, table: str | None, load: str | None) -> int:
     """Append a file of NDJSON events to a landing table, once per file.
 
-    Lines are matched to columns by name, and all are checked before the first is written. The same content ingested
-    again, whole or after an interruption, adds nothing twice; a file that begins with lines that have landed goes on
-    after them, and one that differs there is refused unless --load names another load. `-` reads stdin.
+    Lines are matched to columns by name, and all are checked before the first is written. Ingesting the same content
+    again, whole or after an interruption, adds nothing twice; a file that begins with lines that have landed is
+    continued after them, and one that differs there is refused unless --load names another load. `-` reads stdin.
     """
     project = open_project(one=True)
     output = Output(cli_context().flags)
@@ -140,13 +142,13 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
     changes=True,
     examples="console follow --region eu\nconsole follow --warehouse /srv/acme/eu\nconsole follow --region eu --stop",
 )
-@click.option("--warehouse", metavar="URI", help="Without project files, with the settings kept in the region.")
-@click.option("--stop", is_flag=True, help="End the region's agent instead; its work is taken up by the next.")
+@click.option("--warehouse", metavar="URI", help="Use no project files, but the settings stored in the region.")
+@click.option("--stop", is_flag=True, help="End the region's agent instead; the next one continues its work.")
 def follow(warehouse: str | None, stop: bool) -> int:
     """Run a region's agent here, as a service would.
 
-    It keeps every table of the live release current and carries accepted plans up to their gate; restart it at any
-    instant. It speaks on stderr.
+    Keeps every table of the live release current and executes accepted plans up to their gate. It may be restarted at
+    any moment, and logs to stderr.
     """
     if warehouse and cli_context().flags.regions:
         raise UsageError("--warehouse and --region say the same in two ways", hint="give one of them")
@@ -170,12 +172,12 @@ def follow(warehouse: str | None, stop: bool) -> int:
 
 @command("agent", examples="console agent remote\nconsole agent remote --only /srv/acme/eu")
 @click.argument("what", type=click.Choice(["remote"]))
-@click.option("--only", multiple=True, metavar="WAREHOUSE", help="Refuse requests about any other.")
+@click.option("--only", multiple=True, metavar="WAREHOUSE", help="Refuse requests for any other warehouse.")
 def agent(what: str, only: tuple[str, ...]) -> int:
-    """Serve one request of a console that came over SSH.
+    """Serve one request of a console that connects over SSH.
 
-    It speaks JSON on stdin and stdout, not with people. As the forced command of a key in ~/.ssh/authorized_keys,
-    with --only, it is all that this key can do (docs/ssh.md).
+    Reads and writes JSON on stdin and stdout. As the forced command of a key in ~/.ssh/authorized_keys, with --only, it
+    is all that the key allows (docs/ssh.md).
     """
     from console.drivers.ssh import remote
 

@@ -39,7 +39,7 @@ _MOST = click.IntRange(1, 1_000_000)
 )
 @click.argument("sql")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter's value; repeatable.")
-@click.option("--limit", type=_MOST, default=1000, show_default=True, help="Most rows.")
+@click.option("--limit", type=_MOST, default=1000, show_default=True, help="Maximum number of rows.")
 def query(sql: str, params: tuple[str, ...], limit: int) -> int:
     """Run a query over a region's live tables.
 
@@ -58,7 +58,7 @@ def query(sql: str, params: tuple[str, ...], limit: int) -> int:
 )
 @click.argument("name")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter's value; repeatable.")
-@click.option("--limit", type=_MOST, default=1000, show_default=True, help="Most rows.")
+@click.option("--limit", type=_MOST, default=1000, show_default=True, help="Maximum number of rows.")
 def endpoint(name: str, params: tuple[str, ...], limit: int) -> int:
     """Call an endpoint of a region's live release.
 
@@ -212,11 +212,11 @@ def _cell(value: object) -> str:
 
 @command("copy", changes=True, examples="console copy daily_totals --region eu")
 @click.argument("name")
-@click.option("--run", metavar="ID", help="Ask again for a run whose answer was lost: its rows enter once.")
+@click.option("--run", metavar="ID", help="Repeat a run whose answer was lost: its rows are inserted once.")
 def copy(name: str, run: str | None) -> int:
     """Run a copy of a region's live release.
 
-    Every run has an id, which its commit carries. A script that may be killed and repeated gives its own with --run.
+    Every run has an id, which its commit records. A script that may be killed and repeated passes its own with --run.
     """
     if run is not None and not _RUN.fullmatch(run):
         raise UsageError(f"{run!r:.60} is no id of a run", hint="letters, digits, '.', '_' and '-', at most 64")

@@ -30,14 +30,14 @@ from console.setup import archive, jars
     "--pack",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Fill a folder for --from on another machine, and stop there.",
+    help="Only fill a folder, for --from on another machine.",
 )
-@click.option("--no-archive", is_flag=True, help="Leave the JVM's class archive out: each start takes seconds longer.")
+@click.option("--no-archive", is_flag=True, help="Make no class archive: each start of the JVM takes seconds longer.")
 def setup(*, source: Path | None, pack: Path | None, no_archive: bool) -> int:
     """Fetch Delta's jars for the agents of this machine, each checked by its hash.
 
-    Java 17 or 21 and console's extra `agent` must be there. A class archive for faster starts is made as well. Doing it
-    twice does nothing; `console info` shows where the jars lie.
+    Requires Java 17 or 21 and console's extra `agent`. Also makes a class archive, for faster starts. Running it again
+    changes nothing; `console info` shows where the jars are kept.
     """
     output = Output(cli_context().flags)
     target = paths.jars_dir()

@@ -25,7 +25,7 @@ def history() -> int:
     """List the rollouts that the regions remember.
 
     Newest first: when, by whom, from which release to which, how it ended and who decided that. Reads the regions' own
-    tables, and starts nothing.
+    tables and starts nothing.
     """
     project, output = open_project(), Output(cli_context().flags)
     pasts, errors = run_interruptible(_each(project, lambda driver: driver.past(project.pipeline)))
@@ -41,7 +41,7 @@ def history() -> int:
 def show(rollout: str) -> int:
     """Show one rollout in full: who decided it, its batches and its receipts.
 
-    Each region counts its own rollouts: without --region, every one that knows the ID is shown.
+    Each region numbers its own rollouts: without --region, every rollout with this ID is shown.
     """
     project, output = open_project(), Output(cli_context().flags)
     pasts, errors = run_interruptible(_each(project, lambda driver: driver.past(project.pipeline, rollout)))
@@ -61,9 +61,8 @@ def show(rollout: str) -> int:
 def verify(rollout: str) -> int:
     """Check a rollout's receipts again, against the tables.
 
-    As of the recorded versions where these can still be read, else against what stands there today where that is exact;
-    what cannot be checked any more is said. Exits 0 if nothing differs, 1 if something does, 5 if a region cannot be
-    reached.
+    Reads the recorded versions where these still exist, else today's tables where that is exact, and reports what can
+    no longer be checked. Exits 0 if nothing differs, 1 if something does, 5 if a region is unreachable.
     """
     project, output = open_project(), Output(cli_context().flags)
     pasts, errors = run_interruptible(_each(project, lambda driver: driver.past(project.pipeline)))

@@ -28,13 +28,13 @@ class HostRegion:
     "console lock force --warehouse /srv/acme/eu",
 )
 @click.argument("what", type=click.Choice(["show", "force"]))
-@click.option("--warehouse", metavar="PATH", help="Without project files.")
+@click.option("--warehouse", metavar="PATH", help="Use no project files.")
 def lock(what: str, warehouse: str | None) -> int:
     """Show which agent holds a region, or end it by force.
 
-    A lock is held as long as the agent or its JVM lives: a dead holder's is free and needs no force, a stopped one
-    keeps it. `force` ends the holder first, asks for the region's name unless --yes is given, and takes nothing from
-    the region: the next agent goes on where this one stood. If it answers, `console follow --stop` is the gentler way.
+    The lock is held as long as the agent or its JVM lives: the lock of a dead process is free, that of a suspended one
+    is not. `force` asks for the region's name unless --yes is given, and kills the holder. Nothing is lost: the next
+    agent continues from the same point. If the agent still answers, prefer `console follow --stop`.
     """
     output = Output(cli_context().flags)
     host_regions = _host_regions(warehouse, one=what == "force")

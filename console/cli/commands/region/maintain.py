@@ -21,16 +21,18 @@ from console.text import safe_text
 @click.option("--dry-run", is_flag=True, help="Only list what would be done.")
 @click.option("--expire", is_flag=True, help="Also delete rows older than their table's declared retention.")
 @click.option("--small-files", type=click.IntRange(min=2), default=100, show_default=True, metavar="N",
-              help="Compact a partition that has so many.")  # fmt: skip
+              help="Compact partitions with at least this many small files.")  # fmt: skip
 @click.option(
-    "--accept", metavar="TABLE", help="Let the feeds of a table go on over a foreign RESTORE or what stopped them."
+    "--accept",
+    metavar="TABLE",
+    help="Let the feeds of a table continue after a foreign RESTORE or whatever else stopped them.",
 )
 def maintain(dry_run: bool, expire: bool, small_files: int, accept: str | None) -> int:
-    """Compact a region's tables, and delete files that nobody needs any more.
+    """Compact a region's tables, and delete files that are no longer needed.
 
-    The agent does it beside its feeds, which go on: small files of one partition become few without a row changing,
-    and VACUUM spares what a feed has not read, a rollout has fenced or a rollback may want. It compacts by itself once
-    an hour as well. Landing tables that others write are never touched.
+    The agent does this while its feeds continue: small files of a partition are merged without changing a row, and
+    VACUUM keeps what a feed has not read, a rollout has fenced or a rollback may need. Compaction also runs by itself
+    once an hour. Landing tables of other writers are never touched.
     """
     project = open_project(need_regions=not dry_run)
     output = Output(cli_context().flags)

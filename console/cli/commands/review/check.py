@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     console snapshot --regions @wave1 --out wave1.json && console check --against wave1.json""",
 )
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write it there (else stdout)."
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Output file (default: stdout)."
 )
 def snapshot(out: Path | None) -> int:
-    """Write what every region holds live to a file, to plan against elsewhere.
+    """Write the live state of every region to a file, for planning elsewhere.
 
     Manifests and table statistics, without credentials, people or hosts.
     """
@@ -78,10 +78,10 @@ def _write(path: Path, text: str) -> None:
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when there are changes.")
 @loss_options
 def check(against: Path | None, from_git: str | None, detailed_exitcode: bool) -> int:
-    """Judge the files, and plan them offline against a snapshot or an older commit.
+    """Check the files, and plan them offline against a snapshot or an older commit.
 
-    Reaches no region. Exits 0 also when there are changes, 4 when the snapshot is too old, 65 when the files are wrong or
-    a rule refuses the change.
+    Contacts no region. Exits 0 also if there are changes, 4 if the snapshot is too old, 65 if the files are wrong or a
+    rule refuses the change.
     """
     output = Output(cli_context().flags)
     try:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     console profile landing --budget-mb 2000 --output json""",
 )
 @click.argument("name", metavar="TABLE")
-@click.option("--column", metavar="NAME", help="The column with the JSON text (default: the only text that holds any).")
-@click.option("--unparsed", is_flag=True, help="Only keys that no query takes out.")
+@click.option("--column", metavar="NAME", help="The column with the JSON text (default: the only one with JSON).")
+@click.option("--unparsed", is_flag=True, help="Only keys that no query reads.")
 @click.option("--budget-mb", type=click.IntRange(1), default=256, show_default=True, help="Megabytes to read at most.")
 @click.option(
     "--budget-seconds", type=click.FloatRange(1), default=30.0, show_default=True, help="Seconds to take at most."
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 def profile(name: str, column: str | None, unparsed: bool, budget_mb: int, budget_seconds: float) -> int:
     """List the keys that a landing table's JSON column carries: share of the rows, first seen, who parses them.
 
-    Reads a sample of the data files, day by day, and then looks for the day on which a later key began; a day that the
-    budget left open is marked `or before`. Starts no Spark.
+    Reads a sample of the data files, day by day, then searches for the day on which each later key first appeared; a
+    day that the budget left uncertain is marked `or before`. Starts no Spark.
     """
     project = open_project(one=True)
     output = Output(cli_context().flags)

@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 
 @command("attach", examples="console attach --region eu\nconsole attach --region eu --take-over --yes")
-@click.option("--take-over", is_flag=True, help="Steer it from now on; the console that did is told, and only looks.")
+@click.option(
+    "--take-over", is_flag=True, help="Control the rollout from now on; its previous console is told, and only watches."
+)
 def attach(take_over: bool) -> int:
     """Follow another console's rollout, or take it over.
 
-    Shows what happens in the region until its rollout ends or stands, and changes nothing. With --take-over this
-    console carries it on: up to the gate, and with --yes through it where policy and checks allow. Exits as watch does.
+    Shows the region's events until its rollout ends or stops, and changes nothing. With --take-over, this console
+    continues the rollout up to the gate, and with --yes through it where policy and checks allow. Exit codes as for
+    `watch`.
     """
     if take_over:
         refuse_readonly(click.get_current_context(), "attach --take-over")

@@ -21,46 +21,46 @@ if TYPE_CHECKING:
 
 @command("pause", changes=True, examples="console pause\nconsole pause --region eu")
 def pause() -> int:
-    """Stop at the next batch; following goes on.
+    """Pause rollouts before their next batch; live feeds continue.
 
-    Without --regions: wherever a rollout is moving.
+    Without --regions: in every region with a running rollout.
     """
     return _steer("pause")
 
 
 @command("resume", changes=True, examples="console resume --region eu")
 def resume() -> int:
-    """Go on after a pause.
+    """Resume paused rollouts.
 
-    Without --regions: wherever a rollout stands paused.
+    Without --regions: in every region with a paused rollout.
     """
     return _steer("resume")
 
 
 @command("retry", changes=True, examples="console retry --region eu")
 def retry() -> int:
-    """Go on after a failure.
+    """Retry failed rollouts.
 
-    What was committed stays; the step that failed begins again where its last commit ended.
-    Without --regions: wherever a rollout has failed.
+    Committed batches stay; the failed step continues after its last commit.
+    Without --regions: in every region with a failed rollout.
     """
     return _steer("retry")
 
 
 @command("cancel", changes=True, examples="console cancel --region eu")
 def cancel() -> int:
-    """Give a rollout up and drop what it built.
+    """Cancel a rollout and drop what it has built.
 
-    Live is not touched.
+    The live release is not touched.
     """
     return _steer("cancel", drops=True)
 
 
 @command("discard", changes=True, examples="console discard --region eu")
 def discard() -> int:
-    """Drop what a failed or cancelled rollout left.
+    """Drop what a failed or cancelled rollout left behind.
 
-    Live is not touched.
+    The live release is not touched.
     """
     return _steer("discard", drops=True)
 
@@ -125,11 +125,15 @@ def _conclude(output: Output, entries: list[dict[str, Any]], errors: list[tuple[
     "cleanup", changes=True, examples="console cleanup --region eu --dry-run\nconsole cleanup --region eu --previous"
 )
 @click.option("--dry-run", is_flag=True, help="Only list what would be dropped.")
-@click.option("--previous", is_flag=True, help="Also the release a rollback would return to: it ends the way back.")
+@click.option(
+    "--previous",
+    is_flag=True,
+    help="Also drop the release that a rollback would restore: after this, no rollback is possible.",
+)
 def cleanup(dry_run: bool, previous: bool) -> int:
-    """Drop the versions that no kept release names.
+    """Drop table versions that no kept release uses.
 
-    Deletes only below a warehouse that carries our marker, and only what our own releases have built.
+    Deletes only in a warehouse with console's marker, and only what its releases have built.
     """
     project = open_project(need_regions=not dry_run)
     output = Output(cli_context().flags)

@@ -27,8 +27,8 @@ NOTHING = "nothing"  # was live before a region's first release
 def promote() -> int:
     """Open the gate: make the checked release live, in one commit.
 
-    Shows the validation and asks for the region's name; --yes does without where the policy asks a person and every
-    check passed. Without a terminal and without --yes it exits 3.
+    Shows the checks and asks for the region's name. --yes skips the question if every check has passed and the region's
+    policy is not `never`. Without a terminal and without --yes it exits 3.
     """
     return _decide("promote")
 
@@ -37,7 +37,7 @@ def promote() -> int:
 def rollback() -> int:
     """Go back to the previous release, in one commit.
 
-    Nothing is lost: the previous release has been fed ever since. Asks for the region's name unless --yes is given.
+    Nothing is lost: the previous release is still fed. Asks for the region's name unless --yes is given.
     """
     return _decide("rollback")
 

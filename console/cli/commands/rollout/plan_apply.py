@@ -32,16 +32,18 @@ if TYPE_CHECKING:
     console plan --witness
     console plan --out change.json && console apply change.json""",
 )
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Save the plans as well.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also save the plans.")
 @loss_options
-@click.option("--explain", is_flag=True, help="List the steps that apply will take.")
+@click.option("--explain", is_flag=True, help="List the steps of the rollout.")
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when there are changes.")
-@click.option("--witness", is_flag=True, help="Show, for each edited query, the smallest rows it turns into others.")
+@click.option(
+    "--witness", is_flag=True, help="Show, for each edited query, the fewest rows for which old and new results differ."
+)
 def plan(out: Path | None, explain: bool, detailed_exitcode: bool, witness: bool) -> int:
-    """Show what apply would do, region by region.
+    """Show what `apply` would do in each region.
 
-    Reads the files and the regions' Delta logs; starts nothing and writes nothing but FILE. With --witness it starts a
-    local Spark, which runs old and new queries over made-up rows.
+    Reads the files and the regions' Delta logs; starts nothing and writes only FILE. With --witness, old and new
+    queries run over generated rows on a local Spark.
     """
     project = open_project()
     output = Output(cli_context().flags)
@@ -62,15 +64,15 @@ def plan(out: Path | None, explain: bool, detailed_exitcode: bool, witness: bool
     console apply --yes --output json""",
 )
 @click.argument("planfile", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--dry-run", "--check", is_flag=True, help="Only plan; with PLANFILE say whether it still holds.")
+@click.option("--dry-run", "--check", is_flag=True, help="Only plan; with PLANFILE, check that it is still valid.")
 @click.option("--attached", is_flag=True, help="The agents stop when this console does.")
 @run_options
 @loss_options
 def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
-    """Carry a plan through the regions, up to the gate; with --yes through it.
+    """Roll a plan out to the regions, up to the gate; with --yes, through it.
 
-    Without PLANFILE it plans first. A saved plan runs as it was reviewed, and is refused when the files or the live
-    release have moved since. Ctrl-C detaches: the agents go on to the gate.
+    Without PLANFILE, plans first. A saved plan runs as it was reviewed, and is refused if the files, the live release
+    or the version of console have changed since. Ctrl-C detaches: the agents continue up to the gate.
     """
     if planfile is None:
         return headless_run(dry_run=dry_run, attached=attached)

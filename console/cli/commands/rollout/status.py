@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @command("status", examples="console status\nconsole status --region eu --output json")
 def status() -> int:
-    """Where each region's rollout stands, and whether its live feeds move.
+    """Show the state of each region's rollout and of its live feeds.
 
-    Exits 1 when a feed stands still: it was stopped, keeps failing, or has rows in front of it and no agent that moves it;
-    why, and what to do, is said below the table.
+    Exits 1 if a feed fails or is stalled, or if rows wait in front of it and no agent runs. The reason and the remedy
+    are printed below the table.
 
-    Asks the regions themselves, and starts nothing. Below, columns that arrive in the stores of replication.yaml and are
-    not stored there.
+    Reads the regions and starts nothing. Also lists columns that arrive in the stores of replication.yaml and are not
+    stored there.
     """
     project = open_project()
     output = Output(cli_context().flags)
@@ -115,12 +115,12 @@ async def _state(driver: "Driver", pipeline: str) -> "RegionState | ConsoleError
 
 
 @command("watch", examples="console watch\nconsole watch --regions eu --output json")
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up watching after so long.")
+@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Stop watching after this time.")
 def watch(timeout: float | None) -> int:
     """Follow the rollouts under way until they end or wait at the gate.
 
-    Exits 0 when all have ended, 3 when one waits at the gate or stands paused, 1 when one has failed or a live feed stands
-    still, 5 when a region cannot be reached; 1 as well when --timeout is over. Ctrl-C leaves; the agents go on.
+    Exits 0 when all have ended, 3 when one waits at the gate or is paused, 1 when one has failed, a live feed fails or
+    is stalled or --timeout has passed, 5 when a region is unreachable. Ctrl-C stops watching; the agents continue.
     """
     project = open_project()
     output = Output(cli_context().flags)

@@ -7,7 +7,7 @@ from console.cli.lazy import LazyCommand, LazyGroup
 SUBCOMMANDS = {
     "observe": LazyCommand("observe:observe", "Turn a change of the PostgreSQL schema into migrations to commit."),
     "edit": LazyCommand("edit:edit", "Write migrations into the landing tables of a pipeline."),
-    "apply": LazyCommand("apply:apply", "Carry the committed migrations of one phase into the stores."),
+    "apply": LazyCommand("apply:apply", "Apply the committed migrations of one phase to the stores."),
     "verify": LazyCommand("verify:verify", "Compare the replicated PostgreSQL tables with every store."),
     "rehearse": LazyCommand("rehearse:rehearse", "Try a migration on a copy of each store's newest partition."),
 }
@@ -25,10 +25,10 @@ SUBCOMMANDS = {
 )
 @click.pass_context
 def schema(ctx: click.Context) -> int:
-    """Carry changes of a PostgreSQL schema into ClickHouse, Iceberg and Delta before their rows arrive.
+    """Apply changes of a PostgreSQL schema to ClickHouse, Iceberg and Delta before their rows arrive.
 
-    `observe` turns a change into migrations, files to commit; `apply --phase pre` carries them before the application
-    migrates its database, `apply --phase post` afterwards; `verify` proves that nothing was forgotten.
+    `observe` turns a change into migrations, which are files to commit; `apply --phase pre` applies them before the
+    application migrates its database, `apply --phase post` afterwards; `verify` checks that nothing was forgotten.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -52,16 +52,23 @@ _SYMBOLS = {"applied": "+", "unchanged": ".", "waiting": "?", "failed": "!", "sk
     "--store", "stores", multiple=True, metavar="NAME", help="Only this store; may be repeated. Default: all."
 )
 @click.option("--dry-run", is_flag=True, help="Only print the statements.")
-@click.option("--allow-destructive", is_flag=True, help="Also what may lose stored values: drops, narrowed types.")
-@click.option("--recorded", is_flag=True, help="Only write down that the stores have it already.")
-@click.option("--take-over", is_flag=True, help="Take a store's lock from a console elsewhere that is gone for good.")
+@click.option(
+    "--allow-destructive", is_flag=True, help="Include changes that may lose stored values: drops, narrowed types."
+)
+@click.option("--recorded", is_flag=True, help="Only record that the stores have the changes already.")
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Take over a store's lock from a console on another machine that is gone for good.",
+)
 def apply(
     phase: "Phase", stores: tuple[str, ...], dry_run: bool, allow_destructive: bool, recorded: bool, take_over: bool
 ) -> int:
-    """Carry the committed migrations of one phase into the stores.
+    """Apply the committed migrations of one phase to the stores.
 
-    Wave by wave; a wave that is not wholly through is the last one. Each store keeps what was applied to it: doing it
-    twice, or again after a kill at any statement, ends the same. Without --yes it stops at each region's gate.
+    Wave by wave; the next wave begins only after the whole one before it has succeeded. Each store records what was
+    applied to it: repeating the command, also after a kill at any statement, has the same result. Without --yes it
+    stops at each region's gate.
     """
     work = ApplyCall.open(stores)
     output = Output(cli_context().flags)

@@ -21,12 +21,14 @@ from console.text import safe_text
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE.json…")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
-@click.option("--allow-destructive", is_flag=True, help="Also what may lose stored values: drops, narrowed types.")
+@click.option(
+    "--allow-destructive", is_flag=True, help="Include changes that may lose stored values: drops, narrowed types."
+)
 def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
-    """Write migrations into the landing tables they are about, where a store of replication.yaml is a pipeline's.
+    """Write migrations into the files of landing tables, for stores of replication.yaml that are pipelines.
 
-    As `apply` does with those of a phase, and no store is asked for anything. The edited files are changes of the pipeline
-    like any other: `console plan` shows what they cost, `console apply` carries them. A migration is written once.
+    As `apply` does for one phase, but no store is contacted. The edited files are changes of the pipeline like any
+    other: `console plan` shows their cost, `console apply` rolls them out. Each migration is written once.
     """
     output = Output(cli_context().flags)
     root = root_of(cli_context().flags)

@@ -37,19 +37,19 @@ _MOST_BYTES = 64 * 1024 * 1024
     console schema observe --dsn env:DATABASE_URL --watch""",
 )
 @click.argument("files", nargs=-1, metavar="[FILE.sql]…")
+@click.option("--before", multiple=True, metavar="FILE", help="The old schema: a dump, or CREATE TABLE statements.")
+@click.option("--after", multiple=True, metavar="FILE", help="The new schema.")
 @click.option(
-    "--before", multiple=True, metavar="FILE", help="The schema as it was: a dump, or CREATE TABLE statements."
+    "--schema", "known", multiple=True, metavar="FILE", help="The schema before FILE.sql, with the old types."
 )
-@click.option("--after", multiple=True, metavar="FILE", help="The schema as it is to be.")
 @click.option(
-    "--schema", "known", multiple=True, metavar="FILE", help="What is there before FILE.sql: tells old types apart."
+    "--phase", type=click.Choice(["pre", "post"]), help="The migrations' phase, instead of each change's default."
 )
-@click.option("--phase", type=click.Choice(["pre", "post"]), help="Instead of each change's default.")
 @click.option(
-    "--dsn", metavar="DSN", help="A running PostgreSQL: what its recorder of ours, an event trigger, has seen."
+    "--dsn", metavar="DSN", help="A running PostgreSQL: read what console's event trigger has recorded there."
 )
-@click.option("--watch", is_flag=True, help="With --dsn: go on until interrupted, then remove the recorder.")
-@click.option("--remove", is_flag=True, help="With --dsn: remove the recorder.")
+@click.option("--watch", is_flag=True, help="With --dsn: continue until interrupted, then remove the event trigger.")
+@click.option("--remove", is_flag=True, help="With --dsn: remove the event trigger.")
 @click.option("--all", "every", is_flag=True, help="Every table, not only those of replication.yaml.")
 def observe(
     files: tuple[str, ...],
@@ -65,9 +65,9 @@ def observe(
 ) -> int:
     """Turn a change of the PostgreSQL schema into migrations, one file each, ready to commit.
 
-    From the SQL that makes the change, from two dumps, or from a running PostgreSQL, whose DDL an event trigger of ours
-    records transaction by transaction. What changes no column is listed as ignored; what is not
-    understood is refused by file and line, and nothing is written. With --output json it prints instead of writing.
+    Reads the SQL that makes the change, two dumps, or a running PostgreSQL, where an event trigger of console's records
+    the DDL by transaction. Statements that change no column are listed as ignored; a statement that is not understood
+    is refused by file and line, and then nothing is written. With --output json it prints instead of writing.
     """
     from console.propagation.observe.read import observe as observed
 

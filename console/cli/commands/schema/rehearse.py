@@ -35,8 +35,8 @@ Tried = tuple["Site", "MigrationFile", "Rehearsed | None", "ConsoleError | None"
 def rehearse(migrations: tuple[str, ...], phase: str | None, stores: tuple[str, ...]) -> int:
     """Try migrations on a copy of each store's newest partition.
 
-    Each MIGRATION (a file's name; default: all) is done to a copy of its own, with copies of the views on it; the copy
-    is gone afterwards and the table itself is not touched. Exits 1 where a store refuses, or rows went missing.
+    Each MIGRATION (a file's name; default: all) is applied to a copy of its own, with copies of the views on it; the
+    copy is dropped afterwards and the table itself is not touched. Exits 1 if a store refuses, or rows are missing.
     """
     work = ApplyCall.open(stores)
     known = {change.id: change for change in work.changes}

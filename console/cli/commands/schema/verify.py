@@ -45,15 +45,15 @@ _AT_ONCE = 8
 @click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a JUnit report as well."
 )
-@click.option("--write", is_flag=True, help="Write the migrations that mend the differences, ready to commit.")
+@click.option("--write", is_flag=True, help="Write the migrations that fix the differences, ready to commit.")
 @click.option("--notes", is_flag=True, help="Also show where a store is looser than PostgreSQL.")
 def verify(
     stores: tuple[str, ...], dsn: str | None, dumps: tuple[str, ...], junit: Path | None, write: bool, notes: bool
 ) -> int:
     """Compare the replicated PostgreSQL tables with every store.
 
-    Columns, types, nullability, keys; with each difference the migration that mends it. Exits 0 where nothing differs,
-    1 where something does, 5 where a store or PostgreSQL gives no answer.
+    Compares columns, types, nullability and keys, and shows with each difference the migration that fixes it. Exits 0
+    if nothing differs, 1 if something does, 5 if a store or PostgreSQL does not answer.
     """
     if dsn and dumps:
         raise UsageError("--dsn and --schema are two sources", hint="give one of them")
