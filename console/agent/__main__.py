@@ -71,7 +71,7 @@ def _survey() -> int:
 
 
 def _surveyed(entry: dict[str, Any]) -> Any:
-    from console.agent.store.survey import survey
+    from console.agent.survey import survey
 
     warehouse, pipeline = Path(str(entry["warehouse"]).removeprefix("file://")), str(entry["pipeline"])
     try:
@@ -89,7 +89,7 @@ def _surveyed(entry: dict[str, Any]) -> Any:
 
 
 def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
-    from console.agent.resilience.unattended import resting
+    from console.agent.feeds.unattended import resting
     from console.agent.store.ledger import Releases, Rollouts
     from console.model.event import Recorded
     from console.model.status import fold

@@ -4,11 +4,12 @@ import threading
 from pathlib import Path
 from typing import Literal
 
+from console import paths
+from console.agent.execution.executor import SPARE_HOURS, PlanExecutor
 from console.agent.feeds.follower import FeedFollower
-from console.agent.feeds.live_feed import LiveFeed, live_feeds_of
-from console.agent.rollout import ownership, rebind
+from console.agent.feeds.live_feed import LiveFeed, feeds_to_follow, live_feeds_of, ranked
+from console.agent.rollout import ownership
 from console.agent.rollout.context import RolloutContext
-from console.agent.rollout.executor import SPARE_HOURS, PlanExecutor
 from console.agent.rollout.ownership import in_progress
 from console.agent.rollout.promotion import Promotion
 from console.agent.rollout.recorder import Recorder
@@ -17,7 +18,6 @@ from console.agent.rollout.watchdog import Watchdog, is_attached
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import housekeeping, log
 from console.agent.store.ledger import Releases, Rollouts
-from console.agent.store.survey import resolve
 from console.errors import Conflict, RegionError
 from console.model.created import table_settings
 from console.model.event import ENDED, Accepted, Ended, Entered, Paused, Promoted, Resumed, RolledBack, StepStarted
@@ -68,7 +68,7 @@ class PipelineController:
 
     def path(self, version_path: str) -> str:
         """The absolute path of a version."""
-        return resolve(self.warehouse, version_path)
+        return paths.version_path(self.warehouse, version_path)
 
     def live(self) -> Release:
         """raises RegionError if no release is live yet"""
@@ -284,7 +284,7 @@ class PipelineController:
         """
         releases: list[tuple[LiveFeed, ...]] = []
         status = self.recorder.status
-        for stored in rebind.ranked(self.releases.all()):
+        for stored in ranked(self.releases.all()):
             if stored.row.state in ("live", "previous"):
                 releases.append(live_feeds_of(stored.release, self.path))
             elif stored.row.id == status.release and self._is_built(status):
@@ -292,7 +292,7 @@ class PipelineController:
                 releases.append(
                     executor.context.live_feeds_in_order() if executor else live_feeds_of(stored.release, self.path)
                 )
-        self._follower.follow(self.pipeline, rebind.feeds_to_follow(releases))
+        self._follower.follow(self.pipeline, feeds_to_follow(releases))
 
     def _is_built(self, status: Status) -> bool:
         """Whether the release of the rollout has history and live rows, so that it is to be kept current."""

@@ -11,12 +11,11 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from console import crash
+from console import crash, paths
 from console.agent.feeds.live_feed import logical_rows
 from console.agent.pipeline import PipelineController
 from console.agent.spark_session import SparkHandle
 from console.agent.store import exports, log
-from console.agent.store.survey import resolve
 from console.errors import DataError, RegionError
 from console.model.live import Release
 from console.model.receipt import LEDGER, LEDGER_VIEW
@@ -108,7 +107,7 @@ def _ledger(controller: PipelineController, session: Any, name: str) -> None:
 
 
 def copy_path(warehouse: Path, into: str) -> str:
-    return resolve(warehouse, f"{into}/copy")
+    return paths.version_path(warehouse, f"{into}/copy")
 
 
 def run_copy(controller: PipelineController, spark: SparkHandle, name: str, run: str, by: str) -> dict[str, Any]:

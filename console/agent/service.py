@@ -13,15 +13,15 @@ from uuid import uuid4
 
 from console import __version__, paths
 from console.agent import queries
+from console.agent.failure import cause, message
 from console.agent.feeds.follower import FeedFollower
 from console.agent.ingest.landing import LandingWriter
 from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
 from console.agent.receipts import audit
-from console.agent.resilience.failure import cause, message
 from console.agent.rollout import ownership
 from console.agent.spark_session import Settings, SparkHandle
-from console.agent.store.survey import survey
+from console.agent.survey import survey
 from console.errors import ConsoleError, DataError, RegionError
 from console.model import codec
 from console.model.fleet import FleetWaves

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from console.agent.execution import backfill_step
 from console.agent.feeds import backfill, commit
-from console.agent.rollout import backfill_step
 from console.agent.rollout.context import RolloutContext
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Releases, Rollouts

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from console.agent.store.survey import drop_version
+from console.agent.store.housekeeping import drop_version
 
 pytestmark = pytest.mark.slow
 

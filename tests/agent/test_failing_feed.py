@@ -17,8 +17,8 @@ from pyspark.errors import AnalysisException, NumberFormatException
 
 from console.agent.feeds import follower
 from console.agent.feeds.follower import ENDING, FeedFollower
+from console.agent.feeds.health import FIRST_LOOK_SECONDS, LAST_SECONDS, TRIES, Health
 from console.agent.feeds.live_feed import LiveFeed
-from console.agent.resilience.health import FIRST_LOOK_SECONDS, LAST_SECONDS, TRIES, Health
 from console.agent.store import log
 from console.errors import CheckFailed, FeedStopped
 from tests.agent.copying import by_arrow

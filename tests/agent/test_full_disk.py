@@ -8,9 +8,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from console.agent.receipts.cross_check import cross_check
-from console.agent.receipts.ops import Ops
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Releases, Rollouts
+from console.agent.store.ops import Ops
 from console.model.event import Accepted, Ended, Entered, Event, Failed, Paused, Promoted, StepStarted
 from console.model.live import Release
 from console.model.plan import Plan

@@ -11,14 +11,14 @@ from typing import Any, cast
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from console.agent.execution import validation
+from console.agent.execution.validation import _complete
 from console.agent.feeds import commit
 from console.agent.feeds import foreign_commits as foreign_hands
 from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
-from console.agent.rollout import validation
 from console.agent.rollout.recorder import Recorder
-from console.agent.rollout.validation import _complete
 from console.agent.spark_session import Settings
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts

@@ -12,7 +12,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from console.agent.feeds import ranges
 from console.agent.store import log
 from console.agent.store.shape import layout_of
-from console.agent.store.survey import table_stats
+from console.agent.store.table_stats import table_stats
 from console.errors import FeedStopped, RegionError, Unreachable
 from console.model.schema import OnRewrite
 

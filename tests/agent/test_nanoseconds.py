@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from console.agent.rows.nanoseconds import finer, time_columns
-from console.agent.store.survey import survey
+from console.agent.survey import survey
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ from deltalake import DeltaTable
 
 from console.agent.receipts.cross_check import cross_check
 from console.agent.receipts.history import past
-from console.agent.receipts.ops import Ops, receipts_of
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Rollouts
+from console.agent.store.ops import Ops, receipts_of
 from console.model.event import Accepted, BatchDone, Ended, Entered, Event, Promoted, RolledBack, StepDone
 from console.model.live import Release
 from console.model.plan import Plan

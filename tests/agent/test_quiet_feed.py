@@ -9,11 +9,10 @@ from typing import Any, cast
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import follower
+from console.agent.feeds import follower, health
 from console.agent.feeds.follower import FeedFollower
+from console.agent.feeds.health import LAST_SECONDS
 from console.agent.feeds.live_feed import LiveFeed
-from console.agent.resilience import health
-from console.agent.resilience.health import LAST_SECONDS
 from console.agent.store import log
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, column_values, copying_feed, foreign, rows

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.rows.demands import required_features
-from console.agent.store.survey import survey
+from console.agent.survey import survey
 from console.errors import Problems, RegionError, Unreachable
 from tests.planning.world import pipeline, planned
 

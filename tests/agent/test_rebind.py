@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from console import crash
 from console.agent.feeds import commit, ranges
 from console.agent.feeds.follower import FeedFollower
-from console.agent.feeds.live_feed import LiveFeed, live_feeds_of
+from console.agent.feeds.live_feed import LiveFeed, feeds_to_follow, live_feeds_of, ranked
 from console.agent.rollout import rebind
 from console.agent.store.ledger import StoredRelease
 from console.errors import CheckFailed, FeedStopped
@@ -95,8 +95,8 @@ class Region:
         )
 
     def refollow(self) -> None:
-        each = [live_feeds_of(held.release, self.path) for held in rebind.ranked(self.held())]
-        self.follower.follow("web", tuple(self._copying(feed) for feed in rebind.feeds_to_follow(each)))
+        each = [live_feeds_of(held.release, self.path) for held in ranked(self.held())]
+        self.follower.follow("web", tuple(self._copying(feed) for feed in feeds_to_follow(each)))
 
     def _copying(self, feed: LiveFeed) -> LiveFeed:
         start = -1 if feed.spec.moved else 0  # a feed that moved begins where it was placed, and nowhere else
@@ -257,7 +257,7 @@ def test_releases_that_share_nothing_with_another_source_change_hands_at_once(re
 
 def test_a_version_that_several_releases_name_is_fed_by_the_first_of_them(region: Region) -> None:
     first, second = (live_feeds_of(region.releases[id], region.path) for id in ("r1", "r2"))
-    fed = [(feed.source_path, feed.target_path) for feed in rebind.feeds_to_follow([second, first])]
+    fed = [(feed.source_path, feed.target_path) for feed in feeds_to_follow([second, first])]
     names = [(Path(source).name, Path(target).name) for source, target in fed]
     assert names == [("landing", "parsed2"), ("parsed2", "counted"), ("landing", "parsed1")]
 

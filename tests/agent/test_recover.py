@@ -7,9 +7,9 @@ import pytest
 
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
-from console.agent.receipts.ops import Ops
 from console.agent.rollout.recover import record_missing_decision
 from console.agent.spark_session import Settings, SparkHandle
+from console.agent.store.ops import Ops
 from console.model.event import Accepted, Entered, Promoted, RolledBack
 from console.model.live import Release
 from console.model.plan import Plan

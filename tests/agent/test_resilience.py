@@ -17,10 +17,10 @@ import pytest
 import pytest_asyncio
 from deltalake import DeltaTable, write_deltalake
 
+from console.agent.execution import backfill_step, validation
 from console.agent.feeds import backfill, commit
 from console.agent.resilience import quarantine, retry
 from console.agent.resilience.throttle import Brake
-from console.agent.rollout import backfill_step, validation
 from console.agent.service import Service
 from console.agent.spark_session import Settings
 from console.model.codec import encode

@@ -13,14 +13,14 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, NumberFormatException, PySparkException
 
+from console.agent.execution import backfill_step, executor
+from console.agent.execution.backfill_step import _unfinished
+from console.agent.execution.executor import DRIVER_TRIES, PlanExecutor
+from console.agent.failure import kind
 from console.agent.receipts import step_receipts
-from console.agent.resilience.failure import kind
 from console.agent.resilience.retry import Tries, pause
-from console.agent.resilience.throttle import WallClock
-from console.agent.rollout import backfill_step, executor
-from console.agent.rollout.backfill_step import _unfinished
+from console.agent.rollout.clock import WallClock
 from console.agent.rollout.context import RolloutContext, RolloutStopped
-from console.agent.rollout.executor import DRIVER_TRIES, PlanExecutor
 from console.agent.rollout.recorder import Recorder
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.ledger import Releases, Rollouts

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.feeds import commit
-from console.agent.resilience.unattended import resting
+from console.agent.feeds.unattended import resting
 from console.agent.store import log
 from console.agent.store.ledger import Releases
 from console.model.live import Feed, Release

@@ -14,9 +14,9 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from console.agent import spark_session
-from console.agent.rollout import executor
+from console.agent.execution import executor
+from console.agent.execution.executor import PlanExecutor
 from console.agent.rollout.context import RolloutContext
-from console.agent.rollout.executor import PlanExecutor
 from console.agent.rollout.recorder import Recorder
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.ledger import Releases, Rollouts

@@ -11,7 +11,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console import planning
-from console.agent.store.survey import survey, table_stats
+from console.agent.store.table_stats import table_stats
+from console.agent.survey import survey
 from console.cli.plan.text import plan_data, plan_text
 from console.errors import Problem
 from console.model.live import Live, Release, TableState

@@ -12,7 +12,7 @@ from console.agent.maintenance.compaction import crowded
 from console.agent.recount.files import VersionFiles
 from console.agent.recount.pinned_tables import Pinned
 from console.agent.store.profile import Budget, profile
-from console.agent.store.survey import table_stats
+from console.agent.store.table_stats import table_stats
 from console.errors import Unreachable
 from console.model.live import Day, TableState, Version
 from console.model.schema import Column, Table

@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from console.agent.store import log
 from console.agent.store.ledger import Releases, Rollouts
-from console.agent.store.survey import survey
+from console.agent.survey import survey
 from console.errors import RegionError
 from console.model.event import Entered
 from console.model.live import Release

@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 from console import paths
-from console.agent.store.survey import drop_version
+from console.agent.store.housekeeping import drop_version
 from console.drivers.local import LocalDriver
 from console.errors import ConsoleError, Problems, RegionError
 from console.model.region import Region, Spark

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from console.agent.store.survey import table_stats
+from console.agent.store.table_stats import table_stats
 from console.cli.plan.text import plan_text
 from console.model.live import Live
 from console.model.pipeline import Materialization, Pipeline

@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 
 from console import __version__, planning, project
 from console.agent.store.ledger import Releases, Rollouts
-from console.agent.store.survey import survey
+from console.agent.survey import survey
 from console.drivers.rpc import Surveyed
 from console.drivers.ssh.driver import survey_request
 from console.drivers.survey import SurveyRequest, surveyed

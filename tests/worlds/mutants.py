@@ -12,11 +12,11 @@ TYPES = "tests/planning/test_problems.py::test_a_managed_landing_table_is_not_pa
 SWAPPED = {"WORLDS_SEED": "15", "WORLDS_MANY": "0", "WORLDS_READ": "1"}
 
 MUTANTS = (
-    Mutant("a table that nobody can open is a region that is away", DEMANDS, "console/agent/store/survey.py",
+    Mutant("a table that nobody can open is a region that is away", DEMANDS, "console/agent/survey.py",
            "        if features <= READABLE:", "        if True:"),
     Mutant("what a table demands is asked of its commits alone", DEMANDS, "console/agent/rows/demands.py",
            'actions = _lines(path) if path.suffix == ".json"', 'actions = _lines(path) if path.suffix == ".json" and "checkpoint" not in path.name'),
-    Mutant("a landing table behind a link is where its link is", DEMANDS, "console/agent/store/survey.py",
+    Mutant("a landing table behind a link is where its link is", DEMANDS, "console/agent/survey.py",
            "    if folder := paths.unfit_here(path):", "    if folder := paths.unfit(path):"),
     Mutant("a warehouse behind a link is where its link is", PLACES, "console/project/regions.py",
            "if what := paths.unfit(place) if remote else paths.unfit_here(place):", "if what := paths.unfit(place):"),

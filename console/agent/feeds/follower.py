@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from console.agent.failure import cause, fresh_copy, message
 from console.agent.feeds.live_feed import LiveFeed, downstream, stalled_targets
-from console.agent.resilience.failure import cause, fresh_copy, message
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import CheckFailed, ConsoleError

@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from console.agent.feeds import commit, ranges
-from console.agent.resilience.health import Health
+from console.agent.feeds.health import Health
 from console.agent.rows import log_excerpt
 from console.agent.rows.snapshot import stored_at
 from console.agent.store import days, log
+from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, FeedStopped
-from console.model.live import Feed, Release, TableState
+from console.model.live import Feed, Release, ReleaseState, TableState
 from console.model.schema import quoted
 
 RANGE_ROWS = 2_000_000
 ONE_TASK_BYTES = 16 << 20
 SMALL_ROWS = 10_000
+_RANKS: tuple[ReleaseState, ...] = ("live", "preview", "previous", "retired")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -229,3 +231,24 @@ def live_feeds_of(release: Release, resolve: Callable[[str], str]) -> tuple[Live
         pending_targets = {spec.target for spec in pending}
         filled |= {spec.target for spec in ready if spec.target not in pending_targets}
     return tuple(ordered)
+
+
+def ranked(releases: Iterable[StoredRelease]) -> tuple[StoredRelease, ...]:
+    """Releases in the order in which they feed a version that they share: live, preview, previous, retired."""
+    return tuple(sorted(releases, key=lambda stored: _RANKS.index(stored.row.state)))
+
+
+def feeds_to_follow(releases: Iterable[tuple[LiveFeed, ...]]) -> tuple[LiveFeed, ...]:
+    """The feeds to follow of several releases, such that one release alone feeds each version.
+
+    Otherwise a table below a rebuilt one would get every row from both versions of it.
+
+    releases  the feeds of each, in the order of `ranked`
+    """
+    owners: dict[str, int] = {}
+    chosen = []
+    for rank, live_feeds in enumerate(releases):
+        for live_feed in live_feeds:
+            if owners.setdefault(live_feed.target_path, rank) == rank:
+                chosen.append(live_feed)
+    return tuple(chosen)

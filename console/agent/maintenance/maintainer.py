@@ -12,6 +12,7 @@ from typing import Literal
 
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from console.agent.failure import cause, message
 from console.agent.feeds import foreign_commits
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import live_feeds_of
@@ -19,7 +20,6 @@ from console.agent.maintenance.compaction import MANY, SPOILED, compact, crowded
 from console.agent.maintenance.retention import cutoff, expire, expired
 from console.agent.maintenance.vacuum import Need, blocking_need, kept_hours, vacuum
 from console.agent.pipeline import PipelineController
-from console.agent.resilience.failure import cause, message
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log, write_lock
 from console.errors import Conflict, ConsoleError, DataError, RegionError

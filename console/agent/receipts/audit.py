@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from console import paths
 from console.agent.feeds.live_feed import live_feeds_of
 from console.agent.receipts.cross_check import cross_check
 from console.agent.receipts.findings import Subject
-from console.agent.receipts.ops import receipts_of
 from console.agent.receipts.readable import readability, removals
 from console.agent.receipts.step_receipts import has_receipts, in_half, ops_of, sums_by_day
 from console.agent.recount.live import pinned_feed, recount
@@ -17,7 +17,7 @@ from console.agent.recount.sample import log_is_complete
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts
-from console.agent.store.survey import resolve
+from console.agent.store.ops import receipts_of
 from console.errors import DataError
 from console.model.plan import Plan
 from console.model.receipt import Finding, Measured, Place, Receipt
@@ -71,7 +71,7 @@ class Audit:
             self._side(Subject(first.target, first.step, what), place, recorded, ambiguous, how)
             for what, place, recorded, ambiguous in sides
         ]
-        if not readability(resolve(self.warehouse, how.target.path), how.target).table_gone:
+        if not readability(paths.version_path(self.warehouse, how.target.path), how.target).table_gone:
             subject = Subject(first.target, first.step, "since")
             findings.append(self._since(subject, how.target, written, self._shared(first)))
         return findings
@@ -79,10 +79,10 @@ class Audit:
     def live(self, step: CatchUp, rollout: str) -> Finding:
         """A sample of the rows that the feed has moved since, recomputed; another one once its table has grown."""
         subject = Subject(step.target, step.id, "live")
-        paths = [resolve(self.warehouse, state.version.path) for state in self.plan.release.tables]
-        if not all(log.exists(path) for path in paths):
+        stored = [paths.version_path(self.warehouse, state.version.path) for state in self.plan.release.tables]
+        if not all(log.exists(path) for path in stored):
             return subject.finding(None, "a table of its release is gone")
-        feeds = live_feeds_of(self.plan.release, lambda path: resolve(self.warehouse, path))
+        feeds = live_feeds_of(self.plan.release, lambda path: paths.version_path(self.warehouse, path))
         feed = next(f for f in feeds if (f.spec.target, f.spec.materialization) == (step.target, step.materialization))
         result = recount(self.session, pinned_feed(feed, {}), f"{rollout}/{log.latest_version(feed.target_path)}")
         if result is None and not log_is_complete(feed.target_path):
@@ -93,7 +93,7 @@ class Audit:
 
     def _side(self, subject: Subject, place: Place, recorded: Sums, ambiguous: str, how: Measured) -> Finding:
         """One side as of its version, else as of today unless that is ambiguous."""
-        path = resolve(self.warehouse, place.path)
+        path = paths.version_path(self.warehouse, place.path)
         lost = readability(path, place)
         if lost.table_gone or (lost.reason and ambiguous):
             reason = f"{lost.reason}; {ambiguous}" if ambiguous and not lost.table_gone else lost.reason
@@ -134,7 +134,7 @@ class Audit:
 
     def _since(self, subject: Subject, place: Place, recorded: Sums, ambiguous: str) -> Finding:
         """Whether rows were removed from the target after the rollout wrote them."""
-        path = resolve(self.warehouse, place.path)
+        path = paths.version_path(self.warehouse, place.path)
         removed = removals(path, place.version)
         if removed.by_retention and not removed.by_others:
             return subject.finding(None, removed.by_retention)

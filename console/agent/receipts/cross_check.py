@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from console.agent.receipts.findings import Subject
-from console.agent.receipts.ops import Decision, of_decision, receipts_of, seal
 from console.agent.receipts.step_receipts import has_receipts
+from console.agent.store.ops import Decision, of_decision, receipts_of, seal
 from console.errors import ConsoleError
 from console.model.event import BatchDone, Recorded, StepDone
 from console.model.plan import Plan

@@ -4,9 +4,9 @@ from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
-from console.agent.receipts.ops import receipts_of
 from console.agent.receipts.step_receipts import ops_of
 from console.agent.store.ledger import Rollouts
+from console.agent.store.ops import receipts_of
 from console.model.event import Recorded
 from console.model.receipt import Past
 from console.model.status import replay

@@ -8,12 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from console import paths
 from console.agent.feeds import commit
 from console.agent.feeds.checksum import Sum, can_hash, row_sums_per_day
-from console.agent.receipts.ops import Ops
 from console.agent.rollout.context import RolloutContext
 from console.agent.store import log
-from console.agent.store.survey import resolve, simple_type
+from console.agent.store.ops import Ops
+from console.agent.store.table_stats import simple_type
 from console.errors import RegionError
 from console.model.event import Fenced
 from console.model.live import TableState
@@ -85,7 +86,7 @@ def sums_by_day(session: Any, warehouse: Path, place: Place, version: int | None
 
     Sums add up: the rows added after `before` are the difference of two, whichever files hold the rows by now.
     """
-    path = resolve(warehouse, place.path)
+    path = paths.version_path(warehouse, place.path)
 
     def at(pinned: int) -> dict[str, Sum]:
         stored = session.read.format("delta").option("versionAsOf", pinned).load(path)

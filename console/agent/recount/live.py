@@ -5,7 +5,7 @@ compared with the target's rows.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from console.agent.recount import sample as samples
 from console.agent.recount.doubles import Addends, addends_by_group
@@ -16,14 +16,31 @@ from console.agent.recount.sample import LiveCommit
 from console.agent.recount.sums import judge, of_groups
 from console.agent.store import log
 from console.errors import RegionError
-from console.model.live import TableState
+from console.model.live import Feed, TableState
 from console.model.schema import quoted, types
-
-if TYPE_CHECKING:
-    from console.agent.feeds.live_feed import LiveFeed
 
 # texts that no partition can hold: Delta's protocol has no empty one, and the other is NULL in Hive's folder names
 NULL_PARTITION_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")
+
+
+class RecountedFeed(Protocol):
+    """A live feed as far as a recount knows one: by its definition and its tables, not by the code that moves it."""
+
+    spec: Feed
+    source: TableState
+    target: TableState
+    joins: tuple[tuple[TableState, str], ...]
+    source_path: str
+    target_path: str
+    seen: int
+
+    @property
+    def app_id(self) -> str: ...
+
+    @property
+    def writer(self) -> object | None:
+        """None until it is opened."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +67,7 @@ class PinnedFeed:
     joined: tuple[tuple[TableState, str], ...] = ()
 
 
-def pinned_feed(feed: "LiveFeed", pins: Mapping[str, int]) -> PinnedFeed:
+def pinned_feed(feed: RecountedFeed, pins: Mapping[str, int]) -> PinnedFeed:
     """A feed with its source and target pinned. pins: table path → version; tables not in it are pinned at their latest"""
 
     def at(state: TableState, path: str) -> Pinned:

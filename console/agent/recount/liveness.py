@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from console.agent.failure import kind
 from console.agent.recount import live
 from console.agent.recount import sample as samples
 from console.agent.recount.files import Span, Unreadable, rows_of
 from console.agent.recount.live import (
     PinnedFeed,
+    RecountedFeed,
     RecountResult,
     in_stored_columns,
     recompute,
@@ -21,13 +23,9 @@ from console.agent.recount.live import (
 )
 from console.agent.recount.pinned_tables import reason
 from console.agent.recount.rows import RowDifference, differences
-from console.agent.resilience.failure import kind
 from console.agent.store import log
 from console.errors import ConsoleError, RegionError
 from console.model.event import Checked
-
-if TYPE_CHECKING:
-    from console.agent.feeds.live_feed import LiveFeed
 
 MAX_COMMITS = 500  # of a source, that are searched for appends
 QUIET_COMMITS = 2  # of them that are computed
@@ -38,7 +36,7 @@ DryRun = Callable[[Any, int, Mapping[str, int]], AbstractContextManager[Any]]
 
 
 def check_feed(
-    session: Any, feed: "LiveFeed", pins: Mapping[str, int], seed: str, beat: int | None, dry_run: DryRun
+    session: Any, feed: RecountedFeed, pins: Mapping[str, int], seed: str, beat: int | None, dry_run: DryRun
 ) -> Checked:
     """Check a rebuilt feed.
 

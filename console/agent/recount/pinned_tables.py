@@ -6,7 +6,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from console.agent.resilience.failure import cause
+from console.agent.failure import cause
 from console.model.live import Feed, TableState
 from console.model.schema import quoted
 

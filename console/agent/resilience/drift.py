@@ -4,7 +4,7 @@ import json
 
 from console.agent.feeds.backfill import History
 from console.agent.store import log
-from console.agent.store.survey import simple_type
+from console.agent.store.table_stats import simple_type
 from console.errors import RegionError
 
 

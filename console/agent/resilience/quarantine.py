@@ -15,8 +15,8 @@ from arro3.core import Array, DataType, Table
 from deltalake import write_deltalake
 
 from console import crash
+from console.agent.failure import Kind
 from console.agent.feeds import backfill
-from console.agent.resilience.failure import Kind
 from console.agent.rollout.context import RolloutContext
 from console.agent.store.ledger import open_table, plain_id, select_rows
 from console.errors import RegionError

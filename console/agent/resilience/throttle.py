@@ -1,15 +1,14 @@
 """Throttles of a backfill: what has to hold before the next batch begins. Waiting is never an error."""
 
-import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from typing import Any, Protocol
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from console import paths
 from console.agent.feeds.live_feed import logical_rows
+from console.agent.rollout.clock import Clock, WallClock
 from console.agent.rollout.context import RolloutContext
 from console.errors import ConsoleError
 from console.model.event import Waiting
@@ -20,33 +19,6 @@ LAG_SECONDS = 60.0  # a lag above this delays a backfill if the plan sets no lim
 DEFAULT_WAIT_SECONDS = 30.0  # … but only for this long: the backfill itself may cause it
 POLL_SECONDS = 1.0
 QUERY_SECONDS = 15.0  # between two runs of throttle.query; its result holds until then
-
-
-class Clock(Protocol):
-    def now(self) -> float:
-        """Seconds since 1970, UTC: for the time of day."""
-        ...
-
-    def elapsed(self) -> float:
-        """Monotonic seconds: for durations."""
-        ...
-
-    def wait(self, halt: threading.Event, seconds: float) -> None:
-        """Wait, until `halt` is set at the longest."""
-        ...
-
-
-class WallClock:
-    """The clock of the region's host."""
-
-    def now(self) -> float:
-        return time.time()
-
-    def elapsed(self) -> float:
-        return time.monotonic()
-
-    def wait(self, halt: threading.Event, seconds: float) -> None:
-        halt.wait(seconds)
 
 
 def _run_query(context: RolloutContext) -> Any:

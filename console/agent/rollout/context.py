@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from console import paths
 from console.agent.feeds import commit
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import LiveFeed, live_feeds_of
@@ -14,7 +15,7 @@ from console.agent.rollout.recorder import Recorder
 from console.agent.spark_session import JobGroup, SparkHandle
 from console.agent.store import log
 from console.agent.store.ledger import Releases
-from console.agent.store.survey import resolve, table_stats
+from console.agent.store.table_stats import table_stats
 from console.errors import RegionError
 from console.model.live import Feed, Release, TableState, TableStats
 from console.model.plan import Plan
@@ -70,7 +71,7 @@ class RolloutContext:
                 self.job = None
 
     def path(self, version_path: str) -> str:
-        return resolve(self.warehouse, version_path)
+        return paths.version_path(self.warehouse, version_path)
 
     def state(self, table: str) -> TableState:
         """A table's state in the new release."""

@@ -1,7 +1,4 @@
-"""Rebinding: at a promotion or rollback, the feed of a shared table changes to another version of its source.
-
-Also which of several releases feeds a version that they share.
-"""
+"""Rebinding: at a promotion or rollback, the feed of a shared table changes to another version of its source."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,12 +12,10 @@ from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.agent.store.ledger import StoredRelease
 from console.errors import CheckFailed, FeedStopped
-from console.model.live import ReleaseState
 
 Resolve = Callable[[str], str]
 ALIGN_SECONDS = 120.0
 _REBINDING = FeedStopped("its table moves to another version of the source", code="E_MOVING")
-_RANKS: tuple[ReleaseState, ...] = ("live", "preview", "previous", "retired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +40,6 @@ def rebindings_for(releases: Iterable[StoredRelease], to: str, resolve: Resolve)
     before = {(feed.target_path, feed.spec.materialization): feed for feed in live_feeds_of(was, resolve)}
     pairs = [(before.get((feed.target_path, feed.spec.materialization)), feed) for feed in live_feeds_of(now, resolve)]
     return tuple(Rebinding(old, new) for old, new in pairs if old is not None and old.source_path != new.source_path)
-
-
-def ranked(releases: Iterable[StoredRelease]) -> tuple[StoredRelease, ...]:
-    """Releases in the order in which they feed a version that they share: live, preview, previous, retired."""
-    return tuple(sorted(releases, key=lambda stored: _RANKS.index(stored.row.state)))
-
-
-def feeds_to_follow(releases: Iterable[tuple[LiveFeed, ...]]) -> tuple[LiveFeed, ...]:
-    """The feeds to follow of several releases, such that one release alone feeds each version.
-
-    Otherwise a table below a rebuilt one would get every row from both versions of it.
-
-    releases  the feeds of each, in the order of `ranked`
-    """
-    owners: dict[str, int] = {}
-    chosen = []
-    for rank, live_feeds in enumerate(releases):
-        for live_feed in live_feeds:
-            if owners.setdefault(live_feed.target_path, rank) == rank:
-                chosen.append(live_feed)
-    return tuple(chosen)
 
 
 def drain(follower: FeedFollower, pipeline: str, releases: Iterable[StoredRelease], to: str, resolve: Resolve) -> None:

@@ -9,8 +9,8 @@ from typing import TypeVar
 from deltalake.exceptions import DeltaError
 
 from console import crash
-from console.agent.receipts.ops import Ops
 from console.agent.store.ledger import Rollouts
+from console.agent.store.ops import Ops
 from console.errors import RegionError
 from console.model.event import Accepted, Event, Logged, Recorded, point
 from console.model.plan import Plan

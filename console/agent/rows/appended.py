@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from console.agent.rows import log_excerpt
 from console.agent.store import log
 from console.agent.store.shape import TableLayout
-from console.agent.store.survey import simple_type
+from console.agent.store.table_stats import simple_type
 from console.errors import RegionError
 from console.model.schema import quoted, text_literal
 

@@ -1,11 +1,14 @@
 """Cleanup: releases to which no rollback leads, and the versions that only they name."""
 
+import shutil
 from collections.abc import Callable, Set
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
+from console import crash
 from console.agent.store.ledger import Releases, StoredRelease
-from console.agent.store.survey import drop_version
+from console.errors import RegionError
 from console.model.live import Release
 
 
@@ -77,3 +80,25 @@ def drop_preview(warehouse: Path, releases: Releases, release: str, release_feed
     for path in paths:
         drop_version(warehouse, path)
     releases.drop(release)
+
+
+def drop_version(warehouse: Path, path: str) -> bool:
+    """Delete a version's directory; only in a warehouse with our marker, and never a landing table.
+
+    returns  whether there was anything to delete
+    raises   RegionError E_NOT_OURS
+    """
+    root = warehouse.resolve()
+    target = (root / path).resolve()
+    deletable = (root / "_console" / "marker.json").is_file() and target.is_relative_to(root)
+    if not deletable or len(target.relative_to(root).parts) != 2 or "_console" in target.parts:
+        raise RegionError(f"{path} is not a version of ours; nothing was deleted", code="E_NOT_OURS")
+    dropped = list(target.parent.glob(f".dropped-{target.name}-*"))  # left by an agent that died during the deletion
+    if target.exists():
+        dropped.append(target.with_name(f".dropped-{target.name}-{uuid4().hex}"))
+        crash.point("before-drop")
+        target.rename(dropped[-1])
+        crash.point("after-drop")
+    for place in dropped:
+        shutil.rmtree(place)
+    return bool(dropped)

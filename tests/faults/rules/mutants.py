@@ -20,8 +20,8 @@ COMPACT, BACKFILL, SUMS = (
 )
 EDGE = "console/agent/feeds/live_feed.py"
 APPENDED, BY_LOG = "console/agent/rows/appended.py", f"{RULES}/test_read_by_log.py"
-FOLLOW, HEALTH = "console/agent/feeds/follower.py", "console/agent/resilience/health.py"
-READING, CARRY, KILLED = "console/agent/queries.py", "console/agent/rollout/executor.py", f"{RULES}/test_killed.py"
+FOLLOW, HEALTH = "console/agent/feeds/follower.py", "console/agent/feeds/health.py"
+READING, CARRY, KILLED = "console/agent/queries.py", "console/agent/execution/executor.py", f"{RULES}/test_killed.py"
 LOAD, SENDING, LOADS = "console/model/load.py", "console/runner/ingest/upload.py", "tests/agent/test_loads.py"
 AT_GATE = "tests/faults/test_gate.py"
 FENCE, BY_HAND = "tests/faults/test_fence.py", f"{RULES}/test_by_hand.py"
@@ -77,7 +77,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a path is a pattern", APPENDED, "*map(_escaped, by_path)", "*by_path", f"{BY_LOG}::test_a_path_is_no_pattern"),
     bug("files that Spark hides are passed over", APPENDED, "if uris.keys() != by_path.keys():", "if False:", f"{BY_LOG}::test_files_that_spark_hides_are_read"),
     bug("what a vector deletes flows", APPENDED, "any(file.vector for file in files) or", "", f"{BY_LOG}::test_what_deletion_vectors_delete_is_neither_read_nor_counted"),
-    bug("what a vector deletes is counted", "console/agent/store/survey.py", 'if "deletionVectors" in (protocol.reader_features or ()):', "if False:", f"{BY_LOG}::test_what_deletion_vectors_delete_is_neither_read_nor_counted"),
+    bug("what a vector deletes is counted", "console/agent/store/table_stats.py", 'if "deletionVectors" in (protocol.reader_features or ()):', "if False:", f"{BY_LOG}::test_what_deletion_vectors_delete_is_neither_read_nor_counted"),
     # rules 7 and 8
     bug("a pinned compaction", COMPACT, 'session.read.format("delta").load(table)', 'session.read.format("delta").option("versionAsOf", log.latest_version(table)).load(table)', f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
     bug("compaction changes data", COMPACT, '.option("dataChange", "false")', "", f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
@@ -108,7 +108,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("the new policy is not heeded", "console/agent/rollout/rebind.py", "    follower.redefine(pipeline, live_feeds.values())\n", "", GATE),
     bug("an old feed shuts the gate", "console/agent/rollout/rebind.py", "needed=lambda live_feed: live_feed.key in live_feeds", "needed=lambda live_feed: True", GATE),
     bug("a feed that goes on is taken for level", FOLLOW, "return followed.aligned and all(feed.health.standing for feed in followed.stalled)", "return followed.aligned", STANDING),
-    bug("an ending agent fails its rollout", "console/agent/rollout/validation.py", "if error.code == ENDING:", "if False:", GATE),
+    bug("an ending agent fails its rollout", "console/agent/execution/validation.py", "if error.code == ENDING:", "if False:", GATE),
     bug("the first release's retention counts", "console/agent/maintenance/maintainer.py", "_longer(tables[path], state) if path in tables else state", "tables.get(path, state)", f"{RULES}/test_maintainer.py"),
     bug("a spoiled table is compacted again", "console/agent/maintenance/maintainer.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_maintainer.py"),
     bug("a column that differs is none", "console/agent/feeds/comparison.py", "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
@@ -118,7 +118,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
     bug("the first kept day expires", "console/agent/maintenance/retention.py", "< lit(keep)", "<= lit(keep)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
     bug("a joined table is read as it stands", EDGE, "stored_at(session, path, versions[state.table.name])", 'session.read.format("delta").load(path)', f"{BATCHES}::test_a_joined_table_stays_at_one_version_while_a_commit_is_computed"),
-    bug("no history is incomplete", "console/agent/rollout/validation.py", "read == fenced.rows", "True", "tests/agent/test_gate.py::test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once"),
+    bug("no history is incomplete", "console/agent/execution/validation.py", "read == fenced.rows", "True", "tests/agent/test_gate.py::test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once"),
     bug("days without a name are days", "console/agent/store/days.py", "if({column} IS NULL OR ", "if(true OR ", "tests/days/test_far_days.py"),
     bug("days without a name have no slice", "console/model/slices.py", "    if late:\n", "    if False:\n", "tests/days/test_slices.py"),
     bug("a feed that stands still is well", FOLLOW, "if feed.health.tries or feed.health.standing]", "if False]", f"{STANDING}::test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone"),

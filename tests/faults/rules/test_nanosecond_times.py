@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from console.agent.execution.backfill_step import check_nanoseconds
 from console.agent.feeds import commit
 from console.agent.feeds.live_feed import LiveFeed
-from console.agent.rollout.backfill_step import check_nanoseconds
 from console.errors import FeedStopped
 from console.model.live import Feed
 from console.model.schema import Column

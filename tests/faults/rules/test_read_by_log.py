@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from console.agent.failure import kind
 from console.agent.feeds import ranges
-from console.agent.resilience.failure import kind
 from console.agent.rows.snapshot import stored_at
 from console.agent.store import log
-from console.agent.store.survey import table_stats
+from console.agent.store.table_stats import table_stats
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 MANY = 10**9

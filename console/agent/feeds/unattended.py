@@ -6,12 +6,11 @@ from pathlib import Path
 
 from deltalake.exceptions import DeltaError
 
+from console import paths
 from console.agent.feeds import ranges
-from console.agent.feeds.live_feed import LiveFeed, downstream, live_feeds_of
-from console.agent.rollout import rebind
+from console.agent.feeds.live_feed import LiveFeed, downstream, feeds_to_follow, live_feeds_of, ranked
 from console.agent.store import log
 from console.agent.store.ledger import StoredRelease
-from console.agent.store.survey import resolve
 from console.errors import ConsoleError, RegionError
 from console.model.event import Ailing, Lagging
 from console.text import redacted, safe_text
@@ -21,9 +20,9 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
     """The lag of the feeds of the live and the previous release. A feed with waiting rows is ailing, since nobody moves
     them; so is one that an agent would stop at once, with that reason.
     """
-    kept = (stored for stored in rebind.ranked(releases) if stored.row.state in ("live", "previous"))
-    live_feeds = rebind.feeds_to_follow(
-        live_feeds_of(stored.release, lambda path: resolve(warehouse, path)) for stored in kept
+    kept = (stored for stored in ranked(releases) if stored.row.state in ("live", "previous"))
+    live_feeds = feeds_to_follow(
+        live_feeds_of(stored.release, lambda path: paths.version_path(warehouse, path)) for stored in kept
     )
     commits, rows, seconds, ailing = 0, 0, 0.0, []
     for live_feed in live_feeds:

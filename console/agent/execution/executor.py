@@ -7,14 +7,15 @@ from contextlib import suppress
 from typing import assert_never
 
 from console import crash
+from console.agent import failure
+from console.agent.execution import backfill_step
+from console.agent.execution.validation import validate
 from console.agent.feeds import commit, planted_bugs
 from console.agent.feeds.live_feed import LiveFeed
 from console.agent.receipts import step_receipts
-from console.agent.resilience import failure, retry
+from console.agent.resilience import retry
 from console.agent.resilience.throttle import Brake
-from console.agent.rollout import backfill_step
 from console.agent.rollout.context import RolloutContext, RolloutStopped
-from console.agent.rollout.validation import validate
 from console.agent.store import log, write_lock
 from console.errors import ConsoleError, RegionError
 from console.model.event import BatchDone, DriverLost, Entered, Failed, Progress, Resumed, State, StepDone, StepStarted

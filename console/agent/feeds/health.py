@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from math import inf
 
-from console.agent.resilience.failure import Kind, cause, kind
+from console.agent.failure import Kind, cause, kind
 from console.errors import ConsoleError, FeedStopped, Unreachable
 
 # Each try takes the feed over, which is a commit: so the pauses grow. They are shortened at random by up to a half:

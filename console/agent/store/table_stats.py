@@ -1,96 +1,22 @@
-"""A region's survey, from its Delta logs: no Spark, no lock, milliseconds."""
+"""Statistics of one table, from its Delta log."""
 
 import json
-import shutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from console import crash, paths
-from console.agent.rows import nanoseconds
-from console.agent.rows.demands import required_features
 from console.agent.store import days, log
-from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.shape import physical_name
-from console.errors import RegionError, Unreachable, no_warehouse
-from console.model.event import BatchDone
-from console.model.live import READABLE, Day, Live, Release, TableStats
+from console.errors import Unreachable
+from console.model.live import Day, TableStats
 from console.model.schema import Column
 from console.model.slices import EARLY, FIRST, LAST, LATE, day_name
-from console.paths import version_path
 
 MAX_SPAN_DAYS = 40
-NEWEST_FILES = 8  # whose times are looked at: what a foreign writer does now
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
-
-
-def resolve(warehouse: Path, path: str) -> str:
-    """A version's absolute path."""
-    return version_path(warehouse, path)
-
-
-def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) -> Live:
-    """Everything that the planner may know of one region.
-
-    landing  names of the landing tables to survey too
-    raises   DataError if there is no warehouse
-    """
-    if not warehouse.is_dir():
-        raise no_warehouse(region, warehouse)
-    stored = Releases(warehouse, pipeline).all()
-    live = next((h.release for h in stored if h.row.state == "live"), None)
-    tables = (
-        {state.table.name: (resolve(warehouse, state.version.path), state.table.time) for state in live.tables}
-        if live
-        else {}
-    )
-    for name in landing:
-        tables.setdefault(name, (str(warehouse / name), ""))
-    stats = [
-        replace(stats_of, finer=_nanosecond_columns(path, stats_of)) if name in landing else stats_of
-        for name, (path, time) in tables.items()
-        if (stats_of := _foreign_stats(name, path, time) if name in landing else table_stats(name, path, time))
-    ]
-    return Live(
-        region=region,
-        pipeline=pipeline,
-        release=live,
-        releases=tuple(h.row for h in stored),
-        stats=tuple(stats),
-        rows_per_second=_rate(warehouse, pipeline, live),
-        free_bytes=shutil.disk_usage(warehouse).free,
-    )
-
-
-def _foreign_stats(name: str, path: str, time: str) -> TableStats | None:
-    """Statistics of a landing table; only its required features, if these keep it from being opened.
-
-    raises  RegionError E_PATH if a link leads to a folder in which no table can lie
-    """
-    if folder := paths.unfit_here(path):
-        raise RegionError(f"{name}: {path}: no Delta table can lie below {folder!r}", hint=paths.UNFIT, code="E_PATH")
-    try:
-        return table_stats(name, path, time)
-    except Unreachable:
-        features = required_features(path)
-        if features <= READABLE:
-            raise
-        return TableStats(
-            name=name,
-            path=path,
-            version=log.latest_version(path),
-            rows=0,
-            bytes=0,
-            files=0,
-            columns=(),
-            reader=tuple(sorted(features)),
-        )
 
 
 def table_stats(name: str, path: str, time: str = "", version: int | None = None) -> TableStats | None:
@@ -133,16 +59,6 @@ def table_stats(name: str, path: str, time: str = "", version: int | None = None
         reader=tuple(sorted(protocol.reader_features or ())),
         uncounted=sum(rows is None for rows in counts),
     )
-
-
-def _nanosecond_columns(path: str, stats: TableStats) -> tuple[str, ...]:
-    """Columns with times that Spark would truncate, in the newest files."""
-    if not any("timestamp" in column.type for column in stats.columns):
-        return ()
-    table = DeltaTable(path, version=stats.version)
-    columns = nanoseconds.time_columns(table.schema().to_json(), [column.name for column in stats.columns])
-    newest = nanoseconds.files(table, path)[:NEWEST_FILES]
-    return tuple(sorted({found[1] for file in newest if (found := nanoseconds.finer([file], columns))}))
 
 
 def _rows_left(table: DeltaTable, path: str, files: Sequence[str], counts: Sequence[int | None]) -> list[int | None]:
@@ -228,34 +144,3 @@ def _between(low: int | None, high: int | None, *, has_statistics: bool) -> list
     # A stray time makes a file span decades; a few wide steps are as good a guess as ten thousand days. Slices reach from
     # one known day to the next, so the days between belong to a slice all the same.
     return [day_name(number) for number in range(first, last + 1, 1 + (last - first) // MAX_SPAN_DAYS)]
-
-
-def _rate(warehouse: Path, pipeline: str, live: Release | None) -> float:
-    """Rows per second in the newest rollout's batches; 0 where nothing was measured."""
-    if live is None:
-        return 0.0
-    done = [r.event for r in Rollouts(warehouse, pipeline).newest() if isinstance(r.event, BatchDone)]
-    seconds = sum(batch.seconds for batch in done)
-    return sum(batch.rows_in for batch in done) / seconds if seconds else 0.0
-
-
-def drop_version(warehouse: Path, path: str) -> bool:
-    """Delete a version's directory; only in a warehouse with our marker, and never a landing table.
-
-    returns  whether there was anything to delete
-    raises   RegionError E_NOT_OURS
-    """
-    root = warehouse.resolve()
-    target = (root / path).resolve()
-    deletable = (root / "_console" / "marker.json").is_file() and target.is_relative_to(root)
-    if not deletable or len(target.relative_to(root).parts) != 2 or "_console" in target.parts:
-        raise RegionError(f"{path} is not a version of ours; nothing was deleted", code="E_NOT_OURS")
-    dropped = list(target.parent.glob(f".dropped-{target.name}-*"))  # left by an agent that died during the deletion
-    if target.exists():
-        dropped.append(target.with_name(f".dropped-{target.name}-{uuid4().hex}"))
-        crash.point("before-drop")
-        target.rename(dropped[-1])
-        crash.point("after-drop")
-    for place in dropped:
-        shutil.rmtree(place)
-    return bool(dropped)
