@@ -133,12 +133,32 @@ class StepDone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedDay:
+    """One day of a table in the old and in the new version.
+
+    day      UTC; "" for rows without a time
+    was, now rows
+    columns  unchanged columns whose checksums differ
+    """
+
+    day: str
+    was: int
+    now: int
+    columns: tuple[str, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        return self.was == self.now and not self.columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """One check of the validation.
 
     ok             None: inconclusive
     detail         one line: figures, or the differences
     commits, rows  live commits that were computed again, and their source rows
+    days           of a comparison per day, oldest first: the days that differ, and the newest others
     """
 
     table: str
@@ -147,6 +167,7 @@ class Checked:
     detail: str
     commits: int = field(default=0, metadata=BESIDE)
     rows: int = field(default=0, metadata=BESIDE)
+    days: tuple[ComparedDay, ...] = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ class Status:
 
     state   its state; `held` says whether it is paused by a person or has failed in it
     checks  latest validation, one entry per check
+    checked_at  seconds since 1970, UTC, of its last check; 0 before the first
     ailing  live feeds that currently fail
     until   seconds since 1970, UTC: when files of its first fence may be deleted; 0 where unknown
     expiring  urgency of the warning about that, 0 … 3
@@ -124,6 +125,7 @@ class Status:
     ailing: tuple[Ailing, ...] = field(default=(), metadata=BESIDE)
     waiting: WaitBegan | None = field(default=None, metadata=BESIDE)
     spark_lost: float = field(default=0.0, metadata=BESIDE)
+    checked_at: float = field(default=0.0, metadata=BESIDE)
 
     @property
     def shown(self) -> str:
@@ -204,7 +206,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return replace(status, state=state, why="", checks=checks, waiting=None)
         case Checked() as check:
             kept = tuple(c for c in status.checks if (c.table, c.check) != (check.table, check.check))
-            return replace(status, checks=(*kept, check))
+            return replace(status, checks=(*kept, check), checked_at=recorded.at)
         case Waiting(why):
             return status if status.held else replace(status, why=why)
         case Lagging(commits, rows, seconds, ailing):

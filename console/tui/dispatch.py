@@ -9,7 +9,7 @@ from console.errors import AtGate, ConsoleError
 from console.runner.view import Cockpit, Outcome
 from console.tui.actions import ActionRequest, RegionAction, objection
 from console.tui.dialogs.confirm import confirm_end, confirm_start
-from console.tui.dialogs.content import DialogContent, DialogFactory
+from console.tui.dialogs.content import DialogFactory
 from console.tui.dialogs.gate import confirm_promotion, confirm_rollback
 from console.tui.state import ScreenState
 
@@ -66,26 +66,18 @@ class Dispatcher:
                 if await self._ui.confirm(partial(confirm_end, regions=regions, action=action)):
                     await self._control(regions, action)
             case "promote":
-                await self._confirm_one(regions, confirm_promotion, self._promote)
-            case "rollback":
-                await self._confirm_one(regions, confirm_rollback, self._rollback)
+                if await self._ui.confirm(partial(confirm_promotion, regions=regions)):
+                    await asyncio.gather(*(self._attempt(name, partial(self._promote, name)) for name in regions))
+            case "rollback":  # region by region: the region's name has to be typed
+                name = regions[0]
+                if await self._ui.confirm(partial(confirm_rollback, region=name)):
+                    await self._attempt(name, partial(self._rollback, name))
             case "refresh":
                 await self._cockpit.refresh(regions)
             case "witness":
                 await self._attempt(regions[0], lambda: self._cockpit.witness(regions[0]))
             case _:
                 assert_never(action)
-
-    async def _confirm_one(
-        self,
-        regions: tuple[str, ...],
-        dialog: Callable[[ScreenState, str], DialogContent],
-        call: Callable[[str], Awaitable[None]],
-    ) -> None:
-        # a promotion is decided region by region: the region's name has to be typed
-        region = regions[0]
-        if await self._ui.confirm(lambda state: dialog(state, region)):
-            await self._attempt(region, lambda: call(region))
 
     async def _promote(self, region: str) -> None:
         done = await self._cockpit.promote(region)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from console.drivers.protocol import QueryResult, Verb
 from console.drivers.replay import Given, Ran
 from console.errors import ConsoleError, Problem
-from console.model.event import Checked, Promoted, RolledBack
+from console.model.event import Checked, ComparedDay, Promoted, RolledBack
 from console.model.live import Release
 from console.model.pipeline import Override
 from console.model.plan import ColumnChange, Drift, NodeChange, Plan, Price
@@ -166,11 +166,15 @@ def running(region: Region, done: int = 180_000, rows: int = 466_830) -> RegionV
 
 def at_gate(region: Region, *, wrong: bool = False, rows: int = 466_830) -> RegionView:
     """Built and validated; a person decides. `wrong`: one check differs, one is inconclusive."""
+    differs = wrong * 1
+    days = tuple(
+        ComparedDay(day=f"2026-10-{20 + n}", was=33_345, now=33_345 + (differs if n == 9 else 0)) for n in range(12)
+    )
     checks = (
-        Checked(table="requests", check="rows per day", ok=True, detail=f"14 days, {rows:,} rows on both sides"),
-        Checked(table="requests", check="values", ok=True, detail="19 columns equal; left out: user_agent, browser (new)"),
-        Checked(table="requests_by_hour", check="values", ok=not wrong, detail="count differs on 2026-10-31: 61,003 and 61,004" if wrong else "5 columns equal"),
-        Checked(table="requests", check="feed alive", ok=None if wrong else True, detail="no live row since the fence" if wrong else "311 live rows since the fence"),
+        Checked(table="requests", check="feed parse_requests", ok=None if wrong else True, detail="no live row since the fence" if wrong else "alive: 311 rows passed it live", rows=0 if wrong else 311),
+        Checked(table="requests", check="rows per day", ok=not wrong, detail="2026-10-29: 33,345 → 33,346" if wrong else f"{rows:,} rows in 12 days are equal", days=days),
+        Checked(table="requests", check="unchanged columns", ok=True, detail="19 equal by checksum: host, ts, path, status, bytes, agent and 13 more; left out: user_agent, browser (new)"),
+        Checked(table="requests_by_hour", check="values", ok=True, detail="5 equal"),
     )  # fmt: skip
     view = running(region, rows=rows)
     steps = tuple(
@@ -178,7 +182,7 @@ def at_gate(region: Region, *, wrong: bool = False, rows: int = 466_830) -> Regi
                 rows_done=step.rows_total, slices_done=step.slices)
         for step in view.status.steps
     )  # fmt: skip
-    status = replace(view.status, state="awaiting-confirmation", checks=checks, steps=steps)
+    status = replace(view.status, state="awaiting-confirmation", checks=checks, steps=steps, checked_at=NOON - 40)
     return replace(view, status=status, accepted=view.plan)
 
 

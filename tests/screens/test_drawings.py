@@ -147,7 +147,7 @@ def test_every_dialog_is_blocked_where_its_action_does_not_apply(view: RegionVie
     name = view.region.name
     state, shut = ScreenState(views={name: view}), ScreenState(views={name: view}, readonly=True)
     dialogs: dict[RegionAction, DialogContent] = {
-        "promote": confirm_promotion(state, name), "rollback": confirm_rollback(state, name), "start": confirm_start(state, (name,)),
+        "promote": confirm_promotion(state, (name,)), "rollback": confirm_rollback(state, name), "start": confirm_start(state, (name,)),
         "cancel": confirm_end(state, (name,), "cancel"), "discard": confirm_end(state, (name,), "discard"),
     }  # fmt: skip
     for action in get_args(RegionAction):
@@ -158,7 +158,7 @@ def test_every_dialog_is_blocked_where_its_action_does_not_apply(view: RegionVie
             clean(line)
     assert all(
         ask.blocked
-        for ask in (confirm_promotion(shut, name), confirm_rollback(shut, name), confirm_start(shut, (name,)))
+        for ask in (confirm_promotion(shut, (name,)), confirm_rollback(shut, name), confirm_start(shut, (name,)))
     )
     if not dialogs["promote"].blocked:
         assert view.status.state == "awaiting-confirmation"
@@ -168,19 +168,19 @@ def test_every_dialog_is_blocked_where_its_action_does_not_apply(view: RegionVie
 
 def test_the_gate_shows_the_accepted_plan_and_not_the_pending_one() -> None:
     view = replace(s.at_gate(s.US), plan=s.live(s.US).plan)
-    before, now = (confirm_promotion(ScreenState(views={"us": one}), "us") for one in (s.at_gate(s.US), view))
+    before, now = (confirm_promotion(ScreenState(views={"us": one}), ("us",)) for one in (s.at_gate(s.US), view))
     assert now.lines == before.lines
-    assert "requests" in next(line.plain for line in now.lines if line.plain.startswith("changes"))
+    assert "requests" in next(line.plain for line in now.lines if line.plain.startswith("plan "))
 
 
 def test_an_inconclusive_check_is_no_dead_end() -> None:
     view = s.at_gate(s.US)
     checks = (*view.status.checks[:-1], replace(view.status.checks[-1], ok=None))
     content = confirm_promotion(
-        ScreenState(views={"us": replace(view, status=replace(view.status, checks=checks))}), "us"
+        ScreenState(views={"us": replace(view, status=replace(view.status, checks=checks))}), ("us",)
     )
     assert "console promote --region us" in content.blocked
-    differs = confirm_promotion(ScreenState(views={"us": s.at_gate(s.US, wrong=True)}), "us")
+    differs = confirm_promotion(ScreenState(views={"us": s.at_gate(s.US, wrong=True)}), ("us",))
     assert "console promote" not in differs.blocked
 
 

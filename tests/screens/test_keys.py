@@ -52,7 +52,7 @@ async def test_the_gate_opens_only_for_the_regions_own_name() -> None:
     ],
 )
 def test_the_gate_says_what_keeps_it_shut(view: s.RegionView, why: str) -> None:
-    assert why in confirm_promotion(ScreenState(views={"us": view}), "us").blocked
+    assert why in confirm_promotion(ScreenState(views={"us": view}), ("us",)).blocked
 
 
 async def test_no_typing_opens_a_gate_that_a_check_keeps_shut() -> None:

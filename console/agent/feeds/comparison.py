@@ -1,13 +1,13 @@
 """Comparison of the old and the new version of a table at the same landing position. A difference stops the promotion."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from console.agent.feeds.checksum import sums_per_day
 from console.agent.recount import sums
 from console.agent.recount.doubles import differ
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
-from console.model.event import Checked
+from console.model.event import Checked, ComparedDay
 from console.model.schema import types
 from console.model.step import Comparison, Pair
 
@@ -16,8 +16,10 @@ from console.model.step import Comparison, Pair
 TOLERANCE = 0.08
 SLACK = 2.0
 EXAMPLES = 3
+NOTED_DAYS = 400
 QUANTILES = "__kll"  # suffix of a quantile's state, as the planner names it
 SKETCHES = (QUANTILES, "__hll")
+_Sums = Mapping[Any, dict[str, Any]]  # day → rows, and checksums of the columns
 
 
 def compare(
@@ -43,14 +45,38 @@ def compare(
     some = ", ".join(
         f"{d}: {was.get(d, {}).get('rows', 0):,} → {now.get(d, {}).get('rows', 0):,}" for d in unequal[:EXAMPLES]
     )
+    differing = {pair.new: [d for d in days if not _same(was.get(d), now.get(d), i)] for i, pair in enumerate(exact)}
     yield Checked(
         table=plan.table,
         check="rows per day",
         ok=not unequal,
         detail=f"{some}" if unequal else f"{total:,} rows in {len(days)} days are equal",
+        days=_noted(_days(days, was, now, differing)),
     )
-    differing = {pair.new: [d for d in days if not _same(was.get(d), now.get(d), i)] for i, pair in enumerate(exact)}
     yield _columns(plan, exact, {name: found for name, found in differing.items() if found})
+
+
+def _days(days: Sequence[Any], was: _Sums, now: _Sums, differing: Mapping[str, list[Any]]) -> list[ComparedDay]:
+    columns_of: dict[Any, list[str]] = {}
+    for name, found in differing.items():
+        for day in found:
+            columns_of.setdefault(day, []).append(name)
+    return [
+        ComparedDay(
+            day="" if day is None else str(day),
+            was=was.get(day, {}).get("rows", 0),
+            now=now.get(day, {}).get("rows", 0),
+            columns=tuple(columns_of.get(day, ())),
+        )
+        for day in days
+    ]
+
+
+def _noted(days: list[ComparedDay]) -> tuple[ComparedDay, ...]:
+    """What is stored of them: those that differ, and the newest others, each up to `NOTED_DAYS`."""
+    differ = [day for day in days if not day.equal][:NOTED_DAYS]
+    equal = [day for day in days if day.equal][-NOTED_DAYS:]
+    return tuple(sorted((*differ, *equal), key=lambda day: day.day))
 
 
 def _columns(plan: Comparison, exact: list[Pair], differing: dict[str, list[Any]]) -> Checked:

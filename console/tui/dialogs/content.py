@@ -19,6 +19,7 @@ class DialogContent:
     typed         what has to be typed first; "" where the button is enough
     blocked       why the action is refused now; "" where it is not
     harmless      nothing is lost: the confirming button has the focus, not Cancel
+    details       shown by f2 in place of the body
     """
 
     title: str
@@ -28,6 +29,7 @@ class DialogContent:
     typed: str = ""
     blocked: str = ""
     harmless: bool = False
+    details: tuple[Content, ...] = ()
 
 
 DialogFactory = Callable[[ScreenState], DialogContent]

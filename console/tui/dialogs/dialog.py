@@ -11,8 +11,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from console.tui.dialogs.content import DialogFactory
-from console.tui.drawing import badge, safe, stack_lines
+from console.tui.drawing import badge, key_hints, safe, stack_lines
 from console.tui.state import ScreenState
+
+BORDER_LINES = 2
 
 
 class Dialog(ModalScreen[bool]):
@@ -24,6 +26,9 @@ class Dialog(ModalScreen[bool]):
         Binding("left,right", "app.focus_next", show=False),
         Binding("down", "scroll(1)", show=False),
         Binding("up", "scroll(-1)", show=False),
+        Binding("pagedown", "scroll(8)", show=False),
+        Binding("pageup", "scroll(-8)", show=False),
+        Binding("f2", "details", show=False),
     ]
     state: reactive[ScreenState] = reactive(ScreenState(views={}))
 
@@ -36,6 +41,9 @@ class Dialog(ModalScreen[bool]):
         self._blocked = Static(id="blocked")
         self._input = Input(id="typed", compact=True)
         self._input.cursor_blink = False
+        self._detailed = False
+        self._scroll = VerticalScroll(self._body, id="content", can_focus=False)
+        self._hint = Static(id="hint")
         self._no = Button("Cancel", id="no", compact=True)
         self._yes = Button(safe(self._content.verb), id="yes", compact=True)
         self.set_reactive(Dialog.state, state)
@@ -44,8 +52,8 @@ class Dialog(ModalScreen[bool]):
         content = self._content
         with Vertical(id="dialog"):
             yield self._title
-            with VerticalScroll(id="content", can_focus=False):
-                yield self._body
+            yield self._scroll
+            yield self._hint
             yield self._blocked
             if content.typed:
                 prompt = Content.assemble("Type ", safe(content.typed, "bold", 60), f" to {content.verb.lower()}:")
@@ -71,11 +79,30 @@ class Dialog(ModalScreen[bool]):
         content = self._content
         badges = [badge(name) for name in dict.fromkeys(content.environments)]
         self._title.update(Content(" ").join([safe(content.title, "bold", 120), *badges]))
-        self._body.update(stack_lines(content.lines))
+        self._body.update(stack_lines(content.details if self._detailed else content.lines))
         self._blocked.display = bool(content.blocked)
         self._blocked.update(safe(f"✗ {content.blocked}", "$text-error"))
         self._input.disabled = bool(content.blocked)
         self._enable()
+        self.call_after_refresh(self._fit)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        """Give the body all lines that the other parts leave."""
+        others = [part for part in self.query("#dialog > *") if part is not self._scroll and part.display]
+        taken = sum(part.outer_size.height + part.styles.margin.height for part in others)
+        self._scroll.styles.max_height = max(3, self.size.height - taken - BORDER_LINES)
+        self.call_after_refresh(self._show_hint)
+
+    def _show_hint(self) -> None:
+        """How many lines follow below, and the key of the details."""
+        below = self._scroll.virtual_size.height - self._scroll.size.height - round(self._scroll.scroll_y)
+        hints = [("↓", f"{below} more lines")] if below > 0 else []
+        if self._content.details:
+            hints.append(("f2", "back to the answer" if self._detailed else "each day's comparison"))
+        self._hint.update(key_hints(*hints))
 
     def _enable(self) -> None:
         self._yes.disabled = not self._allowed()
@@ -95,4 +122,12 @@ class Dialog(ModalScreen[bool]):
         self.dismiss(message.button is self._yes and self._allowed())
 
     def action_scroll(self, by: int) -> None:
-        self.query_one("#content", VerticalScroll).scroll_relative(y=by, animate=False)
+        self._scroll.scroll_relative(y=by, animate=False)
+        self.call_after_refresh(self._show_hint)
+
+    def action_details(self) -> None:
+        """Each day's comparison in place of the answer, and back."""
+        if self._content.details:
+            self._detailed = not self._detailed
+            self._scroll.scroll_home(animate=False)
+            self._redraw()

@@ -1,16 +1,17 @@
-"""Confirmations at the gate: what was checked, what changes, and whether a rollback is possible."""
+"""Confirmations at the gate: whether it is safe to promote, one region or the regions of a wave, and to roll back."""
+
+from collections.abc import Sequence
 
 from textual.content import Content
 
-from console.model.plan import ACTIONS
 from console.runner.view import RegionView
 from console.tui.actions import objection
 from console.tui.dialogs.content import DialogContent
-from console.tui.drawing import safe
-from console.tui.format import count, span
+from console.tui.drawing import safe, wrap_indented
+from console.tui.format import count, plural
 from console.tui.labels import STYLES
-from console.tui.panes.checks import check_lines, promotion_blocker, tally
-from console.tui.panes.plan import TONE_STYLES, column_changes
+from console.tui.panes.checks import check_lines, promotion_blocker
+from console.tui.panes.safety import checks_line, day_lines, doubts, safety_lines, same_plan
 from console.tui.panes.summary import lag_text
 from console.tui.state import ScreenState
 
@@ -18,27 +19,26 @@ BODY_WIDTH = 72  # cells of the body at 80 columns
 MAX_ENTRIES = 40
 
 
-def confirm_promotion(state: ScreenState, region: str) -> DialogContent:
-    """Confirmation of a promotion; blocked unless the region is at its gate and every check passed."""
-    view = state.views[region]
-    status = view.status
-    lines = [
-        _line("live", Content.assemble(safe(status.was or view.live or "nothing", limit=60), " → ", safe(status.release, "bold", 60), "   one commit, all tables")),
-        _line("rows", Content(f"{count(status.rows_done)} moved · {lag_text(view) or 'no lag measured'}")),
-        _line("checks", tally(status)),
-        *[line for check in sorted(status.checks, key=lambda c: c.ok is True)[:MAX_ENTRIES] for line in check_lines(check, BODY_WIDTH)],
-        _line("changes", Content(" · ").join(_changes(view)) or Content("as accepted")),
-        _line("after", _rollback_text(view)),
-    ]  # fmt: skip
-    if status.by:
-        lines.append(_line("by", safe(f"{status.by}, plan {status.plan[:10]}", "$text-muted", 120)))
+def confirm_promotion(state: ScreenState, regions: Sequence[str]) -> DialogContent:
+    """Confirmation of a promotion; blocked unless every region is at its gate and all of their checks passed.
+
+    regions  one, or several of one wave: those are promoted together, and the wave's name is typed
+    """
+    views = [state.views[name] for name in regions]
+    if len(views) == 1:
+        return _promote_one(state, views[0])
+    waves = sorted({view.region.wave for view in views})
+    blocked = next((why for view in views if (why := _blocked(state, view))), "")
+    if len(waves) > 1:
+        blocked = "the regions belong to several waves: mark those of one wave"
     return DialogContent(
-        title=f"Promote {region}",
-        environments=(view.region.environment,),
-        lines=tuple(lines),
+        title=f"Promote {plural(len(views), 'region')} of wave {waves[0]}",
+        environments=tuple(view.region.environment for view in views),
+        lines=tuple(line for view in views for line in _brief(state, view)),
         verb="Promote",
-        typed=region,
-        blocked=_blocked(state, view),
+        typed=f"wave {waves[0]}",
+        blocked=blocked,
+        details=tuple(line for view in views for line in _details(view)),
     )
 
 
@@ -61,6 +61,35 @@ def confirm_rollback(state: ScreenState, region: str) -> DialogContent:
     )
 
 
+def _promote_one(state: ScreenState, view: RegionView) -> DialogContent:
+    name = view.region.name
+    return DialogContent(
+        title=f"Promote {name}",
+        environments=(view.region.environment,),
+        lines=tuple(safety_lines(view, same_plan(state.views, name), BODY_WIDTH, state.at)),
+        verb="Promote",
+        typed=name,
+        blocked=_blocked(state, view),
+        details=tuple(_details(view)),
+    )
+
+
+def _brief(state: ScreenState, view: RegionView) -> list[Content]:
+    """One region of several: its tally, and its doubts."""
+    name = safe(view.region.name, "bold", 60)
+    lines = [Content.assemble(name, "  ", checks_line(view, state.at), f" · {count(view.status.rows_done)} rows moved")]
+    against = doubts(view, same_plan(state.views, view.region.name), state.at)[:MAX_ENTRIES]
+    for doubt in against:
+        lines += wrap_indented(safe(f"! {doubt.text}", STYLES[doubt.tone]), 2, BODY_WIDTH)
+    return lines
+
+
+def _details(view: RegionView) -> list[Content]:
+    """Each day of each comparison, then every check with its figures."""
+    checks = [line for check in view.status.checks[:MAX_ENTRIES] for line in check_lines(check, BODY_WIDTH)]
+    return [safe(view.region.name, "bold", 60), *day_lines(view, BODY_WIDTH), Content(""), *checks]
+
+
 def _blocked(state: ScreenState, view: RegionView) -> str:
     if against := objection("promote", view, state.readonly):
         return against
@@ -72,26 +101,3 @@ def _blocked(state: ScreenState, view: RegionView) -> str:
 
 def _line(name: str, content: Content) -> Content:
     return Content.assemble((f"{name:<9}", "$text-muted"), content)
-
-
-def _changes(view: RegionView) -> list[Content]:
-    # not the pending plan: the files may have changed since, and then it lists something else
-    changes = view.accepted.changes if view.accepted else ()
-    return [
-        Content.assemble(
-            (f"{ACTIONS[node.action].symbol} ", TONE_STYLES[ACTIONS[node.action].tone]),
-            safe(node.name, limit=60),
-            Content.assemble(" ", column_changes(node.columns, 4)) if node.columns else "",
-        )
-        for node in changes[:MAX_ENTRIES]
-    ]
-
-
-def _rollback_text(view: RegionView) -> Content:
-    was = view.status.was or view.live
-    hours = view.region.policy.rollback_window_hours
-    if not was or hours <= 0:
-        return Content.styled("no rollback possible: there is no previous release", STYLES["warn"])
-    return Content.assemble(
-        "R rolls back to ", safe(was, limit=60), f", which is kept up to date for {span(hours * 3600)}"
-    )

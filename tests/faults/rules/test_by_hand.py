@@ -66,6 +66,8 @@ def test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day
     assert [check.check for check in found] == ["rows per day", "unchanged columns"]
     assert all(check.ok for check in found) is (hand is nothing), found
     assert said in "; ".join(check.detail for check in found)
+    assert [day.day for day in found[0].days] == ["", "2026-11-01", "2026-11-02"]
+    assert [day.day for day in found[0].days if not day.equal] == ([] if hand is nothing else ["2026-11-02"])
 
 
 @pytest.mark.parametrize("ok", [True, None, False])

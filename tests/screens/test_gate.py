@@ -1,0 +1,169 @@
+"""The gate: whether it is safe to confirm, as a pane and in the dialog."""
+
+from dataclasses import replace
+
+import pytest
+from textual.content import Content
+
+from console.model.event import Ailing
+from console.model.plan import Rollback
+from console.runner.view import RegionView
+from console.tui.actions import ActionRequest
+from console.tui.dialogs.dialog import Dialog
+from console.tui.dialogs.gate import confirm_promotion
+from console.tui.panes.safety import day_lines, doubts, safety_lines, same_plan
+from console.tui.state import ScreenState
+from tests.screens import scripted as s
+from tests.screens.harness import dialog_title, running_app, screen_text, settle, toast_text
+
+GATE = s.at_gate(s.EU)
+NORMAL = {"us": s.live(s.US), "eu": GATE}
+
+
+def text(view: RegionView, *others: RegionView, width: int = 72) -> str:
+    return "\n".join(line.plain for line in safety_lines(view, others, width, s.NOON))
+
+
+def test_the_answer_names_tally_age_doubts_plan_way_back_and_other_regions() -> None:
+    view = replace(NORMAL["us"], accepted=GATE.accepted)
+    told = text(GATE, *same_plan({"us": view, "eu": GATE}, "eu"))
+    assert "✓ 4 of 4 passed, 40 s ago; 311 live rows computed again" in told
+    assert "doubts     none known" in told
+    assert "requests   10-31 ▪▪▪▪▪▪▪▪▪▪▪▪ 10-20" in told
+    assert "plan 9f2c  -/+ requests +user_agent +browser" in told
+    assert "way back   r1, kept up to date for 3 d; a rollback (R) loses nothing" in told
+    assert "elsewhere  us live for" in told
+    assert "no feed fails" in told
+    assert "accepted by ada" in told
+
+
+def lossy(view: RegionView) -> RegionView:
+    assert view.accepted
+    back = Rollback(lossless=False, columns=("requests.user_agent",), why="r1 does not store it")
+    return replace(view, accepted=replace(view.accepted, rollback=back, allowed=("C101:requests",)))
+
+
+def status(view: RegionView, **changes: object) -> RegionView:
+    return replace(view, status=replace(view.status, **changes))  # type: ignore[arg-type]
+
+
+STOPPED = Ailing("parse", "requests", "requests/3f-1", 9, True, "landing: DELETE in version 7")
+
+
+@pytest.mark.parametrize(
+    ("view", "said"),
+    [
+        (s.at_gate(s.EU, wrong=True), "requests · rows per day differs: 2026-10-29: 33,345 → 33,346"),
+        (s.at_gate(s.EU, wrong=True), "feed parse_requests inconclusive: no live row since the fence"),
+        (status(GATE, checks=()), "no check has run"),
+        (replace(GATE, link="unreachable", link_why="ssh: timed out"), "the region does not answer: ssh: timed out"),
+        (status(GATE, ailing=(STOPPED,)), "feed parse has stopped: landing: DELETE in version 7"),
+        (status(GATE, quarantined=12), "12 rows did not convert and were left out"),
+        (status(GATE, checked_at=s.NOON - 7200), "the checks are 2 h 00 m old"),
+        (lossy(GATE), "a rollback loses requests.user_agent: r1 does not store it"),
+        (lossy(GATE), "loss accepted by name: C101:requests"),
+    ],
+)
+def test_whatever_speaks_against_confirming_is_a_doubt(view: RegionView, said: str) -> None:
+    told = " ".join(text(view).split())
+    assert "none known" not in told
+    assert said in told
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (
+            status(s.live(s.US), state="rolled-back", decided_by="ana"),
+            "us has run this plan and was rolled back by ana",
+        ),
+        (s.failed(s.US), "us has failed with this plan: parse_requests: 3 rows"),
+        (status(s.live(s.US), ailing=(STOPPED,)), "us runs this plan, and feed parse has stopped"),
+        (s.at_gate(s.US, wrong=True), "us runs this plan, and its checks differ"),
+    ],
+)
+def test_what_went_wrong_with_this_plan_elsewhere_is_a_doubt(other: RegionView, said: str) -> None:
+    views = {"us": replace(other, accepted=GATE.accepted), "eu": GATE}
+    assert said in " ".join(text(GATE, *same_plan(views, "eu")).split())
+    assert not same_plan({"us": replace(other, accepted=None), "eu": GATE}, "eu")
+
+
+def test_no_doubt_only_where_every_check_passed() -> None:
+    assert doubts(GATE, (), s.NOON) == []
+    assert doubts(status(GATE, checks=()), (), s.NOON)
+
+
+def test_a_day_that_differs_is_shown_with_its_rows() -> None:
+    days = Content("\n").join(day_lines(s.at_gate(s.EU, wrong=True), 72)).plain
+    assert "✗ 2026-10-29          33,345 → 33,346 rows" in days
+    assert days.count("equal") == 11
+
+
+async def test_at_80x24_everything_that_decides_is_seen_without_scrolling() -> None:
+    cockpit = s.ScriptedCockpit(replace(NORMAL["us"], accepted=GATE.accepted), GATE)
+    async with running_app(cockpit) as (app, pilot):
+        await pilot.press("j", "P")
+        await settle(pilot)
+        shown = screen_text(app)
+        for part in ("4 of 4 passed, 40 s ago", "doubts", "requests_by_hour", "✓ values", "plan 9f2c", "way back", "elsewhere",
+                     "us live", "accepted by ada", "Type eu to promote", "f2 each day's comparison", "Cancel"):  # fmt: skip
+            assert part in shown, part
+        assert "more lines" not in shown
+
+
+async def test_f2_shows_each_day_and_the_answer_again() -> None:
+    async with running_app(s.ScriptedCockpit(NORMAL["us"], s.at_gate(s.EU, wrong=True))) as (app, pilot):
+        app.post_message(ActionRequest("promote", ("eu",)))
+        await settle(pilot)
+        seen = screen_text(app)
+        assert all(part in seen for part in ("2 of 4 passed", "1 differs", "way back", "plan 9f2c", "40 s ago"))
+        await pilot.press("f2")
+        await settle(pilot)
+        assert "33,345 → 33,346 rows" in screen_text(app)
+        await pilot.press("f2")
+        await settle(pilot)
+        assert "way back" in screen_text(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 15), (200, 60)])
+async def test_cancel_and_the_question_are_seen_at_any_size(size: tuple[int, int]) -> None:
+    async with running_app(s.ScriptedCockpit(GATE), size=size) as (app, pilot):
+        await pilot.press("P")
+        await settle(pilot)
+        assert isinstance(app.screen, Dialog)
+        assert all(part in screen_text(app) for part in ("Cancel", "Type eu to promote", "4 of 4 passed"))
+        await pilot.press("enter")  # nothing typed
+        await settle(pilot)
+        assert isinstance(app.screen, Dialog)
+
+
+async def test_the_regions_of_a_wave_are_promoted_together_by_the_waves_name() -> None:
+    ap = s.at_gate(replace(s.AP, wave=2))
+    cockpit = s.ScriptedCockpit(NORMAL["us"], GATE, ap)
+    async with running_app(cockpit) as (app, pilot):
+        await pilot.press("j", "space", "space", "P")
+        await settle(pilot)
+        assert dialog_title(app) == "Promote 2 regions of wave 2"
+        assert "Type wave 2 to promote" in screen_text(app)
+        await pilot.press(*"eu", "enter")
+        await settle(pilot)
+        assert isinstance(app.screen, Dialog)
+        await pilot.press("backspace", "backspace", *"wave", "space", "2", "enter")
+        await settle(pilot)
+    assert [call for call in cockpit.calls if call[0] == "promote"] == [("promote", "eu"), ("promote", "ap")]
+
+
+def test_regions_of_several_waves_are_not_promoted_together() -> None:
+    views = {"eu": GATE, "ap": s.at_gate(s.AP)}
+    content = confirm_promotion(ScreenState(views=views), ("eu", "ap"))
+    assert content.blocked == "the regions belong to several waves: mark those of one wave"
+    one_wrong = {"eu": GATE, "ap": s.at_gate(replace(s.AP, wave=2), wrong=True)}
+    assert "checks differ" in confirm_promotion(ScreenState(one_wrong), ("eu", "ap")).blocked
+
+
+async def test_a_wave_of_one_region_asks_for_the_region() -> None:
+    async with running_app(s.ScriptedCockpit(NORMAL["us"], GATE)) as (app, pilot):
+        await pilot.press("space", "space", "P")  # us is live already, so that only eu can be promoted
+        await settle(pilot)
+        assert dialog_title(app).startswith("Promote eu")
+        assert not toast_text(app)
