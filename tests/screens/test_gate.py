@@ -47,7 +47,9 @@ def status(view: RegionView, **changes: object) -> RegionView:
     return replace(view, status=replace(view.status, **changes))  # type: ignore[arg-type]
 
 
-STOPPED = Ailing("parse", "requests", "requests/3f-1", 9, True, "landing: DELETE in version 7")
+STOPPED = Ailing(
+    feed="parse", target="requests", path="requests/3f-1", tries=9, standing=True, why="landing: DELETE in version 7"
+)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +134,7 @@ async def test_cancel_and_the_question_are_seen_at_any_size(size: tuple[int, int
         await settle(pilot)
         assert isinstance(app.screen, Dialog)
         assert all(part in screen_text(app) for part in ("Cancel", "Type eu to promote", "4 of 4 passed"))
+        assert ("more lines" in screen_text(app)) is (size == (60, 15))
         await pilot.press("enter")  # nothing typed
         await settle(pilot)
         assert isinstance(app.screen, Dialog)

@@ -61,6 +61,8 @@ class Dialog(ModalScreen[bool]):
             yield Horizontal(self._no, self._yes, id="buttons")
 
     def on_mount(self) -> None:
+        for change in ("scroll_y", "virtual_size", "size"):
+            self.watch(self._scroll, change, self._show_hint, init=False)
         self._redraw()
         content = self._content
         if content.typed and not content.blocked:
@@ -94,11 +96,10 @@ class Dialog(ModalScreen[bool]):
         others = [part for part in self.query("#dialog > *") if part is not self._scroll and part.display]
         taken = sum(part.outer_size.height + part.styles.margin.height for part in others)
         self._scroll.styles.max_height = max(3, self.size.height - taken - BORDER_LINES)
-        self.call_after_refresh(self._show_hint)
 
     def _show_hint(self) -> None:
         """How many lines follow below, and the key of the details."""
-        below = self._scroll.virtual_size.height - self._scroll.size.height - round(self._scroll.scroll_y)
+        below = round(self._scroll.max_scroll_y - self._scroll.scroll_y)
         hints = [("↓", f"{below} more lines")] if below > 0 else []
         if self._content.details:
             hints.append(("f2", "back to the answer" if self._detailed else "each day's comparison"))
@@ -123,7 +124,6 @@ class Dialog(ModalScreen[bool]):
 
     def action_scroll(self, by: int) -> None:
         self._scroll.scroll_relative(y=by, animate=False)
-        self.call_after_refresh(self._show_hint)
 
     def action_details(self) -> None:
         """Each day's comparison in place of the answer, and back."""
