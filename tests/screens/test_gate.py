@@ -161,7 +161,7 @@ def test_regions_of_several_waves_are_not_promoted_together() -> None:
     content = confirm_promotion(ScreenState(views=views), ("eu", "ap"))
     assert content.blocked == "the regions belong to several waves: mark those of one wave"
     one_wrong = {"eu": GATE, "ap": s.at_gate(replace(s.AP, wave=2), wrong=True)}
-    assert "checks differ" in confirm_promotion(ScreenState(one_wrong), ("eu", "ap")).blocked
+    assert "checks differ" in confirm_promotion(ScreenState(views=one_wrong), ("eu", "ap")).blocked
 
 
 async def test_a_wave_of_one_region_asks_for_the_region() -> None:

@@ -6,6 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
@@ -15,6 +16,16 @@ from console.tui.drawing import badge, key_hints, safe, stack_lines
 from console.tui.state import ScreenState
 
 BORDER_LINES = 2
+
+
+class DialogBody(VerticalScroll, can_focus=False):
+    """The lines of a dialog."""
+
+    class Resized(Message):
+        """More or fewer of the lines fit."""
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
 
 
 class Dialog(ModalScreen[bool]):
@@ -42,7 +53,7 @@ class Dialog(ModalScreen[bool]):
         self._input = Input(id="typed", compact=True)
         self._input.cursor_blink = False
         self._detailed = False
-        self._scroll = VerticalScroll(self._body, id="content", can_focus=False)
+        self._scroll = DialogBody(self._body, id="content")
         self._hint = Static(id="hint")
         self._no = Button("Cancel", id="no", compact=True)
         self._yes = Button(safe(self._content.verb), id="yes", compact=True)
@@ -61,7 +72,7 @@ class Dialog(ModalScreen[bool]):
             yield Horizontal(self._no, self._yes, id="buttons")
 
     def on_mount(self) -> None:
-        for change in ("scroll_y", "virtual_size", "size"):
+        for change in ("scroll_y", "virtual_size"):
             self.watch(self._scroll, change, self._show_hint, init=False)
         self._redraw()
         content = self._content
@@ -96,6 +107,9 @@ class Dialog(ModalScreen[bool]):
         others = [part for part in self.query("#dialog > *") if part is not self._scroll and part.display]
         taken = sum(part.outer_size.height + part.styles.margin.height for part in others)
         self._scroll.styles.max_height = max(3, self.size.height - taken - BORDER_LINES)
+
+    def on_dialog_body_resized(self) -> None:
+        self._show_hint()
 
     def _show_hint(self) -> None:
         """How many lines follow below, and the key of the details."""
