@@ -137,18 +137,18 @@ class ComparedDay:
     """One day of a table in the old and in the new version.
 
     day      UTC; "" for rows without a time
-    was, now rows
+    old, new rows
     columns  unchanged columns whose checksums differ
     """
 
     day: str
-    was: int
-    now: int
+    old: int
+    new: int
     columns: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
-        return self.was == self.now and not self.columns
+        return self.old == self.new and not self.columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

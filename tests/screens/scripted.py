@@ -168,7 +168,7 @@ def at_gate(region: Region, *, wrong: bool = False, rows: int = 466_830) -> Regi
     """Built and validated; a person decides. `wrong`: one check differs, one is inconclusive."""
     differs = wrong * 1
     days = tuple(
-        ComparedDay(day=f"2026-10-{20 + n}", was=33_345, now=33_345 + (differs if n == 9 else 0)) for n in range(12)
+        ComparedDay(day=f"2026-10-{20 + n}", old=33_345, new=33_345 + (differs if n == 9 else 0)) for n in range(12)
     )
     checks = (
         Checked(table="requests", check="feed parse_requests", ok=None if wrong else True, detail="no live row since the fence" if wrong else "alive: 311 rows passed it live", rows=0 if wrong else 311),

@@ -64,8 +64,8 @@ def _days(days: Sequence[Any], was: _Sums, now: _Sums, differing: Mapping[str, l
     return [
         ComparedDay(
             day="" if day is None else str(day),
-            was=was.get(day, {}).get("rows", 0),
-            now=now.get(day, {}).get("rows", 0),
+            old=was.get(day, {}).get("rows", 0),
+            new=now.get(day, {}).get("rows", 0),
             columns=tuple(columns_of.get(day, ())),
         )
         for day in days

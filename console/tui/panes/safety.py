@@ -140,11 +140,11 @@ def _day_line(day: ComparedDay, width: int) -> list[Content]:
             Content.assemble(
                 (f"{EQUAL} ", STYLES["good"]),
                 safe(name, limit=20),
-                (f"{count(day.now):>14} rows, equal", "$text-muted"),
+                (f"{count(day.new):>14} rows, equal", "$text-muted"),
             )
         ]
     columns = f"; differ: {', '.join(day.columns)}" if day.columns else ""
-    rows = f"{count(day.was):>14} → {count(day.now)} rows" if day.was != day.now else f"{count(day.now):>14} rows"
+    rows = f"{count(day.old):>14} → {count(day.new)} rows" if day.old != day.new else f"{count(day.new):>14} rows"
     text = Content.assemble(
         (f"{DIFFERS} ", STYLES["bad"]), safe(name, limit=20), safe(f"{rows}{columns}", STYLES["bad"])
     )
