@@ -32,10 +32,12 @@ from console.model.event import (
     DriverLost,
     Event,
     Failed,
+    Logged,
     Paused,
     Resumed,
     StepStarted,
 )
+from console.model.incident import SparkBack, TryFailed
 from console.model.live import Release
 from console.model.plan import Plan
 from console.model.slices import Slice
@@ -143,7 +145,7 @@ def setup(tmp_path: Path) -> RetrySetup:
     recorder.accept(
         "web-1", plan, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=((STEP.id, 6000),))
     )
-    spark = SimpleNamespace(lost=False, ended=HOW)
+    spark = SimpleNamespace(lost=False, ended=HOW, session=lambda: None)
     context = RolloutContext(
         warehouse=tmp_path,
         spark=cast(Any, spark),
@@ -221,6 +223,41 @@ def test_out_of_memory_makes_the_next_try_smaller_and_a_lone_slice_fails_with_th
     ) as found:
         setup.fails(full, DAYS[:1])
     assert "limits.rows" in found.value.hint
+
+
+def test_every_failed_try_is_stored_with_its_batch_its_cause_and_what_is_asked_next(setup: RetrySetup) -> None:
+    full, broken = spark_says("java.lang.OutOfMemoryError: Java heap space"), OSError(5, "Input/output error")
+    setup.tries.begin(DAYS)
+    setup.clock.waited.append(7.0)
+    setup.tries.back_off(full)
+    setup.fails(broken, DAYS[:1])
+    with pytest.raises(RegionError, match="failed 3 times"):
+        setup.fails(broken, DAYS[:1])
+    lines = setup.context.recorder.events(Logged)
+    tries = [line.incident for line in lines if isinstance(line.incident, TryFailed)]
+    assert [(t.number, t.cause, t.first, t.last, t.rows, t.rows_next) for t in tries] == [
+        (1, "memory", 1, 3, 3000, 750),
+        (2, "passing", 1, 1, 1000, 0),
+        (3, "passing", 1, 1, 1000, 0),
+    ]
+    assert (tries[0].label, tries[0].seconds, tries[0].of) == ("2026-11-07 … 2026-11-05", 7.0, 3)
+    assert lines[0].text == "java.lang.OutOfMemoryError: Java heap space; try 2 of 3, with at most 750 rows, in 4 s"
+    assert setup.context.recorder.status.log[-1].startswith("warning: requests: batch 2026-11-07 failed 3 times")
+    assert [step.tries for step in setup.context.recorder.status.steps] == [3]
+
+
+def test_how_long_spark_was_away_is_stored_once_it_is_back(setup: RetrySetup, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup.context.recorder.store(DriverLost(STEP.id, HOW))
+    lost = setup.context.recorder.status.spark_lost
+    carrier = PlanExecutor(setup.context, lambda: None)
+    monkeypatch.setattr(backfill_step, "build", Mock())
+    monkeypatch.setattr(step_receipts, "store", lambda *_: None)
+    carrier.brake.clock = setup.clock
+    monkeypatch.setattr(setup.clock, "now", lambda: lost + 42.0)
+    carrier.run()
+    backs = [line.incident for line in setup.context.recorder.events(Logged) if isinstance(line.incident, SparkBack)]
+    assert backs == [SparkBack(step=STEP.id, seconds=42.0)]
+    assert setup.context.recorder.status.spark_lost == 0.0
 
 
 def test_a_lost_jvm_is_left_to_the_agent(setup: RetrySetup) -> None:
@@ -334,7 +371,7 @@ class Ends:
         if self.later.ident:
             self.later.join()
         told = [type(event).__name__ for event in self.setup.context.recorder.progress()[before:]]
-        return [name for name in told if name not in ("Entered", "StepStarted")]
+        return [name for name in told if name not in ("Entered", "StepStarted", "Logged")]
 
 
 @pytest.mark.parametrize(("error", "early"), [(GONE, True), (GONE, False), (FULL, False)])

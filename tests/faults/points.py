@@ -106,4 +106,7 @@ ELSEWHERE = {
     "commit-copy": "tests/faults/rules/test_killed.py",
     "sink": "tests/agent/test_exports.py",
     "console-before-saw-": "tests/faults/test_journal.py",
+    "WaitBegan": "tests/agent/test_incidents.py",
+    "WaitEnded": "tests/agent/test_incidents.py",
+    "TryFailed": "tests/agent/test_incidents.py",
 }

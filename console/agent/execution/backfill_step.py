@@ -19,7 +19,7 @@ from console.errors import RegionError
 from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Progress, Resumed
 from console.model.live import Day, TableState, TableStats
 from console.model.policy import kept_hours
-from console.model.slices import EARLY, LATE, Slice, cut, half, pack
+from console.model.slices import EARLY, LATE, Slice, by_day, cut, half, pack
 from console.model.step import Backfill
 
 FIRST_ROWS = 400_000  # of the first batch at most, which measures the rate
@@ -61,7 +61,7 @@ def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries
     if (unfinished := _unfinished(context, step)) is not None:
         rows = min(rows, max(1.0, unfinished / SHRINK))
     while not history.done:
-        brake.hold()
+        brake.hold(step.id)
         drift.check(history)
         run = pack(history.slices, history.writer.position, tries.limit(rows), context.plan.bytes_limit)
         tries.begin(run, history, session)
@@ -114,7 +114,15 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
     else:
         until = _readable_until(context, stats, target_path)
         context.recorder.store(
-            Fenced(step=step.id, source=step.source, version=fence, slices=len(slices), rows=rows, until=until)
+            Fenced(
+                step=step.id,
+                source=step.source,
+                version=fence,
+                slices=len(slices),
+                rows=rows,
+                until=until,
+                days=by_day(slices),
+            )
         )
     app_id = commit.history_id(target_path, step.materialization or "forward", fence)
     writer = commit.open_feed(session, app_id, target_path, 0)

@@ -15,10 +15,12 @@ from console.agent.feeds.live_feed import LiveFeed
 from console.agent.receipts import step_receipts
 from console.agent.resilience import retry
 from console.agent.resilience.throttle import Brake
+from console.agent.rollout.clock import span
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.store import log, write_lock
 from console.errors import ConsoleError, RegionError
 from console.model.event import BatchDone, DriverLost, Entered, Failed, Progress, Resumed, State, StepDone, StepStarted
+from console.model.incident import SparkBack
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
 from console.text import redacted
 
@@ -170,7 +172,7 @@ class PlanExecutor(threading.Thread):
                 raise self._lost_too_often(step.id)  # a full disk kept the failure from being stored
             why = f"the driver was lost in {step.id}" + (f" ({losses[-1].why})" if losses[-1].why else "")
             retry.pause(self.context, self.brake.clock, len(losses), f"{why}; try {len(losses) + 1} of {DRIVER_TRIES}")
-        self.context.recorder.store(StepStarted(step.id))
+        self.context.recorder.store(StepStarted(step.id, self.context.recorder.away_since()))
         self._run_with_retries(step, do)
         # before the step's end: after a death in between, the next agent writes them again
         step_receipts.store(self.context, step)
@@ -180,6 +182,7 @@ class PlanExecutor(threading.Thread):
         """Run a step, and repeat it as a whole after a transient error. A batch in it has had retries of its own."""
         for failed in range(1, retry.TRIES + 1):
             try:
+                self._await_spark(step)
                 do()
             except Exception as error:
                 dying = self.context.spark.lost or (retry.call_broke(error) and self._driver_lost(error))
@@ -189,6 +192,14 @@ class PlanExecutor(threading.Thread):
                 retry.pause(self.context, self.brake.clock, failed, why)
             else:
                 return
+
+    def _await_spark(self, step: Step) -> None:
+        """After a loss of Spark, start it again and record how long it was away."""
+        recorder = self.context.recorder
+        if since := recorder.status.spark_lost:
+            self.context.spark.session()
+            seconds = max(0.0, self.brake.clock.now() - since)
+            recorder.report(f"Spark is back after {span(seconds)}", SparkBack(step=step.id, seconds=seconds))
 
     def _create(self, step: CreateTable) -> None:
         state = self.context.state(step.table)

@@ -11,6 +11,7 @@ from console.agent.feeds.follower import ENDING
 from console.agent.feeds.live_feed import LiveFeed, stalled_targets
 from console.agent.recount import liveness
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
+from console.agent.resilience.waits import Waits
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.store import log, write_lock
 from console.errors import CheckFailed, RegionError
@@ -94,6 +95,7 @@ def aligned(context: RolloutContext) -> dict[str, int]:
     raises  RegionError if a feed of the new release is stopped; RolloutStopped if the agent ends
     """
     alignment = context.follower.align(context.plan.pipeline)
+    waits = Waits(context.recorder, step="validate", what="the comparison")
     published = 0.0  # monotonic
     while not alignment.done():
         context.check_halt()
@@ -105,9 +107,12 @@ def aligned(context: RolloutContext) -> dict[str, int]:
                 if live_feed.health.last_error
             ]
             why = "".join(f"; {text}" for text in errors[:1])
-            context.recorder.publish(Waiting(f"bringing old and new to the same landing position{why}"))
+            why = f"bringing old and new to the same landing position{why}"
+            waits.go_on("alignment", why)
+            context.recorder.publish(Waiting(why))
             published = time.monotonic()
         time.sleep(0.05)
+    waits.end()
     try:
         pins = alignment.result()
     except CheckFailed as error:

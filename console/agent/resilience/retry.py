@@ -12,6 +12,7 @@ from console.agent.rollout.clock import Clock, WallClock
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.errors import RegionError
 from console.model.event import Waiting
+from console.model.incident import TryFailed
 from console.model.slices import Slice
 from console.model.step import Backfill
 
@@ -38,6 +39,7 @@ class Tries:
     most: float | None = None
     failed: int = 0
     _run: Sequence[Slice] = ()
+    _began: float = 0.0  # monotonic: the current try
     _history: backfill.History | None = None
     _session: Any = None
     _reached: int = -1
@@ -49,7 +51,7 @@ class Tries:
 
         raises  RegionError C301 if there are more of them than the budget allows
         """
-        self._run, self._history, self._session = run, history, session
+        self._run, self._history, self._session, self._began = run, history, session, self.clock.elapsed()
         if history is not None and history.writer.position > self._reached:
             # the last batch is committed, even if its response was lost: what fails now is another one
             self.failed, self._reached = 0, history.writer.position
@@ -78,9 +80,8 @@ class Tries:
                 self.context, self._history, self._run, failing, cause=why, what=what
             ) from error
         self._skip_reason, self._skip_kind = why, what
-        self.context.recorder.log(
-            f"{self.step.target}: {failing.rows} rows do not convert and go to quarantine", "warning"
-        )
+        line = f"{self.step.target}: {failing.rows} rows do not convert and go to quarantine"
+        self.context.recorder.report(line, self._failed_try(error, what), "warning")
         return True
 
     def done(self) -> None:
@@ -99,22 +100,42 @@ class Tries:
             raise error  # before a halt: the agent may be ending because of it
         self.context.check_halt()
         what = kind(error)
-        if what == "memory":
-            if len(self._run) == 1:
-                raise self._explain(error, what) from error
+        alone = what == "memory" and len(self._run) == 1
+        if what == "memory" and not alone:
             self.most = max(1.0, sum(piece.rows for piece in self._run) / SHRINK)
-        self.failed += 1
-        if what not in ("memory", "passing") or self.failed >= TRIES:
-            raise self._explain(error, what) from error
+        failed_try = self._failed_try(error, what)
+        self.failed += not alone
+        if alone or what not in ("memory", "passing") or self.failed >= TRIES:
+            last = self._explain(error, what)
+            self.context.recorder.report(str(last), failed_try, "warning")
+            raise last from error
         fewer = f", with at most {self.most:,.0f} rows" if what == "memory" else ""
         why = f"{cause(error)}; try {self.failed + 1} of {TRIES}{fewer}"
         try:
-            pause(self.context, self.clock, self.failed, why, self.chance)
+            pause(self.context, self.clock, self.failed, why, self.chance, failed_try)
         except RolloutStopped:
             if not self.context.spark.lost:
                 raise
         if self.context.spark.lost:
             raise error  # the JVM did not survive the failure
+
+    def _failed_try(self, error: Exception, what: Kind) -> TryFailed | None:
+        """The current try, which has failed; None where no batch had begun."""
+        if not self._run:
+            return None
+        return TryFailed(
+            step=self.step.id,
+            label=backfill.label(self._run),
+            first=self._run[0].index,
+            last=self._run[-1].index,
+            cause=what,
+            why=cause(error),
+            number=self.failed + 1,
+            of=TRIES,
+            rows=sum(piece.rows for piece in self._run),
+            rows_next=round(self.most or 0) if what == "memory" and len(self._run) > 1 else 0,
+            seconds=round(self.clock.elapsed() - self._began, 3),
+        )
 
     def _explain(self, error: Exception, what: Kind) -> Exception:
         fence = None if self._history is None else self._history.fence
@@ -140,15 +161,21 @@ def driver_lost(context: RolloutContext, error: BaseException) -> bool:
 
 
 def pause(
-    context: RolloutContext, clock: Clock, failed: int, why: str, chance: Callable[[], float] = random.random
+    context: RolloutContext,
+    clock: Clock,
+    failed: int,
+    why: str,
+    chance: Callable[[], float] = random.random,
+    failed_try: TryFailed | None = None,
 ) -> None:
     """Wait before the next try, and report why.
 
-    failed  tries so far
+    failed      tries so far
+    failed_try  the try of a batch that failed, which is stored; None where something else did
     raises  RolloutStopped
     """
     seconds = min(FIRST_SECONDS * GROWTH ** (failed - 1), LAST_SECONDS) * (1 - chance() / 2)
-    context.recorder.log(f"{why}, in {seconds:.0f} s", "warning")
+    context.recorder.report(f"{why}, in {seconds:.0f} s", failed_try, "warning")
     context.recorder.publish(Waiting(why))
     until = clock.elapsed() + seconds
     while (left := until - clock.elapsed()) > 0:

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 from console import paths
 from console.agent.feeds.live_feed import logical_rows
-from console.agent.rollout.clock import Clock, WallClock
+from console.agent.resilience.waits import Waits
+from console.agent.rollout.clock import Clock, WallClock, span
 from console.agent.rollout.context import RolloutContext
 from console.errors import ConsoleError
 from console.model.event import Waiting
@@ -40,6 +41,14 @@ def _run_query(context: RolloutContext) -> Any:
     return rows[0][0]
 
 
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why the next batch may not begin. cause: as in `WaitBegan`"""
+
+    cause: str
+    why: str
+
+
 @dataclass(slots=True, kw_only=True)
 class Brake:
     """Holds the batches of one rollout back, and reports why.
@@ -55,54 +64,50 @@ class Brake:
     _asked: float = -QUERY_SECONDS
     _query_reason: str = ""
 
-    def hold(self) -> None:
-        """Wait until the next batch may begin.
+    def hold(self, step: str = "") -> None:
+        """Wait until the next batch of a step may begin.
 
         raises  RolloutStopped if the rollout is paused or cancelled meanwhile
         """
-        since = self.clock.elapsed()
-        logged: set[str] = set()
+        since, recorder = self.clock.elapsed(), self.context.recorder
+        waits = Waits(recorder, self.clock, step, "the backfill")
         while reasons := list(self._reasons(self.clock.elapsed() - since)):
             self.context.check_halt()
-            # each reason is logged once; its figures are published as they change
-            if fresh := [text for key, text in reasons if key not in logged]:
-                self.context.recorder.log(f"the backfill waits: {'; '.join(fresh)}")
-            logged.update(key for key, _ in reasons)
-            self.context.recorder.publish(Waiting("; ".join(text for _, text in reasons)))
+            why = "; ".join(reason.why for reason in reasons)
+            waits.go_on(reasons[0].cause, why)
+            recorder.publish(Waiting(why))
             self.clock.wait(self.context.halt, self.poll)
         self.context.check_halt()
-        if logged:
-            self.context.recorder.log(f"the backfill goes on after {_span(self.clock.elapsed() - since)}")
-            self.context.recorder.publish(Waiting(""))
+        waits.end()
 
-    def _reasons(self, waited: float) -> Iterator[tuple[str, str]]:
-        """The reasons to wait now: a short key, and the text."""
+    def _reasons(self, waited: float) -> Iterator[_Reason]:
+        """The reasons to wait now; the first is the one that the wait counts for."""
         throttle = self.context.plan.throttle
         standing = [*self._pauses(), *self._hours(throttle.hours, throttle.zone), *self._lag(waited)]
         yield from standing
-        if throttle.query and not standing and (reason := self._query()):
-            yield "query", reason
+        if throttle.query and not standing and (why := self._query()):
+            yield _Reason("query", why)
 
-    def _pauses(self) -> Iterator[tuple[str, str]]:
+    def _pauses(self) -> Iterator[_Reason]:
         region = self.context.warehouse / "_console" / "pause"
         for path, what in ((region, "this region is paused by"), (paths.pause_file(), "all regions are paused by")):
             if (reason := paths.paused(path)) is not None:
-                yield str(path), f"{what} {path}{f': {safe_text(redacted(reason))}' if reason else ''}"
+                yield _Reason("pause", f"{what} {path}{f': {safe_text(redacted(reason))}' if reason else ''}")
 
-    def _hours(self, hours: str, zone: str) -> Iterator[tuple[str, str]]:
+    def _hours(self, hours: str, zone: str) -> Iterator[_Reason]:
         if hours:
             at = datetime.fromtimestamp(self.clock.now(), _zone(zone))
             if left := opens_in(hours, at.hour * 60 + at.minute):
                 opens = hours.partition("-")[0]
-                yield "hours", f"outside of {hours} {zone}; goes on at {opens}, in {_span(left * 60)}"
+                yield _Reason("hours", f"outside of {hours} {zone}; goes on at {opens}, in {span(left * 60)}")
 
-    def _lag(self, waited: float) -> Iterator[tuple[str, str]]:
+    def _lag(self, waited: float) -> Iterator[_Reason]:
         limit, lag = self.context.plan.throttle.lag_seconds, self.context.follower.lag(self.context.plan.pipeline)
         if limit is None:
             if lag.seconds > LAG_SECONDS and waited < DEFAULT_WAIT_SECONDS:
-                yield "lag", f"live rows are more than {LAG_SECONDS:.0f} s behind, and go first"
+                yield _Reason("lag", f"live rows are more than {LAG_SECONDS:.0f} s behind, and go first")
         elif lag.seconds > limit:
-            yield "lag", f"live rows are {lag.seconds:.0f} s behind, the limit is {limit:.0f} s"
+            yield _Reason("lag", f"live rows are {lag.seconds:.0f} s behind, the limit is {limit:.0f} s")
 
     def _query(self) -> str:
         now = self.clock.elapsed()
@@ -131,11 +136,3 @@ def _zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):  # a host without time zone data
         return UTC
-
-
-def _span(seconds: float) -> str:
-    """`40 s`, `12 min`, `3 h 05 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02} min"

@@ -30,3 +30,11 @@ class WallClock:
 
     def wait(self, halt: threading.Event, seconds: float) -> None:
         halt.wait(seconds)
+
+
+def span(seconds: float) -> str:
+    """`40 s`, `12 min`, `3 h 05 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02} min"

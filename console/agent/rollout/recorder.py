@@ -12,7 +12,9 @@ from console import crash
 from console.agent.store.ledger import Rollouts
 from console.agent.store.ops import Ops
 from console.errors import RegionError
-from console.model.event import Accepted, Event, Logged, Recorded, point
+from console.model.event import RUNNING, Accepted, Event, Logged, Recorded, point
+from console.model.incident import Incident
+from console.model.logline import Level
 from console.model.plan import Plan
 from console.model.status import Status, fold, replay
 from console.text import redacted
@@ -24,7 +26,8 @@ Watcher = Callable[[Recorded], None]
 class Recorder:
     """Numbers and stores the events of the newest rollout. An event is on disk before anyone may act on it."""
 
-    def __init__(self, rollouts: Rollouts) -> None:
+    def __init__(self, rollouts: Rollouts, last_seen: float = 0.0) -> None:
+        """last_seen: when an agent was last known to run here, seconds since 1970; 0 where only its events tell"""
         self._rollouts = rollouts
         self._ops = Ops(rollouts.path.parent)
         self._guard = threading.RLock()
@@ -35,6 +38,8 @@ class Recorder:
         self._status = replay(events)
         self._ops.mirror(self.rollout, events)
         self._plan = rollouts.plan(self.rollout)
+        runs = self._status.state in RUNNING and not self._status.held
+        self._away_since = max(last_seen, events[-1].at) if runs else 0.0
 
     @property
     def status(self) -> Status:
@@ -67,10 +72,15 @@ class Recorder:
             crash.point("before-Accepted")
             recorded = self._rollouts.append(rollout, 1, event, plan)
             crash.point("after-Accepted")
-            self.rollout, self._plan = rollout, plan
+            self.rollout, self._plan, self._away_since = rollout, plan, 0.0
             self._apply(recorded)
             self._mirror(recorded)
             return recorded
+
+    def away_since(self) -> float:
+        """When the agent was last known to run whose rollout this one continues; once, and 0 for a rollout of its own."""
+        since, self._away_since = self._away_since, 0.0
+        return since
 
     def store(self, event: Event) -> Recorded:
         """Append an event to the newest rollout and send it to everyone who watches."""
@@ -87,6 +97,17 @@ class Recorder:
         """Send an event to everyone who watches, without storing it."""
         with self._guard:
             self._apply(Recorded(self.rollout, 0, time.time(), event))
+
+    def report(self, text: str, incident: Incident | None, level: Level = "info") -> None:
+        """Store a line of log with what it reports; with nothing to report, or on a full disk, it is only published."""
+        line = Logged(redacted(text), level, incident)
+        try:
+            if incident is not None:
+                self.store(line)
+                return
+        except (OSError, DeltaError, RegionError):
+            pass
+        self.publish(line)
 
     def log(self, text: str, level: str = "info") -> None:
         """Publish a line of log. level: info, warning or error"""
