@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from deltalake import DeltaTable
@@ -103,27 +104,14 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
         with context.jobs(session, f"days of {step.id}"):
             days = _days(session, step, source, source_path, stats.days, fence=fence)
         slices = _slices(context, step, source, days)
-    rows = stats.rows
-    if fenced is None and (step.since or step.until):
-        _check_oldest_day(step, stats.days)
-    if fenced is None and (step.since or step.until or stats.uncounted):
-        with context.jobs(session, f"rows of {step.id}"):
-            rows = backfill.count_half(session, step, source, (source_path, fence), slices)
     if fenced is not None:
         _refuse_other_slices(fenced, len(slices))
     else:
+        with context.jobs(session, f"rows of {step.id}"):
+            rows = _rows_at_fence(session, step, source, (source_path, fence), slices=slices, stats=stats)
         until = _readable_until(context, stats, target_path)
-        context.recorder.store(
-            Fenced(
-                step=step.id,
-                source=step.source,
-                version=fence,
-                slices=len(slices),
-                rows=rows,
-                until=until,
-                days=by_day(slices),
-            )
-        )
+        cut_at = Fenced(step=step.id, source=step.source, version=fence, slices=len(slices), rows=rows, until=until)
+        context.recorder.store(replace(cut_at, days=by_day(slices)))
     app_id = commit.history_id(target_path, step.materialization or "forward", fence)
     writer = commit.open_feed(session, app_id, target_path, 0)
     return backfill.History(
@@ -137,6 +125,26 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
         writer=writer,
         joins=context.live_feed(step.target, step.materialization).joins if step.materialization else (),
     )
+
+
+def _rows_at_fence(
+    session: Any,
+    step: Backfill,
+    source: TableState,
+    pinned: tuple[str, int],
+    *,
+    slices: Sequence[Slice],
+    stats: TableStats,
+) -> int:
+    """Rows of history: from file statistics, or counted for a half and where the statistics lack some.
+
+    pinned  the source's path and the fence
+    """
+    if step.since or step.until:
+        _check_oldest_day(step, stats.days)
+    if step.since or step.until or stats.uncounted:
+        return backfill.count_half(session, step, source, pinned, slices)
+    return stats.rows
 
 
 def _refuse_other_slices(fenced: Fenced, slices: int) -> None:
