@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from console.errors import DataError
 from console.project.yaml import parse
+from console.propagation.landing import Declared, edited
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Facets, Migration, Operation, swap
-from console.propagation.translate.landing import Declared, edited
 from console.propagation.types import parse as generic
 
 FLOW = "kind: landing\ncolumns: {id: string, 'two words': {type: int, comment: 'a, }b'}, m: \"decimal(10,2)\"}  # all\ntime: ts\n"

@@ -3,7 +3,7 @@
 import pytest
 
 from console.errors import CheckFailed, DataError
-from console.propagation.clickhouse.statements import default_of
+from console.propagation.clickhouse.table_migration import default_of
 from console.propagation.dialects import DIALECTS
 from console.propagation.dialects.clickhouse import CLICKHOUSE
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Facets, Migration, Operation, swap

@@ -9,8 +9,8 @@ from typing import assert_never
 
 from console.propagation.clickhouse import statements
 from console.propagation.clickhouse.dependents.column_types import type_after
-from console.propagation.clickhouse.statements import TableMigration
 from console.propagation.clickhouse.swap import Swap, groups, interim_name
+from console.propagation.clickhouse.table_migration import TableMigration
 from console.propagation.clickhouse.types import is_nullable
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Migration, ReplaceColumn, SwapColumns
 from console.propagation.tables import Dependent, StoreColumn, StoreTable

@@ -9,19 +9,16 @@ retries them.
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from console.errors import DataError
 from console.propagation.clickhouse.dependents import checks
 from console.propagation.clickhouse.dependents.checks import ColumnEffect
 from console.propagation.clickhouse.dependents.recreate import exchanged
 from console.propagation.clickhouse.quoting import literal, qualified, quoted
+from console.propagation.clickhouse.table_migration import TableMigration
 from console.propagation.clickhouse.views import View, reads
 from console.propagation.tables import Dependent, StoreColumn
 from console.propagation.translate.operations import BETWEEN, MARK, StoreStatement
-
-if TYPE_CHECKING:
-    from console.propagation.clickhouse.statements import TableMigration
 
 
 def interim_name(old: str, new: str) -> str:
@@ -47,7 +44,7 @@ class Swap:
     pairs  old name → new name
     """
 
-    work: "TableMigration"
+    work: TableMigration
     pairs: Mapping[str, str]
 
     def steps(self) -> Iterator[StoreStatement]:

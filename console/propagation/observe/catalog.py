@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from console.propagation.observe.table.table_state import DdlTable
+from console.propagation.observe.table_state import DdlTable
 from console.propagation.sql.cursor import Cursor, Name
 from console.propagation.sql.postgres import UserTypes, WrittenType
 from console.propagation.tables import PgTable

@@ -5,7 +5,7 @@ from typing import Final
 
 from console.propagation.observe.catalog import TEMP, Catalog
 from console.propagation.observe.objects.types import create_type
-from console.propagation.observe.table.table_state import DdlTable
+from console.propagation.observe.table_state import DdlTable
 from console.propagation.sql.columns import IDENTITY, Definition, read_check, read_column
 from console.propagation.sql.cursor import Cursor, Name
 from console.propagation.sql.lexer import SqlStatement, statements

@@ -27,7 +27,7 @@ from console.propagation.observe.session import chains, executed, follow_path
 from console.propagation.observe.table.action import taken
 from console.propagation.observe.table.alter import Alteration
 from console.propagation.observe.table.ignored import OF_THE_DATABASE
-from console.propagation.observe.table.table_state import DdlTable
+from console.propagation.observe.table_state import DdlTable
 from console.propagation.sql.cursor import Cursor, Name
 from console.propagation.sql.lexer import NotUnderstood, SqlStatement, statements
 

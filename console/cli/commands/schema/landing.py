@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from console.errors import CheckFailed, ConsoleError, DataError
 from console.project.yaml import parse, read_text
+from console.propagation.landing import Declared, edited
 from console.propagation.migration import ReplaceColumn, SwapColumns
-from console.propagation.translate.landing import Declared, edited
 from console.stores.apply import too_early, waiting
 from console.text import safe_text
 

@@ -7,7 +7,7 @@ from console.propagation.migration import ChangeColumn, Facets, Operation
 from console.propagation.observe.catalog import Catalog
 from console.propagation.observe.classify import differences
 from console.propagation.observe.events import Event, Firm, Ignored, ObservedChange, Remark
-from console.propagation.observe.table.table_state import DdlTable
+from console.propagation.observe.table_state import DdlTable
 from console.propagation.sql.cursor import Cursor, Name
 from console.propagation.sql.lexer import NotUnderstood, Token
 

@@ -14,7 +14,7 @@ from console.propagation.observe.scope import STAYS, VIEWS
 from console.propagation.observe.table.action import taken
 from console.propagation.observe.table.column import ColumnAction
 from console.propagation.observe.table.ignored import COLUMN_IGNORED, IGNORED, KEY, OF_THE_DATABASE, reason
-from console.propagation.observe.table.table_state import DdlTable
+from console.propagation.observe.table_state import DdlTable
 from console.propagation.sql.columns import GENERATED, IDENTITY, SERIAL, Definition, read_column
 from console.propagation.sql.cursor import Cursor, Name
 

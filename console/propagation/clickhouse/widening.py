@@ -6,7 +6,6 @@ last the views, because a view converts to the types that its columns had when i
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -14,14 +13,12 @@ from console.errors import DataError
 from console.propagation.clickhouse.dependents import checks, recreate
 from console.propagation.clickhouse.dependents.column_types import keeps, same_family, too_narrow, type_after
 from console.propagation.clickhouse.quoting import qualified, quoted
+from console.propagation.clickhouse.table_migration import TableMigration
 from console.propagation.clickhouse.types import is_nullable
 from console.propagation.clickhouse.views import View, reads
 from console.propagation.migration import ChangeColumn
 from console.propagation.tables import Dependent, StoreColumn
 from console.propagation.translate.operations import StoreStatement
-
-if TYPE_CHECKING:
-    from console.propagation.clickhouse.statements import TableMigration
 
 
 @dataclass
@@ -32,7 +29,7 @@ class Widening:
     readings  what plain views are checked against at the end: the names of what they read, and the column there
     """
 
-    work: "TableMigration"
+    work: TableMigration
     operation: ChangeColumn
     done: set[tuple[str, str]] = field(default_factory=set)
     readings: list[tuple[frozenset[str], str]] = field(default_factory=list)

@@ -6,23 +6,20 @@ before the targets, each with its views, as in any renaming: a query of the name
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from console.errors import DataError
 from console.propagation.clickhouse.dependents import checks
 from console.propagation.clickhouse.dependents.checks import ColumnEffect
 from console.propagation.clickhouse.quoting import literal, qualified, quoted
 from console.propagation.clickhouse.swap import Swap
+from console.propagation.clickhouse.table_migration import TableMigration
 from console.propagation.clickhouse.views import reads
 from console.propagation.migration import ReplaceColumn
 from console.propagation.tables import Dependent
 from console.propagation.translate.operations import MARK, StoreStatement, unprepared
 
-if TYPE_CHECKING:
-    from console.propagation.clickhouse.statements import TableMigration
 
-
-def replace_column(work: "TableMigration", operation: ReplaceColumn) -> Iterator[StoreStatement]:
+def replace_column(work: TableMigration, operation: ReplaceColumn) -> Iterator[StoreStatement]:
     """The remaining steps of a replacement. raises DataError"""
     name, source, table = operation.name, operation.taker, work.table
     swap = Swap(work, {source: name})
@@ -51,7 +48,7 @@ def replace_column(work: "TableMigration", operation: ReplaceColumn) -> Iterator
         yield from swap.follow(view, query, source, name)
 
 
-def _refuse(work: "TableMigration", name: str, source: str) -> None:
+def _refuse(work: TableMigration, name: str, source: str) -> None:
     """raises DataError"""
     table = work.table
     checks.refuse_computed(table, (name, source), "replaced")
@@ -81,7 +78,7 @@ def _refuse(work: "TableMigration", name: str, source: str) -> None:
         _refuse_target(work, view, name, source, other=other)
 
 
-def _refuse_target(work: "TableMigration", view: Dependent, name: str, source: str, *, other: bool) -> None:
+def _refuse_target(work: TableMigration, view: Dependent, name: str, source: str, *, other: bool) -> None:
     below = work.under(view).table
     checks.refuse_shown(below, (name, source), ColumnEffect.RENAMED)
     for column, effect in ((name, ColumnEffect.DROPPED), (source, ColumnEffect.RENAMED)):
@@ -99,7 +96,7 @@ def _refuse_target(work: "TableMigration", view: Dependent, name: str, source: s
             )
 
 
-def _stop_reading(work: "TableMigration", name: str) -> Iterator[StoreStatement]:
+def _stop_reading(work: TableMigration, name: str) -> Iterator[StoreStatement]:
     """The views stop writing the dropped column, which is marked in their targets."""
     for view in work.targets([view for view in work.views if work.query(view).reads(name)]):
         there = view.column(name)
