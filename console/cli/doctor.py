@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console import paths
-from console.cli.flags import Flags
-from console.cli.wiring import root_of
+from console.cli.flags import Flags, root_of
 from console.drivers import prerequisites
 from console.drivers.prerequisites import Prerequisite
 from console.errors import ConsoleError, Problems, installing

@@ -43,6 +43,13 @@ class Flags:
     on_failure: Literal["keep", "discard"] | None = None
 
 
+def root_of(flags: Flags) -> Path:
+    """The project's root: `--project`, else the nearest one upward from the working directory."""
+    from console.project import find
+
+    return flags.project.resolve() if flags.project else find(Path.cwd())
+
+
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """Store what was given; the environment speaks once, at the root, so that it never beats a flag."""
     source = ctx.get_parameter_source(str(param.name))
@@ -68,8 +75,6 @@ def _pipelines(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
 
 def _project_files(ctx: click.Context, pattern: str) -> list[Path]:
     """Of the project that the words so far name, else of the one around here; none where there is no project."""
-    from console.cli.wiring import root_of
-
     try:
         return list(root_of(ctx.obj.flags).glob(pattern))
     except ConsoleError:

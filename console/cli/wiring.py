@@ -3,14 +3,13 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from uuid import uuid4
 
 import click
 
 import console
-from console.cli.flags import Flags
+from console.cli.flags import Flags, root_of
 
 if TYPE_CHECKING:
     from console.demo import ScreenRunner
@@ -136,13 +135,6 @@ def who() -> "Who":
     from console.drivers import identity
 
     return identity.who()
-
-
-def root_of(flags: Flags) -> Path:
-    """The project's root: `--project`, else the nearest one upward from the working directory."""
-    from console.project import find
-
-    return flags.project.resolve() if flags.project else find(Path.cwd())
 
 
 def open_project(*, need_regions: bool = False, one: bool = False) -> OpenProject:

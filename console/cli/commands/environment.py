@@ -11,10 +11,10 @@ from click.shell_completion import get_completion_class
 
 from console import paths
 from console.cli.doctor import examine
-from console.cli.flags import command
+from console.cli.flags import command, root_of
 from console.cli.format import table
 from console.cli.output import Output
-from console.cli.wiring import cli_context, root_of, tool, why_no_screen
+from console.cli.wiring import cli_context, tool, why_no_screen
 from console.demo.folder import project_root
 from console.errors import ConsoleError
 from console.text import safe_text

@@ -14,10 +14,10 @@ from console.cli.commands.review.markdown import comment
 from console.cli.commands.review.sarif import below_repository, sarif
 from console.cli.commands.review.snapshots import picture
 from console.cli.commands.run import refused, show_plans, survey_all
-from console.cli.flags import command, loss_options
+from console.cli.flags import command, loss_options, root_of
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, cli_context, open_project, root_of, tool
+from console.cli.wiring import OpenProject, cli_context, open_project, tool
 from console.errors import ConsoleError, DataError, Problem, Problems
 from console.project.recent import remembered
 

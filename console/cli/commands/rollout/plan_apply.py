@@ -8,10 +8,10 @@ import click
 
 from console.cli.commands.review.saved import hold
 from console.cli.commands.run import announce, plan_and_ground, refused, run, show_plans, survey_all
-from console.cli.flags import command, loss_options, run_options
+from console.cli.flags import command, loss_options, root_of, run_options
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, cli_context, open_project, root_of, tool
+from console.cli.wiring import OpenProject, cli_context, open_project, tool
 from console.errors import Conflict, DataError, UsageError
 from console.project.saved import load_saved, save_plans
 

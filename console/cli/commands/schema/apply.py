@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from console.cli.commands.schema import landing
-from console.cli.flags import command
+from console.cli.flags import command, root_of
 from console.cli.format import count, size
 from console.cli.output import Output, as_data
-from console.cli.wiring import cli_context, root_of, who
+from console.cli.wiring import cli_context, who
 from console.errors import AtGate, ConsoleError
 from console.project import load
 from console.propagation.translate.describe import what, why

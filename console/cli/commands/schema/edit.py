@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from console.cli.commands.schema.landing import landing, lines, write
-from console.cli.flags import command
+from console.cli.flags import command, root_of
 from console.cli.output import Output
-from console.cli.wiring import cli_context, root_of
+from console.cli.wiring import cli_context
 from console.errors import DataError, UsageError
 from console.propagation.migration_file import read
 from console.stores.files import MigrationFile, read_plan

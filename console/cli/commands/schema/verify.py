@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from console.cli.commands.schema.apply import ApplyCall
+from console.cli.commands.schema.destination import describe
 from console.cli.commands.schema.migration_files import write
-from console.cli.commands.schema.observe import describe, read_files
+from console.cli.commands.schema.observe import read_files
 from console.cli.flags import command
 from console.cli.output import Output
 from console.cli.wiring import cli_context

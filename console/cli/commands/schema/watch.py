@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from console.cli.commands.schema.destination import Destination
 from console.cli.interrupt import Interrupted, run_interruptible
 from console.cli.output import Output
 from console.cli.wiring import cli_context
@@ -16,7 +17,6 @@ from console.stores.source.watch import Watch
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.cli.commands.schema.observe import Destination
     from console.propagation.migration import Phase
     from console.propagation.observe.events import Observation
     from console.stores.source.watch import RecordedDdl
@@ -25,7 +25,7 @@ _PAUSE_SECONDS = 0.5
 _SHOWN = 300  # letters of a statement that was not understood
 
 
-def from_dsn(destination: "Destination", dsn: str, phase: "Phase | None", *, watch: bool, remove: bool) -> int:
+def from_dsn(destination: Destination, dsn: str, phase: "Phase | None", *, watch: bool, remove: bool) -> int:
     """Take what was recorded since the last time; with `watch` go on until interrupted, then remove the recorder.
 
     raises  DataError at the end, naming the transactions that could not be read; the others are written down all the same
@@ -68,7 +68,7 @@ async def _until_interrupted(taking: "Taking", recorder: "Watch") -> None:
 class Taking:
     """Takes over what a recorder has; remembers what could not be read."""
 
-    def __init__(self, destination: "Destination", recorder: "Watch", phase: "Phase | None", output: Output) -> None:
+    def __init__(self, destination: Destination, recorder: "Watch", phase: "Phase | None", output: Output) -> None:
         self._destination, self._recorder, self._phase, self._output = destination, recorder, phase, output
         self._unread: list[int] = []
 
@@ -98,7 +98,7 @@ class Taking:
             )
 
 
-def observed(destination: "Destination", told: "RecordedDdl", phase: "Phase | None") -> "Observation":
+def observed(destination: Destination, told: "RecordedDdl", phase: "Phase | None") -> "Observation":
     """One transaction's DDL as migrations, and what of it was ignored."""
     where = f"transaction {told.xid}"
     observation = observe([(where, told.script)], [(where, told.before)], destination.replication, phase)
