@@ -38,12 +38,14 @@ class PipelineController:
         spark: SparkHandle,
         follower: FeedFollower,
         settings: Settings,
+        last_seen: float = 0.0,
     ) -> None:
+        """last_seen: when an agent was last known to run in this region, seconds since 1970; 0 where its events tell"""
         self.warehouse = warehouse
         self.pipeline = pipeline
         self.releases = Releases(warehouse, pipeline)
         self.rollouts = Rollouts(warehouse, pipeline)
-        self.recorder = Recorder(self.rollouts)
+        self.recorder = Recorder(self.rollouts, last_seen)
         self.watchdog = Watchdog(settings.keep_failed_hours)
         self._spark = spark
         self._follower = follower

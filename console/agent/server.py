@@ -24,7 +24,7 @@ REMEMBERED = 256
 WATCH_QUEUE = 5_000  # unstored events that a slow watcher may be behind
 THREADS = 16
 # In threads of their own, so that they are answered while all other threads do slow work.
-QUICK = frozenset(("hello", "state", "watch", "control", "shutdown"))
+QUICK = frozenset(("hello", "state", "watch", "samples", "control", "shutdown"))
 QUICK_THREADS = 8
 
 

@@ -5,8 +5,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,13 +21,16 @@ from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
 from console.agent.receipts import audit
 from console.agent.rollout import ownership
+from console.agent.sampler import Sampler
 from console.agent.spark_session import Settings, SparkHandle
+from console.agent.store.samples import SampleRing
 from console.agent.survey import survey
 from console.errors import ConsoleError, DataError, RegionError
 from console.model import codec
 from console.model.fleet import FleetWaves
 from console.model.live import Live
 from console.model.load import EventRun, LoadState
+from console.model.measured import FeedSample, SamplePage
 from console.model.plan import Plan
 from console.text import redacted
 
@@ -42,6 +46,9 @@ class Service:
         self.settings = settings
         self.spark = SparkHandle(settings, lock_fd)
         self.follower = FeedFollower(self.spark, settings.tick_seconds, self.report)
+        self.ring = SampleRing(warehouse)
+        self._last_seen = self.ring.last_at  # the agent before this one
+        self.sampler = Sampler(self.ring, self.follower)
         self._controllers: dict[str, PipelineController] = {}
         self.maintainer = maintainer.Maintainer(
             self.spark, lambda: tuple(self._controllers.values()), self.report, lambda: tuple(self._failed_pipelines)
@@ -68,6 +75,7 @@ class Service:
             "landed": self.landed,
             "check": self.check,
             "marks": self.marks,
+            "samples": self.samples,
             "shutdown": self.shutdown,
         }
 
@@ -124,7 +132,7 @@ class Service:
         with self._guard:
             if pipeline not in self._controllers:
                 self._controllers[pipeline] = PipelineController(
-                    self.warehouse, pipeline, self.spark, self.follower, self.settings
+                    self.warehouse, pipeline, self.spark, self.follower, self.settings, self._last_seen
                 )
             return self._controllers[pipeline]
 
@@ -239,20 +247,38 @@ class Service:
     def marks(self, pipeline: str, table: str, load: str, rows: int) -> dict[str, str]:
         return LandingWriter(self.controller(pipeline)).marks(table, load, rows)
 
+    def samples(self, pipeline: str, hours: float, feed: str | None = "", before: int = 0) -> SamplePage:
+        self.controller(pipeline)
+        return self.ring.page(pipeline, time.time() - float(hours) * 3600, feed, int(before))
+
     def shutdown(self) -> dict[str, Any]:
         return {}
 
     def tick(self) -> None:
         """Once a second: send the lag to everyone who watches, and let controllers and maintenance do what is due."""
-        for name, controller in tuple(self._controllers.items()):
+        controllers = dict(self._controllers)
+        samples = self._sampled(controllers)
+        for name, controller in controllers.items():
             try:
                 if controller.recorder.watchers:
-                    controller.recorder.publish(self.follower.lag(name))
+                    lag = self.follower.lag(name)
+                    controller.recorder.publish(replace(lag, samples=samples.get(name, ())))
                 controller.tick()
             except Exception as error:  # a full disk, for example: retried in the next second
                 self.report(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
         self._retry_failed()
         self.maintainer.tick()
+
+    def _sampled(self, controllers: Mapping[str, PipelineController]) -> dict[str, tuple[FeedSample, ...]]:
+        failed = self.sampler.failed
+        try:
+            samples = self.sampler.tick({name: controller.recorder.status for name, controller in controllers.items()})
+        except Exception as error:  # figures are the least that an agent is there for
+            write_log("agent", "warning", f"no samples: {describe(error)}")
+            return {}
+        if self.sampler.failed not in ("", failed):
+            write_log("agent", "warning", self.sampler.failed)
+        return samples
 
     def _retry_failed(self) -> None:
         if self._failed_pipelines and time.monotonic() - self._tried > RETRY_SECONDS:

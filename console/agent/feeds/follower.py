@@ -48,6 +48,25 @@ class Followed:
     stalled: tuple[LiveFeed, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedFigures:
+    """One followed feed in figures.
+
+    source        path of its source
+    from_landing  whether that is no other feed's target
+    moved         rows since the feed is followed
+    behind, lag   rows that wait, and seconds, as last measured
+    """
+
+    key: tuple[str, str, str]
+    feed: str
+    source: str
+    from_landing: bool
+    moved: int
+    behind: int
+    lag: float
+
+
 class FeedFollower(threading.Thread):
     """One thread per region. Each tick takes a snapshot of the landing tables' versions, then moves every feed towards it.
 
@@ -89,6 +108,28 @@ class FeedFollower(threading.Thread):
         if followed.lag is None or time.monotonic() > followed.stale_at:
             self._measure(pipeline, followed)
         return replace(followed.lag or Lagging(0, 0, 0.0), ailing=_ailing(followed.feeds))
+
+    def figures(self, pipeline: str) -> tuple[FeedFigures, ...]:
+        """The followed feeds, with the lag as last measured."""
+        with self._guard:
+            followed = self._followed.get(pipeline, Followed())
+            behind = followed.behind
+        targets = {feed.target_path for feed in followed.feeds}
+        figures = []
+        for feed in followed.feeds:
+            _, rows, seconds = behind.get(feed.key, (0, 0, 0.0))
+            figures.append(
+                FeedFigures(
+                    key=feed.key,
+                    feed=feed.spec.materialization,
+                    source=feed.source_path,
+                    from_landing=feed.source_path not in targets,
+                    moved=feed.rows_moved,
+                    behind=rows,
+                    lag=seconds,
+                )
+            )
+        return tuple(figures)
 
     def align(self, pipeline: str) -> "Future[dict[str, int]]":
         """Request the Delta versions at which all followed feeds of the pipeline have reached one common landing position.

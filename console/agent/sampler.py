@@ -1,0 +1,90 @@
+"""Measures every pipeline each ten seconds and keeps the figures of a day, whether anybody watches or not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from console.agent.feeds.follower import FeedFollower
+from console.agent.rollout.clock import Clock, WallClock
+from console.agent.store.samples import SampleRing
+from console.model.measured import SAMPLE_SECONDS, FeedSample
+from console.model.status import Status
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was counted at the last measurement: rows by feed and source, rows of history, both ever growing."""
+
+    moved: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    rollout: str = ""
+    history: int = 0
+
+
+@dataclass(slots=True)
+class Sampler:
+    """One for all pipelines of a region; called once a second by the agent's own thread."""
+
+    ring: SampleRing
+    follower: FeedFollower
+    clock: Clock = field(default_factory=WallClock)
+    failed: str = ""  # why the last samples could not be written
+    _seen: dict[str, _Seen] = field(default_factory=dict)
+    _measured: float | None = None  # monotonic
+
+    def tick(self, statuses: Mapping[str, Status]) -> dict[str, tuple[FeedSample, ...]]:
+        """The new samples by pipeline, if it is time for them; they are written before they are returned."""
+        now, last = self.clock.elapsed(), self._measured
+        if last is not None and now - last < SAMPLE_SECONDS:
+            return {}
+        self._measured = now
+        samples = {
+            name: self._measure(name, status, 0.0 if last is None else now - last) for name, status in statuses.items()
+        }
+        try:
+            for name, found in samples.items():
+                self.ring.append(name, found)
+            self.failed = ""
+        except OSError as error:
+            self.failed = f"samples are not kept: {error.strerror or error}"
+        return samples
+
+    def _measure(self, pipeline: str, status: Status, seconds: float) -> tuple[FeedSample, ...]:
+        """seconds: since the last measurement; 0 for the first one, which has no rates"""
+        seen = self._seen.setdefault(pipeline, _Seen())
+        at, lag, figures = self.clock.now(), self.follower.lag(pipeline), self.follower.figures(pipeline)
+        moved = {each.key: each.moved for each in figures}
+        rates = {key: _rate(rows - seen.moved.get(key, rows), seconds) for key, rows in moved.items()}
+        seen.moved = moved
+        landed: dict[str, float] = {}  # by landing table, whose feeds all read the same rows
+        feeds: dict[str, FeedSample] = {}  # the old and the new release may both have a feed of this name
+        for each in figures:
+            rate = rates[each.key]
+            if each.from_landing:
+                landed[each.source] = max(rate, landed.get(each.source, 0.0))
+            new = FeedSample(at=at, feed=each.feed, rows=rate, lag=each.lag, behind=each.behind)
+            feeds[each.feed] = _worse(feeds[each.feed], new) if each.feed in feeds else new
+        whole = FeedSample(
+            at=at,
+            feed="",
+            rows=sum(landed.values()),
+            lag=lag.seconds,
+            behind=lag.rows,
+            backfill=self._backfill(seen, status, seconds),
+        )
+        return (whole, *feeds.values())
+
+    def _backfill(self, seen: _Seen, status: Status, seconds: float) -> float:
+        """Rows of history a second: those of finished batches and, as estimated, of the running one."""
+        history = status.rows_done + status.rows_running
+        before = seen.history if seen.rollout == status.rollout else history
+        seen.rollout, seen.history = status.rollout, history
+        return _rate(history - before, seconds)
+
+
+def _rate(rows: int, seconds: float) -> float:
+    return max(0, rows) / seconds if seconds > 0 else 0.0
+
+
+def _worse(one: FeedSample, other: FeedSample) -> FeedSample:
+    return replace(
+        one, rows=max(one.rows, other.rows), lag=max(one.lag, other.lag), behind=max(one.behind, other.behind)
+    )
