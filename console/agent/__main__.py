@@ -81,6 +81,10 @@ def _surveyed(entry: dict[str, Any]) -> Any:
             from console.agent.receipts.history import past
 
             answer["past"] = past(warehouse, pipeline, rollout)
+        if hours := float(entry.get("hours") or 0.0):
+            from console.agent.store.samples import SampleRing
+
+            answer["samples"] = SampleRing(warehouse).since(pipeline, time.time() - hours * 3600)
         if entry.get("state"):
             answer["state"] = _state(warehouse, pipeline)
     except ConsoleError as error:

@@ -81,7 +81,9 @@ class LocalTransport:
             )
         return await self._start_agent()
 
-    async def survey(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
+    async def survey(
+        self, pipeline: str, landing: Sequence[str], state: bool, past: str = "", hours: float = 0.0
+    ) -> Surveyed:
         region = self._region
         return await self._surveyor.survey(
             SurveyRequest(
@@ -91,6 +93,7 @@ class LocalTransport:
                 landing=tuple(landing),
                 state=state,
                 past=past,
+                hours=hours,
             )
         )
 

@@ -9,6 +9,7 @@ from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, ReleaseRow
 from console.model.load import EventRun, LoadState
+from console.model.measured import FeedSample
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past
 from console.model.region import Region
@@ -80,6 +81,13 @@ class Driver(Protocol):
 
     async def past(self, pipeline: str, rollout: str = "") -> Past:
         """Every rollout that the region remembers, and one of them in full. From its tables, without starting an agent."""
+        ...
+
+    async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:
+        """Rates and lag of the last hours, oldest first, without starting an agent; () from one that keeps none.
+
+        feed  "" for the pipeline's own, None for those of all feeds as well
+        """
         ...
 
     async def verify(self, pipeline: str, rollout: str) -> tuple[Finding, ...]:

@@ -17,6 +17,7 @@ from console.model.event import Promoted, Recorded, RolledBack, fleeting
 from console.model.fleet import FleetWaves
 from console.model.live import Live
 from console.model.load import EventRun, LoadState
+from console.model.measured import FeedSample, SamplePage
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past
 from console.model.region import Region
@@ -38,6 +39,7 @@ class Surveyed:
     live: Live
     state: RegionState | None
     past: Past | None = None
+    samples: tuple[FeedSample, ...] = ()
 
 
 class AgentTransport(Protocol):
@@ -51,10 +53,13 @@ class AgentTransport(Protocol):
         """
         ...
 
-    async def survey(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
+    async def survey(
+        self, pipeline: str, landing: Sequence[str], state: bool, past: str = "", hours: float = 0.0
+    ) -> Surveyed:
         """Read the region's Delta logs directly, for when no agent listens.
 
-        past  the rollout to return in full, `*` for the list alone, "" for neither
+        past   the rollout to return in full, `*` for the list alone, "" for neither
+        hours  of the samples to return; 0 for none
         """
         ...
 
@@ -168,6 +173,26 @@ class RpcDriver:
         if past is None:
             raise errors.Protocol(f"{self.region.name}: the survey left out the past", code="E_PROTOCOL")
         return past
+
+    async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:
+        link = await self._listening()
+        if link is None:
+            found = (await self._transport.survey(pipeline, (), False, hours=hours)).samples
+            return tuple(sample for sample in found if feed in (None, sample.feed))
+        pages: list[SamplePage] = []
+        while not pages or pages[-1].before:
+            before = pages[-1].before if pages else 0
+            params = {"pipeline": pipeline, "hours": hours, "feed": feed, "before": before}
+            try:
+                page = self._decode(SamplePage, await self._call_on(link, "samples", params, _QUICK))
+            except DataError as error:
+                if pages or error.code == "E_PROTOCOL":
+                    raise
+                return ()  # an older agent has no such method
+            if before and page.before >= before:
+                raise self._unexpected("samples", {"before": page.before})
+            pages.append(page)
+        return tuple(sample for page in reversed(pages) for sample in page.samples)
 
     async def verify(self, pipeline: str, rollout: str) -> tuple[Finding, ...]:
         findings = await self._call("verify", {"pipeline": pipeline, "rollout": rollout}, _AUDIT)

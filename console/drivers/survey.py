@@ -15,6 +15,7 @@ from console.drivers.rpc import Surveyed, decoded
 from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.live import Live
+from console.model.measured import FeedSample
 from console.model.receipt import Past
 from console.process import run_process
 
@@ -30,6 +31,7 @@ class SurveyRequest:
     """One region and pipeline.
 
     landing  tables that are surveyed even where no release names them
+    hours    of the samples to return; 0 for none
     later    whether the console that asks understands fields that came after 0.1.0
     """
 
@@ -39,6 +41,7 @@ class SurveyRequest:
     landing: tuple[str, ...] = ()
     state: bool = False
     past: str = ""
+    hours: float = 0.0
     later: bool = True
 
 
@@ -112,7 +115,7 @@ async def raw_answers(requests: Sequence[SurveyRequest]) -> bytes:
     question = json.dumps(
         [
             {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "state": a.state,
-             "past": a.past, "later": a.later}
+             "past": a.past, "hours": a.hours, "later": a.later}
             for a in requests
         ]
     )  # fmt: skip
@@ -136,6 +139,7 @@ def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
                     decoded(Live, live, request.region),
                     None if state is None else decoded(RegionState, state, request.region),
                     None if past is None else decoded(Past, past, request.region),
+                    decoded(tuple[FeedSample, ...], rest.get("samples", []), request.region),
                 )
             except Protocol as error:
                 return error
@@ -201,7 +205,11 @@ class Surveyor:
         known = self._requests.get(key, request)
         landing = tuple(sorted({*known.landing, *request.landing}))
         self._requests[key] = replace(
-            request, landing=landing, state=known.state or request.state, past=request.past or known.past
+            request,
+            landing=landing,
+            state=known.state or request.state,
+            past=request.past or known.past,
+            hours=max(known.hours, request.hours),
         )
         if self._round is None:
             self._round = asyncio.create_task(self._answer(), name="survey")

@@ -82,6 +82,10 @@ class SampleRing:
                 return SamplePage(samples=tuple(reversed(chosen)), before=number)
         return SamplePage(samples=tuple(reversed(chosen)))
 
+    def since(self, pipeline: str, since: float) -> tuple[FeedSample, ...]:
+        """All samples of a pipeline and its feeds from a time on, oldest first."""
+        return self.page(pipeline, since, most=self._capacity).samples
+
     def _backwards(self, end: int) -> Iterator[tuple[int, bytes, FeedSample]]:
         """Number, name and sample of each intact record before a number, the newest first."""
         oldest = max(0, self._next - self._capacity)

@@ -13,6 +13,7 @@ from console.model.event import Event, Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, Release, ReleaseRow, TableState, TableStats
 from console.model.load import EventRun, Loads, LoadState
+from console.model.measured import FeedSample
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past, Receipt
 from console.model.region import Region
@@ -50,6 +51,7 @@ class FakeRegion:
         self.answers: dict[str, QueryResult] = {}  # SQL → what a query answers
         self.receipts: dict[str, tuple[Receipt, ...]] = {}  # rollout → what was kept of it
         self.findings: dict[str, tuple[Finding, ...]] = {}  # rollout → what checking it again finds
+        self.samples: list[FeedSample] = []  # kept by its agent, oldest first
         self.heard: list[Callable[[Recorded], None]] = []  # called with every event, before a watcher gets it
         self._survey = live
         self._watchers: set[asyncio.Queue[Recorded | None]] = set()
@@ -149,6 +151,12 @@ class FakeDriver:
         events = {name: tuple(recorded for recorded in stored if recorded.rollout == name) for name in names}
         statuses = tuple(replay(found) for found in events.values())
         return Past(statuses, events.get(rollout, ()), self.world.receipts.get(rollout, ()))
+
+    async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:
+        await self._arrive("samples", pipeline)
+        newest = max((sample.at for sample in self.world.samples), default=0.0)
+        wanted = (sample for sample in self.world.samples if feed in (None, sample.feed))
+        return tuple(sample for sample in wanted if sample.at > newest - hours * 3600)
 
     async def verify(self, pipeline: str, rollout: str) -> tuple[Finding, ...]:
         await self._arrive("verify", pipeline)

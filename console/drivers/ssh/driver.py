@@ -84,7 +84,9 @@ class SshTransport:
             raise
         return link
 
-    async def survey(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
+    async def survey(
+        self, pipeline: str, landing: Sequence[str], state: bool, past: str = "", hours: float = 0.0
+    ) -> Surveyed:
         ask = SurveyRequest(
             region=self._region.name,
             warehouse=self._region.warehouse,
@@ -92,6 +94,7 @@ class SshTransport:
             landing=tuple(landing),
             state=state,
             past=past,
+            hours=hours,
         )
         answer = surveyed(ask, await self._request_line(survey_request(ask), _SURVEY_SECONDS))
         if isinstance(answer, ConsoleError):
@@ -252,7 +255,7 @@ def survey_request(ask: SurveyRequest) -> remote.Request:
         landing=ask.landing,
         state=ask.state,
         past=ask.past,
-        config=remote.LATER,
+        config={**remote.LATER, **({"hours": ask.hours} if ask.hours else {})},
     )
 
 

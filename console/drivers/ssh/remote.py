@@ -43,7 +43,7 @@ class Request:
     """A console's request.
 
     beat    seconds between two blank lines, its heartbeat
-    config  settings of the agent to be started; `LATER` in a survey
+    config  settings of the agent to be started; `LATER` in a survey, and `hours` of the samples that it returns
     """
 
     do: Literal["dial", "survey", "look", "profile"]
@@ -131,6 +131,7 @@ async def _survey(request: Request) -> int:
         landing=request.landing,
         state=request.state,
         past=request.past,
+        hours=float(request.config.get("hours") or 0.0),
         later=request.config.get("later") is True,
     )
     sys.stdout.buffer.write(await raw_answers([ask]))
