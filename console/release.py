@@ -41,7 +41,7 @@ class OpenRelease:
 
         raises   DataError for a release whose SQL reads anything but its own table
         """
-        from console.planning.sql.syntax.duckdb import read_of
+        from console.planning.sql.duckdb import read_of
 
         read_of(self._state(table).read)
         session.read.format("delta").load(self.path(table)).createOrReplaceTempView("stored")
@@ -56,7 +56,7 @@ class OpenRelease:
         import duckdb
         from deltalake import DeltaTable
 
-        from console.planning.sql.syntax.duckdb import in_duckdb
+        from console.planning.sql.duckdb import in_duckdb
         from console.stores.lakes.delta_rows import dataset
 
         read = in_duckdb(self._state(table).read)

@@ -8,7 +8,7 @@ from console.model.plan import ColumnChange
 from console.model.schema import Column, Table
 from console.planning.cache.same import IdentityCache
 from console.planning.desired import DesiredTable
-from console.planning.loss.convert import kept
+from console.planning.sql.convert import kept
 from console.planning.sql.reads import Pick
 
 

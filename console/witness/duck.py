@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from console.drivers.replay import Ran
-from console.planning.sql.syntax.duckdb import Trial
+from console.planning.sql.duckdb import Trial
 from console.witness.spark_types import SparkType
 
 _UNSUPPORTED = (

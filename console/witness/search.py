@@ -13,7 +13,7 @@ from typing import Any
 
 from console.drivers.replay import Given, Ran, Replayer
 from console.planning.compare import QueryDifference
-from console.planning.sql.syntax.duckdb import Trial, trial
+from console.planning.sql.duckdb import Trial, trial
 from console.planning.sql.tree import Tables
 from console.witness.duck import DuckEngine, Unsupported, json_value
 from console.witness.results import differ, failures

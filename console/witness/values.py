@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal, localcontext
 from typing import Any
 
-from console.planning.sql.syntax.duckdb import Trial
+from console.planning.sql.duckdb import Trial
 from console.witness.spark_types import SparkType
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}

@@ -12,7 +12,7 @@ from console.agent.store.ledger import Releases
 from console.errors import DataError
 from console.model.live import Release, TableState, Version
 from console.model.schema import Column, Table
-from console.planning.sql.syntax.duckdb import read_of
+from console.planning.sql.duckdb import read_of
 from tests.hostile.test_fuzz import WHOLE, read, written
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from console.planning.loss.convert import kept
 from console.planning.loss.values import tries
+from console.planning.sql.convert import kept
 from tests.planning.world import PARSE, REQUESTS, live, pipeline, planned, with_column, with_sql, with_table
 
 pytestmark = pytest.mark.slow

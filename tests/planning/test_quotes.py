@@ -5,7 +5,7 @@ import sqlglot
 
 from console.planning.compare import compare
 from console.planning.sql.compile import NameScope, query
-from console.planning.sql.syntax.quotes import single
+from console.planning.sql.dialect.quotes import single
 from console.planning.sql.tree import Text
 from tests.planning.world import PARSE, pipeline, planned, with_sql
 

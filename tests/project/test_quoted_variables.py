@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from console.planning.sql.syntax.literal import literal
+from console.planning.sql.dialect.literal import literal
 from console.planning.sql.tree import render
 from console.project import load
 from tests.project.conftest import Write

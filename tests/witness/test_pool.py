@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from console.planning.sql.syntax.duckdb import Trial
+from console.planning.sql.duckdb import Trial
 from console.witness.spark_types import parse_type
 from console.witness.values import ValuePool
 

@@ -10,7 +10,7 @@ from console.errors import Problem
 from console.model.live import TableState
 from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
-from console.planning.loss.convert import kept
+from console.planning.sql.convert import kept
 from console.planning.sql.semantics.functions import called
 from console.planning.sql.syntax.flat import merged
 from console.planning.sql.tree import DIALECT, kind

@@ -19,9 +19,9 @@ from sqlglot.optimizer.scope import traverse_scope
 from console.errors import Problem
 from console.model.receipt import LEDGER, LEDGER_VIEW
 from console.planning.sql import allow
-from console.planning.sql.syntax import quotes
-from console.planning.sql.syntax.literal import literal
-from console.planning.sql.syntax.written import AsRead
+from console.planning.sql.dialect import quotes
+from console.planning.sql.dialect.literal import literal
+from console.planning.sql.dialect.written import AsRead
 
 DIALECT = AsRead
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type, as declared

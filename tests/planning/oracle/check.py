@@ -11,9 +11,9 @@ from sqlglot.parsers.spark import SparkParser
 
 from console.planning.compare import compare
 from console.planning.sql.compile import NameScope, query
+from console.planning.sql.dialect.operators import Level, level
 from console.planning.sql.semantics import Unclear
 from console.planning.sql.syntax import lenient
-from console.planning.sql.syntax.operators import Level, level
 from console.planning.sql.tree import DIALECT, Text
 from tests.planning.oracle.draw import TABLES, Draw
 from tests.planning.oracle.judge import Refused, SparkOracle

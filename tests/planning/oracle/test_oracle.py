@@ -57,6 +57,6 @@ def test_a_reader_with_the_levels_of_other_engines_is_caught(
     spark: SparkOracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The planted bug: sqlglot's own parser."""
-    monkeypatch.setattr("console.planning.sql.syntax.written.AsRead.Parser", check.OTHERS)
-    monkeypatch.setattr("console.planning.sql.syntax.written.AsRead.parser_class", check.OTHERS)
+    monkeypatch.setattr("console.planning.sql.dialect.written.AsRead.Parser", check.OTHERS)
+    monkeypatch.setattr("console.planning.sql.dialect.written.AsRead.parser_class", check.OTHERS)
     assert len(check.expressions(spark, range(SEED, SEED + 300)).wrong) > 10

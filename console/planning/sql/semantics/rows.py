@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from console.planning.sql.relation import Relation, Rest, Value, mix
-from console.planning.sql.semantics import functions
+from console.planning.sql.semantics import branches, functions
 from console.planning.sql.semantics.grouping import GroupingSets, grouping
 from console.planning.sql.semantics.relations import From, generated, generator, read, renamed, source, yielded
-from console.planning.sql.semantics.rewrites import branches, outer, simpler
+from console.planning.sql.semantics.rewrites import outer, simpler
 from console.planning.sql.semantics.scope import Evaluation, Scope, Unclear
 from console.planning.sql.semantics.set_ops import alone, limited, united, without_repeats
 from console.planning.sql.semantics.values import Values

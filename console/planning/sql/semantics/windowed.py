@@ -1,20 +1,17 @@
 """Window functions: the rows that they run over, the order of these, and the treatment of ties."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from console.planning.sql.relation import Value, combined, mix
 from console.planning.sql.semantics import forms, functions
-
-if TYPE_CHECKING:
-    from console.planning.sql.semantics.values import Values
+from console.planning.sql.semantics.evaluator import Evaluator
 
 _FRAME = "default frame"
 
 
-def windowed(node: exp.Window, values: "Values") -> Value:
+def windowed(node: exp.Window, values: Evaluator) -> Value:
     values.inside += 1
     function = values.value(node.this)
     values.inside -= 1

@@ -8,11 +8,11 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
+from console.planning.sql.dialect import quotes
+from console.planning.sql.dialect.pipes import Pipes
+from console.planning.sql.dialect.written import AsRead
 from console.planning.sql.relation import Relation
 from console.planning.sql.semantics import QuerySemantics, Unclear, evaluate
-from console.planning.sql.syntax import quotes
-from console.planning.sql.syntax.pipes import Pipes
-from console.planning.sql.syntax.written import AsRead
 from console.planning.sql.tree import BROKEN, DIALECT, misfit
 
 BYTES = 1024 * 1024

@@ -1,17 +1,14 @@
 """Casts without effect, literals that are cast to another form of themselves, and parts of a date."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from console.planning.sql.relation import Value, combined
 from console.planning.sql.semantics import forms, functions
+from console.planning.sql.semantics.evaluator import Evaluator
 from console.planning.sql.semantics.rewrites import simpler
 from console.planning.sql.semantics.rewrites.numbers import integer
-
-if TYPE_CHECKING:
-    from console.planning.sql.semantics.values import Values
 
 _DATE_PARTS = {
     "year": "Year", "years": "Year", "month": "Month", "months": "Month", "day": "Day", "days": "Day", "hour": "Hour",
@@ -20,7 +17,7 @@ _DATE_PARTS = {
 }  # fmt: skip
 
 
-def cast(node: exp.Cast, values: "Values") -> Value:
+def cast(node: exp.Cast, values: Evaluator) -> Value:
     careful = "try_" if isinstance(node, exp.TryCast) and node.args.get("safe") else ""
     how = "".join(f" {key}" for key in ("format", "action", "default") if node.args.get(key))
     more = [values.value(node.args[key]) for key in ("format", "default") if isinstance(node.args.get(key), exp.Expr)]
@@ -47,7 +44,7 @@ def _literal_cast(node: exp.Cast, to: str) -> Value | None:
     return None
 
 
-def date_part(node: exp.Expr, values: "Values") -> Value | None:
+def date_part(node: exp.Expr, values: Evaluator) -> Value | None:
     """`extract(year FROM x)`, `date_part('year', x)` and `year(x)`."""
     name, of = type(node).__name__, node.args.get("this")
     if isinstance(node, exp.Extract):

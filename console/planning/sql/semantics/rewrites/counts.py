@@ -1,17 +1,13 @@
 """Aggregates over some of the rows: FILTER, CASE and `count_if` in one form, and `bool_or` as a maximum."""
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from console.planning.sql.relation import FALSE, Value, combined
 from console.planning.sql.semantics import functions
+from console.planning.sql.semantics.evaluator import Evaluator
 from console.planning.sql.semantics.rewrites import simpler
 from console.planning.sql.semantics.rewrites.numbers import integer
 from console.planning.sql.semantics.rewrites.predicates import searched
-
-if TYPE_CHECKING:
-    from console.planning.sql.semantics.values import Values
 
 # of one argument, whose NULLs they pass over
 _PASS_OVER_NULLS = (
@@ -27,7 +23,7 @@ _NONE: dict[type[exp.Expr], int] = {exp.EQ: 0, exp.LT: 1, exp.LTE: 0}
 _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE}
 
 
-def aggregate(call: exp.Expr, values: "Values") -> Value | None:
+def aggregate(call: exp.Expr, values: Evaluator) -> Value | None:
     """An aggregate that has another spelling, before its rows are hashed in; None for any other."""
     if isinstance(call, exp.CountIf):
         return counted([call.this], values)
@@ -44,7 +40,7 @@ def aggregate(call: exp.Expr, values: "Values") -> Value | None:
     return None
 
 
-def counted(conditions: list[exp.Expr], values: "Values") -> Value:
+def counted(conditions: list[exp.Expr], values: Evaluator) -> Value:
     """How many rows pass all of these."""
     parts = [values.truths.of(one, filters=True) for one in conditions]
     asked = simpler.one(exp.And, simpler.merged(exp.And, parts, filters=True))
@@ -78,7 +74,7 @@ def filtered(node: exp.Filter) -> exp.Expr | None:
     return rewritten
 
 
-def asks_for_one(node: exp.Expr, values: "Values") -> tuple[exp.Expr, bool] | None:
+def asks_for_one(node: exp.Expr, values: Evaluator) -> tuple[exp.Expr, bool] | None:
     """(the condition, whether none is asked for) of `count_if(p) > 0` and its like; None for any other comparison."""
     for call, number, kind in (
         (node.this, node.args.get("expression"), type(node)),
@@ -98,7 +94,7 @@ def asks_for_one(node: exp.Expr, values: "Values") -> tuple[exp.Expr, bool] | No
     return None
 
 
-def _asked(call: exp.Expr, values: "Values") -> tuple[exp.Expr, bool] | None:
+def _asked(call: exp.Expr, values: Evaluator) -> tuple[exp.Expr, bool] | None:
     """(the condition, whether it is 1 at most) of a call that counts, or is the maximum of 1 and 0."""
     if isinstance(call, exp.Filter):
         call = filtered(call) or call
@@ -119,7 +115,7 @@ def _asked(call: exp.Expr, values: "Values") -> tuple[exp.Expr, bool] | None:
     return None
 
 
-def of_zero(node: exp.Coalesce, values: "Values") -> Value | None:
+def of_zero(node: exp.Coalesce, values: Evaluator) -> Value | None:
     """`coalesce(sum(CASE WHEN p THEN 1 ELSE 0 END), 0)` counts, also where there is no row."""
     inner = node.this.unnest()
     if len(node.expressions) != 1 or integer(node.expressions[0]) != 0 or not isinstance(inner, exp.Sum):
@@ -129,7 +125,7 @@ def of_zero(node: exp.Coalesce, values: "Values") -> Value | None:
     return values.grouped(counted(conditions, values))
 
 
-def some(condition: exp.Expr, values: "Values") -> Value:
+def some(condition: exp.Expr, values: Evaluator) -> Value:
     """Whether any row passes: false where there is none."""
     values.inside += 1
     maximum = combined("Max", [values.truths.of(condition, filters=True)])

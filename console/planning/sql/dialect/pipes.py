@@ -8,7 +8,7 @@ from typing import ClassVar
 from sqlglot import TokenType, exp
 
 from console.planning.sql import allow
-from console.planning.sql.syntax.operators import Operators
+from console.planning.sql.dialect.operators import Operators
 
 _ORGANIZED = ("order", "sort", "cluster", "distribute", "limit", "offset")
 _ORGANIZES = (

@@ -7,8 +7,8 @@ from sqlglot import exp, transforms
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
 
-from console.planning.sql.syntax.operators import parenthesised
-from console.planning.sql.syntax.pipes import Pipes
+from console.planning.sql.dialect.operators import parenthesised
+from console.planning.sql.dialect.pipes import Pipes
 
 
 def _to_date(self: SparkGenerator, node: exp.TsOrDsToDate) -> str:
