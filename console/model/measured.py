@@ -41,7 +41,7 @@ class SparkJob:
     job              Spark's number
     stage, stages    which of its stages runs, from 1, and of how many
     done, tasks      finished tasks of that stage, and all
-    longest, median  seconds of its tasks, running ones included; 0 where none has begun
+    longest          seconds of its longest task, finished or running;  median  of its finished ones; 0 where there is none
     spilled          bytes written to disk for want of memory
     """
 

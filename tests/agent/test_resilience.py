@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,9 +23,12 @@ from console.agent.feeds import backfill, commit
 from console.agent.resilience import quarantine, retry
 from console.agent.resilience.throttle import Brake
 from console.agent.service import Service
-from console.agent.spark_session import Settings
+from console.agent.spark_session import JobGroup, Settings
+from console.model.account import account
+from console.model.calendar import calendar
 from console.model.codec import encode
-from console.model.event import ENDED, BatchDone, BatchStarted, Fenced
+from console.model.event import ENDED, BatchDone, BatchStarted, Fenced, Logged
+from console.model.incident import TryFailed, WaitBegan, WaitEnded
 from console.model.plan import Plan
 from console.model.status import Status
 from tests.life.region import LANDING, SHORT_LIVED, LiveRegion, multiset
@@ -187,6 +191,68 @@ async def test_after_three_tries_it_has_failed_and_retry_goes_on_from_there(regi
     region.discard()
 
 
+async def test_the_region_remembers_each_day_each_try_each_wait_and_where_the_time_went(
+    region: Region, tmp_path: Path
+) -> None:
+    plan = await region.planned(tmp_path, "ua: string", "get_json_object(payload, '$.ua') AS ua")
+    hold = region.warehouse / "_console" / "pause"
+    hold.write_text("lunch")
+    letting_go = threading.Timer(5.0, hold.unlink)
+    letting_go.start()
+    with failing([refuses]):
+        status = region.carry(plan)
+    letting_go.join()
+    assert status.shown == "awaiting-confirmation", status.why
+    now = time.time()
+    events = region.controller.rollouts.events(status.rollout)
+    (fenced,) = region.controller.recorder.events(Fenced)
+    assert sum(day.slices for day in fenced.days) == fenced.slices
+    assert sum(day.rows for day in fenced.days) == fenced.rows
+    (step,) = calendar(events)
+    assert {day.state for day in step.days} <= {"done", "retried"}
+    tried = [day for day in step.days if day.tries]
+    assert {day.causes for day in tried} == {("passing",)}
+    assert sum({day.batch.position: day.batch.rows_in for day in step.days if day.batch}.values()) == fenced.rows
+    incidents = [line.incident for line in region.controller.recorder.events(Logged)]
+    began, ended, failed = incidents
+    assert isinstance(began, WaitBegan)
+    assert began.cause == "pause"
+    assert isinstance(ended, WaitEnded)
+    assert isinstance(failed, TryFailed)
+    assert (failed.first, failed.number, failed.rows_next) == (1, 1, 0)
+    divided = account(events, now)
+    assert sum(part.seconds for part in divided.parts) == pytest.approx(now - status.started, abs=1.0)
+    assert divided.of("waiting", "pause").seconds == pytest.approx(ended.seconds, abs=1.0)
+    assert divided.of("batches").times == len(region.controller.recorder.events(BatchDone))
+    assert divided.of("tries").seconds >= failed.seconds
+    region.discard()
+
+
+async def test_a_running_job_says_its_stage_its_tasks_and_how_long_the_longest_takes(region: Region) -> None:
+    session, found = region.service.spark.session(), []
+
+    def slow(number: int) -> None:
+        time.sleep(4.0 if number == 3 else 0.2)
+
+    def run() -> None:
+        with region.service.spark.job(session, "told"):
+            session.sparkContext.parallelize(range(4), 4).foreach(slow)
+
+    running, group = threading.Thread(target=run), JobGroup(session.sparkContext, "told")
+    running.start()
+    while running.is_alive():
+        if job := group.job():
+            found.append(job)
+        time.sleep(0.1)
+    last = found[-1]
+    assert (last.stage, last.stages, last.done, last.tasks) == (1, 1, 3, 4)
+    assert 0.2 <= last.median < 3.0 < last.longest
+    assert group.job() is None
+    began = time.perf_counter()
+    assert JobGroup(session.sparkContext, "none").job() is None
+    assert time.perf_counter() - began < 1.0
+
+
 STATUS = ("status: int", "CAST(get_json_object(payload, '$.status') AS INT) AS status")
 
 
@@ -304,11 +370,11 @@ async def test_files_that_are_gone_fail_at_once_and_name_the_remedy(region: Regi
     shutil.copytree(landing, tmp_path / "kept")
     hold = Brake.hold
 
-    def vacuumed(brake: Brake) -> None:
+    def vacuumed(brake: Brake, step: str) -> None:
         """Between the fence and the first batch."""
         for file in landing.glob("*.parquet"):
             file.unlink(missing_ok=True)
-        hold(brake)
+        hold(brake, step)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Brake, "hold", vacuumed)

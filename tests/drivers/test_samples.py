@@ -98,5 +98,5 @@ async def test_pages_that_do_not_end_are_no_answer(tmp_path: Path) -> None:
 
 
 async def test_a_region_that_is_gone_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no directory"):
+    with pytest.raises(DataError, match="there is no warehouse at"):
         await LocalDriver(Region(name="mars", warehouse=str(tmp_path / "mars"))).samples("web", 1)

@@ -26,6 +26,7 @@ from console.model.step import Backfill
 FIRST_ROWS = 400_000  # of the first batch at most, which measures the rate
 GROWTH = 4.0
 PROGRESS_SECONDS = 0.5
+JOB_SECONDS = 2.0  # between two looks at Spark's tasks
 INEXACT_SHARE = (
     0.2  # of the rows in files that span days; above it the rows of each day are counted before they are cut
 )
@@ -312,10 +313,17 @@ def _batch(
     return result
 
 
-def _poll(context: RolloutContext, job: JobGroup, step: str, batch: str, rows: int, finished: threading.Event) -> None:
+def _poll(
+    context: RolloutContext, group: JobGroup, step: str, batch: str, rows: int, finished: threading.Event
+) -> None:
+    looked = 0.0  # monotonic
     while not finished.wait(PROGRESS_SECONDS):
         try:
-            context.recorder.publish(Progress(step, int(rows * min(job.fraction(), 1.0)), batch=batch))
+            job = None
+            if time.monotonic() - looked >= JOB_SECONDS:
+                job, looked = group.job(), time.monotonic()
+            done = int(rows * min(group.fraction(), 1.0))
+            context.recorder.publish(Progress(step, done, batch=batch, job=job))
         except Exception:  # the JVM is gone; the batch itself reports it
             return
 

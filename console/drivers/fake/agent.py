@@ -32,7 +32,7 @@ from console.model.event import (
 )
 from console.model.fleet import FleetWaves
 from console.model.plan import Plan, numbered
-from console.model.slices import Slice, cut, pack
+from console.model.slices import Slice, by_day, cut, pack
 from console.model.status import Status
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
 
@@ -278,6 +278,7 @@ class FakeAgent:
                     version=version,
                     slices=len(slices),
                     rows=sum(piece.rows for piece in slices),
+                    days=by_day(slices),
                 )
             )
         slices = disk.cuts[step.id]

@@ -1,10 +1,12 @@
 """The past as text and as JSON: rollouts, one of them in full, and what checking it again found."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
+from console.cli.commands.receipts.course import course_data, course_text
 from console.cli.format import count, span, table
 from console.cli.output import Output
 from console.model.codec import encode
@@ -49,6 +51,7 @@ def past_text(region: str, past: Past) -> str:
         safe_text(f"{region}: {status.rollout}: {change}, {carried}"),
         f"  plan {safe_text(status.plan)}",
         *_decisions(past.events),
+        *course_text(past.events, time.time()),
         *_batches(past.events),
         *_receipts(past.receipts),
     ]
@@ -66,6 +69,7 @@ def past_data(region: str, past: Past) -> dict[str, Any]:
         "region": region,
         **_summary(_status(past)),
         "decisions": decided,
+        **course_data(past.events, time.time()),
         "events": [encode(recorded) for recorded in past.events],
         "receipts": [encode(receipt) for receipt in past.receipts],
     }

@@ -1,6 +1,8 @@
 """`console status` and `console watch`."""
 
 import asyncio
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ import click
 from console.cli.commands.run import farewell
 from console.cli.commands.schema.unstored import arriving, arriving_data, arriving_text
 from console.cli.flags import command
+from console.cli.history_text import history_data, history_text
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.progress import printing_progress
@@ -16,6 +19,7 @@ from console.cli.status_text import status_data, status_text
 from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import ConsoleError, FeedStopped, RegionError
 from console.model.event import RUNNING, Promoted, RolledBack
+from console.model.measured import KEPT_HOURS, FeedSample
 from console.runner.exit_codes import worst
 from console.runner.journal import Journal
 from console.runner.view import RegionView
@@ -26,8 +30,24 @@ if TYPE_CHECKING:
     from console.runner.view import Cockpit
 
 
-@command("status", examples="console status\nconsole status --region eu --output json")
-def status() -> int:
+class Hours(click.ParamType[float]):
+    """A time back from now: `90s`, `30m`, `1h`, `24h`, in hours."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        number, unit = text[:-1], {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0}.get(text[-1:])
+        if unit is None or not number.isdecimal() or not 0 < int(number) * unit <= KEPT_HOURS:
+            self.fail(f"{text!r:.40} is no time up to {KEPT_HOURS:.0f}h, as 30m or 1h", param, ctx)
+        return int(number) * unit
+
+
+@command("status", examples="console status\nconsole status --history 1h\nconsole status --region eu --output json")
+@click.option("--history", "hours", type=Hours(), metavar="TIME", help="With rates and lag of the last 1h, 30m … 24h.")
+def status(hours: float | None) -> int:
     """Show the state of each region's rollout and of its live feeds.
 
     Exits 1 if a feed fails or is stalled, or if rows wait in front of it and no agent runs. The reason and the remedy
@@ -40,14 +60,25 @@ def status() -> int:
     output = Output(cli_context().flags)
     views, errors = run_interruptible(views_of(project))
     texts = {name: str(error) for name, error in errors.items()}
+    samples: dict[str, tuple[FeedSample, ...]] = {}
+    if hours is not None:
+        samples, missed = run_interruptible(
+            samples_of(project, hours, [v.region.name for v in views if v.region.name not in errors])
+        )
+        errors |= missed
     waits = queued_regions(
         {view.region.name: view for view in views}, {n: project.pipelines[n].digest() for n in project.names}
     )
     if not output.json:
         output.data(status_text(views, texts, waits=waits))  # before a store is asked: they may take their time
+        if hours is not None:
+            output.data(f"\n{history_text(samples, hours, time.time())}")
     left_out = arriving(project.files.root, project.pipeline, project.regions)
     if output.json:
-        output.document({**status_data(views, texts, waits=waits), "arriving_but_not_stored": arriving_data(left_out)})
+        data = status_data(views, texts, waits=waits)
+        for region in data["regions"] if hours is not None else ():
+            region["history"] = history_data(samples.get(region["region"], ()), hours or 0.0)
+        output.document({**data, "arriving_but_not_stored": arriving_data(left_out)})
     elif text := arriving_text(left_out):
         output.data(f"\n{text}")
     for name, error in errors.items():
@@ -62,6 +93,24 @@ def feed_error(view: "RegionView") -> FeedStopped | None:
         return None
     names = ", ".join(feed.feed for feed in feeds)
     return FeedStopped(f"{view.region.name}: no more rows through {names}", hint=feeds[0].hint, code=feeds[0].code)
+
+
+async def samples_of(
+    project: OpenProject, hours: float, names: Sequence[str]
+) -> "tuple[dict[str, tuple[FeedSample, ...]], dict[str, ConsoleError]]":
+    """What each region's agent, or the last one's file, keeps of the last hours; asked at once."""
+    samples: dict[str, tuple[FeedSample, ...]] = {}
+    errors: dict[str, ConsoleError] = {}
+
+    async def ask(name: str) -> None:
+        try:
+            samples[name] = await drivers[name].samples(project.pipeline, hours, None)
+        except ConsoleError as error:
+            errors[name] = error
+
+    async with project.drivers() as drivers:
+        await asyncio.gather(*map(ask, names))
+    return {name: samples[name] for name in names if name in samples}, errors
 
 
 async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, ConsoleError]]":

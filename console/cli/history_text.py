@@ -1,0 +1,79 @@
+"""Samples of the last hours as text and as JSON: rates, lag and rows behind, each with a small chart."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from console.cli.format import span, table
+from console.model.measured import FeedSample
+from console.text import safe_text
+
+COLUMNS = 40
+HOLD_SECONDS = 15.0  # for which a sample stands: a longer time without any is a gap
+_BARS = "▁▂▃▄▅▆▇█"
+_FIGURES: tuple[tuple[str, Callable[[FeedSample], float]], ...] = (
+    ("rows/s", lambda sample: sample.rows),
+    ("lag, s", lambda sample: sample.lag),
+    ("rows behind", lambda sample: float(sample.behind)),
+    ("history rows/s", lambda sample: sample.backfill),
+)
+
+
+def history_text(samples: Mapping[str, Sequence[FeedSample]], hours: float, now: float) -> str:
+    """Each region's figures: the newest, the least and the most, and their course.
+
+    samples  region → samples, oldest first
+    now      seconds since 1970, UTC: the right edge of the charts
+    """
+    rows, heads = [], ["region", "feed", "figure", "now", "least", "most", f"last {span(hours * 3600)}"]
+    for region, found in samples.items():
+        if not found:
+            rows.append([safe_text(region), "", "no samples: no agent has run, or an older one", "", "", "", ""])
+        for feed in sorted({sample.feed for sample in found}):
+            own = [sample for sample in found if sample.feed == feed]
+            for name, of in _FIGURES:
+                if feed and name.startswith("history"):
+                    continue
+                values = [of(sample) for sample in own]
+                now_or_age = _short(values[-1]) if now - own[-1].at < 60 else f"{span(now - own[-1].at)} ago"
+                chart = sparkline([(s.at, of(s)) for s in own], now - hours * 3600, now)
+                cells = [now_or_age, _short(min(values)), _short(max(values)), chart]
+                rows.append([safe_text(region), safe_text(feed) or "all", name, *cells])
+    return table(heads, rows, right=(3, 4, 5))
+
+
+def history_data(samples: Sequence[FeedSample], hours: float) -> dict[str, Any]:
+    """For `--output json`: all samples, oldest first; a feed's name is "" in those of the whole pipeline."""
+    figures = [
+        {
+            "at": sample.at,
+            "feed": sample.feed,
+            "rows_per_second": sample.rows,
+            "lag_seconds": sample.lag,
+            "rows_behind": sample.behind,
+            "history_rows_per_second": sample.backfill,
+        }
+        for sample in samples
+    ]
+    return {"hours": hours, "samples": figures}
+
+
+def sparkline(values: Sequence[tuple[float, float]], since: float, until: float, columns: int = COLUMNS) -> str:
+    """One character a column, the highest value of each; blank where nothing was measured.
+
+    values  (seconds since 1970, value)
+    """
+    step, top = (until - since) / columns, max((value for _, value in values), default=0.0)
+    highest: list[float | None] = [None] * columns
+    for at, value in values:
+        first, last = int((at - since) // step), int((at + HOLD_SECONDS - since) // step)
+        for column in range(max(0, first), min(columns, max(first + 1, last))):
+            highest[column] = max(value, highest[column] or 0.0)
+    return "".join(" " if value is None else _bar(value, top) for value in highest)
+
+
+def _bar(value: float, top: float) -> str:
+    return _BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] if top > 0 and value > 0 else _BARS[0]
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
