@@ -43,8 +43,8 @@ def _agent() -> tuple[Callable[[], Prerequisite], ...]:
         return prerequisites.libraries, prerequisites.java, prerequisites.jars
 
     def agent() -> Prerequisite:
-        detail = "pyspark is not installed: this console plans and judges, and starts no agent on this machine"
-        return Prerequisite("agent", None, detail, f"for one that does: {installing('agent')}")
+        detail = "pyspark is not installed: this console plans and checks, and starts no agent on this machine"
+        return Prerequisite("agent", None, detail, f"to start agents here: {installing('agent')}")
 
     return (agent,)
 
@@ -68,8 +68,8 @@ def _journal() -> Prerequisite:
         if error.code != "E_JOURNAL_DAMAGED":
             return Prerequisite("journal", False, str(error), error.hint)
         aside = journal.move_damaged()
-        fix = "console status shows how the regions stand; they hold all that is needed"
-        return Prerequisite("journal", None, f"it was damaged and lies aside as {aside}; a new one begins", fix)
+        fix = "console status shows the state of the regions; they hold everything that is needed"
+        return Prerequisite("journal", None, f"it was damaged and has been moved to {aside}; a new one begins", fix)
     finally:
         journal.close()
     return Prerequisite("journal", True, str(journal.path))
@@ -77,13 +77,15 @@ def _journal() -> Prerequisite:
 
 def _terminal() -> Prerequisite:
     if not sys.stdout.isatty():
-        return Prerequisite("terminal", None, "stdout is none: no screen here", "console --headless works everywhere")
+        return Prerequisite(
+            "terminal", None, "stdout is not a terminal: no screen here", "console --headless works everywhere"
+        )
     columns, lines = shutil.get_terminal_size()
     name = os.environ.get("TERM", "")
     coding = locale.getpreferredencoding(False)
     detail = f"{name or 'TERM is unset'}, {columns}×{lines}, {coding}"
     if not name or name == "dumb" or columns < 80 or lines < 24 or "UTF" not in coding.upper():
-        return Prerequisite("terminal", None, detail, "the screen wants 80×24, a TERM other than dumb, and UTF-8")
+        return Prerequisite("terminal", None, detail, "the screen needs 80×24, a TERM other than dumb, and UTF-8")
     return Prerequisite("terminal", True, detail)
 
 
@@ -129,7 +131,9 @@ async def _host(region: "Region") -> list[Prerequisite]:
         return [Prerequisite(f"ssh to {region.name}", False, str(error), error.hint)]
     finally:
         await driver.close()
-    way = Prerequisite(f"ssh to {region.name}", True, f"{region.transport.host} proved who it is and lets us in")
+    way = Prerequisite(
+        f"ssh to {region.name}", True, f"{region.transport.host} has its known host key and accepts the login"
+    )
     return [way, *_named(region.name, found)]
 
 

@@ -141,7 +141,7 @@ def _losses(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     for name in value:
         if not _LOSS.fullmatch(name):
             raise UsageError(
-                f"--allow-destructive {name!r:.60} names no loss", hint="CODE:TABLE, such as C101:requests"
+                f"--allow-destructive {name!r:.60} is not the name of a loss", hint="CODE:TABLE, such as C101:requests"
             )
     _keep(ctx, param, value)
 
@@ -210,7 +210,7 @@ class Command(click.Command):
         if self.changes and not ctx.params.get("dry_run"):
             refuse_readonly(ctx, str(self.name))
         if (form := ctx.obj.flags.output) not in self.forms:
-            raise UsageError(f"{self.name} does not speak {form}", hint=f"--output {' or '.join(self.forms)}")
+            raise UsageError(f"{self.name} does not support {form}", hint=f"--output {' or '.join(self.forms)}")
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -38,7 +38,7 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         "promote": LazyCommand("rollout.gate:promote", "Open the gate: make the checked release live, in one commit."),
         "rollback": LazyCommand("rollout.gate:rollback", "Go back to the previous release, in one commit."),
     },
-    "Steer a rollout": {
+    "Control a rollout": {
         "pause": LazyCommand("rollout.control:pause", "Pause rollouts before their next batch; live feeds continue."),
         "resume": LazyCommand("rollout.control:resume", "Resume paused rollouts."),
         "retry": LazyCommand("rollout.control:retry", "Retry failed rollouts."),
@@ -57,7 +57,7 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         "sink": LazyCommand("query:sink", "Run an export of a region's live release."),
         "profile": LazyCommand(
             "review.profile:profile",
-            "List the keys that a landing table's JSON column carries: share of the rows, first seen, who parses them.",
+            "List the keys that a landing table's JSON column carries: share of the rows, first seen, read by which query.",
         ),
         "ingest": LazyCommand("ingest:ingest", "Append a file of NDJSON events to a landing table, once per file."),
         "follow": LazyCommand("ingest:follow", "Run a region's agent here, as a service would."),
@@ -144,7 +144,7 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="\b\nExamples:\n  console                            open the screen\n"
     "  console plan --regions eu,us       what would change, and why\n"
-    "  console apply --yes                carry it through, wave after wave\n"
+    "  console apply --yes                roll it out, wave after wave\n"
     "  console promote --region eu        open the gate by hand\n\n"
     "\b\nExit codes: 0 done · 1 failed · 2 changes (plan --detailed-exitcode) · 3 at the gate · 4 conflict\n"
     "            5 unreachable · 64 usage · 65 files, SQL or answers · 130, 143 interrupted",

@@ -77,9 +77,9 @@ def status_text(
 def queued_text(queued: QueuedRegion) -> str:
     """What a region waits for whose wave has not begun, and the command that goes on."""
     if queued.after:
-        return safe_text(f"wave {queued.wave} has not begun, it waits for {', '.join(queued.after)}")
+        return safe_text(f"wave {queued.wave} has not begun: it waits for {', '.join(queued.after)}")
     live = f": {', '.join(queued.ahead)} {'is' if len(queued.ahead) == 1 else 'are'} live" if queued.ahead else ""
-    return safe_text(f"wave {queued.wave} has not begun, and may{live}; console apply --regions {queued.region}")
+    return safe_text(f"wave {queued.wave} has not begun, and can start{live}; console apply --regions {queued.region}")
 
 
 def status_data(
@@ -149,8 +149,8 @@ def pause_budget(status: Status, now: float) -> str:
         return ""
     when = datetime.fromtimestamp(status.reads_until, UTC).strftime("%Y-%m-%d %H:%MZ")
     if status.reads_until <= now:
-        return f"files of its history may be deleted since {when}"
-    return f"may stay paused {span(status.reads_until - now)}, until {when}"
+        return f"files of its history may already be deleted, since {when}"
+    return f"can stay paused for {span(status.reads_until - now)}, until {when}"
 
 
 def _notes(view: RegionView, now: float) -> list[str]:
@@ -165,7 +165,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
         rows = count(status.quarantined, "row")
         notes.append(f"{rows} that do not convert are in quarantine: SELECT * FROM _console.quarantine")
     if view.behind and not is_moving(status):
-        notes.append(f"behind: {safe_text(view.live)} answers there, which is not what the files say")
+        notes.append(f"behind: {safe_text(view.live)} is live there, which is not what the files declare")
     if status.held == "paused" and (budget := pause_budget(status, now)):
         notes.append(budget)
     if status.held == "failed":
@@ -177,7 +177,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
 def _unattended(view: RegionView) -> str:
     """What waits for an agent in a region that has none; "" where nothing does."""
     if is_moving(view.status) and view.status.state != "awaiting-confirmation":
-        return "" if view.status.held else "its rollout does not go on"
+        return "" if view.status.held else "its rollout does not continue"
     return "live rows will wait" if view.live else ""
 
 
@@ -190,8 +190,8 @@ def _to_follow(region: Region) -> str:
 
 def ailing_lines(feed: Ailing) -> list[str]:
     """Which feed fails and why, and what to do."""
-    below = f", and nothing below it ({', '.join(feed.below)})" if feed.below else ""
-    does = f"gives {feed.path} no more rows{below}" if feed.standing else f"fails, try {feed.tries}"
+    below = f", nor do the tables below it ({', '.join(feed.below)})" if feed.below else ""
+    does = f"has stopped, so {feed.path} gets no rows{below}" if feed.standing else f"is failing, attempt {feed.tries}"
     code = f" [{feed.code}]" if feed.code else ""
     lines = [f"feed {feed.feed} {does}: {feed.why}{code}"]
     return [safe_text(line) for line in [*lines, *([f"hint: {feed.hint}"] if feed.hint else [])]]

@@ -161,7 +161,7 @@ def open_project(*, need_regions: bool = False, one: bool = False) -> OpenProjec
         raise UsageError(f"say which region: {everyone}", hint=f"add {flag}")
     regions = project.select(named or "all")
     if one and len(regions) != 1:
-        raise UsageError(f"this command is about one region, not {len(regions)}", hint=f"--region, one of {everyone}")
+        raise UsageError(f"this command takes one region, not {len(regions)}", hint=f"--region, one of {everyone}")
     pipelines = {region.name: project.pipeline(context.flags.pipeline, region) for region in regions}
     allowed = frozenset(context.flags.allow_destructive) | ({"C122:*"} if context.flags.allow_protocol else frozenset())
     without = _without(context.flags.continue_without, [region.name for region in regions])
@@ -187,7 +187,7 @@ def _without(words: str, names: "Sequence[str]") -> frozenset[str]:
 
     wanted = frozenset(word.strip() for word in words.split(",") if word.strip())
     for word in sorted(wanted - set(names)):
-        raise UsageError(f"--continue-without {word!r:.80} is none of the regions worked on", **choices(names, word))
+        raise UsageError(f"--continue-without {word!r:.80} is not one of the chosen regions", **choices(names, word))
     return wanted
 
 

@@ -49,12 +49,12 @@ def rebuild(error: Any) -> ConsoleError:
         case {"code": int(), "message": str(message)}:
             pass
         case _:
-            raise Protocol(f"an answer whose error is no error: {str(error)[:80]!r}")
+            raise Protocol(f"an answer with an invalid error: {str(error)[:80]!r}")
     match data := error.get("data", {}):
         case {"type": str(name)} if name in BY_NAME:
             hint, code = data.get("hint", ""), data.get("code", "")
             if not isinstance(hint, str) or not isinstance(code, str):
-                raise Protocol(f"an error whose hint or code is no text: {message[:80]!r}")
+                raise Protocol(f"an error whose hint or code is not text: {message[:80]!r}")
             return BY_NAME[name](message, hint=hint, code=code)
         case _:
             return RegionError(message)
@@ -132,7 +132,7 @@ class Link:
                 return await answer
         except TimeoutError:
             raise Unreachable(
-                f"{self.peer}: no answer to {method} in {seconds:g} s; it may still be at work",
+                f"{self.peer}: no answer to {method} in {seconds:g} s; it may still be working",
                 hint="look at `console status`, then try again",
             ) from None
         finally:
@@ -199,7 +199,7 @@ class Link:
         match data:
             case {"jsonrpc": "2.0", "method": str(method), "params": dict(params), **rest} if not rest:
                 if self._notifications is None:
-                    raise Protocol(f"a notification {method[:40]!r} that nobody asked for")
+                    raise Protocol(f"a notification {method[:40]!r} that was not requested")
                 await self._notifications.put((method, params))
             case {"jsonrpc": "2.0", "id": id, "result": result, **rest} if not rest:
                 self._answer(id, result, None)
@@ -210,13 +210,13 @@ class Link:
 
     def _answer(self, id: object, result: Any, error: ConsoleError | None) -> None:
         if type(id) is not int:
-            raise Protocol(f"an answer whose id is no number: {str(id)[:40]!r}")
+            raise Protocol(f"an answer whose id is not a number: {str(id)[:40]!r}")
         if id in self._abandoned:
             self._abandoned.discard(id)
             return
         waiter = self._pending.pop(id, None)
         if waiter is None:
-            raise Protocol(f"an answer to {id}, which was not asked")
+            raise Protocol(f"an answer to {id}, which was not requested")
         if waiter.done():
             return
         if error:

@@ -88,7 +88,7 @@ def end(warehouse: Path, expected: LockHolder) -> None:
     """
     now = holder(warehouse)
     if (now.pid, now.since) != (expected.pid, expected.since):
-        raise Conflict(f"{warehouse} is held by {now.description} by now", hint="console lock show", code="E_LOCK")
+        raise Conflict(f"{warehouse} is now held by {now.description}", hint="console lock show", code="E_LOCK")
     if now.held and not now.processes:
         raise Conflict(
             f"{warehouse} is held by {now.description}, and no process of this host has it open",

@@ -237,7 +237,7 @@ class AgentProcess:
         with self.log.open("rb") as log:
             log.seek(max(self._begin, log.seek(0, os.SEEK_END) - 4096))
             lines = log.read().decode("utf-8", "replace").split("\n")
-        return " | ".join(line.strip() for line in lines if line.strip())[-400:] or "it said nothing"
+        return " | ".join(line.strip() for line in lines if line.strip())[-400:] or "it printed nothing"
 
     def _reap(self, process: subprocess.Popen[bytes]) -> None:
         self.code = process.wait()

@@ -68,7 +68,7 @@ def java() -> Prerequisite:
         return Prerequisite("java", False, f"{program}: {error}", fix)
     version = re.search(r'version "(\d+)[^"]*"', done.stderr + done.stdout)
     if not version:
-        return Prerequisite("java", False, f"{program}: gives no version", fix)
+        return Prerequisite("java", False, f"{program}: prints no version", fix)
     good = version[1] in ("17", "21")
     return Prerequisite("java", good, f"{version[0].removeprefix('version ')} {program}", "" if good else fix)
 
@@ -95,10 +95,12 @@ def sockets() -> Prerequisite:
 def warehouse(path: Path) -> Iterator[Prerequisite]:
     """Checks of a region's directory: it exists, is writable, has room, and its logs are complete."""
     if not path.is_dir():
-        yield Prerequisite("warehouse", False, f"{path} is no directory", "create it, or mend warehouse:")
+        yield Prerequisite("warehouse", False, f"{path} is no directory", "create it, or correct warehouse:")
         return
     if not os.access(path, os.W_OK | os.X_OK):
-        yield Prerequisite("warehouse", False, f"{path} is not ours to write", f"let the agent's user write {path}")
+        yield Prerequisite(
+            "warehouse", False, f"{path} cannot be written by this user", f"let the agent's user write {path}"
+        )
         return
     try:
         yield space("warehouse", path)

@@ -137,7 +137,7 @@ class Replayer:
                 return dict(answer)
             case {"error": {"message": message, "hint": hint}}:
                 raise RegionError(f"no Spark to replay on: {message}", hint=str(hint), code="E_REPLAY")
-        raise Protocol("the replaying Spark said something that is no answer", code="E_PROTOCOL")
+        raise Protocol("the replaying Spark gave an invalid answer", code="E_PROTOCOL")
 
 
 def _ran(answer: Mapping[str, Any]) -> Ran:

@@ -79,7 +79,7 @@ def decoded(cls: type[T], data: object, peer: str) -> T:
         raise NewerFormat(f"{peer}: its agent is newer: {error}", hint=error.hint, code=error.code) from None
     except DataError as error:
         raise errors.Protocol(
-            f"{peer}: the agent's answer does not fit: {error}",
+            f"{peer}: invalid answer of the agent: {error}",
             hint="agent and console may be of different versions: `console follow --stop`, then try again",
             code="E_PROTOCOL",
         ) from None
@@ -93,7 +93,7 @@ def plausible(recorded: Recorded, peer: str) -> Recorded:
     answer = [value for value in asdict(recorded.event).values() if isinstance(value, (int, float))]
     low = min((recorded.seq, recorded.at, *(value + 1 for value in answer)))
     if low < 0 or not all(math.isfinite(value) for value in (recorded.at, *answer)):
-        raise errors.Protocol(f"{peer}: {type(recorded.event).__name__} with impossible figures", code="E_PROTOCOL")
+        raise errors.Protocol(f"{peer}: {type(recorded.event).__name__} with impossible values", code="E_PROTOCOL")
     return recorded
 
 
@@ -110,7 +110,9 @@ async def greet(link: Link, warehouse: str) -> None:
         case {"protocol": int(protocol), "tool": str(tool), "pid": int(pid), "warehouse": str(held_warehouse)}:
             pass
         case _:
-            raise errors.Protocol(f"{link.peer}: the agent's greeting is none: {str(answer)[:80]!r}", code="E_PROTOCOL")
+            raise errors.Protocol(
+                f"{link.peer}: invalid greeting of the agent: {str(answer)[:80]!r}", code="E_PROTOCOL"
+            )
     if protocol != PROTOCOL:
         raise Conflict(
             f"{link.peer}: its agent (console {tool}, process {pid}) speaks protocol {protocol}, this console {PROTOCOL}",
@@ -355,5 +357,5 @@ class RpcDriver:
 
     def _with_tail(self, error: errors.Protocol, link: Link) -> errors.Protocol:
         if not error.hint and link.tail:
-            error.hint = f"what it said last is in {self._transport.save_tail(link.tail)}"
+            error.hint = f"its last output is in {self._transport.save_tail(link.tail)}"
         return error

@@ -130,7 +130,7 @@ def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
             case {"error": {"message": message, **rest}}:
                 return rebuild({"code": 0, "message": message, "data": rest})
     except (UnicodeDecodeError, DataError, Protocol) as error:
-        return Protocol(f"{request.region}: the survey's answer is none: {error}", code="E_PROTOCOL")
+        return Protocol(f"{request.region}: invalid answer to the survey: {error}", code="E_PROTOCOL")
     match answer:
         case {"live": live, **rest}:
             try:
@@ -143,7 +143,7 @@ def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
                 )
             except Protocol as error:
                 return error
-    return Protocol(f"{request.region}: the survey's answer has neither live nor error", code="E_PROTOCOL")
+    return Protocol(f"{request.region}: the answer to the survey has neither live nor error", code="E_PROTOCOL")
 
 
 async def raw_profile(warehouse: str, sample: Sample) -> bytes:
@@ -167,7 +167,7 @@ def profiled(region: str, line: bytes) -> Profile:
     try:
         answer = codec.loads(line.decode("utf-8"))
     except (UnicodeDecodeError, DataError) as error:
-        raise Protocol(f"{region}: the profile's answer is none: {error}", code="E_PROTOCOL") from None
+        raise Protocol(f"{region}: invalid answer to the profile: {error}", code="E_PROTOCOL") from None
     match answer:
         case {"error": {"message": message, **rest}}:
             raise rebuild({"code": 0, "message": message, "data": rest})
@@ -185,10 +185,10 @@ async def _run(question: bytes, command: str = "survey", seconds: float = _SECON
             f"the {command} gave no answer in {seconds:g} s", hint="is the warehouse's disk reachable?"
         ) from None
     if output.cut:
-        raise Protocol(f"the {command} said more than {_ANSWER:,} bytes", code="E_FRAME")
+        raise Protocol(f"the {command} printed more than {_ANSWER:,} bytes", code="E_FRAME")
     if output.code:
         last = output.errors.decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise RegionError(f"the {command} ended with exit code {output.code}: {' '.join(last) or 'it said nothing'}")
+        raise RegionError(f"the {command} ended with exit code {output.code}: {' '.join(last) or 'it printed nothing'}")
     return output.answer
 
 

@@ -64,7 +64,7 @@ def _zone(value: str) -> str:
 def _rewrite(value: object) -> object:
     # accepted, it would stop the feed like `stop`, and somebody would wait for a replay that never comes
     if value == "replay_days":
-        raise ValueError("`replay_days` is not built yet, did you mean `stop`?")
+        raise ValueError("`replay_days` is not supported yet, did you mean `stop`?")
     return value
 
 

@@ -19,13 +19,15 @@ def wrong_name(name: str) -> str:
     """Why `name` cannot be one of ours (region, pipeline, table, query), or "" where it can."""
     if name in RESERVED:
         return f"`{name}` is a reserved name"
-    return "" if _NAME.fullmatch(name) else f"`{name[:70]}` is no name: {RULE}"
+    return "" if _NAME.fullmatch(name) else f"`{name[:70]}` is not a valid name: {RULE}"
 
 
 def wrong_parameter(name: str) -> str:
     """Why `name` cannot stand as `:name` in SQL, or ""."""
     good = _PARAMETER.fullmatch(name)
-    return "" if good else f"`{name[:70]}` is no parameter name: a lower-case letter, then up to 62 of a-z 0-9 _"
+    return (
+        "" if good else f"`{name[:70]}` is not a valid parameter name: a lower-case letter, then up to 62 of a-z 0-9 _"
+    )
 
 
 def wrong_column(name: str, ours: bool) -> str:

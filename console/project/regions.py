@@ -202,9 +202,9 @@ def place_of(warehouse: str, root: Path, remote: bool) -> tuple[str, str, str]:
     if uri := _URI.fullmatch(warehouse):
         scheme, rest = uri[1].lower(), uri[2]
         if scheme not in SCHEMES:
-            return "", f"`{scheme}:` is no store that we know", did_you_mean(scheme, SCHEMES, "known")
+            return "", f"`{scheme}:` is not a supported store", did_you_mean(scheme, SCHEMES, "known")
         if ".." in unquote(rest).split("/"):
-            return "", "`..` leads out of the place that is named", "write the place itself"
+            return "", "`..` leads out of that directory", "write the place itself"
         if scheme != "file":
             bucket = rest.removeprefix("//").split("/")[0]
             return (f"{scheme}:{rest.rstrip('/')}", "", "") if bucket else ("", "the bucket is missing", "")
@@ -219,7 +219,7 @@ def place_of(warehouse: str, root: Path, remote: bool) -> tuple[str, str, str]:
 def _local(path: str, root: Path, remote: bool) -> tuple[str, str, str]:
     place, why, hint = _on_disk(path, root, remote)
     if what := paths.unfit(place) if remote else paths.unfit_here(place):
-        return "", f"no Delta table can lie below `{what}`", paths.UNFIT
+        return "", f"no Delta table can be stored below `{what}`", paths.UNFIT
     return place, why, hint
 
 
@@ -228,7 +228,7 @@ def _on_disk(path: str, root: Path, remote: bool) -> tuple[str, str, str]:
         return "", f"`{path[:60]}` is neither a plain path nor a URI", "write an absolute path"
     pure = PurePosixPath(path)
     if ".." in pure.parts:
-        return "", "`..` leads out of the place that is named", "write an absolute path, or one below the project"
+        return "", "`..` leads out of that directory", "write an absolute path, or one below the project"
     if pure.is_absolute():
         place = "/" + "/".join(pure.parts[1:])
         return (place, "", "") if place != "/" else ("", "the root of the disk cannot be a warehouse", "")
@@ -255,10 +255,10 @@ def _shared(regions: Sequence[Region]) -> list[Problem]:
             if other == parts:
                 message = f"regions {owner.name} and {region.name} have the same warehouse"
             elif other == parts[: len(other)] or parts == other[: len(parts)]:
-                message = f"the warehouses of {owner.name} and {region.name} lie inside each other"
+                message = f"the warehouses of {owner.name} and {region.name} are nested"
             else:
                 continue
-            hint = f"the other one stands in {owner.where.rsplit(':', 2)[0]}"
+            hint = f"the other one is in {owner.where.rsplit(':', 2)[0]}"
             problems.append(Problem(code="P041", message=message, where=region.where, hint=hint, node=region.name))
         checked.append((parts, region))
     return problems

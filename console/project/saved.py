@@ -17,7 +17,7 @@ from console.model.plan import Plan
 
 FORMAT = 2
 _MAX_BYTES = 64 * 1024 * 1024
-_AGAIN = "make it anew: console plan --out FILE"
+_AGAIN = "make a new one: console plan --out FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Rests:
 
     @property
     def seal(self) -> str:
-        """What the plan's `content` must be; "" where a shape is not the one that its digest names."""
+        """What the plan's `content` must be; "" where a shape does not match its digest."""
         known = all(digest(facts) == name for name, facts in self.shapes.items())
         tables = {name: list(held) for name, held in self.tables.items()}
         return digest({"release": self.release, "tables": tables}) if known else ""
@@ -138,14 +138,14 @@ def load_saved(path: Path, tool: str = "") -> SavedPlans:
 
 def _plan(entry: Any, where: str) -> tuple[Plan, Rests | None]:
     if not isinstance(entry, dict) or set(entry) != {"digest", "plan", "ground"}:
-        raise DataError(f"{where} is no saved plan", hint=_AGAIN)
+        raise DataError(f"{where} is not a saved plan", hint=_AGAIN)
     try:
         plan = decode(Plan, entry["plan"], exact=True)
         rests = decode(Rests, entry["ground"], exact=True) if entry["ground"] is not None else None
     except DataError as error:
         raise DataError(f"{where}: {error}", hint=_AGAIN) from None
     if entry["digest"] != plan.digest() or (rests and rests.seal != plan.content):
-        raise DataError(f"{where} is not the one that its digest names", hint=_AGAIN)
+        raise DataError(f"{where} does not match its digest", hint=_AGAIN)
     return plan, rests
 
 

@@ -80,7 +80,7 @@ def _type(tokens: list[str], level: int) -> str:
         return f"{word}<{inner}>"
     meant = nearest(word, [*_SIMPLE, *_DECIMAL, *_NESTED])
     near = f", did you mean `{meant}`?" if meant else f", known: {', '.join(KNOWN_TYPES)}"
-    raise ValueError(f"`{word[:40]}` is no Spark type{near}")
+    raise ValueError(f"`{word[:40]}` is not a Spark type{near}")
 
 
 def _inner(word: str, tokens: list[str], level: int) -> str:

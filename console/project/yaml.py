@@ -214,7 +214,7 @@ def parse(text: str, file: str) -> Document:
         raise _syntax(error, file) from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
         # PyYAML lets `chr()` of an escape beyond Unicode through
-        raise refuse("P002", "not YAML: an escape or a character that is none", f"{file}:1:1") from None
+        raise refuse("P002", "not YAML: an invalid escape or character", f"{file}:1:1") from None
     return document
 
 
@@ -241,10 +241,10 @@ class _Loader(yaml.SafeLoader):
         return refuse("P003", message, self.at(mark), hint)
 
     def fetch_directive(self) -> None:
-        raise self._stop("YAML directives are not read here", self.get_mark(), "remove the line")
+        raise self._stop("YAML directives are not supported", self.get_mark(), "remove the line")
 
     def fetch_tag(self) -> None:
-        raise self._stop("YAML tags are not read here", self.get_mark(), "remove the tag, or quote the text")
+        raise self._stop("YAML tags are not supported", self.get_mark(), "remove the tag, or quote the text")
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
         return ""  # scalars are resolved by `_scalar`, from their text
@@ -305,10 +305,10 @@ class _Builder:
             name = key.value
             self._scalar(key, where)
             if name == "<<" and key.style is None:
-                raise refuse("P003", "merge keys (`<<`) are not read here", where, "write the keys out")
+                raise refuse("P003", "merge keys (`<<`) are not supported", where, "write the keys out")
             if name in mapping:
                 first = self._document.keys[(*path, name)]
-                raise refuse("P003", f"the key `{name}` stands twice", where, f"the first one stands at {first}")
+                raise refuse("P003", f"the key `{name}` stands twice", where, f"the first one is at {first}")
             self._document.keys[(*path, name)] = where
             mapping[name] = self.value(value, (*path, name))
         return mapping

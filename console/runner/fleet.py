@@ -198,7 +198,7 @@ class Fleet:
         if plan.refusals:
             raise Problems.of(plan.refusals)
         if nothing_to_do(plan):
-            raise UsageError(f"{region}: nothing to start, it is what the files say", hint="console plan")
+            raise UsageError(f"{region}: nothing to start: it has what the files declare", hint="console plan")
         body = {"plan": plan.digest(), "desired": plan.desired, "live": plan.live}
         attached, later = fleet is not None and fleet.attached, fleet if fleet and len(fleet.waves) > 1 else None
         try:

@@ -107,8 +107,8 @@ class Journal:
         with self._connected() as connection:
             rows = connection.execute(
                 "SELECT id, at, kind, region, pipeline, about, body FROM entries"
-                " WHERE (?1 IS NULL OR kind = ?1) AND (?2 = '' OR region = ?2) ORDER BY id",
-                (kind, region),
+                " WHERE (:kind IS NULL OR kind = :kind) AND (:region = '' OR region = :region) ORDER BY id",
+                {"kind": kind, "region": region},
             ).fetchall()
         return tuple(self._entry(row) for row in rows)
 
@@ -194,14 +194,14 @@ class Journal:
             free = "its directory cannot be read"
         return ConsoleError(
             f"the journal {self.path} cannot be written ({error}; {free}), so nothing was done",
-            hint="free some space or set CONSOLE_HOME to a directory that can be written; then do the same again",
+            hint="free some space or set CONSOLE_HOME to a directory that can be written; then repeat the command",
             code="E_JOURNAL",
         )
 
     def _damaged(self, what: str) -> DataError:
         return DataError(
             f"the journal {self.path} is damaged ({what}), so nothing was done",
-            hint="console doctor sets it aside; what the regions are doing stands in the regions",
+            hint="console doctor moves it away; the state of the rollouts is in the regions",
             code="E_JOURNAL_DAMAGED",
         )
 
@@ -232,7 +232,7 @@ class Journal:
                 return
         if version != VERSION:
             raise DataError(
-                f"the journal {self.path} is of version {version}, this console knows {VERSION}",
+                f"the journal {self.path} has version {version}, this console supports {VERSION}",
                 hint="use the newer console, or set CONSOLE_HOME to another directory",
                 code="E_JOURNAL_VERSION",
             )
@@ -247,7 +247,7 @@ class Journal:
         ) as rows:
             for *row, recorded_hash, id in rows:
                 if _hash(tuple(row)) != recorded_hash:
-                    raise self._damaged(f"entry {id} is not what was written")
+                    raise self._damaged(f"entry {id} was changed after it was written")
         connection.execute(
             "DELETE FROM entries WHERE kind = 'event' AND id <= (SELECT max(id) FROM entries) - ?", (_EVENTS_KEPT,)
         )

@@ -102,7 +102,7 @@ class RegionRun:
             if not await self._ops.carries_same_change(name, plan):
                 raise Conflict(
                     f"{name}: another rollout, {status.rollout} by {status.by}, is under way ({status.shown})",
-                    hint=f"let it end, or console cancel --region {name}",
+                    hint=f"wait until it ends, or console cancel --region {name}",
                     code="E_UNDER_WAY",
                 )
             if status.held == "paused":
@@ -186,8 +186,8 @@ class RegionRun:
                     )
                 except TimeoutError:
                     raise Unreachable(
-                        f"{name}: out of reach for {self.options.waits(name):g} s ({self._board[name].link_why}); a batch may be running",
-                        hint="the same command goes on where the region is",
+                        f"{name}: unreachable for {self.options.waits(name):g} s ({self._board[name].link_why}); a batch may be running",
+                        hint="the same command continues from there",
                     ) from None
             if watcher.fatal_error:
                 raise watcher.fatal_error

@@ -188,4 +188,4 @@ def _differs(plan: Plan, main: Plan) -> tuple[str, ...]:
         was = actions.get((node.kind, node.name))
         if was != node.action:
             differences.append(f"{node.name}: {node.action}" + (f", not {was}" if was else ""))
-    return tuple(dict.fromkeys(differences)) or ("its tables or its live release are others",)
+    return tuple(dict.fromkeys(differences)) or ("its tables or its live release differ",)

@@ -238,7 +238,7 @@ class RegionWatcher:
                 self._board.set(self._name, link="unreachable", link_why=str(error))
             except Exception as error:  # a bug of ours; runs that wait for this region must learn of it all the same
                 reason = f"{self._name}: watching it failed: {type(error).__name__}: {safe_text(str(error))[:300]}"
-                self._give_up(ConsoleError(reason, hint="console status; the region's rollout goes on", code="E_BUG"))
+                self._give_up(ConsoleError(reason, hint="console status; the region's rollout continues", code="E_BUG"))
                 return
             # links that were lost together must not all reconnect to their host at once
             await self._sleep(backoff * random.uniform(0.5, 1.0))

@@ -82,7 +82,7 @@ def _matching(files: Iterable[Path], place: str) -> dict[str, Path]:
         hint = (
             "console setup --pack DIR, on a machine with a network and the same version of console, fills such a folder"
         )
-        raise JarsMissing(f"{place}: not there, or not what jars.lock says: {', '.join(lacking)}", hint=hint)
+        raise JarsMissing(f"{place}: missing, or different from jars.lock: {', '.join(lacking)}", hint=hint)
     return found
 
 

@@ -96,7 +96,7 @@ def test_rows_that_nobody_carries_are_no_good_news(setup: UnattendedSetup) -> No
     lines = text.splitlines()
     assert "1 feed stopped" in lines[1]
     assert (
-        "eu: feed every gives copy no more rows, and nothing below it (below): no agent runs, and 2 commits (3 rows) of "
+        "eu: feed every has stopped, so copy gets no rows, nor do the tables below it (below): no agent runs, and 2 commits (3 rows) of "
         "landing wait [E_NO_AGENT]"
     ) in lines
     assert f"eu: hint: on the region's host: console follow --warehouse {setup.warehouse}" in lines

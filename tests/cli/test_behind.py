@@ -46,7 +46,7 @@ def test_the_wave_is_finished_without_it_and_status_says_who_answers_with_what(d
         "us": ("r1", True),
         "eu": ("r2", False),
     }
-    assert "us: behind: r1 answers there, which is not what the files say" in deployed.call("status").stdout
+    assert "us: behind: r1 is live there, which is not what the files declare" in deployed.call("status").stdout
 
 
 def test_a_region_whose_disk_is_not_mounted_is_gone_on_without_as_well(deployed: World) -> None:
@@ -109,7 +109,7 @@ def test_a_region_that_comes_back_in_the_middle_is_not_carried_by_a_plan_that_no
 def test_only_regions_that_are_worked_on_can_be_gone_on_without(words: tuple[str, ...], deployed: World) -> None:
     done = deployed.call("apply", *words)
     assert done.exit_code == 64
-    assert "is none of the regions worked on" in done.stderr
+    assert "is not one of the chosen regions" in done.stderr
 
 
 def test_all_of_them_away_is_no_run(deployed: World) -> None:

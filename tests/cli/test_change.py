@@ -382,7 +382,7 @@ def test_probe_asks_the_data_of_every_region(deployed: World) -> None:
             lambda eu, ap: ap.write_text(eu.read_text().replace("eu", "ap")),
             "ap came into the inventory during this run and",
         ),
-        (lambda eu, _: eu.unlink(), "eu left the inventory during this run, which took it along"),
+        (lambda eu, _: eu.unlink(), "eu was removed from the inventory during this run, which includes it"),
         (lambda eu, _: eu.write_text("{"), "the inventory cannot be read any more"),
     ],
 )
@@ -407,13 +407,13 @@ def test_a_wave_that_has_not_begun_is_named_with_the_command_that_goes_on(deploy
     done = deployed.call("apply")
     assert done.exit_code == 3, done.output
     told = deployed.call("status").output
-    assert "eu: wave 2 has not begun, it waits for us" in told
+    assert "eu: wave 2 has not begun: it waits for us" in told
     promoted = deployed.call("promote", "--region", "us", "--yes")
     assert promoted.exit_code == 0, promoted.output
     assert promoted.stderr.splitlines()[-1] == "next: console apply --regions eu"
     for command in ("status", "plan"):
         told = deployed.call(command).output
-        assert "eu: wave 2 has not begun, and may: us is live; console apply --regions eu" in told
+        assert "eu: wave 2 has not begun, and can start: us is live; console apply --regions eu" in told
     (eu,) = [
         r for r in json.loads(deployed.call("status", "--output", "json").stdout)["regions"] if r["region"] == "eu"
     ]

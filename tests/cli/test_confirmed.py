@@ -15,7 +15,7 @@ SEEN = RegionView(region=region("eu"), status=Status(rollout="web-2", state="liv
 
 def test_who_confirmed_what_another_has_changed_meanwhile_learns_who() -> None:
     gone_back = Status(rollout="web-2", state="rolled-back", decided_by="eve@desk")
-    with pytest.raises(Conflict, match="eu: moved while it was confirmed: r1 is live, rolled-back by eve@desk"):
+    with pytest.raises(Conflict, match="eu: changed while it was being confirmed: r1 is live, rolled-back by eve@desk"):
         _unmoved(SEEN, replace(SEEN, status=gone_back, live="r1", previous="r2"))
 
 

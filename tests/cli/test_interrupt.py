@@ -26,7 +26,7 @@ async def work(clean_up):
 import click
 from console.cli import wiring
 cli.get_command = lambda ctx, name: click.Command(
-    "work", callback=lambda: run_interruptible(work(float(sys.argv[1])), lambda: "detached: the agents go on")
+    "work", callback=lambda: run_interruptible(work(float(sys.argv[1])), lambda: "detached: the agents continue")
 )
 cli.resolve_command = lambda ctx, args: ("work", cli.get_command(ctx, "work"), [])
 cli.main(["work"], obj=wiring.CliContext(wiring.Wiring(lambda _: {})))

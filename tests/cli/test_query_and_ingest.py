@@ -87,7 +87,7 @@ def test_a_copy_whose_answer_was_lost_says_how_to_ask_again_and_is_done_once(
 def test_what_is_no_id_of_a_run_is_a_usage_error(world: World) -> None:
     for run in ("", "a b", "a'b", "ä", "x" * 65, "a\n"):
         refused = world.call("copy", "daily", "--region", "us", "--run", run)
-        assert (refused.exit_code, "is no id of a run" in refused.stderr) == (64, True), run
+        assert (refused.exit_code, "is not a valid id for a run" in refused.stderr) == (64, True), run
 
 
 def test_a_file_is_ingested_once(deployed: World) -> None:

@@ -76,8 +76,8 @@ def test_show_has_the_decisions_the_batches_and_the_receipts(deployed: World) ->
     ("us", "eu", "code", "verdict"),
     [
         ((EQUAL,), (EQUAL, EQUAL), 0, "eu: web-1: all 2 checks equal"),
-        ((EQUAL,), (EQUAL, GONE), 0, "eu: web-1: 1 cannot be checked any more"),
-        ((EQUAL,), (EQUAL, DIFFERENT, GONE), 1, "eu: web-1: 1 of 3 checks differ, 1 cannot be checked any more"),
+        ((EQUAL,), (EQUAL, GONE), 0, "eu: web-1: 1 can no longer be checked"),
+        ((EQUAL,), (EQUAL, DIFFERENT, GONE), 1, "eu: web-1: 1 of 3 checks differ, 1 can no longer be checked"),
     ],
 )
 def test_verify_exits_0_where_nothing_differs_and_1_where_something_does(

@@ -265,7 +265,7 @@ def test_forms_that_only_check_speaks_are_refused_elsewhere(world: World) -> Non
     for words in (["plan"], ["status"], ["apply", "--yes"]):
         result = world.call(*words, "--output", "sarif")
         assert result.exit_code == 64
-        assert "does not speak sarif" in result.stderr
+        assert "does not support sarif" in result.stderr
 
 
 # -- saved plans of which one region moved
@@ -320,7 +320,7 @@ def test_a_region_that_left_the_inventory_makes_the_list_stale(deployed: World) 
     (deployed.root / "regions/eu.yaml").unlink()
     result = deployed.call("apply", str(file), "--yes")
     assert result.exit_code == 4
-    assert "eu left the inventory" in result.stderr
+    assert "no longer in the inventory: eu" in result.stderr
     assert deployed.call("apply", str(file), "--yes", "--regions", "us").exit_code == 0
 
 

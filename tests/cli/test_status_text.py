@@ -102,11 +102,11 @@ def test_a_pause_shows_for_how_long_its_history_is_kept_and_a_wait_what_it_is_fo
     paused = replace(backfilling, status=replace(backfilling.status, until=now + 5 * 86_400 + 3 * 3600))
     assert paused.status.held == "paused"
     last = status_text([paused], {}, now).splitlines()[-1]
-    assert last == "eu: may stay paused 5 d 3 h, until 2026-11-12 00:20Z"
+    assert last == "eu: can stay paused for 5 d 3 h, until 2026-11-12 00:20Z"
     assert region_data(paused)["may_pause_until"] == now + 5 * 86_400 + 3 * 3600
-    assert "may be deleted since" in status_text([paused], {}, now + 6 * 86_400)
+    assert "may already be deleted, since" in status_text([paused], {}, now + 6 * 86_400)
     moving = replace(paused, status=replace(paused.status, held="", why="outside of 22:00-06:00 UTC"))
-    assert "may stay paused" not in status_text([moving], {}, now)
+    assert "can stay paused" not in status_text([moving], {}, now)
     assert "outside of 22:00-06:00 UTC" in status_text([moving], {}, now)
     assert region_data(moving)["waiting_for"] == "outside of 22:00-06:00 UTC"
     gate = replace(views()[21], status=replace(views()[21].status, until=now + 9))
@@ -135,9 +135,9 @@ def test_a_feed_that_stands_still_is_in_the_table_and_below_it_with_what_to_do()
     lines = status_text([ill], {}, 0.0).splitlines()
     assert "live, 1 feed stopped" in lines[1]
     assert lines[3:6] == [
-        "eu: feed parse gives requests/3fa2-1 no more rows, and nothing below it (by_hour): landing\\x07: DELETE in version 7 [E_REWRITE]",
+        "eu: feed parse has stopped, so requests/3fa2-1 gets no rows, nor do the tables below it (by_hour): landing\\x07: DELETE in version 7 [E_REWRITE]",
         "eu: hint: rebuild",
-        "eu: feed hours fails, try 2: by_hour: disk full",
+        "eu: feed hours is failing, attempt 2: by_hour: disk full",
     ]
     data = region_data(ill)
     assert (data["state"], data["feeds_stand_still"]) == ("live", 1)
@@ -158,7 +158,7 @@ def test_the_exit_code_of_a_look_says_that_a_feed_stands_still() -> None:
     error = feed_error(still)
     assert error is not None
     assert (exit_of(still), error.exit_code, error.code) == (1, 1, "E_REWRITE")
-    assert str(error) == "eu: no more rows through parse"
+    assert str(error) == "eu: no live rows through parse"
 
 
 def test_a_region_behind_ssh_without_an_agent_is_told_the_command_of_its_own_host() -> None:

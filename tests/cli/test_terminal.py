@@ -53,8 +53,8 @@ def test_ctrl_c_detaches_and_says_how_to_come_back(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=10)
     assert process.returncode == 130
     assert err.splitlines()[-1] == (
-        "detached: us go on without this console, up to the gate. "
-        "Come back with console watch, stop them with console pause --regions us"
+        "detached: us continue without this console, up to the gate. "
+        "Follow them with console watch, pause them with console pause --regions us"
     )
 
 

@@ -173,7 +173,7 @@ async def test_an_answer_too_late_is_dropped_and_the_next_one_counts(tmp_path: P
         await reader.read()
 
     async with linked(tmp_path, slow) as link:
-        with pytest.raises(Unreachable, match="may still be at work"):
+        with pytest.raises(Unreachable, match="may still be working"):
             await link.call("query", {}, seconds=0.02)
         assert await link.call("state", {}, seconds=5) == "in time"
 

@@ -262,8 +262,8 @@ def test_a_command_that_is_done_while_a_survey_is_being_started_ends() -> None:
 @pytest.mark.parametrize(
     ("script", "error", "told"),
     [
-        ("print('{}' * 100)", Protocol, "said more than 64 bytes"),
-        ("import sys; sys.stdin.read(); sys.stderr.write('x' * 1000)", Protocol, "said more than"),
+        ("print('{}' * 100)", Protocol, "printed more than 64 bytes"),
+        ("import sys; sys.stdin.read(); sys.stderr.write('x' * 1000)", Protocol, "printed more than"),
         ("import time; time.sleep(100)", Unreachable, "gave no answer in 1 s"),
         ("raise SystemExit('no such place')", RegionError, "ended with exit code 1: no such place"),
         ("print('[]')", None, "[]\n"),

@@ -80,11 +80,16 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
     (
         "regions/_default.yaml",
         "wave: 1",
-        ["regions/_default.yaml:1:1: `_default` is no name: a lower-case letter"],
+        ["regions/_default.yaml:1:1: `_default` is not a valid name: a lower-case letter"],
         "_def",
     ),
     ("regions/ap.yml", "", ["regions/ap.yml:1:1: not a region's file [P020]"], "rename it to ap.yaml"),
-    ("regions/Eu.yaml", "", ["regions/Eu.yaml:1:1: `Eu` is no name: a lower-case letter, then up to 62"], "rename"),
+    (
+        "regions/Eu.yaml",
+        "",
+        ["regions/Eu.yaml:1:1: `Eu` is not a valid name: a lower-case letter, then up to 62"],
+        "rename",
+    ),
     (
         "regions/us.yaml",
         "warehouse: ./lake//eu",
@@ -95,7 +100,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
     (
         LANDING,
         "columns: {id: string}\nkind: landing\non_rewrite: replay_days",
-        [f"{LANDING}:3:13: on_rewrite: `replay_days` is not built yet [P012]"],
+        [f"{LANDING}:3:13: on_rewrite: `replay_days` is not supported yet [P012]"],
         "did you mean `stop`?",
     ),
     (
@@ -109,7 +114,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         REQUESTS,
         "columns: {a: strng, b: decimal(40), c: array<int, d: 7, e: }",
         [
-            f"{REQUESTS}:1:14: columns.a: `strng` is no Spark type [P012]",
+            f"{REQUESTS}:1:14: columns.a: `strng` is not a Spark type [P012]",
             f"{REQUESTS}:1:24: columns.b: a decimal has precision 1 to 38 and a scale not above it [P012]",
             f"{REQUESTS}:1:40: columns.c: `>` is missing at the end of the type [P012]",
             f"{REQUESTS}:1:54: columns.d: expected a Spark type, or {{type, nullable, default, comment}}, found `7` [P012]",
@@ -199,7 +204,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         "/*\nparameters: {days: int, Day: date, n: {type: int, default: ten}, d: {type: date, default: 2024-13-01}}\n*/ S",
         [
             f"{TOP}:2:14: parameters: `days` is a variable of the pipeline already [P030]",
-            f"{TOP}:2:25: parameters: `Day` is no parameter name",
+            f"{TOP}:2:25: parameters: `Day` is not a valid parameter name",
             f"{TOP}:2:60: parameters.n.default: expected a whole number that fits int, found `ten` [P012]",
             f"{TOP}:2:91: parameters.d.default: expected a date such as 2026-01-31, found `2024-13-01` [P012]",
         ],
@@ -240,7 +245,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         "`pipeline.yaml`",
     ),
     ("plans/web/tables/x.sql", "", ["plans/web/tables/x.sql:1:1: a stray file or folder in tables/ [P020]"], ".yaml"),
-    ("plans/web/tables/X.yaml", "", ["plans/web/tables/X.yaml:1:1: `X` is no name"], "rename"),
+    ("plans/web/tables/X.yaml", "", ["plans/web/tables/X.yaml:1:1: `X` is not a valid name"], "rename"),
     ("plans/notes.txt", "", ["plans/notes.txt:1:1: a stray file in plans/ [P020]"], "pipeline.yaml"),
     (
         "plans/web/pipeline.yaml",
@@ -251,7 +256,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
     (
         "plans/web/pipeline.yaml",
         "variables: {a-b: 1}",
-        ["plans/web/pipeline.yaml:1:13: variables: `a-b` is no param"],
+        ["plans/web/pipeline.yaml:1:13: variables: `a-b` is not a valid param"],
         "",
     ),
     (

@@ -121,7 +121,7 @@ def test_a_plan_that_was_edited_with_care_is_still_not_the_one_its_digest_names(
     body["plans"][0]["plan"]["region"] = "us"
     del body["digest"]
     path.write_text(json.dumps({**body, "digest": digest(body)}))
-    with pytest.raises(DataError, match="plan 1 is not the one that its digest names"):
+    with pytest.raises(DataError, match="plan 1 does not match its digest"):
         load_plans(path)
     body["plans"][0]["plan"]["surprise"] = 1
     path.write_text(json.dumps({**body, "digest": digest(body)}))

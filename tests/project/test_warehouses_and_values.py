@@ -49,7 +49,7 @@ def test_two_regions_never_share_a_warehouse_however_it_is_spelt(project: Write)
     (root / "alias").symlink_to(root / "lake")
     shared = ["lake/eu", f"{root}/alias/eu", f"file://{root}/lake/eu/", "alias/eu", "lake", "lake/eu/deeper"]
     for text in shared:
-        with pytest.raises(Problems, match=r"regions eu and us have the same|of eu and us lie inside") as error:
+        with pytest.raises(Problems, match=r"regions eu and us have the same|of eu and us are nested") as error:
             load(project({"regions/us.yaml": f"warehouse: {text}\n"}))
         assert "regions/eu.yaml" in error.value.problems[0].hint
     ssh = "transport: {ssh: {host: far.example.net}}"

@@ -41,7 +41,7 @@ async def test_a_mistake_of_ours_in_following_ends_the_run_with_its_words_and_no
     assert outcome.error is not None
     assert (type(outcome.error), outcome.error.code) == (ConsoleError, "E_BUG")
     assert str(outcome.error) == "eu: watching it failed: ValueError: a \\x1b[2Jbug"
-    assert outcome.error.hint == "console status; the region's rollout goes on"
+    assert outcome.error.hint == "console status; the region's rollout continues"
     assert fleet.views["eu"].link == "unreachable"
     assert eu.disk.status.state == "preparing", "what the region carries goes on"
     brake.release()

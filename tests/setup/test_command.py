@@ -51,7 +51,7 @@ def test_what_one_machine_packs_another_takes_without_a_network(tmp_path: Path, 
     assert jars.wrong(home / "jars") == ()
     again = call(home, "--no-archive", JAVA_HOME=java)
     assert (again.returncode, again.stderr) == (0, "")
-    assert again.stdout == f"{home / 'jars'}: 8 jars, as jars.lock has them\n"
+    assert again.stdout == f"{home / 'jars'}: 8 jars, as listed in jars.lock\n"
 
 
 def test_without_java_it_says_which_one_and_touches_nothing(tmp_path: Path) -> None:

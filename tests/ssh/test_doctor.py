@@ -89,8 +89,8 @@ async def test_a_host_that_answers_something_else_is_named_with_what_it_said(hos
     odd = {"tool": "1", "found": [{"name": "java", "ok": "yes", "detail": ""}]}
     for far, says in (
         ("echo Welcome", "its host says"),
-        (f"echo {shlex.quote(json.dumps({'tool': 1, 'found': []}))}", "greets us with"),
-        (f"echo {shlex.quote(json.dumps(odd))}", "does not fit"),
+        (f"echo {shlex.quote(json.dumps({'tool': 1, 'found': []}))}", "answers with"),
+        (f"echo {shlex.quote(json.dumps(odd))}", "invalid answer of the agent"),
         (f"echo {shlex.quote(json.dumps(old))}", "expected one of"),
         ("exit 127", "there is no `console` on the PATH"),
         ("exit 0", "ended with exit code 0"),

@@ -97,7 +97,7 @@ async def test_s11_a_host_that_does_not_prove_who_it_is_is_not_talked_to(host: H
 
 @pytest.mark.parametrize(
     ("place", "says"),
-    [("none", "none cannot be read"), ("/dev/null", "is no file of keys"), ("/dev/zero", "is no file of keys")],
+    [("none", "none cannot be read"), ("/dev/null", "is not a file of keys"), ("/dev/zero", "is not a file of keys")],
 )
 async def test_s11_a_known_hosts_that_is_no_file_is_refused(host: Host, place: str, says: str) -> None:
     error = await refusal(host.region(known_hosts=place))

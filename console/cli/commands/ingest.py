@@ -61,7 +61,9 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
         output.detail(f"{region}  {target}: {rows:,} rows added")
 
     if load is not None and not valid_name(load):
-        raise UsageError(f"{load!r:.60} is no name for a load", hint=f"up to {NAME_LENGTH} letters on one line")
+        raise UsageError(
+            f"{load!r:.60} is not a valid name for a load", hint=f"up to {NAME_LENGTH} characters on one line"
+        )
     with _opened(file) as source:
         events = examine(source, "stdin" if file == "-" else file)
         uploads: list[FileUpload] = []
@@ -115,7 +117,7 @@ def _landing(project: OpenProject, region: str, wanted: str | None) -> str:
     if not managed:
         raise UsageError(f"{project.pipeline} has no managed landing table", hint="managed: true in tables/<name>.yaml")
     if wanted is None:
-        raise UsageError("say which landing table", hint=f"--table, one of {', '.join(managed)}")
+        raise UsageError("choose a landing table", hint=f"--table, one of {', '.join(managed)}")
     if wanted not in managed:
         raise UsageError(f"{wanted!r} is no managed landing table of {project.pipeline}", **choices(managed, wanted))
     return wanted
@@ -151,7 +153,7 @@ def follow(warehouse: str | None, stop: bool) -> int:
     any moment, and logs to stderr.
     """
     if warehouse and cli_context().flags.regions:
-        raise UsageError("--warehouse and --region say the same in two ways", hint="give one of them")
+        raise UsageError("--warehouse and --region exclude each other", hint="give only one of them")
     if stop:
         return _stop(warehouse)
     if warehouse:
@@ -196,7 +198,7 @@ def _kept(warehouse: str) -> tuple[str, dict[str, Any]]:
         hint = "start it once from its project: console follow --region NAME"
         raise UsageError(f"{path}: {error.strerror}", hint=hint) from None
     if not isinstance(config, dict):
-        raise DataError(f"{path}: expected an object", hint="console follow --region NAME writes it anew")
+        raise DataError(f"{path}: expected an object", hint="console follow --region NAME writes it again")
     return place, config
 
 

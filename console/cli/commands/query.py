@@ -219,7 +219,9 @@ def copy(name: str, run: str | None) -> int:
     Every run has an id, which its commit records. A script that may be killed and repeated passes its own with --run.
     """
     if run is not None and not _RUN.fullmatch(run):
-        raise UsageError(f"{run!r:.60} is no id of a run", hint="letters, digits, '.', '_' and '-', at most 64")
+        raise UsageError(
+            f"{run!r:.60} is not a valid id for a run", hint="letters, digits, '.', '_' and '-', at most 64"
+        )
     return _run("copy", name, run or uuid4().hex[:16])
 
 
@@ -247,7 +249,7 @@ def _run(kind: Literal["copy", "sink"], name: str, run: str = "") -> int:
                 return await drivers[region].run(project.pipeline, kind, name, who(), run)
 
     again = f"console copy {name} --region {region} --run {run}" if run else ""
-    result = run_interruptible(work(), lambda: f"it may still enter: {again}" if again else "")
+    result = run_interruptible(work(), lambda: f"its rows may still be inserted:  {again}" if again else "")
     if output.json:
         output.document({"region": region, kind: name, **({"run": run} if run else {}), **result})
     elif result.get("already"):
@@ -269,5 +271,5 @@ def _asked_again(again: str) -> Iterator[None]:
         raise  # refused before anything was written
     except ConsoleError as error:
         if again:
-            error.hint = "; ".join(filter(None, (f"its rows enter once: {again}", error.hint)))
+            error.hint = "; ".join(filter(None, (f"its rows are inserted once: {again}", error.hint)))
         raise

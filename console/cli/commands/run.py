@@ -104,8 +104,8 @@ def _all_used(project: OpenProject, plans: Sequence[Plan]) -> None:
     used = {name for plan in plans for name in plan.allowed}
     for name in sorted(project.allowed - used - {"C122:*"}):
         refused = sorted({f"{p.code}:{p.node}" for plan in plans for p in plan.refusals})
-        hint = f"refused is {', '.join(refused)}" if refused else "nothing is refused; leave it out"
-        raise UsageError(f"--allow-destructive {name} accepts nothing: no plan would lose that", hint=hint)
+        hint = f"refused: {', '.join(refused)}" if refused else "nothing is refused; leave it out"
+        raise UsageError(f"--allow-destructive {name} accepts nothing: no plan has this loss", hint=hint)
 
 
 async def _survey(
@@ -155,7 +155,7 @@ def bound(shown: Mapping[str, Plan]) -> "Planner":
         fresh = plan_of(pipeline, live, region)
         if region.name not in shown:
             raise Unreachable(
-                f"{region.name}: it was away when the others were planned, and nobody has read its plan",
+                f"{region.name}: it was away when the others were planned, so its plan was not reviewed",
                 hint=f"console apply --region {region.name}",
                 code="E_BEHIND",
             )
@@ -261,12 +261,12 @@ def farewell(views: Mapping[str, RegionView], attached: bool = False) -> str:
     parts = []
     if going and attached:
         parts.append(
-            f"interrupted: {', '.join(going)} stop after this batch; go on with console resume --regions {names}"
+            f"interrupted: {', '.join(going)} stop after this batch; continue with console resume --regions {names}"
         )
     elif going:
         parts.append(
-            f"detached: {', '.join(going)} go on without this console, up to the gate. "
-            f"Come back with console watch, stop them with console pause --regions {names}"
+            f"detached: {', '.join(going)} continue without this console, up to the gate. "
+            f"Follow them with console watch, pause them with console pause --regions {names}"
         )
     if waiting:
         parts.append(f"at the gate: {', '.join(waiting)}; open it with console promote --region NAME")
@@ -308,12 +308,12 @@ def inventory_changes(project: OpenProject) -> list[str]:
         return [f"warning: the inventory cannot be read any more: {error}"]
     before = {region.name for region in project.files.regions}
     came = [
-        f"warning: {name} came into the inventory during this run and has no part in it: console plan --region {name}"
+        f"warning: {name} was added to the inventory during this run and is not part of it: console plan --region {name}"
         for name in sorted(now - before)
     ]
     went = [
-        f"warning: {name} left the inventory during this run"
-        + (", which took it along" if name in project.names else "")
+        f"warning: {name} was removed from the inventory during this run"
+        + (", which includes it" if name in project.names else "")
         for name in sorted(before - now)
     ]
     return came + went

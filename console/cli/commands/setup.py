@@ -86,6 +86,6 @@ def _report(output: Output, folder: Path, *, archived: bool, hint: str = "") -> 
     if output.json:
         output.document({"folder": str(folder), "jars": names, "archive": archived})
         return
-    output.data(f"{folder}: {len(names)} jars, as jars.lock has them{', and a class archive' if archived else ''}")
+    output.data(f"{folder}: {len(names)} jars, as listed in jars.lock{', and a class archive' if archived else ''}")
     if hint:
         output.info(hint)

@@ -39,7 +39,7 @@ def drift(plans: Sequence[Plan], paint: Paint) -> list[str]:
         name = safe_text(".".join(filter(None, (found.table, found.name))))
         said, real = safe_text(found.said) or "nothing", safe_text(found.found) or "nothing"
         lines.append(
-            f"  {paint('drift', 'yellow')} in {', '.join(map(safe_text, regions))}: {name} ({found.what}): the release says {said}, there is {real}"
+            f"  {paint('drift', 'yellow')} in {', '.join(map(safe_text, regions))}: {name} ({found.what}): the release has {said}, the table has {real}"
         )
         lines += [f"      to adopt it:  {safe_text(found.adopt)}", f"      to repair it: {safe_text(found.repair)}"]
     return ["", *lines] if lines else []
@@ -53,8 +53,8 @@ def owners(answers: Iterable[Answer]) -> list[str]:
     lines = []
     for owner in sorted(by, key=lambda name: (not name, name)):
         nodes = "; ".join(f"{safe_text(a.name)} ({a.kind}): {safe_text(a.why)}" for a in by[owner])
-        lines.append(f"    {safe_text(owner) or 'nobody named'}: {nodes}")
-    return ["", "  answers change for:", *lines] if lines else []
+        lines.append(f"    {safe_text(owner) or 'no owner'}: {nodes}")
+    return ["", "  results change for:", *lines] if lines else []
 
 
 def figures(plans: Sequence[Plan]) -> str:

@@ -31,10 +31,10 @@ def standing_text(plan: Plan, state: RegionState) -> str:
         case "failed":
             now, then = (
                 "has failed",
-                f"console retry --region {region} goes on, console discard --region {region} drops it",
+                f"console retry --region {region} continues it, console discard --region {region} drops it",
             )
         case "paused":
-            now, then = "is paused", f"console resume --region {region} goes on"
+            now, then = "is paused", f"console resume --region {region} continues it"
         case "awaiting-confirmation":
             now = "is at its gate"
             then = f"console promote --region {region} makes it live, console cancel --region {region} drops it"

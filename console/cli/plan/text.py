@@ -182,9 +182,9 @@ def _rollback(plan: Plan, paint: Paint) -> list[str]:
         return []
     back = plan.rollback
     if back.lossless:
-        return ["", f"  rollback: lossless{f'; {safe_text(back.why)}' if back.why else ''}"]
-    what = ", ".join(map(safe_text, back.columns)) or "nothing that is stored, and not everything returns"
-    lost = f"  rollback: {paint('loses', 'red')} {what}"
+        return ["", f"  a rollback loses nothing{f'; {safe_text(back.why)}' if back.why else ''}"]
+    what = ", ".join(map(safe_text, back.columns)) or "no stored rows, but does not restore everything"
+    lost = f"  a rollback {paint('loses', 'red')} {what}"
     return ["", lost, f"      {safe_text(back.why)}"]
 
 
@@ -206,7 +206,7 @@ def step_text(step: Step) -> str:
         case Backfill():
             how = f"from {step.source}" if step.route == "replay" else "from its own live version"
             how += f" since {step.since}" if step.since else f" before {step.until}" if step.until else ""
-            how += ", for the states that it does not keep" if step.states else ""
+            how += ", for states that it does not store" if step.states else ""
             few = ", ".join(step.columns[:8]) + (f" and {len(step.columns) - 8} more" if len(step.columns) > 8 else "")
             read = f", reading {few}" if few else ""
             days = f"{count(step.days, 'day')}, " if step.days else ""
@@ -215,7 +215,9 @@ def step_text(step: Step) -> str:
                 f"{count(step.batches, 'batch', 'batches')}, newest day first{read}"
             )
         case CatchUp(_, source, target, start):
-            since = {"fence": "the fence", "log": "the start of its log", "vector": "where live had got to"}[start]
+            since = {"fence": "the fence", "log": "the start of its log", "vector": "the position of the live feed"}[
+                start
+            ]
             return f"catch up {target} with {source} since {since}"
         case Validate(comparisons):
             names = ", ".join(comparison.table for comparison in comparisons) or "nothing to compare"

@@ -76,7 +76,7 @@ class Channel:
                     got += line
         except TimeoutError:
             raise Unreachable(
-                f"{self._peer}: its host let us in, but nothing answers there after {seconds:g} s",
+                f"{self._peer}: its host accepted the login, but nothing answers there after {seconds:g} s",
                 hint="log in there: is it short of memory or disk?",
             ) from None
         except OSError as error:
@@ -163,7 +163,7 @@ class Connection:
         except TimeoutError:
             raise self._unreachable(f"does not answer for {self._timeouts.login:g} s") from None
         except (asyncssh.Error, OSError) as error:
-            raise self._unreachable(f"starts no process for us: {error}") from None
+            raise self._unreachable(f"starts no process: {error}") from None
         return Channel(process, self._region.name)
 
     async def close(self) -> None:
@@ -257,8 +257,8 @@ class Connection:
             case asyncssh.PermissionDenied():
                 user = self._ssh.user or "your own name"
                 return RegionError(
-                    f"{name}: {place} does not let {user} in by public key",
-                    hint="set `user` and `key` of `transport.ssh`, or ssh-add the key; passwords are never asked for",
+                    f"{name}: {place} does not accept {user}'s public key",
+                    hint="set `user` and `key` of `transport.ssh`, or ssh-add the key; passwords are never used",
                     code="E_SSH_AUTH",
                 )
             case TimeoutError():
@@ -271,7 +271,7 @@ class Connection:
 
     def _unreachable(self, why: str) -> Unreachable:
         return Unreachable(
-            f"{self._region.name}: no SSH: {why}", hint="is the host up, and the way to it open?", code="E_SSH"
+            f"{self._region.name}: no SSH: {why}", hint="is the host up, and reachable from here?", code="E_SSH"
         )
 
 

@@ -175,7 +175,7 @@ class SshTransport:
                     return Protocol(f"{self._region.name}: {none}", code="E_PROTOCOL")
                 return self._as_remote(error)
         return Protocol(
-            f"{self._region.name}: its host greets us with {line[:80]!r}",
+            f"{self._region.name}: its host answers with {line[:80]!r}",
             hint="use the same version of console on both sides",
             code="E_PROTOCOL",
         )
@@ -188,9 +188,9 @@ class SshTransport:
         except (UnicodeDecodeError, DataError):
             pass
         raise Protocol(
-            f"{self._region.name}: its host says {line[:80]!r} before the agent's first word",
-            hint=f"a login script there prints it: it must be silent where no terminal is; "
-            f"what was said is in {self.save_tail(line[-4096:])}",
+            f"{self._region.name}: its host says {line[:80]!r} before the agent's first output",
+            hint=f"a login script there prints it: it must print nothing without a terminal; "
+            f"the output is in {self.save_tail(line[-4096:])}",
             code="E_PROTOCOL",
         )
 
@@ -217,7 +217,7 @@ class SshTransport:
         """Why a remote process ended without an answer."""
         name, code = self._region.name, await channel.code()
         stderr = channel.stderr.decode("utf-8", "replace").strip().splitlines()
-        last = stderr[-1][:300] if stderr else "it said nothing"
+        last = stderr[-1][:300] if stderr else "it printed nothing"
         if code is None:
             return Unreachable(f"{name}: the connection to its host broke", code="E_SSH")
         if code == 127:
@@ -231,7 +231,7 @@ class SshTransport:
                 f"{name}: there is no `{missing}` on the PATH of its host", hint=hint, code="E_NO_CONSOLE"
             )
         return RegionError(
-            f"{name}: the far side ended with exit code {code}: {last}", hint=self._where(), code="E_FAR"
+            f"{name}: the process on its host ended with exit code {code}: {last}", hint=self._where(), code="E_FAR"
         )
 
     def _as_remote(self, error: ConsoleError) -> ConsoleError:

@@ -94,7 +94,7 @@ def _request() -> tuple[bytes, Request]:
     line, end, rest = unread.partition(b"\n")
     if not end:
         raise DataError(
-            "no request came: this command speaks with a console, not with people",
+            "no request received: this command is started by a console over SSH",
             hint="console plan, on the machine with the project",
         )
     return rest, codec.decode(Request, codec.loads(line))
@@ -103,12 +103,12 @@ def _request() -> tuple[bytes, Request]:
 def _check_request(request: Request, only: Sequence[str]) -> None:
     """raises  DataError for an impossible region name or path; RegionError for one that this key may not reach"""
     if not _NAME.fullmatch(request.region):
-        raise DataError(f"{request.region!r:.80} is no region's name")
+        raise DataError(f"{request.region!r:.80} is not a region's name")
     path = local_path(request.warehouse)
     if path is None:
         raise DataError(f"{request.warehouse!r:.200} is in an object store, which no agent serves yet", code="E_STORE")
     if not path.is_absolute() or ".." in path.parts or "\0" in request.warehouse:
-        raise DataError(f"{request.warehouse!r:.200} is no absolute path without `..`")
+        raise DataError(f"{request.warehouse!r:.200} is not an absolute path without `..`")
     if only and os.path.realpath(path) not in {os.path.realpath(place) for place in only}:
         raise RegionError(
             f"{request.region}: this key may not reach {path}",
@@ -151,7 +151,7 @@ def _sample(request: Request) -> Sample:
     """raises  DataError where the table is not one folder of the warehouse"""
     sample = request.sample
     if sample is None or not _TABLE.fullmatch(sample.table):
-        raise DataError(f"{sample.table if sample else ''!r:.80} is no table of a warehouse")
+        raise DataError(f"{sample.table if sample else ''!r:.80} is not a table of a warehouse")
     return sample
 
 
@@ -171,7 +171,7 @@ async def _agent(request: Request) -> Prerequisite:
         link = await _transport(request).dial(start=False)
     except ConsoleError as error:
         if error.code == "E_NO_AGENT":
-            return Prerequisite("agent", True, "none runs now; the next deed starts one")
+            return Prerequisite("agent", True, "none runs now; the next command that needs one starts it")
         return Prerequisite("agent", False, str(error), error.hint)
     try:
         hello = await link.call("hello", {"protocol": 1}, seconds=30)

@@ -62,7 +62,7 @@ def refused(region: str, keys: HostKeys, host: str, port: int, reason: str) -> R
     if keys.knows(host, port):
         return RegionError(
             f"{region}: the host key of {place} is not the one in {keys.files[0]}: it is {shown}",
-            hint=f"the host was set up anew, or someone stands between: ask its owner before "
+            hint=f"the host was reinstalled, or somebody intercepts the connection: ask its owner before "
             f"ssh-keygen -R {shlex.quote(place)} -f {file}",
             code="E_HOST_KEY",
         )
@@ -98,8 +98,10 @@ def signing(region: str, reference: str) -> dict[str, Any]:
         key = asyncssh.import_private_key(text)
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
         locked = "passphrase" in str(error).lower() or isinstance(error, asyncssh.KeyEncryptionError)
-        why = "is locked by a passphrase" if locked else "is no private key in a known form"
-        hint = "ssh-add it and leave `key` out: nothing is ever asked for" if locked else "make one with ssh-keygen"
+        why = "is protected by a passphrase" if locked else "is not a private key in a supported format"
+        hint = (
+            "ssh-add it and leave `key` out: a passphrase is never asked for" if locked else "make one with ssh-keygen"
+        )
         raise DataError(f"{region}: transport.ssh.key: {kind}:{place} {why}", hint=hint, code="E_KEY") from None
     return {"client_keys": [key], "agent_path": None}
 
@@ -117,7 +119,7 @@ def _read(region: str, what: str, path: Path, closed: int) -> str:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > _MOST_BYTES:
-                raise wrong("is no file of keys")
+                raise wrong("is not a file of keys")
             if facts.st_mode & closed:
                 who = "read" if closed & 0o040 else "write"
                 raise wrong(f"is one that others may {who}", f"chmod go-rwx {shlex.quote(str(path))}")

@@ -80,7 +80,7 @@ class _Nodes:
             return None
         columns = self.columns(name, doc, source)
         if doc.managed and doc.kind != "landing":
-            hint = "remove the line: every other table is ours to write anyway"
+            hint = "remove the line: every other table is written by console"
             self.wrong(
                 "P012", "managed: only a landing table is managed or not", source.place(("managed",)), hint, name
             )

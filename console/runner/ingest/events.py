@@ -119,7 +119,7 @@ class Events:
     def _changed(self) -> Conflict:
         return Conflict(
             f"{self.name} was changed or cut off while it was being sent",
-            hint="send a copy that nobody writes to",
+            hint="send a copy that is not being written",
             code="E_FILE_CHANGED",
         )
 

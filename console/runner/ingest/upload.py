@@ -142,7 +142,7 @@ class FileUpload:
             difference = f"one of the lines {self._file.line(common + 1):,}–{self._file.line(other.rows):,} differs from {landed}"
         return DataError(
             f"{self._file.name}: {difference}; nothing was written",
-            hint="with the lines that landed in their place it goes on after them; --load NAME lands it whole, as another load",
+            hint="restore the lines that landed, and it continues after them; --load NAME ingests all of it, as another load",
             code="E_LOAD_DIFFERS",
         )
 
@@ -194,7 +194,7 @@ class FileUpload:
         if unsure:
             error.message += f"; whether lines {unsure.at[0][0]:,}–{sum(unsure.at[-1]) - 1:,} have is not known"
         if landed or unsure:
-            error.hint = f"{error.hint}; send the file again: it goes on after what has landed".removeprefix("; ")
+            error.hint = f"{error.hint}; send the file again: it continues after what has landed".removeprefix("; ")
         return error
 
 

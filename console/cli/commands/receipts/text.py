@@ -103,7 +103,7 @@ def who(by: str) -> str:
 def _verdict(findings: Sequence[Finding]) -> str:
     off, unknown = (sum(f.ok is verdict for f in findings) for verdict in (False, None))
     parts = [f"{off} of {count(len(findings), 'check')} differ"] if off else []
-    parts += [f"{unknown} cannot be checked any more"] if unknown else []
+    parts += [f"{unknown} can no longer be checked"] if unknown else []
     return ", ".join(parts) or f"all {count(len(findings), 'check')} equal"
 
 

@@ -47,7 +47,7 @@ def lock(what: str, warehouse: str | None) -> int:
 def _host_regions(warehouse: str | None, *, one: bool) -> list[HostRegion]:
     if warehouse:
         if cli_context().flags.regions:
-            raise UsageError("--warehouse and --region say the same in two ways", hint="give one of them")
+            raise UsageError("--warehouse and --region exclude each other", hint="give only one of them")
         path = Path(warehouse.removeprefix("file://")).resolve()
         return [HostRegion(str(path), path)]
     project = open_project(one=one)
@@ -108,7 +108,7 @@ def _force(output: Output, target: HostRegion) -> int:
     if now.held:
         _sure(output, target, now)
         end(target.warehouse, now)
-        output.info(f"{target.name}: ended {now.description}; its work is taken up by the next agent")
+        output.info(f"{target.name}: ended {now.description}; the next agent continues its work")
     if output.json:
         output.document(
             {"region": target.name, "ended": now.held, "pid": now.pid, "host": now.host, "since": now.since}
@@ -124,10 +124,10 @@ def _sure(output: Output, target: HostRegion, now: LockHolder) -> None:
         return
     hint = f"console lock force --region {target.name} --yes"
     if not output.may_ask:
-        raise AtGate(f"{target.name}: ending {now.description} waits for a person", hint=hint)
+        raise AtGate(f"{target.name}: ending {now.description} needs confirmation", hint=hint)
     question = f"{now.description} is ended by force; type {target.name} to go on"
     if click.prompt(question, default="", show_default=False, err=True).strip() != target.name:
-        raise AtGate(f"{target.name}: not done, the name typed was another", hint=hint)
+        raise AtGate(f"{target.name}: not done: another name was typed", hint=hint)
 
 
 def _refuse_readonly() -> None:

@@ -58,7 +58,7 @@ class Base:
         try:
             release = numbered(plan(before, bare, region, tool(), planner=planner()), 1).release
         except Problems as error:
-            hint = "name a commit whose files are right"
+            hint = "name a commit whose files are valid"
             raise DataError(f"at {self.ref}: {error.problems[0]}", hint=hint) from None
         stats_of = {stats.name: stats for stats in known.stats} if known else {}
         stats = tuple(
@@ -140,7 +140,7 @@ def _at(root: Path, ref: str, folder: Path) -> Project:
     try:
         return load(folder)
     except Problems as error:
-        raise DataError(f"at {ref}: {error.problems[0]}", hint="name a commit whose files are right") from None
+        raise DataError(f"at {ref}: {error.problems[0]}", hint="name a commit whose files are valid") from None
 
 
 def _closed(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:

@@ -139,7 +139,7 @@ def _show(output: Output, project: OpenProject | None, plans: "Sequence[Plan]", 
             output.document({"plans": [], "summary": {"regions": len(project.names) if project else 0}})
         case _:
             names = ", ".join(project.names) if project else ""
-            output.data(f"{project.pipeline if project else ''}: the files are right for {names}")
+            output.data(f"{project.pipeline if project else ''}: the files are valid for {names}")
             output.info("hint: --against SNAPSHOT or --from-git REF shows what would change")
 
 

@@ -21,7 +21,7 @@ def comment(plans: Sequence[Plan], problems: Sequence[Problem]) -> str:
     if problems:
         lines += [f"**The files are wrong: {count(len(problems), 'problem')}.**", "", *_problems(problems)]
     elif not plans:
-        lines += ["The files are right."]
+        lines += ["The files are valid."]
     else:
         lines += [f"**{cell(summary_line(plans))}**", ""]
         for group in grouped(plans):
@@ -72,7 +72,7 @@ def _owners(plans: Sequence[Plan]) -> list[str]:
     answers = dict.fromkeys(answer for plan in plans for answer in plan.answers)
     if not answers:
         return []
-    lines = ["### Whose answers change", "", "| owner | node | why |", "|---|---|---|"]
+    lines = ["### Results change for", "", "| owner | node | why |", "|---|---|---|"]
     lines += [f"| {cell(a.owner) or '—'} | {cell(a.name)} ({a.kind}) | {cell(a.why)} |" for a in answers]
     return [*lines, ""]
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "--budget-seconds", type=click.FloatRange(1), default=30.0, show_default=True, help="Seconds to take at most."
 )
 def profile(name: str, column: str | None, unparsed: bool, budget_mb: int, budget_seconds: float) -> int:
-    """List the keys that a landing table's JSON column carries: share of the rows, first seen, who parses them.
+    """List the keys that a landing table's JSON column carries: share of the rows, first seen, read by which query.
 
     Reads a sample of the data files, day by day, then searches for the day on which each later key first appeared; a
     day that the budget left uncertain is marked `or before`. Starts no Spark.
@@ -80,7 +80,7 @@ def _column(landing: Table) -> str:
     ]
     if len(usual) == 1 or len(texts) == 1:
         return (usual or texts)[0]
-    raise UsageError(f"{landing.name} has several texts", hint=f"--column, one of: {', '.join(texts) or 'none'}")
+    raise UsageError(f"{landing.name} has several text columns", hint=f"--column, one of: {', '.join(texts) or 'none'}")
 
 
 async def _profile(region: "Region", sample: "Sample") -> "Profile":

@@ -76,7 +76,7 @@ def _anew(project: OpenProject, output: Output, fresh: Plan) -> bool:
     if not output.may_ask or fresh.refusals:
         return False
     show_plans(output, project, [fresh])
-    return click.confirm(f"carry {fresh.region} by this new plan?", default=False, err=True)
+    return click.confirm(f"use this new plan for {fresh.region}?", default=False, err=True)
 
 
 def _again(regions: tuple[str, ...], file: Path) -> str:

@@ -146,10 +146,12 @@ def _confirm_previous(output: Output, project: OpenProject) -> None:
     for name in project.names:
         if not output.may_ask:
             hint = f"console cleanup --region {name} --previous --yes"
-            raise AtGate(f"{name}: dropping the previous release ends the way back and waits for a person", hint=hint)
+            raise AtGate(
+                f"{name}: dropping the previous release makes a rollback impossible and needs confirmation", hint=hint
+            )
         question = f"after this {name} cannot be rolled back; type {name} to go on"
         if click.prompt(question, default="", show_default=False, err=True).strip() != name:
-            raise AtGate(f"{name}: not done, the name typed was another", hint=f"console cleanup --region {name}")
+            raise AtGate(f"{name}: not done: another name was typed", hint=f"console cleanup --region {name}")
 
 
 async def _clean(project: OpenProject, output: Output, *, dry_run: bool, previous: bool) -> int:

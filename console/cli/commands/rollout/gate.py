@@ -76,7 +76,7 @@ def _answer(output: Output, view: "RegionView", act: Act) -> None:
             _yes_suffices(view)
         return
     if not output.may_ask:
-        raise AtGate(f"{name}: {act} ({question}) waits for a person", hint=f"console {act} --region {name} --yes")
+        raise AtGate(f"{name}: {act} ({question}) needs confirmation", hint=f"console {act} --region {name} --yes")
     _ask(output, view, act, question)
 
 
@@ -94,7 +94,8 @@ def _yes_suffices(view: "RegionView") -> None:
     name = view.region.name
     if view.region.policy.promote == "never":
         raise AtGate(
-            f"{name}: policy never lets --yes open the gate", hint=f"console promote --region {name}, on a terminal"
+            f"{name}: the region's policy never lets --yes open the gate",
+            hint=f"console promote --region {name}, on a terminal",
         )
     for check in view.status.checks:
         if check.ok is False:
@@ -102,7 +103,7 @@ def _yes_suffices(view: "RegionView") -> None:
                 f"{name}: {check.table} {check.check} differs: {check.detail}", hint=f"console discard --region {name}"
             )
         if check.ok is None:
-            hint = f"when it is understood: console promote --region {name}, on a terminal"
+            hint = f"once it is understood: console promote --region {name}, on a terminal"
             raise AtGate(f"{name}: {check.table} {check.check} is inconclusive: {check.detail}", hint=hint)
 
 
@@ -114,7 +115,7 @@ def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
         click.echo(checks_text(view.status), err=True)
     typed = click.prompt(f"type {name} to {act}", default="", show_default=False, err=True)
     if typed.strip() != name:
-        raise AtGate(f"{name}: not done, the name typed was another", hint=f"console {act} --region {name}")
+        raise AtGate(f"{name}: not done: another name was typed", hint=f"console {act} --region {name}")
     output.detail(f"{name}: confirmed")
 
 
@@ -159,7 +160,7 @@ def _unmoved(confirmed: "RegionView", now: "RegionView") -> None:
     if before != (now.live, now.previous, now.status.rollout):
         name, by = now.region.name, now.status.decided_by
         state = f"{now.live or NOTHING} is live, {now.status.shown}" + (f" by {by}" if by else "")
-        raise Conflict(f"{name}: moved while it was confirmed: {state}", hint=f"console status --region {name}")
+        raise Conflict(f"{name}: changed while it was being confirmed: {state}", hint=f"console status --region {name}")
 
 
 def _report(output: Output, done: Sequence[dict[str, Any]]) -> None:

@@ -132,7 +132,7 @@ def _show(
         return refusal.exit_code
     if out:
         save_plans(out, plans, grounds)
-        output.info(f"saved to {out}; carry it through with: console apply {out}")
+        output.info(f"saved to {out}; run it with: console apply {out}")
     return 2 if detailed and any(plan.changes for plan in plans) else 0
 
 
@@ -157,6 +157,8 @@ def _select(saved: "SavedPlans") -> None:
     ):
         rest = ",".join(name for name in saved.regions if name not in gone)
         hint = f"without it: --regions {rest}" if rest else "console plan --out FILE"
-        raise Conflict(f"the saved plan is stale: {', '.join(gone)} left the inventory", hint=hint, code="E_STALE")
+        raise Conflict(
+            f"the saved plan is stale: no longer in the inventory: {', '.join(gone)}", hint=hint, code="E_STALE"
+        )
     regions = context.flags.regions or ",".join(saved.regions)
     context.flags = replace(context.flags, regions=regions, pipeline=context.flags.pipeline or saved.pipeline)

@@ -92,7 +92,7 @@ def feed_error(view: "RegionView") -> FeedStopped | None:
     if not feeds:
         return None
     names = ", ".join(feed.feed for feed in feeds)
-    return FeedStopped(f"{view.region.name}: no more rows through {names}", hint=feeds[0].hint, code=feeds[0].code)
+    return FeedStopped(f"{view.region.name}: no live rows through {names}", hint=feeds[0].hint, code=feeds[0].code)
 
 
 async def samples_of(
@@ -218,7 +218,7 @@ async def _until_still(
                 await asyncio.wait_for(until_still(fleet), timeout)
         except TimeoutError:
             raise RegionError(
-                f"still under way after {timeout:g} s; the agents go on", hint="console watch", code="E_TIMEOUT"
+                f"still under way after {timeout:g} s; the agents continue", hint="console watch", code="E_TIMEOUT"
             ) from None
         finally:
             seen.update(fleet.views)

@@ -186,10 +186,10 @@ class ApplyCall:
             output.data("\n".join(lines) or "nothing to do")
             if edits:
                 output.info(
-                    "the pipeline's files were edited: console plan shows what that means, console apply carries it"
+                    "the pipeline's files were edited: console plan shows the consequences, console apply rolls them out"
                 )
         if files.edits and not edits:
-            output.info("the pipeline's files stay as they are until every store is through")
+            output.info("the pipeline's files stay unchanged until every store has all of it")
         return _complained(output, [*errors, files.refusal])
 
 
@@ -220,12 +220,12 @@ def gate(output: Output, site: "Site", todo: "Sequence[StepPlan]", request: "Mig
         return None
     if not output.may_ask:
         on = ", on a terminal" if policy == "never" else " --yes"
-        return AtGate(f"{site.name}: a person is to agree to {left}", hint=again + on, code="E_GATE")
+        return AtGate(f"{site.name}: {left} must be confirmed by a person", hint=again + on, code="E_GATE")
     for line in todo_text(site.name, site, todo, None):
         click.echo(line, err=True)
     typed = click.prompt(f"type {site.region.name} to apply", default="", show_default=False, err=True)
     if typed.strip() != site.region.name:
-        return AtGate(f"{site.name}: not done, the name typed was another", hint=again, code="E_GATE")
+        return AtGate(f"{site.name}: not done: another name was typed", hint=again, code="E_GATE")
     return None
 
 
@@ -263,7 +263,7 @@ def _remark(one: "StepPlan") -> str:
     if one.waits:
         return f": waits for {safe_text(one.waits.id)} ({one.waits.migration.phase})"
     if one.announce:
-        return ": announced to consumers, for new names come with the next migration of the database"
+        return ": announced to consumers: the new names come with the next migration of the database"
     if one.rewrites:
         return f": {size(one.rewrites)} are rewritten"
     return "" if one.steps else ": nothing left but to record it"

@@ -55,7 +55,7 @@ def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
     elif landing_edits.edits:
         output.data("\n".join(line for one in landing_edits.edits for line in lines(one)))
     else:
-        output.info("the landing tables say so already")
+        output.info("the landing tables have these columns already")
     return 0
 
 

@@ -120,7 +120,7 @@ def _edit(
         if now != text and change.migration.destructive and not allow_destructive:
             raise CheckFailed(
                 f"{path.as_posix()}: {change.id} may lose what is stored; nothing was done to the files",
-                hint="when that is meant: the same command with --allow-destructive",
+                hint="if that is intended: the same command with --allow-destructive",
                 code="E_DESTRUCTIVE",
             )
         text = "\n".join([now.removesuffix("\n"), f"{_HAS}{change.id}", ""])

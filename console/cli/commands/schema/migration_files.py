@@ -61,7 +61,7 @@ def _read(folder: Path) -> "list[tuple[Path, Migration]]":
         try:
             files.append((path, read(path.read_bytes())))
         except DataError as error:
-            raise DataError(f"{path.name}:1:1: {error}", hint="mend or remove the file") from None
+            raise DataError(f"{path.name}:1:1: {error}", hint="correct or remove the file") from None
     return files
 
 

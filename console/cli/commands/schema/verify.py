@@ -57,7 +57,7 @@ def verify(
     if nothing differs, 1 if something does, 5 if a store or PostgreSQL does not answer.
     """
     if dsn and dumps:
-        raise UsageError("--dsn and --schema are two sources", hint="give one of them")
+        raise UsageError("--dsn and --schema are two sources", hint="give only one of them")
     work = ApplyCall.open(stores, migrations=False)
     report = _report(work, dsn, dumps)
     output = Output(cli_context().flags)
