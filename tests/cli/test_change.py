@@ -323,7 +323,7 @@ def test_a_loss_stops_a_run_until_it_is_accepted_by_its_name(deployed: World, wo
     assert (refused.exit_code, "C103" in refused.stderr) == (65, True)
     assert [region.disk.live for region in deployed.regions.values()] == ["r1", "r1"]
     other = deployed.call(*words, "--allow-destructive", "C101:requests")
-    assert (other.exit_code, "refused is C103:requests" in other.stderr) == (64, True)
+    assert (other.exit_code, "refused: C103:requests" in other.stderr) == (64, True)
     accepted = deployed.call(*words, "--allow-destructive", "C103:requests")
     assert accepted.exit_code == 0, accepted.output
     assert "accepted C103: requests.ts narrows from timestamp to date" in accepted.stdout
@@ -380,7 +380,7 @@ def test_probe_asks_the_data_of_every_region(deployed: World) -> None:
     [
         (
             lambda eu, ap: ap.write_text(eu.read_text().replace("eu", "ap")),
-            "ap came into the inventory during this run and",
+            "ap was added to the inventory during this run and",
         ),
         (lambda eu, _: eu.unlink(), "eu was removed from the inventory during this run, which includes it"),
         (lambda eu, _: eu.write_text("{"), "the inventory cannot be read any more"),

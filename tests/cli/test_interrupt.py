@@ -47,7 +47,7 @@ def test_one_signal_cleans_up_and_says_what_goes_on(number: signal.Signals) -> N
     process = start(0.01)
     process.send_signal(number)
     out, err = process.communicate(timeout=10)
-    assert (out, err) == ("letting go\n", "detached: the agents go on\n")
+    assert (out, err) == ("letting go\n", "detached: the agents continue\n")
     assert process.returncode == 128 + number
 
 

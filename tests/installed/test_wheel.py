@@ -41,6 +41,7 @@ def test_the_planning_half_works_without_spark_and_says_what_needs_it(wheel: Pat
         assert done.returncode == 1, (words, done.stdout, done.stderr)
         assert f"{place.python} -m pip install 'pipeline-console[agent]'" in done.stderr, (words, done.stderr)
         assert "Traceback" not in done.stderr
+    assert place.run("follow", "--region", "local").stdout == ""
 
 
 def smaller(project: Path) -> None:

@@ -104,7 +104,7 @@ def info() -> int:
         output.document({"places": dict(places), "settings": entries})
         return 0
     rows = [[name, safe_text(value), ""] for name, value in places]
-    rows += [[f"--{name}", safe_text(value), source] for name, value, source in settings]
+    rows += [[f"--{name.replace('_', '-')}", safe_text(value), source] for name, value, source in settings]
     output.data(table(["", "", ""], rows))
     return 0
 

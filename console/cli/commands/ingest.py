@@ -22,7 +22,7 @@ from console.cli.output import Output
 from console.cli.wiring import OpenProject, choices, cli_context, open_project
 from console.drivers.local import agent_config
 from console.drivers.survey import agent_command
-from console.errors import DataError, UsageError
+from console.errors import DataError, UsageError, require_spark
 from console.model.codec import loads
 from console.model.load import NAME_LENGTH, valid_name
 from console.model.region import Region
@@ -169,6 +169,7 @@ def follow(warehouse: str | None, stop: bool) -> int:
     execute = cli_context().wiring.execute
     if execute is None:
         raise UsageError("this console cannot start another program", hint="python -m console.agent serve")
+    require_spark()
     execute(agent_command("serve", "--warehouse", place, "--config", "-"), json.dumps(config).encode())
 
 
