@@ -59,7 +59,7 @@ class Destination:
             shown = path.relative_to(self.root).as_posix()
             output.data(f"{'.' if there else '+'} {safe_text(shown)}  {describe(migration)}")
             if there:
-                output.info(f"{safe_text(shown)} says so already")
+                output.info(f"{safe_text(shown)} has it already")
         _talk(output, observation)
         return 0
 
