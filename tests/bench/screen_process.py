@@ -1,0 +1,96 @@
+"""The screen in a process and a terminal of its own: `python screen_process.py WHAT VIEWS`, started by `test_screen.py`.
+
+Prints one JSON object on the descriptor named by `OUT`: processor seconds of this process, so that a busy machine tells
+nearly the same.
+
+    empty  a Textual app without a widget: until its first picture
+    paint  the cockpit over the pickled views: until its first picture
+    rest   the same, whose views each change their lag once a second: over so many seconds at rest
+"""
+
+import asyncio
+import json
+import os
+import pickle
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from textual.app import App
+
+WARM_SECONDS, REST_SECONDS = 4.0, 20.0
+
+
+class RestingCockpit:
+    """Live regions of which nothing is heard but their lag, once a second each, as their agents send it."""
+
+    def __init__(self, views: Mapping[str, Any]) -> None:
+        self._views = dict(views)
+
+    @property
+    def views(self) -> Mapping[str, Any]:
+        return MappingProxyType(self._views)
+
+    async def changes(self) -> AsyncIterator[Any]:
+        beat = 0
+        while True:
+            for name in self._views:
+                await asyncio.sleep(1 / len(self._views))
+                beat += 1
+                view = self._views[name]
+                status = replace(view.status, lag_seconds=0.4 + beat % 10 / 10, lag_rows=beat % 50, lag_commits=1)
+                self._views[name] = replace(view, status=status)
+                yield self._views[name]
+
+    async def refresh(self, regions: object = ()) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+def finish(figures: dict[str, float]) -> None:
+    os.write(int(os.environ["OUT"]), json.dumps(figures).encode())
+    os._exit(0)
+
+
+def until_painted(app_screen: str) -> None:
+    """End the process, with what it has spent, once that screen has been painted."""
+    display = App._display
+
+    def painted(self: App[Any], screen: Any, renderable: Any) -> None:
+        display(self, screen, renderable)
+        if screen is self.screen and app_screen in ("", type(screen).__name__) and screen.size.width:
+            finish({"seconds": time.process_time()})
+
+    App._display = painted  # type: ignore[method-assign]
+
+
+async def at_rest() -> None:
+    await asyncio.sleep(WARM_SECONDS)
+    begun, spent = time.monotonic(), time.process_time()
+    await asyncio.sleep(REST_SECONDS)
+    finish({"share": (time.process_time() - spent) / (time.monotonic() - begun)})
+
+
+def main(what: str, views: Path) -> None:
+    if what == "empty":
+        until_painted("")
+        App[None]().run()
+        return
+    from console.tui.app import ConsoleApp
+
+    app = ConsoleApp(RestingCockpit(pickle.loads(views.read_bytes())), title="web", coach=True)  # type: ignore[arg-type]
+    if what == "paint":
+        until_painted("HomeScreen")
+    else:
+        app.call_later(lambda: app.run_worker(at_rest()))
+    app.run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
