@@ -10,16 +10,16 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.events import Resize
 from textual.reactive import reactive
-from textual.widgets import Static
 
 from console.runner.view import RegionView
 from console.tui.drawing import safe, stack_lines
+from console.tui.quiet import Line, Titled
 
 CHUNK_LINES = 40  # lines
 Drawing = Callable[[RegionView, int, float], Content]
 
 
-class Pane(VerticalScroll, can_focus=True):
+class Pane(Titled, VerticalScroll, can_focus=True):
     """Shows `drawing(view, width, now)`; widgets are updated only where the drawing differs.
 
     follow  keep the last line in sight, unless the operator has scrolled up
@@ -48,7 +48,7 @@ class Pane(VerticalScroll, can_focus=True):
         self._inputs = inputs
         self._last_inputs: object = None
         self._follow = follow
-        self._parts = [Static()]
+        self._parts = [Line()]
         self._content = Content("")
 
     def compose(self) -> ComposeResult:
@@ -88,10 +88,10 @@ class Pane(VerticalScroll, can_focus=True):
         if not self._follow:  # its end could be scrolled to only after a new widget is laid out
             lines = content.split("\n", allow_blank=True)
             chunks = [stack_lines(lines[at : at + CHUNK_LINES]) for at in range(0, len(lines), CHUNK_LINES)]
-        if fresh := [Static() for _ in chunks[len(self._parts) :]]:
+        if fresh := [Line() for _ in chunks[len(self._parts) :]]:
             self._parts += fresh
             self.mount(*fresh)
         for part, new in zip_longest(self._parts, chunks):
             part.display = new is not None
-            if new is not None and not (isinstance(part.content, Content) and new.is_same(part.content)):
+            if new is not None:
                 part.update(new)

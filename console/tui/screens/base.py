@@ -15,6 +15,7 @@ from textual.widgets import Static
 from console.tui.actions import ActionRequest, RegionAction, coach
 from console.tui.drawing import safe
 from console.tui.labels import state_label
+from console.tui.quiet import Line
 from console.tui.screens.help import HelpScreen
 from console.tui.state import ScreenState
 
@@ -48,8 +49,8 @@ class BaseScreen(Screen[None]):
 
     def __init__(self, state: ScreenState) -> None:
         super().__init__()
-        self._banner = Static(id="banner")
-        self._coach = Static(id="coach")
+        self._banner = Line(id="banner")
+        self._coach = Line(id="coach")
         self.set_reactive(BaseScreen.state, state)
 
     def compose(self) -> ComposeResult:
