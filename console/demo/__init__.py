@@ -24,6 +24,7 @@ def command(
     reset: bool = False,
     log: Path | None = None,
     plant: str = "",
+    chaos: bool = False,
     screen: ScreenRunner | None = None,
 ) -> int:
     """Do what the flags say. Results go to stdout, progress to stderr.
@@ -32,6 +33,7 @@ def command(
     prepare  build the regions and stop there; with `live`, producers and agents keep running
     stop     end the demo's own processes;  reset  the same, then start over
     plant    headless only: one of PLANTS, a fault that the check must find
+    chaos    kill an agent in the middle of its history, and show what that changes
     screen   None runs headless, to the end
     returns  the exit code: 1 if the check found a fault
     raises   ConsoleError
@@ -42,6 +44,8 @@ def command(
         require_spark()
     if plant and plant not in PLANTS:
         raise UsageError(f"unknown fault {plant!r:.40}", hint=f"one of {', '.join(PLANTS)}")
+    if chaos and (prepare or stop):
+        raise UsageError("an agent can be killed only during a rollout", hint="console demo --chaos")
     if plant and (prepare or stop):
         raise UsageError(
             "a fault can be planted only in a headless run", hint="console demo --headless --plant skip-day"
@@ -50,6 +54,6 @@ def command(
     from console.demo.session import DemoOptions, run_command
 
     options = DemoOptions(
-        prepare=prepare, live=live, stop=stop, reset=reset, log=log.resolve() if log else None, plant=plant
+        prepare=prepare, live=live, stop=stop, reset=reset, log=log.resolve() if log else None, plant=plant, chaos=chaos
     )
     return run_command(root, options, screen)

@@ -1,30 +1,54 @@
-"""The ordinary runner over regions that may not exist yet: builds them first, and shows the progress."""
+"""The ordinary runner over regions that may not exist yet: builds them first, shows what is built, and what the change brought."""
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
+from deltalake.exceptions import DeltaError
+
+from console.demo import payoff
+from console.demo.chaos import Chaos
 from console.demo.prepare import PIPELINE, Demo, build, drivers, operator, planner, start_traffic
+from console.drivers.protocol import Verb
 from console.errors import Conflict, ConsoleError
+from console.model.event import Promoted, RolledBack
+from console.model.live import Live, Release
+from console.model.status import Status
 from console.runner.fleet import Fleet
 from console.runner.journal import Journal
-from console.runner.view import Outcome
+from console.runner.view import Outcome, RegionView
+
+ChaosMode = Literal["none", "struck", "judged"]
 
 
 class DemoFleet(Fleet):
     """A `Fleet` whose first refresh builds missing regions and starts the traffic.
 
-    Until then the note of every view shows the progress, and no rollout can be started.
+    Until then every view shows what is built, and nothing can be done. After a promotion or a rollback the view's guide
+    shows what it brought.
+
+    chaos  `struck`: an agent is killed in the middle of a history; `judged`: all is compared afterwards, too
     """
 
-    def __init__(self, demo: Demo, log: Path | None, *, traffic: bool = True) -> None:
+    def __init__(self, demo: Demo, log: Path | None, *, traffic: bool = True, chaos: ChaosMode = "none") -> None:
         super().__init__(PIPELINE, drivers(demo.regions), demo.pipelines(), planner, Journal(), operator())
         self._demo, self._log, self._traffic = demo, log, traffic
         self._building: asyncio.Task[None] | None = None
+        self._lives: dict[str, Live] = {}  # by the last survey
+        self._landed: dict[str, int] = {}  # rows at the last promotion
+        self._guides: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in self.views}
+        self._chaos = Chaos(demo, self._board, log, partial(self._tell, "chaos"))
+        self._chaos_mode: ChaosMode = chaos
 
     async def refresh(self, regions: Sequence[str] = ()) -> None:
         if self._building is None:
             self._building = asyncio.create_task(self._build())
+            if self._chaos_mode != "none":
+                self._spawn(self._strike(self._building), "chaos")
         await asyncio.shield(self._building)
         await super().refresh(regions)
 
@@ -38,25 +62,81 @@ class DemoFleet(Fleet):
         self._require_built()
         await super().start(region)
 
+    async def control(self, region: str, verb: Verb) -> Status:
+        self._require_built()
+        return await super().control(region, verb)
+
+    async def promote(self, region: str) -> Promoted:
+        self._require_built()
+        return await super().promote(region)
+
+    async def rollback(self, region: str) -> RolledBack:
+        self._require_built()
+        return await super().rollback(region)
+
     async def close(self) -> None:
         if self._building and not self._building.done():
             self._building.cancel()
         await super().close()
 
+    # -- first minutes
+
     async def _build(self) -> None:
         try:
             if not self._demo.built:
-                await build(self._demo, self._log, self._report)
+                await build(self._demo, self._log, self._show)
         except ConsoleError as error:
             for region in self._demo.regions:
-                self._board.set(region.name, note="", problem=f"the demo could not be built: {error}")
+                self._show(RegionView(region=region, problem=f"the demo could not be built: {error}"))
             raise
         if self._traffic:
             await asyncio.to_thread(start_traffic, self._demo, self._log)
 
-    def _report(self, region: str, note: str) -> None:
-        self._board.set(region, note=note)
+    def _show(self, view: RegionView) -> None:
+        self._board.set(view.region.name, **{field.name: getattr(view, field.name) for field in fields(view)})
 
     def _require_built(self) -> None:
         if self._building is None or not self._building.done():
             raise Conflict("the demo's regions are still being built", hint="wait until the regions show their plans")
+
+    # -- what the change brought
+
+    async def _ask(self, name: str) -> Live:
+        live = await super()._ask(name)
+        was, self._lives[name] = self._lives.get(name), live
+        if was and was.release and live.release and was.release.id != live.release.id:
+            self._spawn(self._guide(name, was.release, live.release), f"guide {name}")
+        return live
+
+    async def _guide(self, name: str, was: Release, live: Release) -> None:
+        """Show what a promotion or a rollback brought. A guide that cannot be measured is left out."""
+        status = self._board[name].status
+        with suppress(ConsoleError, DeltaError):
+            if status.state == "rolled-back":
+                found = await asyncio.to_thread(payoff.measured, self._warehouse(name), live)
+                lines = payoff.returned_lines(live.id, found, self._landed.get(name, found.landing))
+            else:
+                lines = payoff.promoted_lines(await self._payoff(name, status, was, live))
+            self._tell("change", name, lines)
+
+    def _tell(self, source: Literal["chaos", "change"], name: str, lines: tuple[str, ...]) -> None:
+        """Replace what the region's guide says of one thing."""
+        said = self._guides[name] = {**self._guides[name], source: lines}
+        self._board.set(name, guide=(*said.get("chaos", ()), *said.get("change", ())))
+
+    async def _strike(self, built: asyncio.Task[None]) -> None:
+        await asyncio.shield(built)
+        if self._chaos_mode == "judged":
+            await self._chaos.beside_screen()
+        else:
+            await self._chaos.strike()
+
+    async def _payoff(self, name: str, status: Status, was: Release, live: Release) -> payoff.Payoff:
+        """raises  ConsoleError, DeltaError"""
+        before, after = [await payoff.ask(self._drivers[name], PIPELINE, release) for release in (was, live)]
+        old, new = [await asyncio.to_thread(payoff.measured, self._warehouse(name), release) for release in (was, live)]
+        self._landed[name] = new.landing
+        return payoff.payoff(before, after, status, old=old, new=new)
+
+    def _warehouse(self, name: str) -> Path:
+        return Path(self._board[name].region.warehouse)

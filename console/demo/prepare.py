@@ -5,15 +5,17 @@ import getpass
 import json
 import shutil
 import socket
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import console
+from console.demo import building
 from console.demo.processes import TERM_SECONDS, Processes, birth, end
-from console.demo.traffic.generate import TICK_SECONDS, TRAFFIC
+from console.demo.traffic.generate import TICK_SECONDS, TRAFFIC, DayWritten
 from console.demo.traffic.generate import build as build_history
 from console.drivers.local import LocalDriver, local_drivers
 from console.drivers.protocol import Who
@@ -25,11 +27,12 @@ from console.model.region import Region
 from console.project import Project, load
 from console.runner.fleet import Fleet
 from console.runner.journal import Journal
+from console.runner.view import RegionView
 
 PIPELINE = "web"
 BEFORE = Path(__file__).parent / "before"
 ADDED = ("endpoints/requests_by_agent.sql",)  # added by the change
-ReportNote = Callable[[str, str], None]  # region, progress
+ShowView = Callable[[RegionView], None]
 
 
 @dataclass(frozen=True)
@@ -107,10 +110,11 @@ def planner(pipeline: Pipeline, live: Live, region: Region) -> Plan:
     return plan(pipeline, live, region, f"console {console.__version__}", planner=source())
 
 
-async def build(demo: Demo, log: Path | None, report: ReportNote) -> None:
+async def build(demo: Demo, log: Path | None, show: ShowView) -> None:
     """Load history into every landing table, and promote release r1 over it. An unfinished attempt is started over.
 
     log     the user's own access log, or None for the shipped one
+    show    called with a region's view whenever more of it is built, and once it is
     raises  ConsoleError of the first region that did not become live
     """
     await stop(demo)
@@ -118,8 +122,8 @@ async def build(demo: Demo, log: Path | None, report: ReportNote) -> None:
         _empty(Path(region.warehouse))
     _empty(demo.run)
     now = datetime.now(UTC)
-    await asyncio.gather(*(_history(region, now, log, report) for region in demo.regions))
-    await _first_release(demo, report)
+    views = await asyncio.gather(*(_history(region, now, log, show) for region in demo.regions))
+    await _first_release(demo, {view.region.name: view for view in views}, show)
     (demo.run / "built.json").write_text(json.dumps({"at": now.isoformat(), "log": str(log) if log else None}))
 
 
@@ -129,22 +133,30 @@ def _empty(directory: Path) -> None:
     directory.mkdir(parents=True)
 
 
-async def _history(region: Region, now: datetime, log: Path | None, report: ReportNote) -> None:
-    def day(done: int, of: int) -> None:
-        loop.call_soon_threadsafe(report, region.name, f"building the demo: {done} of {of} days")
+async def _history(region: Region, now: datetime, log: Path | None, show: ShowView) -> RegionView:
+    view, loop = building.begun(region, time.time()), asyncio.get_running_loop()
+    show(view)
 
-    loop = asyncio.get_running_loop()
-    await asyncio.to_thread(build_history, TRAFFIC[region.name], Path(region.warehouse), now, log, day)
+    def written(day: DayWritten) -> None:
+        nonlocal view
+        view = building.with_day(view, day, time.time())
+        loop.call_soon_threadsafe(show, view)
+
+    await asyncio.to_thread(build_history, TRAFFIC[region.name], Path(region.warehouse), now, log, written)
+    return view
 
 
-async def _first_release(demo: Demo, report: ReportNote) -> None:
-    """Roll out the earlier pipeline in the ordinary way, in all regions at once."""
+async def _first_release(demo: Demo, written: Mapping[str, RegionView], show: ShowView) -> None:
+    """Roll out the earlier pipeline in the ordinary way, in all regions at once.
+
+    written  region name → its view once its history was written
+    """
     before = load(_project_before(demo))
     together = tuple(replace(region, wave=1, canary=False) for region in demo.regions)
     pipelines = {region.name: before.pipeline(PIPELINE, before.region(region.name)) for region in demo.regions}
     journal = Journal(demo.run / "building.db")
     runner = Fleet(PIPELINE, drivers(together), pipelines, planner, journal, operator())
-    follower = asyncio.create_task(_follow(runner, report))
+    follower = asyncio.create_task(_follow(runner, written, show))
     try:
         await runner.refresh()
         outcomes = await runner.run(yes=True)
@@ -154,12 +166,12 @@ async def _first_release(demo: Demo, report: ReportNote) -> None:
     for outcome in outcomes:
         if outcome.error:
             raise outcome.error
-        report(outcome.region, "")
+        show(RegionView(region=written[outcome.region].region))
 
 
-async def _follow(runner: Fleet, report: ReportNote) -> None:
+async def _follow(runner: Fleet, written: Mapping[str, RegionView], show: ShowView) -> None:
     async for view in runner.changes():
-        report(view.region.name, f"building the demo: release r1, {view.status.shown}")
+        show(building.with_release(written[view.region.name], view))
 
 
 def _project_before(demo: Demo) -> Path:
@@ -203,7 +215,7 @@ async def stop_agents(demo: Demo, seconds: float = TERM_SECONDS) -> None:
             async with asyncio.timeout(seconds):
                 await driver.stop()
         await driver.close()
-        if pid := _agent_pid(Path(driver.region.warehouse)):
+        if pid := agent_pid(Path(driver.region.warehouse)):
             await asyncio.to_thread(end, pid, seconds)
 
     running = drivers(r for r in demo.regions if Path(r.warehouse).is_dir())
@@ -218,11 +230,11 @@ async def stop_all_in(home: Path) -> None:
     for processes in (screen_processes(home), Processes(home / "run")):
         for name in processes.names():
             await asyncio.to_thread(processes.stop, name)
-    agents = [_agent_pid(lock.parent.parent) for lock in home.glob("*/_console/agent.lock")]
+    agents = [agent_pid(lock.parent.parent) for lock in home.glob("*/_console/agent.lock")]
     await asyncio.gather(*(asyncio.to_thread(end, pid) for pid in agents if pid))
 
 
-def _agent_pid(warehouse: Path) -> int:
+def agent_pid(warehouse: Path) -> int:
     """Pid of the agent that holds this warehouse, or 0."""
     try:
         pid = int(json.loads((warehouse / "_console" / "agent.lock").read_text())["pid"])

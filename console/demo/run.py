@@ -1,25 +1,18 @@
 """The demo without a screen: build, live traffic, the whole rollout with readers watching, and an independent check."""
 
 import asyncio
-import json
 import os
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-from deltalake import DeltaTable
-
+from console.demo import judging
 from console.demo.cockpit import DemoFleet
-from console.demo.prepare import PIPELINE, Demo, start_traffic, stop, stop_agents, stop_traffic
+from console.demo.prepare import Demo, start_traffic, stop, stop_agents, stop_traffic
 from console.errors import ConsoleError, RegionError
 from console.runner.view import Outcome, RegionView
 from console.text import safe_text
-
-CHECK, READER = Path(__file__).parent / "check.py", Path(__file__).parent / "reader.py"
-MIN_READS = 200
-MAX_READ_SECONDS = 240.0
 
 
 @dataclass
@@ -30,6 +23,7 @@ class DemoOutput:
     progress: TextIO
     started: float = field(default_factory=time.monotonic)
     last_lines: dict[str, str] = field(default_factory=dict)
+    guides: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def say(self, line: str) -> None:
         print(f"{time.monotonic() - self.started:6.1f} s  {safe_text(line)}", file=self.progress, flush=True)
@@ -45,15 +39,20 @@ class DemoOutput:
         if line and self.last_lines.get(view.region.name) != line:
             self.last_lines[view.region.name] = line
             self.say(f"{view.region.name:<4}{line}")
+        if view.guide and self.guides.get(view.region.name) != view.guide:
+            self.guides[view.region.name] = view.guide
+            for line in view.guide:
+                self.say(f"{view.region.name:<4}{line}")
 
 
-async def headless(demo: Demo, log: Path | None, plant: str, output: DemoOutput) -> int:
+async def headless(demo: Demo, log: Path | None, plant: str, output: DemoOutput, *, chaos: bool = False) -> int:
     """The whole demo; its processes are ended afterwards, its tables are kept.
 
     plant    a bug for the agents to plant in the rollout (not in the build before it), or ""
+    chaos    kill an agent in the middle of its history
     returns  0 if every region is live and the check found nothing wrong
     """
-    fleet = DemoFleet(demo, log, traffic=not plant)
+    fleet = DemoFleet(demo, log, traffic=not plant, chaos="struck" if chaos else "none")
     follower = asyncio.create_task(_follow(fleet, output))
     try:
         await fleet.refresh()
@@ -62,20 +61,21 @@ async def headless(demo: Demo, log: Path | None, plant: str, output: DemoOutput)
             os.environ["CONSOLE_PLANT"] = plant
             start_traffic(demo, log)
         await _wait_for_traffic(demo, output)
-        facts = {region.name: _facts(demo, fleet, region.name) for region in demo.regions}
-        _start_reader(demo)
+        facts = {name: judging.facts(view) for name, view in fleet.views.items()}
+        judging.start_reader(demo)
         await fleet.refresh()
         outcomes = await fleet.run(yes=True)
         _report_outcomes(outcomes, output)
         for name, view in fleet.views.items():
             facts[name]["moved"] = sum(step.bytes for step in view.status.steps)
         if all(outcome.error is None for outcome in outcomes):
-            await _await_reads(demo, output)
+            for note in await judging.await_reads(demo):
+                output.say(note)
         await stop_traffic(demo)
         promoted = all(outcome.state == "live" for outcome in outcomes)
         if promoted:
             output.say("comparing with an independent computation")
-        passed = promoted and await _check(demo, facts, output) == 0
+        passed = promoted and await _judge(demo, facts, output)
         _print_summary(fleet, output)
         return 0 if passed else 1
     finally:
@@ -93,7 +93,7 @@ async def _wait_for_traffic(demo: Demo, output: DemoOutput) -> None:
     """Wait for the first acknowledged batch of every producer, so that rows arrive from the start of the rollout."""
     output.say("live traffic starts")
     until = time.monotonic() + 90
-    while waiting := [r.name for r in demo.regions if '"acknowledged"' not in _text(demo.ledger(r.name))]:
+    while waiting := [r.name for r in demo.regions if '"acknowledged"' not in judging.text(demo.ledger(r.name))]:
         if time.monotonic() > until:
             name = waiting[0]
             raise RegionError(
@@ -102,63 +102,15 @@ async def _wait_for_traffic(demo: Demo, output: DemoOutput) -> None:
         await asyncio.sleep(0.2)
 
 
-def _text(path: Path) -> str:
-    return path.read_text() if path.is_file() else ""
-
-
-def _facts(demo: Demo, fleet: DemoFleet, region: str) -> dict[str, int]:
-    landing = DeltaTable(str(Path(demo.project.region(region).warehouse) / "landing"))
-    rows = sum(landing.get_add_actions(flatten=True).column("num_records").to_pylist())
-    plan = fleet.views[region].plan
-    if plan is None or not plan.changes:
-        raise RegionError(f"{region}: no change is pending", hint="start over: console demo --reset", code="E_DEMO")
-    return {"before": rows, "moved": 0, "everything": plan.everything.bytes}
-
-
-def _warehouses(demo: Demo) -> list[str]:
-    return [word for region in demo.regions for word in ("--region", f"{region.name}={region.warehouse}")]
-
-
-def _reads(demo: Demo) -> Path:
-    return demo.run / "reads.json"
-
-
-def _start_reader(demo: Demo) -> None:
-    _reads(demo).unlink(missing_ok=True)
-    demo.processes.start(
-        "reader", str(READER), *_warehouses(demo), "--results", str(_reads(demo)), "--pipeline", PIPELINE
-    )
-
-
-async def _await_reads(demo: Demo, output: DemoOutput) -> None:
-    """Let the reader read the new release too before it is stopped."""
-    until = time.monotonic() + MAX_READ_SECONDS
-    while demo.processes.alive("reader") and time.monotonic() < until:
-        reads: dict[str, Any] = json.loads(_text(_reads(demo)) or "{}")
-        if reads and min(figures["reads"] for figures in reads.values()) >= MIN_READS:
-            break
-        await asyncio.sleep(0.5)
-    for name, figures in json.loads(_text(_reads(demo)) or "{}").items():
-        for note in figures["notes"]:
-            output.say(f"{name:<4}{note}")
-
-
 def _report_outcomes(outcomes: tuple[Outcome, ...], output: DemoOutput) -> None:
     for outcome in outcomes:
         output.say(f"{outcome.region:<4}{outcome.state}" + (f": {outcome.error}" if outcome.error else ""))
 
 
-async def _check(demo: Demo, facts: dict[str, dict[str, int]], output: DemoOutput) -> int:
-    path = demo.run / "facts.json"
-    path.write_text(json.dumps(facts))
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", str(CHECK), *_warehouses(demo), "--pipeline", PIPELINE, "--reads", str(_reads(demo)),
-        "--ledgers", str(demo.run / "ledgers"), "--facts", str(path), "--json", str(demo.run / "check.json"),
-        stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    out, _ = await process.communicate()
-    print(out.decode(), file=output.data, end="", flush=True)
-    return process.returncode or 0
+async def _judge(demo: Demo, facts: judging.Facts, output: DemoOutput) -> bool:
+    verdict = await judging.check(demo, facts)
+    print(verdict.report, file=output.data, end="", flush=True)
+    return verdict.code == 0
 
 
 def _print_summary(fleet: DemoFleet, output: DemoOutput) -> None:

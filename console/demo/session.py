@@ -28,6 +28,7 @@ class DemoOptions:
     reset: bool
     log: Path | None
     plant: str
+    chaos: bool
 
 
 def run_command(root: Path, options: DemoOptions, screen: ScreenRunner | None) -> int:
@@ -45,10 +46,11 @@ def run_command(root: Path, options: DemoOptions, screen: ScreenRunner | None) -
     if options.prepare:
         return int(_run_interruptible(prepare(demo, options.log, options.live, output)))
     if screen is None:
-        return int(_run_interruptible(headless(demo, options.log, options.plant, output)))
+        return int(_run_interruptible(headless(demo, options.log, options.plant, output, chaos=options.chaos)))
     screen_processes(demo.home).register_self("screen")
     try:
-        return screen(DemoFleet(demo, options.log), title="console demo", coach=True)
+        fleet = DemoFleet(demo, options.log, chaos="judged" if options.chaos else "none")
+        return screen(fleet, title="console demo", coach=True)
     finally:
         screen_processes(demo.home).unregister_self("screen")
         if options.live:

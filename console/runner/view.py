@@ -30,6 +30,7 @@ class RegionView:
     behind   the live release is not the one that the files describe; None if unknown
     note     a message from outside the rollout for the state column ("building the demo: 3 of 14 days")
     waits    the note says why the region may not begin yet
+    guide    what the demo has measured here, line by line
     witness  progress of the search for the pending plan's witnesses; None if there was no search
     """
 
@@ -47,6 +48,7 @@ class RegionView:
     accepted: Plan | None = None
     attended: bool | None = None
     waits: bool = False
+    guide: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,8 @@ def _next(state: ScreenState, view: RegionView) -> tuple[str, list[KeyHint]]:
         return "", [("r", "retry the connection"), ("enter", "see why"), ("q", "quit")]
     if view.status.held == "failed":
         return "", [("enter", "see why"), ("t", "retry"), ("D", "discard"), ("l", "log")]
+    if view.waits:
+        return "this screen updates by itself · ", [("enter", "watch"), ("l", "log"), ("q", "quit")]
     if view.status.held == "paused":
         return "", [("p", "resume"), ("X", "cancel"), ("enter", "watch")]
     if view.status.state == "awaiting-confirmation":

@@ -57,7 +57,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
         warehouse,
         datetime(2026, 11, 20, 12, tzinfo=UTC),
         log,
-        lambda done, of: None,
+        lambda day: None,
     )
     db = duckdb.connect()
     db.execute("SET TimeZone = 'UTC'")

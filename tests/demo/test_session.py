@@ -60,7 +60,7 @@ def test_stop_ends_all_processes_even_if_the_projects_files_are_invalid(tmp_path
     (warehouse / "_console").mkdir(parents=True)
     with subprocess.Popen([sys.executable, "-c", IDLE, "console.agent", str(warehouse)]) as agent:
         (warehouse / "_console" / "agent.lock").write_text(json.dumps({"pid": agent.pid}))
-        options = DemoOptions(prepare=False, live=False, stop=True, reset=False, log=None, plant="")
+        options = DemoOptions(prepare=False, live=False, stop=True, reset=False, log=None, plant="", chaos=False)
         try:
             assert run_command(tmp_path, options, None) == 0
             assert (birth(agent.pid), birth(producer), birth(screen)) == ("", "", "")

@@ -35,7 +35,7 @@ def landing(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     warehouse = tmp_path_factory.mktemp("ap")
     calls: list[tuple[int, int]] = []
     traffic = Traffic(region="ap", rows_a_day=1_000, heavy=11_000, live=5, external=True)
-    written = build(traffic, warehouse, NOW, None, lambda done, of: calls.append((done, of)))
+    written = build(traffic, warehouse, NOW, None, lambda day: calls.append((day.done, day.of)))
     table = DeltaTable(str(warehouse / "landing"))
     protocol = table.protocol()
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)

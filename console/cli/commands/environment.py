@@ -40,8 +40,19 @@ if TYPE_CHECKING:
 @click.option(
     "--plant", metavar="FAULT", help="Plant a bug (skip-day, double-batch, early-promote), which the check must find."
 )
+@click.option(
+    "--chaos", is_flag=True, help="Kill an agent in the middle of its history, and compare all rows at the end."
+)
 def demo(
-    *, prepare: bool, live: bool, stop: bool, reset: bool, headless: bool, log: Path | None, plant: str | None
+    *,
+    prepare: bool,
+    live: bool,
+    stop: bool,
+    reset: bool,
+    headless: bool,
+    log: Path | None,
+    plant: str | None,
+    chaos: bool,
 ) -> int:
     """Three regions on this machine with live traffic and a change to make.
 
@@ -59,6 +70,7 @@ def demo(
         reset=reset,
         log=log,
         plant=plant or "",
+        chaos=chaos,
         screen=screen,
     )
 

@@ -5,7 +5,7 @@ Without Spark: DuckDB multiplies, deltalake writes, one commit a day (docs/demo.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -39,6 +39,16 @@ class Traffic:
         return self.heavy if days_ago == HEAVY_DAY else self.rows_a_day
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayWritten:
+    """A day of history has been written. rows: of that day;  done, of: days"""
+
+    day: date
+    rows: int
+    done: int
+    of: int
+
+
 TRAFFIC = {
     "eu": Traffic(region="eu", rows_a_day=102_000, heavy=310_000, live=200),
     "us": Traffic(region="us", rows_a_day=31_000, heavy=36_000, live=50),
@@ -62,12 +72,12 @@ _EXTERNAL_SQL = ",\n  CASE WHEN i % 4 <> 0 THEN 'x' || (i * 2654435761 % 4294967
 
 
 def build(
-    traffic: Traffic, warehouse: Path, now: datetime, log: Path | None, report: Callable[[int, int], None]
+    traffic: Traffic, warehouse: Path, now: datetime, log: Path | None, report: Callable[[DayWritten], None]
 ) -> int:
     """Write `<warehouse>/landing`: 14 days, the last one up to now. The directory must not exist yet.
 
     now      UTC
-    tell     called with (days written, days in all)
+    report   called after each day
     returns  rows written
     """
     connection, events = seed(log)
@@ -76,12 +86,13 @@ def build(
     written = first = 0
     for done, days_ago in enumerate(reversed(range(DAYS)), 1):
         rows = traffic.rows(days_ago)
-        written += _write_day(
-            connection, traffic, warehouse / "landing", midnight - timedelta(days_ago),
+        day = midnight - timedelta(days_ago)
+        new = _write_day(
+            connection, traffic, warehouse / "landing", day,
             {"rows": rows, "first": first, "events": events, "stride": stride, "agent": days_ago < AGENT_DAYS, "now_us": _us(now)},
         )  # fmt: skip
-        first += rows
-        report(done, DAYS)
+        written, first = written + new, first + rows
+        report(DayWritten(day=day.date(), rows=new, done=done, of=DAYS))
     connection.close()
     return written
 

@@ -15,6 +15,7 @@ from textual.widgets import Static
 from console.tui.actions import ActionRequest, RegionAction, coach
 from console.tui.drawing import safe
 from console.tui.labels import state_label
+from console.tui.panes.guide import draw_guide
 from console.tui.quiet import Line
 from console.tui.screens.help import HelpScreen
 from console.tui.state import ScreenState
@@ -51,11 +52,13 @@ class BaseScreen(Screen[None]):
         super().__init__()
         self._banner = Line(id="banner")
         self._coach = Line(id="coach")
+        self._guide = Line(id="guide")
         self.set_reactive(BaseScreen.state, state)
 
     def compose(self) -> ComposeResult:
         yield self._banner
         yield Vertical(*self.body(), id="parts")
+        yield self._guide
         yield self._coach
         foot = Static(_foot((*self.main_keys, *BaseScreen.BINDINGS, *self.BINDINGS)), id="foot")
         foot.auto_links = False  # keys keep their own colour
@@ -88,7 +91,11 @@ class BaseScreen(Screen[None]):
         self.update_coach()
 
     def update_coach(self) -> None:
-        """Show the next keys for the selected region."""
+        """Show the next keys for the selected region, above them what the demo tells of it."""
+        view = self.state.views.get(self.current_region)
+        guide = draw_guide(view) if view else Content("")
+        self._guide.display = bool(guide)
+        self._guide.update(guide)
         if self.state.coach:
             advice = coach(self.state, self.current_region, in_region=self.in_region)
             self._coach.update(Content.assemble(("next  ", "$text-muted"), advice), layout=False)
