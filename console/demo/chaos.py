@@ -60,8 +60,8 @@ class Chaos:
         self._say("all rows of all regions are compared with an independent computation")
         for name, view in self._board.views.items():
             known[name]["moved"] = sum(step.bytes for step in view.status.steps)
-        verdict = await judging.check(self._demo, known)
-        self._say(*lines(verdict, self.killed))
+        judgement = await judging.check(self._demo, known)
+        self._say(*lines(judgement, self.killed))
         await asyncio.to_thread(start_traffic, self._demo, self._log)
 
     async def beside_screen(self) -> None:
@@ -93,16 +93,16 @@ def promoted(view: RegionView, was: str) -> bool:
     return view.live not in ("", was) and view.status.state == "live"
 
 
-def lines(verdict: judging.Verdict, killed: int) -> tuple[str, ...]:
+def lines(judgement: judging.Judgement, killed: int) -> tuple[str, ...]:
     """`gaps 0, duplicates 0, changed rows 0 in 2,106,233 rows of 3 regions`"""
-    total = {key: sum(found[key] for found in verdict.figures) for key in ("gaps", "duplicates", "changed", "compared")}
+    total = {key: sum(found[key] for found in judgement.figures) for key in ("gaps", "duplicates", "changed", "compared")}
     wrong = [
-        f"WRONG in {found['region']}: {', '.join(found['faults'])}" for found in verdict.figures if found["faults"]
+        f"WRONG in {found['region']}: {', '.join(found['faults'])}" for found in judgement.figures if found["faults"]
     ]
-    if not verdict.figures:
+    if not judgement.figures:
         return ("the check did not run: console demo --chaos --headless shows why",)
     told = (
         f"gaps {total['gaps']:,}, duplicates {total['duplicates']:,}, changed rows {total['changed']:,}"
-        f" in {total['compared']:,} rows of {len(verdict.figures)} regions, although process {killed} was killed"
+        f" in {total['compared']:,} rows of {len(judgement.figures)} regions, although process {killed} was killed"
     )
     return (told, *wrong)

@@ -21,7 +21,7 @@ Facts = dict[str, dict[str, int]]  # region → figures
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     """Of the independent check. code: its exit code, 0 if nothing is wrong;  report: its table;  figures: a region each"""
 
     code: int
@@ -64,7 +64,7 @@ async def await_reads(demo: Demo) -> tuple[str, ...]:
     return tuple(f"{name:<4}{note}" for name, figures in _read_log(demo).items() for note in figures["notes"])
 
 
-async def check(demo: Demo, known: Facts) -> Verdict:
+async def check(demo: Demo, known: Facts) -> Judgement:
     """Compare the tables with an independent computation; the producers must have stopped.
 
     known  region → its `facts`
@@ -78,7 +78,7 @@ async def check(demo: Demo, known: Facts) -> Verdict:
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     out, _ = await process.communicate()
-    return Verdict(process.returncode or 0, out.decode(), tuple(json.loads(text(result) or "[]")))
+    return Judgement(process.returncode or 0, out.decode(), tuple(json.loads(text(result) or "[]")))
 
 
 def _read_log(demo: Demo) -> dict[str, Any]:

@@ -108,9 +108,9 @@ def _report_outcomes(outcomes: tuple[Outcome, ...], output: DemoOutput) -> None:
 
 
 async def _judge(demo: Demo, facts: judging.Facts, output: DemoOutput) -> bool:
-    verdict = await judging.check(demo, facts)
-    print(verdict.report, file=output.data, end="", flush=True)
-    return verdict.code == 0
+    judgement = await judging.check(demo, facts)
+    print(judgement.report, file=output.data, end="", flush=True)
+    return judgement.code == 0
 
 
 def _print_summary(fleet: DemoFleet, output: DemoOutput) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from textual.content import Content, ContentType
 from textual.visual import VisualType
-from textual.widget import Widget
 from textual.widgets import Static
 
 
@@ -21,8 +20,8 @@ class Line(Static):
         super().update(content, layout=layout)
 
 
-class Titled(Widget):
-    """A widget that ignores a border title that it already has."""
+class Titled:
+    """For a widget that ignores a border title that it already has."""
 
     _given_title: ContentType | None = None
 
