@@ -95,14 +95,18 @@ def promoted(view: RegionView, was: str) -> bool:
 
 def lines(judgement: judging.Judgement, killed: int) -> tuple[str, ...]:
     """`gaps 0, duplicates 0, changed rows 0 in 2,106,233 rows of 3 regions`"""
-    total = {key: sum(found[key] for found in judgement.figures) for key in ("gaps", "duplicates", "changed", "compared")}
+    total = {
+        key: sum(found[key] for found in judgement.figures) for key in ("gaps", "duplicates", "changed", "compared")
+    }
     wrong = [
         f"WRONG in {found['region']}: {', '.join(found['faults'])}" for found in judgement.figures if found["faults"]
     ]
     if not judgement.figures:
         return ("the check did not run: console demo --chaos --headless shows why",)
+    count = len(judgement.figures)
+    regions = f"{count} regions" if count > 1 else "1 region"
     told = (
         f"gaps {total['gaps']:,}, duplicates {total['duplicates']:,}, changed rows {total['changed']:,}"
-        f" in {total['compared']:,} rows of {len(judgement.figures)} regions, although process {killed} was killed"
+        f" in {total['compared']:,} rows of {regions}, although process {killed} was killed"
     )
     return (told, *wrong)
