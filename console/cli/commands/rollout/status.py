@@ -50,7 +50,7 @@ class Hours(click.ParamType[float]):
 def status(hours: float | None) -> int:
     """Show the state of each region's rollout and of its live feeds.
 
-    Exits 1 if a feed fails or is stalled, or if rows wait in front of it and no agent runs. The reason and the remedy
+    Exits 1 if a feed has stopped, or if rows wait in front of it and no agent runs. The reason and the remedy
     are printed below the table.
 
     Reads the regions and starts nothing. Also lists columns that arrive in the stores of replication.yaml and are not
@@ -168,8 +168,8 @@ async def _state(driver: "Driver", pipeline: str) -> "RegionState | ConsoleError
 def watch(timeout: float | None) -> int:
     """Follow the rollouts under way until they end or wait at the gate.
 
-    Exits 0 when all have ended, 3 when one waits at the gate or is paused, 1 when one has failed, a live feed fails or
-    is stalled or --timeout has passed, 5 when a region is unreachable. Ctrl-C stops watching; the agents continue.
+    Exits 0 when all have ended, 3 when one waits at the gate or is paused, 1 when one has failed, a live feed has
+    stopped or --timeout has passed, 5 when a region is unreachable. Ctrl-C stops watching; the agents continue.
     """
     project = open_project()
     output = Output(cli_context().flags)
