@@ -78,6 +78,11 @@ def log_dir() -> Path:
     return _own(state_dir() / "log")
 
 
+def pictures_dir() -> Path:
+    """Pictures of screens that the operator saved."""
+    return _own(state_dir() / "pictures")
+
+
 def runtime_dir() -> Path:
     """Sockets: `$XDG_RUNTIME_DIR/console`, else `/tmp/console-<uid>`; refused where another user owns it.
 

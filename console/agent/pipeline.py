@@ -162,9 +162,8 @@ class PipelineController:
                 return status
             if not _fits(verb, status):
                 state = f"{status.shown}{ownership.last_decision(status, self.recorder.progress())}"
-                raise Conflict(
-                    f"{verb} does not fit: {self.pipeline} is {state}", hint="console status", code="E_STATE"
-                )
+                why = f"{self.pipeline} has had no rollout" if status.state == "none" else f"{self.pipeline} is {state}"
+                raise Conflict(f"{verb} does not fit: {why}", hint="console status", code="E_STATE")
             match verb:
                 case "pause":
                     self._stop_executor()

@@ -185,7 +185,10 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> in
 
     project = open_project()
     return screen(
-        project.open_fleet(steering=True), title=project.pipeline, coach=True, readonly=context.flags.readonly
+        project.open_fleet(steering=True, remember=True),
+        title=project.pipeline,
+        coach=True,
+        readonly=context.flags.readonly,
     )
 
 

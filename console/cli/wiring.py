@@ -94,10 +94,13 @@ class OpenProject:
         finally:
             await fleet.close()
 
-    def open_fleet(self, planner: "Planner | None" = None, *, steering: bool = False) -> "Fleet":
+    def open_fleet(
+        self, planner: "Planner | None" = None, *, steering: bool = False, remember: bool = False
+    ) -> "Fleet":
         """The runner over these regions; closing it, which is the caller's task, also closes the journal.
 
         steering  it controls rollouts: once another console takes them over, its actions are refused
+        remember  its views also show what the regions stored before it watched them
         """
         from console.runner.fleet import Fleet
         from console.runner.journal import Journal
@@ -111,6 +114,7 @@ class OpenProject:
             replace(who(), console=uuid4().hex) if steering else who(),
             without=self.without,
             on_failure=self.on_failure,
+            remember=remember,
         )
 
     def plan_of(self, pipeline: "Pipeline", live: "Live", region: "Region") -> "Plan":

@@ -35,7 +35,9 @@ class DemoFleet(Fleet):
     """
 
     def __init__(self, demo: Demo, log: Path | None, *, traffic: bool = True, chaos: ChaosMode = "none") -> None:
-        super().__init__(PIPELINE, drivers(demo.regions), demo.pipelines(), planner, Journal(), operator())
+        super().__init__(
+            PIPELINE, drivers(demo.regions), demo.pipelines(), planner, Journal(), operator(), remember=True
+        )
         self._demo, self._log, self._traffic = demo, log, traffic
         self._building: asyncio.Task[None] | None = None
         self._lives: dict[str, Live] = {}  # by the last survey

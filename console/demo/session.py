@@ -50,7 +50,7 @@ def run_command(root: Path, options: DemoOptions, screen: ScreenRunner | None) -
     screen_processes(demo.home).register_self("screen")
     try:
         fleet = DemoFleet(demo, options.log, chaos="judged" if options.chaos else "none")
-        return screen(fleet, title="console demo", coach=True)
+        return screen(fleet, title="demo", coach=True)
     finally:
         screen_processes(demo.home).unregister_self("screen")
         if options.live:

@@ -38,6 +38,7 @@ class Fleet:
     parallelism  regions of one wave that run at the same time
     reconnect_seconds  how long a run waits for a region whose link is lost
     without      regions that a run may leave out if they are unreachable
+    remember     show in the views what the regions stored before this console watched them
     on_failure   keep or discard a failed rollout, overriding the regions' policies; None leaves it to them
     """
 
@@ -54,6 +55,7 @@ class Fleet:
         reconnect_seconds: float = 600.0,
         without: Collection[str] = (),
         on_failure: OnFailure | None = None,
+        remember: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.pipeline = pipeline
@@ -77,6 +79,9 @@ class Fleet:
         self._errors: dict[str, ConsoleError] = {}
         self._running: Counter[str] = Counter()  # regions of the runs that are under way here
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._remember = remember
+        self._remembered: set[str] = set()
+        self._recalling = asyncio.Semaphore(parallelism)
 
     @property
     def views(self) -> Mapping[str, RegionView]:
@@ -123,11 +128,24 @@ class Fleet:
         if isinstance(state, RegionState):
             self._watchers[name].adopt_state(state)
             self._watchers[name].start()
+            if self._remember and name not in self._remembered:
+                self._remembered.add(name)
+                self._spawn(self._recall(name, state.status.rollout), f"past of {name}")
         if isinstance(live, BaseException):
             raise live
         if isinstance(state, BaseException):
             raise state
         return live
+
+    async def _recall(self, name: str, rollout: str) -> None:
+        """Show what the region stored before we watched; without it the screen shows what it has seen itself."""
+        driver, watcher = self._drivers[name], self._watchers[name]
+        async with self._recalling:
+            with suppress(ConsoleError):
+                watcher.adopt_samples(await driver.samples(self.pipeline, 1.0, None))
+            with suppress(ConsoleError):
+                if rollout:
+                    watcher.adopt_past((await driver.past(self.pipeline, rollout)).events)
 
     async def witness(self, region: str) -> None:
         await self._witness_search.seek(self.driver(region).region, self.pending(region))

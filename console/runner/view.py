@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from console.drivers.protocol import QueryResult, Verb
 from console.errors import ConsoleError
-from console.model.event import Promoted, RolledBack
+from console.model.codec import encode
+from console.model.event import Promoted, Recorded, RolledBack
+from console.model.measured import FeedSample
+from console.model.pipeline import digest
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from console.witness import WitnessProgress
 
 _FIGURE = re.compile(r"\d[\d,.]* (?=rows|bytes|days)")
+LABEL_CHARACTERS = 4
 Link = Literal["idle", "connecting", "connected", "unreachable"]
 
 
@@ -31,6 +35,9 @@ class RegionView:
     note     a message from outside the rollout for the state column ("building the demo: 3 of 14 days")
     waits    the note says why the region may not begin yet
     guide    what the demo has measured here, line by line
+    events   stored events of its rollout, oldest first, as far as they are known here; the latest ones of many
+    samples  of its feeds and of the pipeline, oldest first, of the last hour or more
+    heard    when its agent last reported or its logs answered, in whole seconds since 1970, UTC; 0 if never
     witness  progress of the search for the pending plan's witnesses; None if there was no search
     """
 
@@ -49,6 +56,9 @@ class RegionView:
     attended: bool | None = None
     waits: bool = False
     guide: tuple[str, ...] = ()
+    heard: float = 0.0
+    events: tuple[Recorded, ...] = ()
+    samples: tuple[FeedSample, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +131,8 @@ class Cockpit(Protocol):
 class Group:
     """Regions whose plans are the same apart from figures. People review groups, not regions.
 
-    label    `A` for the largest group that changes something, `B` …
-    differs  differences from the plan of A; () for A itself
+    label    the first four characters of its digest, the same on every screen and in `console plan`
+    differs  differences from the plan of the first group; () for that one itself
     """
 
     label: str
@@ -143,20 +153,20 @@ def grouped(plans: Iterable[Plan]) -> tuple[Group, ...]:
     alike: dict[object, list[Plan]] = {}
     for plan in plans:
         alike.setdefault(_content(plan), []).append(plan)
-    ordered = sorted(alike.values(), key=lambda same: (bool(same[0].changes), len(same)), reverse=True)
+    ordered = sorted(alike.items(), key=lambda item: (bool(item[1][0].changes), len(item[1])), reverse=True)
     return tuple(
-        Group(_label(i), tuple(same), _differs(same[0], ordered[0][0]) if i else ()) for i, same in enumerate(ordered)
+        Group(_label(content), tuple(same), _differs(same[0], ordered[0][1][0]) if i else ())
+        for i, (content, same) in enumerate(ordered)
     )
 
 
-def _label(number: int) -> str:
-    """A … Z, AA, AB …"""
-    letters = ""
-    while True:
-        letters = chr(ord("A") + number % 26) + letters
-        number = number // 26 - 1
-        if number < 0:
-            return letters
+def plan_label(plan: Plan) -> str:
+    """The name of a plan: four characters of a digest of what people review, equal in all regions that plan the same."""
+    return _label(_content(plan))
+
+
+def _label(content: object) -> str:
+    return digest(encode(content))[:LABEL_CHARACTERS]
 
 
 def _content(plan: Plan) -> object:
@@ -164,7 +174,7 @@ def _content(plan: Plan) -> object:
     nodes = tuple((n.kind, n.name, n.action, _FIGURE.sub("#", n.why), n.columns, n.source) for n in plan.nodes)
     problems = tuple((p.code, p.severity, p.node, p.where) for p in plan.problems)
     drift = tuple((d.table, d.what, d.name, d.said if d.name else "", d.found) for d in plan.drift)
-    return nodes, problems, drift, plan.answers, plan.rollback, plan.allowed, _overridden(plan)
+    return nodes, problems, drift, plan.answers, plan.rollback, plan.allowed, tuple(sorted(_overridden(plan)))
 
 
 def _overridden(plan: Plan) -> frozenset[tuple[str, str]]:

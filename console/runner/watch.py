@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -11,8 +12,9 @@ from weakref import WeakSet
 
 from console.drivers.protocol import Driver, RegionState
 from console.errors import ConsoleError, Unreachable, away
-from console.model.event import ENDED, Accepted, Ended, Promoted, Recorded, RolledBack
+from console.model.event import ENDED, Accepted, Ended, Lagging, Promoted, Recorded, RolledBack
 from console.model.live import Live
+from console.model.measured import FeedSample
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status, fold
@@ -23,6 +25,9 @@ from console.text import safe_text
 if TYPE_CHECKING:
     from console.witness import WitnessProgress, WitnessWorker
 
+HEARD_SECONDS = 4.0  # between two notes of when a region was heard
+EVENTS_KEPT = 400  # of one region, in its view
+SAMPLES_SECONDS = 2 * 3600.0  # of samples kept in a view
 FIRST_SECONDS, LAST_SECONDS = 0.25, 15.0  # between two attempts to reach a region
 
 
@@ -127,6 +132,13 @@ class WitnessSearch:
             self._worker.stop()
 
 
+def joined(known: Sequence[FeedSample], new: Sequence[FeedSample]) -> tuple[FeedSample, ...]:
+    """Samples by time, each once; those of the last two hours."""
+    have = {(sample.feed, sample.at) for sample in known}
+    every = sorted([*known, *(s for s in new if (s.feed, s.at) not in have)], key=lambda sample: sample.at)
+    return tuple(sample for sample in every if sample.at > every[-1].at - SAMPLES_SECONDS) if every else ()
+
+
 def under_way(status: Status) -> bool:
     """True while a rollout is running, waits at its gate, or is paused or failed."""
     return status.state not in ENDED and status.state != "none"
@@ -150,7 +162,9 @@ class RegionWatcher:
         *,
         sleep: Callable[[float], Awaitable[None]],
         on_live_changed: Callable[[str], None],
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        self._clock = clock
         self.active_runs = 0
         self.fatal_error: ConsoleError | None = None
         self._driver = driver
@@ -181,6 +195,7 @@ class RegionWatcher:
         ours, theirs = self._board[self._name].status, state.status
         if ours.rollout == theirs.rollout and theirs.rollout:
             if theirs.seq < ours.seq:
+                self._board.set(self._name, heard=self._now())
                 return
             if not (theirs.lag_commits or theirs.lag_seconds):
                 # the region does not store fleeting events, and we may have received some
@@ -194,8 +209,20 @@ class RegionWatcher:
             previous=state.previous,
             accepted=state.plan,
             attended=state.attended,
+            heard=self._now(),
         )
         self._accepted = (state.status.rollout, state.plan)
+
+    def adopt_past(self, events: Sequence[Recorded]) -> None:
+        """Show what was stored before this console watched: all that is older than the first event it has received."""
+        known = self._board[self._name].events
+        first = (known[0].at, known[0].seq) if known else (float("inf"), 0)
+        older = [recorded for recorded in events if recorded.seq and (recorded.at, recorded.seq) < first]
+        self._board.set(self._name, events=(*older, *known)[-EVENTS_KEPT:])
+
+    def adopt_samples(self, samples: Sequence[FeedSample]) -> None:
+        """Show the rates and the lag that were measured before this console watched."""
+        self._board.set(self._name, samples=joined(samples, self._board[self._name].samples))
 
     def _resync(self, state: RegionState) -> None:
         """Adopt the region's state, and plan again if the pending plan is for another release than the live one."""
@@ -203,6 +230,11 @@ class RegionWatcher:
         view = self._board[self._name]
         if view.plan is not None and view.plan.live != view.live:
             self._on_live_changed(self._name)
+
+    def _now(self) -> float:
+        """When the region was heard: renewed every few seconds, so that its view does not change for this alone."""
+        known, now = self._board[self._name].heard, float(int(self._clock()))
+        return known if 0 <= now - known < HEARD_SECONDS else now
 
     async def accepted(self) -> Plan | None:
         """The plan that the region's rollout runs; asked for if the last one received is of another rollout."""
@@ -222,7 +254,7 @@ class RegionWatcher:
                 async with aclosing(self._watched()) as events:
                     async for recorded in events:
                         backoff = FIRST_SECONDS
-                        self._board.set(self._name, link="connected", link_why="")
+                        self._board.set(self._name, link="connected", link_why="", heard=self._now())
                         if not await self._handle(recorded):
                             break  # something is missing: ask for the whole state again
             except Unreachable as error:
@@ -277,7 +309,12 @@ class RegionWatcher:
             return False
         if recorded.seq:
             await self._record(recorded)
-        self._board.set(self._name, status=fold(self._board[self._name].status, recorded))
+        view = self._board[self._name]
+        events = (*view.events, recorded)[-EVENTS_KEPT:] if recorded.seq else view.events
+        samples = view.samples
+        if isinstance(recorded.event, Lagging) and recorded.event.samples:
+            samples = joined(samples, recorded.event.samples)
+        self._board.set(self._name, status=fold(view.status, recorded), events=events, samples=samples)
         match recorded.event:
             case Promoted(release=release, was=was) | RolledBack(release=release, was=was):
                 self._board.set(self._name, live=release, previous=was)

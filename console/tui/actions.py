@@ -10,6 +10,7 @@ from console.runner.view import RegionView
 from console.tui.drawing import key_hints
 from console.tui.labels import Condition, change_pending, condition, idle, state_label, working
 from console.tui.state import ScreenState
+from console.tui.times import PROMOTE_SECONDS, age
 
 RegionAction = Literal["refresh", "start", "pause", "retry", "cancel", "discard", "promote", "rollback", "witness"]
 KeyHint = tuple[str, str]  # a key, and what it does
@@ -24,10 +25,12 @@ class ActionRequest(Message):
     regions: tuple[str, ...]
 
 
-def objection(action: RegionAction, view: RegionView, readonly: bool = False) -> str:
+def objection(action: RegionAction, view: RegionView, readonly: bool = False, now: float = 0.0) -> str:
     """Why the action does not apply to the region now, as a sentence; "" where it does.
 
     Judged by the view alone: the region itself decides, and answers when the call is made.
+
+    now  seconds since 1970, UTC; 0 leaves the age of the figures out
     """
     name, state = view.region.name, state_label(view).text
     if action == "refresh":
@@ -51,14 +54,24 @@ def objection(action: RegionAction, view: RegionView, readonly: bool = False) ->
         case "discard":
             return _discard_objection(view)
         case "promote":
-            applies = view.status.state == "awaiting-confirmation" and not view.status.held
-            return "" if applies else f"{name} ({state}): only a region at its gate can be promoted"
+            if view.status.state != "awaiting-confirmation" or view.status.held:
+                return f"{name} ({state}): only a region at its gate can be promoted"
+            return _too_old(view, now)
         case "rollback":
             if not view.previous:
                 return f"{name} has no previous release to roll back to"
             return "" if idle(view) else f"{name} ({state}): cancel the rollout first (X)"
         case _:
             assert_never(action)
+
+
+def _too_old(view: RegionView, now: float) -> str:
+    """Nobody may promote by figures that are not of this minute."""
+    old = now - view.heard
+    if not now or old <= PROMOTE_SECONDS:
+        return ""
+    how = f"are {age(old)} old" if view.heard else "have not been seen by this console"
+    return f"{view.region.name}: its figures {how}; r reads them again, then P"
 
 
 def _no_plan(view: RegionView) -> str:
@@ -132,7 +145,7 @@ def _next(state: ScreenState, view: RegionView) -> tuple[str, list[KeyHint]]:
 def _next_idle(view: RegionView) -> tuple[str, list[KeyHint]]:
     """For an idle region that is not queued for a wave."""
     if change_pending(view):
-        return "", [("enter", "see why"), ("s", "start"), ("w", "witness"), ("space", "mark"), ("?", "all keys")]
+        return "", [("3", "see what and why"), ("s", "start"), ("w", "witness"), ("space", "mark"), ("?", "all keys")]
     if view.problem or (view.plan and view.plan.refusals):
         return "", [("enter", "see why"), ("r", "refresh once the files are fixed")]
     if view.plan is None:

@@ -6,31 +6,43 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from typing import Any, ClassVar
 
 from rich.text import Text
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.filter import LineFilter
-from textual.screen import Screen
-from textual.theme import Theme
 
 from console.errors import ConsoleError
+from console.paths import pictures_dir
+from console.runner.attention import attention
 from console.runner.view import Cockpit
 from console.runner.waves import queued_regions
 from console.text import safe_text
 from console.tui.actions import ActionRequest, RegionAction
+from console.tui.commands.line import CommandWords, TypedCommand
+from console.tui.commands.palette import ConsoleCommands
+from console.tui.commands.ran import RanCommand
 from console.tui.dialogs.content import DialogFactory
 from console.tui.dialogs.dialog import Dialog
 from console.tui.dispatch import Dispatcher, Severity
 from console.tui.groups import PlanGrouping
 from console.tui.labels import working
-from console.tui.screens.base import BaseScreen
+from console.tui.fleet.memory import ScreenMemory
+from console.tui.screens.base import BaseScreen, CopyRequest, GoTo
+from console.tui.screens.command import CommandScreen
 from console.tui.screens.home import HomeScreen
-from console.tui.state import ScreenState, needs_attention
+from console.tui.screens.ran import RanScreen
+from console.tui.screens.switch import screen_of
+from console.tui.state import ScreenState, noteworthy
 from console.tui.terminal.ascii import glyph_filters
 from console.tui.terminal.driver import TerminalDriver
+from console.tui.terminal.escape import clipboard_sequence, notice_sequence, tmux_copy
+from console.tui.terminal.themes import THEMES
 
 REPAINT_SECONDS = 0.125  # at least, however fast the views change
 REPAINT_BACKOFF = (
@@ -39,21 +51,8 @@ REPAINT_BACKOFF = (
 CLOSE_SECONDS = 1.0  # for links and journal: a remote side that does not answer must not delay quitting
 UNSEEN_SECONDS = 2.0  # after which a repaint counts as done that was never shown because its screen was closed
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-DARK_THEME = Theme(
-    "console", primary="#5aa9d6", secondary="#8fa7b8", accent="#e0b05a", success="#7cbf7f", warning="#e3b04b",
-    error="#e2707a", background="#0e1318", surface="#131a21", panel="#1b242d", foreground="#d5dde3", dark=True,
-    variables={"text-muted": "#8b9aa6", "text-disabled": "#46545f"},
-)  # fmt: skip
-COMMANDS: tuple[tuple[str, RegionAction, str], ...] = (
-    ("Start", "start", "roll out the pending change, wave by wave"),
-    ("Pause or resume", "pause", "the rollout of the selected region"),
-    ("Promote", "promote", "open the gate of the selected region"),
-    ("Roll back", "rollback", "to the previous release"),
-    ("Cancel the rollout", "cancel", "of the selected region"),
-    ("Retry", "retry", "after a failure"),
-    ("Discard", "discard", "drop what a failed or paused rollout has built"),
-    ("Refresh", "refresh", "read project files and regions again"),
-)
+COMMANDS_KEPT = 500
+AGE_SECONDS = 10  # after so many without news everything is drawn anew, since figures have grown older
 
 
 class ConsoleApp(App[int]):
@@ -61,10 +60,13 @@ class ConsoleApp(App[int]):
 
     clock            seconds since 1970, UTC
     repaint_seconds  shortest time between two repaints
+    words            the command line's own words, for `:`
+    memory           what is kept between two visits: cursor, order, filter, and when one last looked
     """
 
     CSS_PATH = "app.tcss"
     TITLE = "console"
+    COMMANDS: ClassVar[set[Any]] = {ConsoleCommands}
 
     def __init__(
         self,
@@ -75,6 +77,8 @@ class ConsoleApp(App[int]):
         readonly: bool = False,
         clock: Callable[[], float] = time.time,
         repaint_seconds: float = REPAINT_SECONDS,
+        words: CommandWords | None = None,
+        memory: ScreenMemory | None = None,
     ) -> None:
         super().__init__(driver_class=TerminalDriver)
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
@@ -86,10 +90,15 @@ class ConsoleApp(App[int]):
         self._next_repaint = 0.0  # by the monotonic clock
         self._dialog_open = False
         self._grouping = PlanGrouping()
+        self._words, self._memory = words, memory or ScreenMemory(None)
+        self._ran: deque[RanCommand] = deque(maxlen=COMMANDS_KEPT)
+        self._looked = self._memory.looked
+        self._last_tick = 0
         self.state = self._snapshot()
         self.dispatcher = Dispatcher(cockpit, self)
-        self.register_theme(DARK_THEME)
-        self.theme = DARK_THEME.name
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = self._memory.theme if self._memory.theme in self.available_themes else THEMES[0].name
 
     def _snapshot(self) -> ScreenState:
         views = dict(self._cockpit.views)
@@ -101,6 +110,9 @@ class ConsoleApp(App[int]):
             readonly=self._readonly,
             at=self._clock(),
             groups=self._grouping.of(views),
+            plans=self._grouping.labels(views),
+            needs=attention(views, self._clock()),
+            looked=self._looked,
             queued=queued_regions(views, desired),
         )
 
@@ -111,12 +123,15 @@ class ConsoleApp(App[int]):
     async def on_mount(self) -> None:
         gc.freeze()  # else each full collection scans everything ever loaded, and a key waits 0.1 s
         self._install_signal_handlers()
-        await self.push_screen(HomeScreen(self.state))
+        self._home = HomeScreen(self.state)
+        await self.push_screen(self._home)
+        self._home.restore(self._memory.fleet)
         self.set_interval(self._repaint_seconds, self._repaint)
         self.run_worker(self._follow(), group="follow")
-        self.run_worker(self.dispatcher.dispatch(ActionRequest("refresh", ())), group="refresh")
+        self.run_worker(self.dispatcher.dispatch(ActionRequest(action="refresh", regions=())), group="refresh")
 
     async def on_unmount(self) -> None:
+        self._memory.save(self._home.remembered(), self._clock(), self.theme)
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self._cockpit.close()
@@ -140,17 +155,37 @@ class ConsoleApp(App[int]):
 
     def _repaint(self) -> None:
         started = time.monotonic()
-        if not self._dirty or started < self._next_repaint:
+        if not self._dirty:
+            self._tick()
+            return
+        if started < self._next_repaint:
             return
         self._dirty = False
         self._next_repaint = started + UNSEEN_SECONDS
         before, self.state = self.state, self._snapshot()
-        if not self.app_focus and needs_attention(before, self.state):
-            self.bell()
+        if not self.app_focus and (news := noteworthy(before, self.state)):
+            self._write(notice_sequence(news, os.environ))
         for screen in self.screen_stack:
             if isinstance(screen, BaseScreen | Dialog):
                 screen.state = self.state
         self.call_after_refresh(self._painted, started)
+
+    def _tick(self) -> None:
+        """Once a second, if nothing else was drawn: the clock, and figures that have grown old."""
+        if (now := int(self._clock())) == self._last_tick:
+            return
+        self._last_tick = now
+        if now % AGE_SECONDS == 0:
+            self._dirty = True
+            return
+        self.state = replace(self.state, at=self._clock())
+        if isinstance(self.screen, BaseScreen):
+            self.screen.set_reactive(BaseScreen.state, self.state)
+            self.screen.show_time()
+
+    def _write(self, sequence: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
 
     def _painted(self, started: float) -> None:
         now = time.monotonic()
@@ -173,13 +208,76 @@ class ConsoleApp(App[int]):
         lines = "\n".join(safe_text(line, 400) for line in text.split("\n", 3))
         self.notify(lines, title=safe_text(title, 60), severity=severity, timeout=12, markup=False)
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        yield from super().get_system_commands(screen)
-        if isinstance(screen, BaseScreen):
-            for name, action, description in COMMANDS:
-                if action == "refresh" or not self.state.readonly:
-                    yield SystemCommand(name, description, partial(screen.action_request, action))
-            yield SystemCommand("Witness", "smallest rows on which the edited queries differ", screen.action_witness)
+    def on_go_to(self, message: GoTo) -> None:
+        """Show another screen: the fleet lies below all others, which take each other's place."""
+        region = message.region or next(iter(self.state.views), "")
+        if message.name not in ("fleet", "history") and not region:
+            self.toast("there is no region to show", "warning")
+            return
+        while isinstance(self.screen, BaseScreen) and self.screen is not self._home:
+            self.pop_screen()
+        if message.name != "fleet":
+            self.push_screen(screen_of(message.name, self.state, region, message.pane))
+
+    def on_copy_request(self, message: CopyRequest) -> None:
+        self.copy_to_clipboard(message.text)
+        self.toast(f"copied: {message.text}")
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """To the terminal in front of the operator; through tmux where it runs in one."""
+        self._clipboard = text
+        self._write(clipboard_sequence(text, os.environ))
+        if os.environ.get("TMUX") and not self.is_headless:
+            self.run_worker(asyncio.to_thread(tmux_copy, text, os.environ), group="tmux")
+
+    def ran(self, line: str, result: str) -> None:
+        """Remember an action as the command that does the same."""
+        self._ran.append(RanCommand(at=self._clock(), line=line, result=result))
+
+    def action_commands_run(self) -> None:
+        self.push_screen(RanScreen(tuple(self._ran)))
+
+    def action_command(self) -> None:
+        if self._words is None:
+            self.toast("commands can be typed where `console` itself opened the screen", "warning")
+        else:
+            region = self.screen.current_region if isinstance(self.screen, BaseScreen) else ""
+            self.push_screen(CommandScreen(self._words, region), self._typed)
+
+    def _typed(self, command: TypedCommand | None) -> None:
+        """Do what was typed, through the same dialogs as its key; what needs a shell is copied."""
+        if command is None:
+            return
+        if command.action is None:
+            self.copy_to_clipboard(command.line)
+            self.toast(f"copied, since it prints to a shell: {command.line}")
+            return
+        unknown = [name for name in command.regions if name not in self.state.views]
+        if unknown:
+            self.toast(f"there is no region {unknown[0]}; there are: {', '.join(self.state.views)}", "warning")
+            return
+        regions = command.regions or self._targets(command.action)
+        self.on_action_request(ActionRequest(action=command.action, regions=regions))
+
+    def _targets(self, action: RegionAction) -> tuple[str, ...]:
+        screen = self.screen
+        if action in ("start", "refresh") or not isinstance(screen, BaseScreen):
+            return tuple(self.state.views)
+        return screen.target_regions
+
+    def action_export(self) -> None:
+        name = self.screen.name_of if isinstance(self.screen, BaseScreen) else "screen"
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self._clock()))
+        try:
+            path = self.save_screenshot(f"console-{name}-{stamp}.svg", path=str(pictures_dir()))
+        except OSError as error:
+            self.toast(f"the picture could not be saved: {error}", "error")
+            return
+        self.toast(f"saved: {path}")
+
+    def action_coach(self) -> None:
+        self._coach = not self._coach
+        self._dirty = True
 
     def action_help_quit(self) -> None:
         self.toast("press q to quit; the agents keep running")

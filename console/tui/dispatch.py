@@ -8,6 +8,7 @@ from typing import Literal, Protocol, assert_never
 from console.errors import AtGate, ConsoleError
 from console.runner.view import Cockpit, Outcome
 from console.tui.actions import ActionRequest, RegionAction, objection
+from console.tui.commands.ran import action_command, command_line
 from console.tui.dialogs.confirm import confirm_end, confirm_start
 from console.tui.dialogs.content import DialogFactory
 from console.tui.dialogs.gate import confirm_promotion, confirm_rollback
@@ -26,6 +27,8 @@ class DispatchUi(Protocol):
 
     def toast(self, text: str, severity: Severity = "information", title: str = "") -> None: ...
 
+    def ran(self, line: str, result: str) -> None: ...
+
 
 class Dispatcher:
     """One coroutine an action. Errors of the tree are shown with their hint; any other is a bug and escapes."""
@@ -38,14 +41,17 @@ class Dispatcher:
         """Do what was requested, or say why it does not apply."""
         regions = self._applicable(request.action, request.regions)
         if request.action == "refresh":
-            await self._attempt("", lambda: self._cockpit.refresh(request.regions))
+            line = action_command("refresh", request.regions)
+            await self._attempt("", lambda: self._cockpit.refresh(request.regions), line)
         elif regions:
             await self._perform(request.action, regions)
 
     def _applicable(self, action: RegionAction, regions: Sequence[str]) -> tuple[str, ...]:
         state = self._ui.state
         objections = {
-            name: objection(action, state.views[name], state.readonly) for name in regions if name in state.views
+            name: objection(action, state.views[name], state.readonly, state.at)
+            for name in regions
+            if name in state.views
         }
         applicable = tuple(name for name, why in objections.items() if not why)
         if objections and not applicable:
@@ -67,17 +73,21 @@ class Dispatcher:
                     await self._control(regions, action)
             case "promote":
                 if await self._ui.confirm(partial(confirm_promotion, regions=regions)):
-                    await asyncio.gather(*(self._attempt(name, partial(self._promote, name)) for name in regions))
+                    await asyncio.gather(*(self._on_one("promote", self._promote, name) for name in regions))
             case "rollback":  # region by region: the region's name has to be typed
                 name = regions[0]
                 if await self._ui.confirm(partial(confirm_rollback, region=name)):
-                    await self._attempt(name, partial(self._rollback, name))
+                    await self._on_one("rollback", self._rollback, name)
             case "refresh":
                 await self._cockpit.refresh(regions)
             case "witness":
-                await self._attempt(regions[0], lambda: self._cockpit.witness(regions[0]))
+                line = action_command("witness", regions[:1])
+                await self._attempt(regions[0], lambda: self._cockpit.witness(regions[0]), line)
             case _:
                 assert_never(action)
+
+    async def _on_one(self, action: RegionAction, call: Callable[[str], Awaitable[None]], region: str) -> None:
+        await self._attempt(region, partial(call, region), action_command(action, (region,)))
 
     async def _promote(self, region: str) -> None:
         done = await self._cockpit.promote(region)
@@ -95,14 +105,19 @@ class Dispatcher:
         async def one(region: str) -> None:
             await self._cockpit.control(region, verb)
 
-        await asyncio.gather(*(self._attempt(region, partial(one, region)) for region in regions))
+        await asyncio.gather(
+            *(self._attempt(region, partial(one, region), command_line(verb, (region,))) for region in regions)
+        )
 
-    async def _attempt(self, region: str, call: Callable[[], Awaitable[None]]) -> bool:
+    async def _attempt(self, region: str, call: Callable[[], Awaitable[None]], line: str) -> bool:
+        """Make the call, and remember it as the command `line`."""
         try:
             await call()
         except ConsoleError as error:
+            self._ui.ran(line, f"failed: {error}")
             self.show_error(error, region)
             return False
+        self._ui.ran(line, "done")
         return True
 
     def show_error(self, error: ConsoleError, region: str = "") -> None:
@@ -118,7 +133,7 @@ class Dispatcher:
             nonlocal outcomes
             outcomes = await self._cockpit.run(regions)
 
-        if await self._attempt("", run):
+        if await self._attempt("", run, action_command("start", regions)):
             self._report(outcomes)
 
     def _report(self, outcomes: Sequence[Outcome]) -> None:

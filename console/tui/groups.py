@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from textual.content import Content
 
 from console.model.plan import Drift, Plan
-from console.runner.view import Group, RegionView, grouped
+from console.runner.view import Group, RegionView, grouped, plan_label
 from console.tui.drawing import safe
 from console.tui.format import plural
+from console.tui.labels import under_way
 
 MAX_NAMES = 12  # regions named in one line
 
@@ -18,6 +19,7 @@ class PlanGrouping:
     def __init__(self) -> None:
         self._plans: tuple[Plan, ...] = ()
         self._groups: tuple[Group, ...] = ()
+        self._labels: dict[str, tuple[Plan, str]] = {}  # region → its accepted plan, and that one's label
 
     def of(self, views: Mapping[str, RegionView]) -> tuple[Group, ...]:
         plans = tuple(view.plan for view in views.values() if view.plan is not None)
@@ -25,9 +27,22 @@ class PlanGrouping:
             self._plans, self._groups = plans, grouped(plans)
         return self._groups
 
+    def labels(self, views: Mapping[str, RegionView]) -> Mapping[str, str]:
+        """Region name → the label of the plan that runs there, else of the pending one, if that changes anything."""
+        pending = {name: group.label for group in self.of(views) if group.plans[0].changes for name in group.regions}
+        return pending | {
+            name: self._label(name, view.accepted) for name, view in views.items() if view.accepted and under_way(view)
+        }
+
+    def _label(self, region: str, plan: Plan) -> str:
+        known = self._labels.get(region)
+        if known is None or known[0] is not plan:
+            known = self._labels[region] = (plan, plan_label(plan))
+        return known[1]
+
 
 def draw_groups(groups: Sequence[Group], width: int, max_lines: int) -> list[Content]:
-    """`plan A · 14 regions · us, eu, …`, `plan B · 4 regions · another tables.landing.retention: 3d · ap, …`.
+    """`plan 2f34 · 14 regions · us, eu, …`, `plan 91c0 · 4 regions · another tables.landing.retention: 3d · ap, …`.
 
     max_lines  the last one says how many plans are left out
     returns    [] for a single region, and where there is nothing to review
@@ -41,20 +56,15 @@ def draw_groups(groups: Sequence[Group], width: int, max_lines: int) -> list[Con
     return [*lines, Content.styled(f"   … and {plural(left, 'plan')} more", "$text-muted")] if left else lines
 
 
-def plan_labels(groups: Sequence[Group]) -> Mapping[str, str]:
-    """Region name → the letter of its plan; empty where all regions plan the same."""
-    return {name: group.label for group in groups for name in group.regions} if len(groups) > 1 else {}
-
-
 def plan_title(groups: Sequence[Group], region: str) -> str:
-    """`plan A, the same in eu, ap`: the title over the plan of one region."""
+    """`plan 2f34, the same in eu, ap`: the title over the plan of one region."""
     group = next((group for group in groups if region in group.regions), None)
     if group is None:
         return "plan"
     others = [name for name in group.regions if name != region]
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
     same = f", the same in {', '.join(others[:3])}{more}" if others else ""
-    return f"plan{f' {group.label}' if len(groups) > 1 else ''}{same}"
+    return f"plan {group.label}{same}"
 
 
 def drift_text(drift: Sequence[Drift]) -> str:

@@ -7,6 +7,7 @@ from typing import Literal, assert_never
 from console.model.event import ENDED, RUNNING
 from console.model.status import StepStatus
 from console.runner.view import RegionView
+from console.tui.times import FRESH_SECONDS, age
 
 Tone = Literal["quiet", "busy", "good", "warn", "bad"]
 STYLES: dict[Tone, str] = {
@@ -49,6 +50,14 @@ class Condition(Enum):
     ROLLED_BACK = auto()
     ENDED = auto()  # cancelled or discarded, and a change is pending again
     CHANGE_PENDING = auto()
+
+
+ACTIVE = frozenset((Condition.AT_GATE, Condition.RUNNING, Condition.PAUSED, Condition.FAILED))
+
+
+def followed(view: RegionView, now: float) -> bool:
+    """An agent was heard within ten seconds, and no live feed stands still."""
+    return now - view.heard <= FRESH_SECONDS and view.attended is not False and not view.status.standing
 
 
 def change_pending(view: RegionView) -> bool:
@@ -111,11 +120,15 @@ def _idle_condition(view: RegionView) -> Condition:
             return Condition.CHANGE_PENDING
 
 
-def state_label(view: RegionView) -> Label:
-    """How the region's condition is shown; a note and the state of a rollout are shown as the view has them."""
+def state_label(view: RegionView, now: float = 0.0) -> Label:
+    """How the region's condition is shown; a note and the state of a rollout are shown as the view has them.
+
+    now  seconds since 1970, UTC; 0 for the condition alone, whatever the age of its figures
+    """
     match current := condition(view):
         case Condition.UNREACHABLE:
-            return Label("!", "unreachable", "warn")
+            known = bool(now and view.heard)
+            return Label("!", f"away {age(now - view.heard)}" if known else "unreachable", "warn")
         case Condition.FAILED:
             return Label("✗", "failed", "bad")
         case Condition.PAUSED:
@@ -135,6 +148,8 @@ def state_label(view: RegionView) -> Label:
         case Condition.REFUSED:
             return Label("✗", "refused", "bad")
         case Condition.LIVE:
+            if now and not followed(view, now):
+                return Label("·", "live, not followed", "quiet")
             return Label("✓", "live", "good")
         case Condition.UP_TO_DATE:
             return Label("✓", "up to date", "good")

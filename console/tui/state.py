@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from console.runner.attention import RegionNeed
 from console.runner.view import Group, RegionView
 from console.runner.waves import QueuedRegion
-from console.tui.labels import Condition, condition
+from console.tui.labels import Condition, condition, state_label
 
 NOTEWORTHY = (Condition.AT_GATE, Condition.FAILED, Condition.LIVE)
 
@@ -20,7 +21,10 @@ class ScreenState:
     readonly  refuse every action that changes a region
     at        now, seconds since 1970, UTC
     groups    regions with equal plans, largest group first
+    plans     region name → label of the plan that runs there, else of the pending one
     queued    regions whose wave of a rollout has not started
+    needs     what needs a person, the most pressing first
+    looked    when the operator last looked, seconds since 1970, UTC; 0 if never
     """
 
     views: Mapping[str, RegionView]
@@ -29,14 +33,22 @@ class ScreenState:
     readonly: bool = False
     at: float = 0.0
     groups: tuple[Group, ...] = ()
+    plans: Mapping[str, str] = field(default_factory=dict)
     queued: Mapping[str, QueuedRegion] = field(default_factory=dict)
+    needs: tuple[RegionNeed, ...] = ()
+    looked: float = 0.0
 
 
-def needs_attention(before: ScreenState, now: ScreenState) -> bool:
-    """Whether a region has just reached its gate, failed or gone live: worth a bell if nobody is looking."""
-    return any(
-        (current := condition(view)) in NOTEWORTHY
+def noteworthy(before: ScreenState, now: ScreenState) -> str:
+    """`eu: at the gate`: regions that have just reached their gate, failed or gone live; "" if there are none.
+
+    Worth a bell and a notice if nobody is looking.
+    """
+    news = [
+        f"{name}: {state_label(view).text}"
+        for name, view in now.views.items()
+        if (current := condition(view)) in NOTEWORTHY
         and name in before.views
         and condition(before.views[name]) not in (current, Condition.READING)
-        for name, view in now.views.items()
-    )
+    ]
+    return ", ".join(news)

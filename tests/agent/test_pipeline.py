@@ -167,7 +167,7 @@ def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
         "discard does not fit: web is discarded by eve from desk",
         "retry does not fit: web is planned, begun by ada from laptop",
     ]
-    with pytest.raises(Conflict, match=r"resume does not fit: web is none$"):
+    with pytest.raises(Conflict, match=r"resume does not fit: web has had no rollout$"):
         opened(tmp_path / "nothing").control("resume", "ada from laptop")
 
 

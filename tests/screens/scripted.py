@@ -129,7 +129,7 @@ def plan(region: Region, rows: int = 466_830, **changes: Any) -> Plan:
 
 def waiting(region: Region, rows: int = 466_830) -> RegionView:
     """A change is pending."""
-    view = RegionView(region=region, link="connected", plan=plan(region, rows), live="r1")
+    view = RegionView(region=region, link="connected", plan=plan(region, rows), live="r1", heard=NOON)
     if region is not AP or view.plan is None:
         return view
     own = Override(path="tables.landing.retention", base="30d", value="3d", where="regions/ap.yaml:9:17")

@@ -21,16 +21,17 @@ from console.tui.actions import RegionAction, coach, objection
 from console.tui.dialogs.confirm import confirm_end, confirm_start
 from console.tui.dialogs.content import DialogContent
 from console.tui.dialogs.gate import confirm_promotion, confirm_rollback
+from console.tui.fleet.question import draw_question
 from console.tui.format import short, size, span
 from console.tui.labels import done_fraction, idle, state_label, working
 from console.tui.panes.checks import draw_checks, promotion_blocker
 from console.tui.panes.log import draw_log
 from console.tui.panes.plan import draw_plan
-from console.tui.panes.region_row import draw_details, draw_row
+from console.tui.panes.region_row import Row, columns, draw_row
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
 from console.tui.panes.witness import draw_witness
-from console.tui.state import ScreenState, needs_attention
+from console.tui.state import ScreenState, noteworthy
 from console.tui.terminal.ascii import to_ascii
 from console.witness import NoWitness, Witness, WitnessProgress, WitnessResult
 from tests.screens import scripted as s
@@ -118,15 +119,17 @@ def test_every_drawing_is_safe_fits_its_width_and_never_fails(view: RegionView, 
 
 @given(views(), st.integers(24, 200), st.booleans())
 def test_the_line_of_any_region_is_safe_and_never_fails(view: RegionView, width: int, marked: bool) -> None:
-    for line in draw_row(view, "A", width, marked=marked, current=not marked):
-        clean(line)
+    row = Row(view=view, plan="2f34", at=s.NOON, marked=marked, current=not marked)
+    line = draw_row(row, columns(width, [view.region.name], [view.region.environment, ""]), width)
+    clean(line)
+    assert line.cell_length == width
 
 
 def test_a_running_batch_is_shown_even_if_the_rows_of_the_history_were_not_counted() -> None:
     view = s.running(s.US)
     uncounted = StepStatus(id="requests", state="running", slices=3, batch="2026-11-01", batch_rows=500)
-    line = draw_details(replace(view, status=replace(view.status, steps=(uncounted,))))
-    assert "500 rows so far" in line.plain
+    shown = draw_question(replace(view, status=replace(view.status, steps=(uncounted,))), (), 120, s.NOON)
+    assert "500 rows so far" in shown.plain
 
 
 @given(views())
@@ -208,10 +211,10 @@ def test_the_bell_rings_once_when_a_person_is_needed() -> None:
     moves, gate_shut, broken, through = (
         ScreenState(views={"us": view}) for view in (s.running(s.US), s.at_gate(s.US), s.failed(s.US), s.live(s.US))
     )
-    assert all(needs_attention(moves, now) for now in (gate_shut, broken))
-    assert needs_attention(gate_shut, through)
-    assert not any(needs_attention(now, now) for now in (moves, gate_shut, broken, through))
-    assert not needs_attention(ScreenState(views={"us": s.RegionView(region=s.US)}), through)
+    assert [noteworthy(moves, now) for now in (gate_shut, broken)] == ["us: at the gate", "us: failed"]
+    assert noteworthy(gate_shut, through) == "us: live"
+    assert not any(noteworthy(now, now) for now in (moves, gate_shut, broken, through))
+    assert not noteworthy(ScreenState(views={"us": s.RegionView(region=s.US)}), through)
 
 
 def test_a_stopped_feed_is_shown_in_the_list_and_in_the_summary() -> None:
@@ -228,14 +231,18 @@ def test_a_stopped_feed_is_shown_in_the_list_and_in_the_summary() -> None:
     live = replace(s.running(s.EU), status=Status(state="live"), plan=None, live="r7")
     still = replace(live, status=replace(live.status, ailing=(ill,)))
     assert (state_label(still).text, state_label(still).tone) == ("feed stopped", "bad")
-    for drawn in (
-        Content("\n").join(draw_row(still, "", 120, marked=False, current=True)),
-        draw_summary(still, 120, s.NOON),
-    ):
-        assert "feed stopped" in drawn.plain
+    assert "feed stopped" in line_of(still, 200)
+    assert "feed parse has stopped: landing: DELETE" in line_of(still, 200)
+    assert "feed stopped" in line_of(still, 80)
+    for drawn in (draw_question(still, (), 120, s.NOON), draw_summary(still, 120, s.NOON)):
         assert "feed parse has stopped: landing: DELETE in version 7" in drawn.plain
         assert "→ rebuild it" in drawn.plain
     fails = replace(live, status=replace(live.status, ailing=(replace(ill, standing=False, tries=2),)))
     assert state_label(fails) == state_label(live)
     assert "feed parse is failing, attempt 2: landing" in draw_summary(fails, 120, s.NOON).plain
-    assert len(draw_row(live, "", 120, marked=False, current=True)) == 1
+
+
+def line_of(view: RegionView, width: int) -> str:
+    """The line of a region that is alone in the list."""
+    row = Row(view=view, plan="2f34", at=s.NOON, marked=False, current=True)
+    return draw_row(row, columns(width, [view.region.name], [view.region.environment]), width).plain

@@ -30,7 +30,7 @@ def test_the_answer_names_tally_age_doubts_plan_way_back_and_other_regions() -> 
     assert "✓ 4 of 4 passed, 40 s ago; 311 live rows computed again" in told
     assert "doubts     none known" in told
     assert "requests   10-31 ▪▪▪▪▪▪▪▪▪▪▪▪ 10-20" in told
-    assert "plan 9f2c  -/+ requests +user_agent +browser" in told
+    assert "plan d351  -/+ requests +user_agent +browser" in told
     assert "way back   r1, kept up to date for 3 d; a rollback (R) loses nothing" in told
     assert "elsewhere  us live for" in told
     assert "no feed fails" in told
@@ -107,7 +107,7 @@ async def test_at_80x24_everything_that_decides_is_seen_without_scrolling() -> N
         await pilot.press("j", "P")
         await settle(pilot)
         shown = screen_text(app)
-        for part in ("4 of 4 passed, 40 s ago", "doubts", "requests_by_hour", "✓ values", "plan 9f2c", "way back", "elsewhere",
+        for part in ("4 of 4 passed, 40 s ago", "doubts", "requests_by_hour", "✓ values", "plan d351", "way back", "elsewhere",
                      "us live", "accepted by ada", "Type eu to promote", "f2 each day's comparison", "Cancel"):  # fmt: skip
             assert part in shown, part
         assert "more lines" not in shown
@@ -118,7 +118,7 @@ async def test_f2_shows_each_day_and_the_answer_again() -> None:
         app.post_message(ActionRequest("promote", ("eu",)))
         await settle(pilot)
         seen = screen_text(app)
-        assert all(part in seen for part in ("2 of 4 passed", "1 differs", "way back", "plan 9f2c", "40 s ago"))
+        assert all(part in seen for part in ("2 of 4 passed", "1 differs", "way back", "plan d351", "40 s ago"))
         await pilot.press("f2")
         await settle(pilot)
         assert "33,345 → 33,346 rows" in screen_text(app)

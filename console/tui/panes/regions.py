@@ -1,6 +1,6 @@
 """The list of regions: in the order of waves, with a cursor, marks and a filter."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,9 +14,9 @@ from textual.strip import Strip
 from textual.visual import Visual
 
 from console.runner.view import RegionView
-from console.tui.groups import plan_labels
+from console.tui.fleet.order import Order, arranged
 from console.tui.labels import state_label
-from console.tui.panes.region_row import draw_header, draw_row, has_details
+from console.tui.panes.region_row import ListColumn, Row, columns, draw_header, draw_row, look_of
 from console.tui.state import ScreenState
 
 CURRENT = "region-list--current"  # in the stylesheet: the line under the cursor
@@ -25,7 +25,7 @@ CURRENT = "region-list--current"  # in the stylesheet: the line under the cursor
 def matches(view: RegionView, filter_text: str, plan: str = "") -> bool:
     """Whether name, environment, owner, state or plan contain every word of the filter; a word after `!` must be absent.
 
-    plan  the letter of the region's plan, matched by `plan:b`
+    plan  the label of the region's plan, matched by `plan:2f34`
     """
     region = view.region
     text = f"{region.name} {region.environment} {region.owner} {state_label(view).text} wave{region.wave} plan:{plan}"
@@ -35,9 +35,10 @@ def matches(view: RegionView, filter_text: str, plan: str = "") -> bool:
 
 
 class RegionList(ScrollView, can_focus=True):
-    """Draws those regions of `state` that are in view; keeps the cursor and the marks.
+    """Draws those regions of `state` that are in view; keeps the cursor, the marks, the order and what is hidden.
 
-    One widget for all: with a widget a region, Textual would lay out and notify hundreds of them at each key.
+    One widget for all: with a widget a region, Textual would lay out and notify hundreds of them at each key. Regions
+    change places only when the order is chosen anew, so that a key meets the region that was under the cursor.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {CURRENT}
@@ -45,15 +46,16 @@ class RegionList(ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "move(1)", "down", show=False),
         Binding("up,k", "move(-1)", "up", show=False),
-        Binding("home,g", "move(-1000000)", "first", show=False),
+        Binding("pagedown", "page(1)", "next page", show=False),
+        Binding("pageup", "page(-1)", "previous page", show=False),
+        Binding("home", "move(-1000000)", "first", show=False),
         Binding("end,G", "move(1000000)", "last", show=False),
-        Binding("enter", "open", "Open", key_display="enter", tooltip="open the region: plan, steps, checks, log"),
-        Binding(
-            "space", "mark", "Mark", key_display="space", tooltip="mark the region: actions then apply to all marked"
-        ),
+        Binding("enter", "open", "Open", tooltip="open the region: its rollout, or its plan"),
+        Binding("space", "mark", "Mark", tooltip="mark the region: actions then apply to all marked"),
     ]
-    state: reactive[ScreenState] = reactive(ScreenState(views={}))
+    state: reactive[ScreenState] = reactive(ScreenState(views={}), repaint=False)
     filter_text: reactive[str] = reactive("")
+    only: reactive[frozenset[str] | None] = reactive(None)
     current: reactive[str] = reactive("", repaint=False)
     marked: reactive[frozenset[str]] = reactive(frozenset())
 
@@ -69,17 +71,40 @@ class RegionList(ScrollView, can_focus=True):
 
         region: str
 
+    @dataclass
+    class HeaderClicked(Message):
+        """The operator clicked the header: the next order."""
+
     def __init__(self) -> None:
         super().__init__()
-        self._plans: Mapping[str, str] = {}
-        self._first_line: dict[str, int] = {}  # region shown → its first line; line 0 is the header
-        self._lines: list[tuple[str, int]] = []  # line → region, "" for the header, and which of its lines
-        self._cache: dict[str, tuple[RegionView | None, tuple[object, ...], list[Strip]]] = {}
+        self._order: Order = "waves"
+        self._names: tuple[str, ...] = ()  # all regions, in the order shown
+        self._shown: list[str] = []
+        self._index: dict[str, int] = {}
+        self._columns: Sequence[ListColumn] = ()
+        self._columns_of: object = None
+        self._cache: dict[str, tuple[RegionView | None, tuple[object, ...], Strip]] = {}
 
     @property
     def shown(self) -> list[str]:
-        """Names of the regions that the filter lets through, in order."""
-        return list(self._first_line)
+        """Names of the regions that are not hidden, in order."""
+        return list(self._shown)
+
+    @property
+    def hidden(self) -> int:
+        return len(self._names) - len(self._shown)
+
+    @property
+    def order(self) -> Order:
+        return self._order
+
+    def sort(self, order: Order) -> None:
+        """Put the regions into another order, as of now."""
+        self._order = order
+        self._names = arranged(self.state.views, order, self.state.at)
+        self._arrange()
+        self.refresh()
+        self._reveal()
 
     def on_resize(self, event: Resize) -> None:
         self._reveal()
@@ -88,69 +113,116 @@ class RegionList(ScrollView, can_focus=True):
         super().notify_style_update()
         self._cache.clear()
 
-    def watch_state(self, state: ScreenState) -> None:
-        self._plans = plan_labels(state.groups)
-        self.marked &= frozenset(state.views)
-        self._cache = {name: cached for name, cached in self._cache.items() if name in state.views}
-        self._arrange()
+    def watch_state(self, before: ScreenState, state: ScreenState) -> None:
+        if tuple(state.views) != tuple(before.views):
+            self.marked &= frozenset(state.views)
+            self._cache = {name: cached for name, cached in self._cache.items() if name in state.views}
+            kept = tuple(name for name in self._names if name in state.views)
+            self._names = kept + tuple(name for name in state.views if name not in kept)
+            if self._order == "waves":
+                self._names = tuple(state.views)
+            self._arrange()
+        elif self.filter_text:
+            self._arrange()
+        self.refresh_changed()
+
+    def refresh_changed(self) -> None:
+        """Draw the lines in view that would look different now."""
+        if not self.is_mounted or self.size.height == 0:
+            return
+        top = self.scroll_offset.y
+        for at, name in enumerate(self._shown[top : top + self.size.height]):
+            cached = self._cache.get(name)
+            if not cached or cached[0] is not self.state.views.get(name) or cached[1] != self._look(name):
+                self.refresh_line(top + at + 1)
 
     def watch_filter_text(self) -> None:
         self._arrange()
         self._reveal()
 
+    def watch_only(self) -> None:
+        self._arrange()
+        self._reveal()
+
     def watch_current(self, before: str, current: str) -> None:
         for name in (before, current):
-            if name in self._first_line:
-                self.refresh_lines(self._first_line[name], 2)
+            if name in self._index:
+                self.refresh_line(self._index[name] + 1)
         self._reveal()
         self.post_message(self.Moved(current))
 
     def _arrange(self) -> None:
-        """Assign lines to regions; only those in view are drawn."""
-        self._first_line, self._lines = {}, [("", 0)]
-        for name, view in self.state.views.items():
-            if not self.filter_text or matches(view, self.filter_text, self._plans.get(name, "")):
-                self._first_line[name] = len(self._lines)
-                self._lines += ((name, 0), (name, 1)) if has_details(view) else ((name, 0),)
-        self.virtual_size = Size(0, len(self._lines))
-        if self.current not in self._first_line:
-            self.current = next(iter(self._first_line), "")
+        """Which regions are shown, and where; only those in view are drawn."""
+        views, plans, only = self.state.views, self.state.plans, self.only
+        self._shown = [
+            name
+            for name in self._names
+            if (only is None or name in only)
+            and (not self.filter_text or matches(views[name], self.filter_text, plans.get(name, "")))
+        ]
+        self._index = {name: at for at, name in enumerate(self._shown)}
+        size = Size(0, len(self._shown) + 1)
+        if size != self.virtual_size:
+            self.virtual_size = size
+        self.refresh()
+        if self.current not in self._index:
+            self.current = next(iter(self._shown), "")
 
     def _reveal(self) -> None:
-        """Scroll the region under the cursor into view; together with the header if it is the first."""
-        if top := self._first_line.get(self.current):
-            high = 2 if has_details(self.state.views[self.current]) else 1
-            place = Region(0, 0, 1, 1 + high) if top == 1 else Region(0, top, 1, high)
-            self.scroll_to_region(place, animate=False)
+        """Scroll the region under the cursor into view; the header, line 0, never scrolls."""
+        if (at := self._index.get(self.current)) is not None:
+            self.scroll_to_region(Region(0, at, 1, 2), animate=False)
 
-    def render_line(self, y: int) -> Strip:
-        at = y + self.scroll_offset.y
-        if at >= len(self._lines):
-            return Strip.blank(self.scrollable_content_region.width, self.visual_style.rich_style)
-        name, part = self._lines[at]
-        return self._strips(name)[part]
-
-    def _strips(self, name: str) -> list[Strip]:
-        """The lines of a region; drawn anew only where they would look different."""
+    def _look(self, name: str) -> tuple[object, ...]:
+        """All that a line depends on beside its view."""
         view, current = self.state.views.get(name), name == self.current
         width = self.scrollable_content_region.width
         style = self.get_visual_style(CURRENT) if view and current else self.visual_style
-        plan, marked = self._plans.get(name, ""), name in self.marked
-        look = (plan, marked, current, width, style)
+        look = look_of(view, self.state.at) if view else ""
+        return self.state.plans.get(name, ""), name in self.marked, current, width, style, look, self._columns_of
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        self._choose_columns(width)
+        at = y + self.scroll_offset.y - 1
+        if y == 0:
+            return self._strip("", width)
+        if at >= len(self._shown):
+            return Strip.blank(width, self.visual_style.rich_style)
+        return self._strip(self._shown[at], width)
+
+    def _choose_columns(self, width: int) -> None:
+        views = self.state.views
+        key = (width, tuple(views))
+        if key != self._columns_of:
+            self._columns_of = key
+            self._columns = columns(width, list(views), [view.region.environment for view in views.values()])
+
+    def _strip(self, name: str, width: int) -> Strip:
+        """The line of a region, or the header; drawn anew only where it would look different."""
+        view, look = self.state.views.get(name), self._look(name)
         cached = self._cache.get(name)
-        if (
-            cached and cached[0] is view and cached[1] == look
-        ):  # by identity: comparing views may cost more than drawing
+        # by identity: comparing views may cost more than drawing
+        if cached and cached[0] is view and cached[1] == look:
             return cached[2]
-        lines = draw_row(view, plan, width, marked=marked, current=current) if view else [draw_header(width)]
-        strips = [strip for line in lines for strip in Visual.to_strips(self, line, width, 1, style, pad=True)]
-        self._cache[name] = (view, look, strips)
-        return strips
+        if view:
+            plan, marked, current = self.state.plans.get(name, ""), name in self.marked, name == self.current
+            row = Row(view=view, plan=plan, at=self.state.at, marked=marked, current=current)
+            line = draw_row(row, self._columns, width)
+        else:
+            line = draw_header(self._columns, width)
+        style = self.get_visual_style(CURRENT) if view and name == self.current else self.visual_style
+        strip = Visual.to_strips(self, line, width, 1, style, pad=True)[0]
+        self._cache[name] = (view, look, strip)
+        return strip
 
     def action_move(self, by: int) -> None:
-        if shown := self.shown:
-            at = shown.index(self.current) if self.current in self._first_line else 0
-            self.current = shown[max(0, min(len(shown) - 1, at + by))]
+        if self._shown:
+            at = self._index.get(self.current, 0)
+            self.current = self._shown[max(0, min(len(self._shown) - 1, at + by))]
+
+    def action_page(self, by: int) -> None:
+        self.action_move(by * max(1, self.size.height - 2))
 
     def action_open(self) -> None:
         if self.current:
@@ -162,9 +234,11 @@ class RegionList(ScrollView, can_focus=True):
             self.action_move(1)
 
     def on_click(self, event: Click) -> None:
-        at = event.y + self.scroll_offset.y
-        name = self._lines[at][0] if at < len(self._lines) else ""
-        if name:
-            self.current = name
+        if event.y == 0:
+            self.post_message(self.HeaderClicked())
+            return
+        at = event.y + self.scroll_offset.y - 1
+        if at < len(self._shown):
+            self.current = self._shown[at]
             if event.chain > 1:
                 self.action_open()

@@ -7,7 +7,7 @@ from textual.content import Content
 
 from console.model.event import Checked, ComparedDay
 from console.model.plan import ACTIONS, Plan
-from console.runner.view import RegionView
+from console.runner.view import RegionView, plan_label
 from console.tui.drawing import safe, wrap_indented
 from console.tui.format import count, plural, span
 from console.tui.labels import STYLES, Tone, feed_trouble
@@ -85,7 +85,7 @@ def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now
     if len(against) > MAX_DOUBTS:
         lines += _named("", Content(f"and {len(against) - MAX_DOUBTS} more"), width)
     lines += _named("release", _moved(view), width)
-    lines += _named(f"plan {status.plan[:4]}", _changes(view.accepted), width)
+    lines += _named(f"plan {plan_label(view.accepted)}" if view.accepted else "plan", _changes(view.accepted), width)
     lines += _named("way back", _way_back(view), width)
     lines += _named("elsewhere", _elsewhere(view, others, now), width)
     lines += _named("who", _who(view), width)

@@ -1,58 +1,98 @@
-"""Base of both full screens: banner, coach line, keys, and the state they are drawn from."""
+"""Base of all full screens: banner, coach line, keys, and the state they are drawn from."""
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.style import Style
 from textual.widgets import Static
 
+from console.runner.view import RegionView
 from console.tui.actions import ActionRequest, RegionAction, coach
-from console.tui.drawing import safe
-from console.tui.labels import state_label
 from console.tui.panes.guide import draw_guide
 from console.tui.quiet import Line
-from console.tui.screens.help import HelpScreen
+from console.tui.commands.keys import ALWAYS, FooterKey, action_keys, draw_footer, screen_keys
+from console.tui.commands.ran import status_command
+from console.tui.fleet.banner import draw_banner
+from console.tui.fleet.graph import draw_graph
+from console.tui.screens.help import help_sheet
+from console.tui.screens.sheet import SheetScreen
 from console.tui.state import ScreenState
+
+ScreenName = Literal["fleet", "rollout", "plan", "gate", "history"]
+
+
+@dataclass
+class GoTo(Message):
+    """The operator asked for another screen, of a region if it is the screen of one, with one of its panes chosen."""
+
+    name: ScreenName
+    region: str
+    pane: str = ""
+
+
+@dataclass
+class CopyRequest(Message):
+    """The operator asked for a text on the clipboard."""
+
+    text: str
 
 
 class BaseScreen(Screen[None]):
     """A full screen. Set `state` to redraw it; it posts `ActionRequest` and never calls a region itself."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1", "goto('fleet')", "Fleet", tooltip="all regions: does anything need me?"),
+        Binding("2", "goto('rollout')", "Rollout", tooltip="the region's rollout: what is happening, and why"),
+        Binding("3", "goto('plan')", "Plan", tooltip="the region's plan"),
+        Binding("4", "goto('gate')", "Gate", tooltip="is it safe to confirm?"),
+        Binding("5", "goto('history')", "History", tooltip="what happened in all regions"),
+        Binding("n", "next_need", "Next", tooltip="go to the next region that needs you"),
         Binding("s", "request('start')", "Start", tooltip="roll out the pending change, wave by wave"),
         Binding("p", "request('pause')", "Pause", tooltip="pause or resume the rollout"),
-        Binding(
-            "P", "request('promote')", "Promote", key_display="P", tooltip="open the gate; asks for the region's name"
-        ),
-        Binding("R", "request('rollback')", "Roll back", show=False, tooltip="go back to the previous release"),
-        Binding("X", "request('cancel')", "Cancel", show=False, tooltip="end the rollout and drop what it has built"),
-        Binding("t", "request('retry')", "Retry", show=False, tooltip="retry after a failure"),
-        Binding(
-            "D", "request('discard')", "Discard", show=False, tooltip="drop what a failed or paused rollout has built"
-        ),
-        Binding("r", "request('refresh')", "Refresh", show=False, tooltip="read project files and regions again"),
-        Binding("v", "pane('checks')", "Validations", show=False, tooltip="the checks of the selected region"),
-        Binding("l", "pane('log')", "Log", show=False, tooltip="the log of the selected region"),
-        Binding("w", "witness", "Witness", show=False, tooltip="smallest rows on which the edited queries differ"),
-        Binding("question_mark,f1", "help", "Help", key_display="?", tooltip="all keys"),
+        Binding("P", "request('promote')", "Promote", tooltip="open the gate; asks for the region's name"),
+        Binding("R", "request('rollback')", "Roll back", tooltip="go back to the previous release"),
+        Binding("X", "request('cancel')", "Cancel", tooltip="end the rollout and drop what it has built"),
+        Binding("t", "request('retry')", "Retry", tooltip="retry after a failure"),
+        Binding("D", "request('discard')", "Discard", tooltip="drop what a failed or paused rollout has built"),
+        Binding("T", "tune", "Tune", tooltip="settings of a running rollout"),
+        Binding("r", "request('refresh')", "Refresh", tooltip="read project files and regions again"),
+        Binding("d", "goto('plan')", "Diff", tooltip="what the plan changes, table by table"),
+        Binding("g", "graph", "Graph", tooltip="which table is computed from which"),
+        Binding("v", "pane('checks')", "Validations", tooltip="the checks of the selected region"),
+        Binding("l", "pane('log')", "Log", tooltip="the log of the selected region"),
+        Binding("w", "witness", "Witness", tooltip="smallest rows on which the edited queries differ"),
+        Binding("e", "troubled", "Errors", tooltip="only regions in trouble; again: all"),
+        Binding("o", "order", "Order", tooltip="next order of the regions"),
+        Binding("left_square_bracket", "tab(-1)", "Previous pane", tooltip="previous pane below"),
+        Binding("right_square_bracket", "tab(1)", "Next pane", tooltip="next pane below"),
+        Binding("plus", "zoom(True)", "Zoom", tooltip="the focused pane alone"),
+        Binding("underscore", "zoom(False)", "Unzoom", tooltip="all panes again"),
+        Binding("y", "copy", "Copy", tooltip="copy the command that prints what is shown"),
+        Binding("at", "commands_run", "Commands", tooltip="what was run, as commands to copy"),
+        Binding("colon", "command", "Command", tooltip="a command in the words of the command line"),
+        Binding("ctrl+s", "export", "Export", tooltip="save the screen as a picture"),
+        Binding("question_mark,f1", "help", "Help", tooltip="all keys"),
         Binding("q", "app.quit", "Quit", tooltip="quit; agents keep running"),
-        Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, tooltip="suspend to the shell; fg resumes"),
+        Binding("ctrl+z", "app.suspend_process", "Suspend", tooltip="suspend to the shell; fg resumes"),
     ]
     state: reactive[ScreenState] = reactive(ScreenState(views={}), repaint=False)  # its widgets repaint themselves
     in_region: ClassVar[bool] = False  # whether it is the screen of one region
-    main_keys: ClassVar[tuple[BindingType, ...]] = ()  # keys of its main pane, first in the footer
+    name_of: ClassVar[ScreenName] = "fleet"
 
     def __init__(self, state: ScreenState) -> None:
         super().__init__()
         self._banner = Line(id="banner")
         self._coach = Line(id="coach")
         self._guide = Line(id="guide")
+        self._foot = Line(id="foot")
+        self._foot.auto_links = False  # keys keep their own colour
         self.set_reactive(BaseScreen.state, state)
 
     def compose(self) -> ComposeResult:
@@ -60,9 +100,7 @@ class BaseScreen(Screen[None]):
         yield Vertical(*self.body(), id="parts")
         yield self._guide
         yield self._coach
-        foot = Static(_foot((*self.main_keys, *BaseScreen.BINDINGS, *self.BINDINGS)), id="foot")
-        foot.auto_links = False  # keys keep their own colour
-        yield foot
+        yield self._foot
 
     def body(self) -> ComposeResult:
         """The widgets between banner and coach line."""
@@ -81,27 +119,72 @@ class BaseScreen(Screen[None]):
         return ""
 
     @property
+    def current_view(self) -> RegionView | None:
+        return self.state.views.get(self.current_region)
+
+    @property
     def target_regions(self) -> tuple[str, ...]:
         """The regions that an action applies to."""
         return (self.current_region,) if self.current_region else ()
 
     def redraw(self) -> None:
-        self._banner.update(_banner(self.state), layout=False)
+        self.show_time()
         self._coach.display = self.state.coach
-        self.update_coach()
+        self.update_keys()
 
-    def update_coach(self) -> None:
-        """Show the next keys for the selected region, above them what the demo tells of it."""
-        view = self.state.views.get(self.current_region)
-        guide = draw_guide(view) if view else Content("")
+    def show_time(self) -> None:
+        """Draw what ages while nothing happens."""
+        self._banner.update(draw_banner(self.state, self.current_view, self.app.size.width), layout=False)
+
+    def update_keys(self) -> None:
+        """Show the next keys for the selected region, in the coach line and in the footer, and what the demo tells of it."""
+        guide = draw_guide(self.current_view) if self.current_view else Content("")
         self._guide.display = bool(guide)
         self._guide.update(guide)
         if self.state.coach:
             advice = coach(self.state, self.current_region, in_region=self.in_region)
             self._coach.update(Content.assemble(("next  ", "$text-muted"), advice), layout=False)
+        self._foot.update(draw_footer(self.footer_keys(), self.app.size.width), layout=False)
+
+    def footer_keys(self) -> Sequence[FooterKey]:
+        """The keys that fit now, in the order in which they are shown."""
+        actions = action_keys(self.state, self.current_view, self.target_regions)
+        return (*self.own_keys(), *actions, *screen_keys(self.name_of), *ALWAYS)
+
+    def own_keys(self) -> tuple[FooterKey, ...]:
+        """Keys of this screen alone that fit now."""
+        return ()
+
+    def refuse(self, why: str) -> None:
+        """Say why a key does nothing."""
+        self.app.notify(why, severity="warning", timeout=6, markup=False)
 
     def action_request(self, action: RegionAction) -> None:
-        self.post_message(ActionRequest(action, self.target_regions))
+        self.post_message(ActionRequest(action=action, regions=self.target_regions))
+
+    def action_goto(self, name: ScreenName) -> None:
+        if name == self.name_of:
+            self.refuse(f"this is the {name} screen")
+        else:
+            self.post_message(GoTo(name, self.current_region))
+
+    def action_next_need(self) -> None:
+        self.refuse("n goes from one region that needs you to the next on the fleet screen; 1 leads there")
+
+    def action_order(self) -> None:
+        self.refuse("o orders the regions on the fleet screen; 1 leads there")
+
+    def action_troubled(self) -> None:
+        self.refuse("e hides regions without trouble on the fleet screen; 1 leads there")
+
+    def action_tab(self, by: int) -> None:
+        self.refuse("this screen has no panes to turn to")
+
+    def action_zoom(self, larger: bool) -> None:
+        self.refuse("this screen has one pane: there is nothing to zoom")
+
+    def action_tune(self) -> None:
+        self.refuse("settings of a rollout belong to its accepted plan: X cancels it, regions/*.yaml changes them")
 
     def action_pane(self, name: str) -> None:
         """Show a pane of the selected region."""
@@ -110,34 +193,34 @@ class BaseScreen(Screen[None]):
         """Show the witnesses of the selected region, and search for them."""
         if region := self.current_region:
             self.action_pane("witness")
-            self.post_message(ActionRequest("witness", (region,)))
+            self.post_message(ActionRequest(action="witness", regions=(region,)))
+        else:
+            self.refuse("no region is selected")
+
+    def action_graph(self) -> None:
+        view = self.current_view
+        if view is None:
+            self.refuse("no region is selected")
+        elif lines := draw_graph(view):
+            self.app.push_screen(SheetScreen(f"tables of {view.region.name}", lines))
+        else:
+            self.refuse(f"{view.region.name}: no plan yet, and so no graph; r reads it again")
+
+    def action_copy(self) -> None:
+        self.post_message(CopyRequest(self.copied_command()))
+
+    def copied_command(self) -> str:
+        """The command that prints what the screen shows."""
+        return status_command(self.current_region)
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen())
+        self.app.push_screen(help_sheet(self))
 
+    async def action_commands_run(self) -> None:
+        await self.run_action("app.commands_run")
 
-def _foot(bindings: Iterable[BindingType]) -> Content:
-    """The keys shown in the footer, in one line; each can be clicked."""
-    parts = []
-    for binding in bindings:
-        if isinstance(binding, Binding) and binding.show:
-            key = binding.key_display or binding.key
-            hint = Content.assemble((f" {key}", "bold $text-accent"), f" {binding.description} ")
-            action = binding.action if "." in binding.action else f"screen.{binding.action}"
-            parts.append(hint.stylize(Style.from_meta({"@click": action})))
-    return Content("").join(parts)
+    async def action_command(self) -> None:
+        await self.run_action("app.command")
 
-
-def _banner(state: ScreenState) -> Content:
-    counts: dict[str, int] = {}
-    for view in state.views.values():
-        word = state_label(view).text
-        counts[word] = counts.get(word, 0) + 1
-    states = ", ".join(f"{number} {word}" for word, number in counts.items())
-    number = len(state.views)
-    return Content.assemble(
-        (" console ", "bold $text-accent"),
-        safe(f"{state.title}  " if state.title else " ", "bold", 60),
-        safe(f"{number} {'region' if number == 1 else 'regions'}" + (f": {states}" if states else ""), "$text-muted"),
-        ("  read-only", "bold $text-warning") if state.readonly else "",
-    )
+    async def action_export(self) -> None:
+        await self.run_action("app.export")

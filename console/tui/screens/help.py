@@ -1,47 +1,48 @@
 """All keys, read from the bindings themselves."""
 
-from typing import ClassVar
+from collections.abc import Iterable
 
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.binding import Binding
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.screen import Screen
 
-from console.tui.drawing import cell, stack_lines
+from console.tui.drawing import cell
+from console.tui.screens.sheet import SheetScreen
 
-KEY_NAMES = {"question_mark": "?", "slash": "/", "escape": "esc", "space": "space", "enter": "enter"}
+KEY_NAMES = {
+    "question_mark": "?", "slash": "/", "escape": "esc", "space": "space", "enter": "enter", "colon": ":", "at": "@",
+    "plus": "+", "underscore": "_", "left_square_bracket": "[", "right_square_bracket": "]", "less_than_sign": "<",
+    "greater_than_sign": ">", "left": "←", "right": "→",
+}  # fmt: skip
 GLOBAL_KEYS = (("↑ ↓ j k", "move"), ("ctrl+p", "all commands, by name; themes"), ("tab", "next pane"))
-ACTION_SIGNS = ". keep   ~ metadata, read   <= rebind   > forward   -/+ replay   >/+ hybrid   + create   - drop"
+SIGNS = (
+    ("regions", "✓ live  ◆ at the gate  ▶ running  ‖ paused  ✗ failed  ! away  ○ change waiting  ↶ rolled back"),
+    ("a plan", ". keep   ~ metadata, read   <= rebind   > forward   -/+ replay   >/+ hybrid   + create   - drop"),
+    ("days", "▪ equal or done  □ waiting  ◪ running  ▲ retried  ✗ differing"),
+)
+KEY_CELLS = 10
 
 
-class HelpScreen(ModalScreen[None]):
-    """An overlay, closed by esc, ?, q or enter."""
+def help_sheet(below: Screen[None]) -> SheetScreen:
+    """The keys of the screen below and of its focused widget, and the symbols."""
+    tooltips: dict[str, str] = {}
+    for node in (below.focused, below):
+        for _, binding in node._bindings if node else ():
+            if binding.tooltip:
+                tooltips.setdefault(_key_name(binding), binding.tooltip)
+    return SheetScreen("keys", [*_key_lines((tooltips | dict(GLOBAL_KEYS)).items()), *_sign_lines()])
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter,f1", "dismiss", "Close")]
 
-    def compose(self) -> ComposeResult:
-        sheet = VerticalScroll(Static(self._keys()), id="sheet")
-        sheet.border_title = "keys"
-        sheet.border_subtitle = "esc closes"
-        yield sheet
+def _key_lines(keys: Iterable[tuple[str, str]]) -> Iterable[Content]:
+    for key, description in keys:
+        yield Content.assemble(cell(Content.styled(key, "bold $text-accent"), KEY_CELLS), description)
 
-    def _keys(self) -> Content:
-        below = self.app.screen_stack[-2] if len(self.app.screen_stack) > 1 else self.app.screen
-        tooltips: dict[str, str] = {}
-        for node in (below.focused, below):
-            for _, binding in node._bindings if node else ():
-                if binding.tooltip:
-                    tooltips.setdefault(_key_name(binding), binding.tooltip)
-        tooltips |= dict(GLOBAL_KEYS)
-        lines = [
-            Content.assemble(cell(Content.styled(key, "bold $text-accent"), 12), description)
-            for key, description in tooltips.items()
-        ]
-        return stack_lines(
-            [*lines, Content(""), Content.styled("symbols in a plan", "$text-muted"), Content(ACTION_SIGNS)]
-        )
+
+def _sign_lines() -> Iterable[Content]:
+    for name, signs in SIGNS:
+        yield Content("")
+        yield Content.styled(f"symbols of {name}", "$text-muted")
+        yield Content(signs)
 
 
 def _key_name(binding: Binding) -> str:

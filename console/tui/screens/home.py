@@ -1,57 +1,75 @@
-"""The first screen: all regions, groups of equal plans, and the plan of the region under the cursor.
-
-Where there is room, its steps too.
+"""The first screen: does anything need me? Needs, all regions, and below them the question of the region under the
+cursor, beside what happened in all regions.
 """
 
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
+from console.model.region import Region
+from console.runner.attention import RegionNeed, in_trouble
+from console.runner.view import RegionView
 from console.tui.actions import ActionRequest, RegionAction
-from console.tui.drawing import safe, stack_lines
-from console.tui.groups import draw_groups, plan_title
-from console.tui.labels import idle
+from console.tui.commands.keys import FIRST, LAST, LATER, FooterKey
+from console.tui.commands.ran import status_command
+from console.tui.drawing import stack_lines
+from console.tui.fleet.events import Happenings, draw_events
+from console.tui.fleet.needs import draw_needs, needs_title
+from console.tui.fleet.order import ORDERS, next_order
+from console.tui.fleet.question import draw_question, question_title
+from console.tui.fleet.tally import draw_tally
+from console.tui.groups import draw_groups
+from console.tui.fleet.memory import FleetMemory
 from console.tui.panes.pane import Pane
-from console.tui.panes.plan import draw_plan, plan_inputs
 from console.tui.panes.regions import RegionList
-from console.tui.panes.steps import draw_steps
-from console.tui.screens.base import BaseScreen
-from console.tui.screens.region import RegionScreen
+from console.tui.panes.safety import same_plan
+from console.tui.screens.base import BaseScreen, GoTo
 from console.tui.state import ScreenState
+from console.tui.times import moment
 
 GROUP_LINES = 4  # twice as many on a high screen
-FOLLOW_SECONDS = 0.1  # without a move of the cursor before plan and steps follow it: drawing them delays the next key
+NEED_LINES, NEED_LINES_HIGH = 1, 5  # on a low screen, where the pane has no border, and on a high one
+HIGH, LOWEST = 36, 20
+BELOW, BELOW_HIGH = 8, 16  # lines of the panes below, at least
+WIDE = 110
+FOLLOW_SECONDS = 0.1  # without a move of the cursor before the panes follow it: drawing them delays the next key
+NOWHERE = RegionView(region=Region(name="", warehouse=""))
 
 
 class HomeScreen(BaseScreen):
-    """Regions above (or beside) the plan."""
+    """Needs, regions, and two panes about the region under the cursor and about all of them."""
 
     AUTO_FOCUS = "RegionList"
-    main_keys = tuple(RegionList.BINDINGS)
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", key_display="/", tooltip="show regions with these words; !word excludes"),
-        Binding("escape", "clear", "Clear", show=False, tooltip="clear filter and marks"),
+        Binding("slash", "filter", "Filter", tooltip="show regions with these words; !word excludes"),
+        Binding("escape", "clear", "Clear", tooltip="clear filter and marks; show all regions and panes"),
     ]
 
     def __init__(self, state: ScreenState) -> None:
         super().__init__(state)
+        self._needs = Static(id="needs")
         self._list = RegionList()
+        self._tally = Static(id="tally")
         self._groups = Static(id="groups")
         self._groups.display = False
-        self._grouped = Content("")
-        self._steps = Pane("steps", draw_steps, id="now")
-        self._plan = Pane("plan", draw_plan, inputs=plan_inputs, id="plan")
+        self._happenings = Happenings()
+        self._question = Pane("", self._draw_question, id="question")
+        self._events = Pane("what happened", self._draw_events, id="events")
         self._filter = Input(placeholder="name, environment or state; !word excludes", id="filter", compact=True)
         self._filter.cursor_blink = False
         self._following: Timer | None = None
+        self._drawn: dict[Static, Content] = {}
+        self._need: RegionNeed | None = None
 
     def body(self) -> ComposeResult:
-        yield Container(Vertical(self._list, self._groups, self._steps, id="left"), self._plan, id="halves")
+        yield self._needs
+        yield Vertical(self._list, self._tally, self._groups, id="fleet")
+        yield Horizontal(self._question, self._events, id="below")
         yield self._filter
 
     def on_mount(self) -> None:
@@ -67,58 +85,176 @@ class HomeScreen(BaseScreen):
         marked = self._list.marked
         return tuple(name for name in self.state.views if name in marked) if marked else super().target_regions
 
+    @property
+    def list(self) -> RegionList:
+        return self._list
+
+    def remembered(self) -> FleetMemory:
+        return FleetMemory(cursor=self._list.current, order=self._list.order, filter=self._list.filter_text)
+
+    def restore(self, memory: FleetMemory) -> None:
+        """Come back to where the operator was."""
+        if memory.order in ORDERS:
+            self._list.sort(next(order for order in ORDERS if order == memory.order))
+        if memory.filter:
+            self._filter.value = memory.filter
+            self._filter.display = True
+        if memory.cursor in self._list.shown:
+            self._list.current = memory.cursor
+
     def redraw(self) -> None:
         self._list.state = self.state
-        self._show_groups()
+        self._show_fleet()
         if not self._following:
             self._show_region()
-        super().redraw()
+        else:
+            self.show_time()
+
+    def show_time(self) -> None:
+        super().show_time()
+        self._list.refresh_changed()
 
     def on_region_list_moved(self) -> None:
         if self._following:
             self._following.stop()
         self._following = self.set_timer(FOLLOW_SECONDS, self._show_region)
-        self.update_coach()
 
     def on_region_list_opened(self, message: RegionList.Opened) -> None:
-        self.app.push_screen(RegionScreen(self.state, message.region))
+        self.post_message(GoTo("rollout", message.region))
+
+    def on_region_list_header_clicked(self) -> None:
+        self.action_order()
 
     def on_resize(self) -> None:
-        self._show_groups()
+        self._drawn.clear()
+        self._show_fleet()
 
-    def _show_groups(self) -> None:
-        width, most = self._groups.size.width, GROUP_LINES * (2 if self.size.height >= 36 else 1)
-        content = stack_lines(draw_groups(self.state.groups, width or self.size.width, most))
-        if content.is_same(self._grouped):
-            return  # an update would lay out the whole screen
-        self._grouped = content
-        self._groups.display = bool(content)
-        self._groups.update(content)
+    def _show_fleet(self) -> None:
+        """Needs above, tally and groups below the list; a widget is updated only where it would look different."""
+        size = self.app.size
+        high = size.height >= HIGH
+        self.set_class(high, "-high")
+        inner = size.width - (4 if high else 2)
+        self._put(self._needs, stack_lines(draw_needs(self.state, inner, NEED_LINES_HIGH if high else NEED_LINES)))
+        self._needs.border_title = needs_title(self.state.needs)
+        self._put(self._tally, draw_tally(self.state, self._list.hidden, self._list.order, size.width))
+        groups = draw_groups(self.state.groups, size.width, GROUP_LINES * (2 if high else 1))
+        if not high and self._list_lines(len(groups)) <= len(self._list.shown):
+            groups = []  # the regions themselves come first
+        self._groups.display = bool(groups)
+        self._put(self._groups, stack_lines(groups))
+        self._list.styles.max_height = self._list_lines(len(groups))
+
+    def _list_lines(self, groups: int) -> int:
+        """Lines of the list, at most: below it there is always room for what decides."""
+        size, needs = self.app.size, len(self._drawn[self._needs].split("\n"))
+        high = size.height >= HIGH
+        frame = 3 + (2 if high else 0) + (1 if self.state.coach else 0)  # banner, tally, footer; border; coach
+        below = BELOW_HIGH if high else BELOW if size.height >= LOWEST else 0
+        return max(3, size.height - frame - needs - groups - below)
+
+    def _put(self, widget: Static, content: Content) -> None:
+        before = self._drawn.get(widget)
+        if before is None or not content.is_same(before):
+            self._drawn[widget] = content
+            higher = before is None or content.plain.count("\n") != before.plain.count("\n")
+            widget.update(content, layout=higher)  # laying out draws the whole screen
 
     def _show_region(self) -> None:
         self._following = None
-        view = self.state.views.get(self.current_region)
-        title = plan_title(self.state.groups, self.current_region)
-        self._plan.border_title = safe(f"{self.current_region}: {title}" if self.current_region else "plan", limit=100)
-        self._plan.show(view, self.state.at)
-        self._steps.border_title = safe(f"steps of {self.current_region}", limit=60)
-        self._steps.show(view, self.state.at)
-        self._steps.set_class(view is None or idle(view), "-idle")
+        region = self.current_region
+        view = self.state.views.get(region)
+        self._question.border_title = question_title(self.state, region)
+        self._question.show(view, self.state.at)
+        looked = self.state.looked
+        since = f" · since {moment(looked, self.state.at)}, when you last looked" if looked else ""
+        self._events.border_title = f"what happened{since}"
+        self._events.show(view or NOWHERE, self.state.at)
+        super().redraw()
+
+    def _draw_question(self, view: RegionView, width: int, at: float) -> Content:
+        return draw_question(view, same_plan(self.state.views, view.region.name), width, at)
+
+    def _draw_events(self, view: RegionView, width: int, at: float) -> Content:
+        return draw_events(self._happenings.of(self.state.views), self.state.looked, at, width)
+
+    def own_keys(self) -> tuple[FooterKey, ...]:
+        keys = [FooterKey("n", "next", "screen.next_need", FIRST)] if self.state.needs else []
+        if self.current_region:
+            keys += [FooterKey("enter", "open", "screen.open"), FooterKey("space", "mark", "screen.mark", LAST)]
+        keys.append(FooterKey("/", "filter", "screen.filter"))
+        if self._list.hidden or self._list.marked:
+            keys.append(FooterKey("esc", "all", "screen.clear", LATER))
+        if len(self.state.views) > 1:
+            keys.append(FooterKey("o", "order", "screen.order", LAST))
+            if in_trouble(self.state.views, self.state.at) or self._list.only is not None:
+                keys.append(FooterKey("e", "troubled" if self._list.only is None else "all", "screen.troubled", LAST))
+        return tuple(keys)
 
     def action_request(self, action: RegionAction) -> None:
         # a change is rolled out to all regions unless some are marked, since canary and waves are part of it
         everywhere = action in ("start", "refresh") and not self._list.marked
-        self.post_message(ActionRequest(action, tuple(self.state.views) if everywhere else self.target_regions))
+        regions = tuple(self.state.views) if everywhere else self.target_regions
+        self.post_message(ActionRequest(action=action, regions=regions))
+
+    def action_next_need(self) -> None:
+        """The cursor goes to the region of the next need, also if it was hidden."""
+        if not self.state.needs:
+            self.refuse("nothing needs you")
+            return
+        names = list(dict.fromkeys(need.region for need in self.state.needs))
+        at = names.index(self.current_region) + 1 if self.current_region in names else 0
+        name = names[at % len(names)]
+        if name not in self._list.shown:
+            self.action_clear()
+        self._list.current = name
+        self._list.focus()
+
+    def action_order(self) -> None:
+        self._list.sort(next_order(self._list.order))
+        self._show_fleet()
+
+    def action_troubled(self) -> None:
+        if self._list.only is not None:
+            self._list.only = None
+        elif troubled := in_trouble(self.state.views, self.state.at):
+            self._list.only = troubled
+        else:
+            self.refuse("no region is in trouble: there is nothing to show alone")
+            return
+        self._show_fleet()
+        self.update_keys()
 
     def action_pane(self, name: str) -> None:
         if self.current_region:
-            self.app.push_screen(RegionScreen(self.state, self.current_region, name))
+            self.post_message(GoTo("rollout", self.current_region, name))
+        else:
+            self.refuse("no region is selected")
 
     def action_open(self) -> None:
         self._list.action_open()
 
     def action_mark(self) -> None:
         self._list.action_mark()
+        self.update_keys()
+
+    def action_tab(self, by: int) -> None:
+        """The other pane below; on a narrow screen, where only one has room, it takes the place of the first."""
+        events = not self.has_class("-events")
+        self.set_class(events, "-events")
+        (self._events if events else self._question).focus()
+
+    def action_zoom(self, larger: bool) -> None:
+        if larger and not isinstance(self.focused, Pane):
+            self._question.focus()
+        self.set_class(larger, "-zoomed")
+
+    def copied_command(self) -> str:
+        if self.focused is self._events:
+            return "console history"
+        if self.focused is self._list and len(self._list.marked) != 1 and not self.current_region:
+            return status_command()
+        return status_command(self.current_region)
 
     def action_filter(self) -> None:
         self._filter.display = True
@@ -127,6 +263,8 @@ class HomeScreen(BaseScreen):
     def action_clear(self) -> None:
         if not self._list.filter_text and not self._filter.display:
             self._list.marked = frozenset()
+        self._list.only = None
+        self.remove_class("-zoomed")
         self._filter.value = ""
         self._filter.display = False
         self._list.focus()
@@ -134,6 +272,7 @@ class HomeScreen(BaseScreen):
 
     def on_input_changed(self, message: Input.Changed) -> None:
         self._list.filter_text = message.value
+        self._show_fleet()
 
     def on_input_submitted(self) -> None:
         self._filter.display = bool(self._filter.value)

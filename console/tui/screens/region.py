@@ -22,7 +22,7 @@ from console.tui.panes.plan import draw_plan, plan_inputs
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
 from console.tui.panes.witness import draw_witness
-from console.tui.screens.base import BaseScreen
+from console.tui.screens.base import BaseScreen, ScreenName
 from console.tui.state import ScreenState
 
 PANES = ("plan", "steps", "checks", "log", "witness")
@@ -38,18 +38,14 @@ def first_pane(view: RegionView | None) -> str:
 
 
 class RegionScreen(BaseScreen):
-    """Draws one region of the state. Keys 1-5 choose the pane."""
+    """Draws one region of the state. `[` and `]` turn to the pane before and after."""
 
     AUTO_FOCUS = ""
     in_region = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "app.pop_screen", "Back", key_display="esc", tooltip="back to the regions"),
-        *(
-            Binding(str(n), f"pane('{name}')", name, show=False, tooltip=f"{name} pane")
-            for n, name in enumerate(PANES, 1)
-        ),
-        Binding("w", "witness", "Witness", tooltip="smallest rows on which the edited queries differ"),
     ]
+    name_of: ClassVar[ScreenName] = "rollout"
 
     def __init__(self, state: ScreenState, region: str, pane: str = "") -> None:
         super().__init__(state)
@@ -57,11 +53,11 @@ class RegionScreen(BaseScreen):
         self._summary = Static(id="summary")
         self._tabs = Static(id="tabs")
         self._panes = {
-            "plan": Pane("1 plan", draw_plan, inputs=plan_inputs, id="plan"),
-            "steps": Pane("2 steps", draw_steps, id="steps"),
-            "checks": Pane("3 checks", draw_checks, id="checks"),
-            "log": Pane("4 log", draw_log, follow=True, id="log"),
-            "witness": Pane("5 witness", draw_witness, id="witness"),
+            "plan": Pane("plan", draw_plan, inputs=plan_inputs, id="plan"),
+            "steps": Pane("steps", draw_steps, id="steps"),
+            "checks": Pane("checks", draw_checks, id="checks"),
+            "log": Pane("log", draw_log, follow=True, id="log"),
+            "witness": Pane("witness", draw_witness, id="witness"),
         }
         self._pane = pane or first_pane(state.views.get(region))
 
@@ -87,7 +83,7 @@ class RegionScreen(BaseScreen):
             self._summary.update(draw_summary(view, max(20, self.size.width - 2), self.state.at))
         for pane in self._panes.values():
             pane.show(view, self.state.at)
-        self._panes["plan"].border_title = safe(f"1 {plan_title(self.state.groups, self._region)}", limit=100)
+        self._panes["plan"].border_title = safe(f"{plan_title(self.state.groups, self._region)}", limit=100)
         super().redraw()
 
     def action_pane(self, name: str) -> None:
@@ -96,8 +92,8 @@ class RegionScreen(BaseScreen):
         for other, pane in self._panes.items():
             pane.set_class(other == name, "-chosen")
         self._panes[name].focus()
-        tabs = [
-            Content.styled(f" {number} {other} ", "reverse bold" if other == name else "$text-muted")
-            for number, other in enumerate(PANES, 1)
-        ]
-        self._tabs.update(Content(" ").join(tabs))
+        tabs = [Content.styled(f" {other} ", "reverse bold" if other == name else "$text-muted") for other in PANES]
+        self._tabs.update(Content(" ").join([*tabs, Content.styled(" [ ] pane", "$text-muted")]))
+
+    def action_tab(self, by: int) -> None:
+        self.action_pane(PANES[(PANES.index(self._pane) + by) % len(PANES)])

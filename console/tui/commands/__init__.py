@@ -1,0 +1,1 @@
+"""Keys, the palette, and what was run, as commands."""

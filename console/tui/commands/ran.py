@@ -1,0 +1,37 @@
+"""What the operator did, as lines of the command line. Pure: lines are kept, shown and copied, never run from here."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from console.tui.actions import RegionAction
+
+WORDS: dict[RegionAction, str] = {
+    "refresh": "plan", "start": "apply", "pause": "pause", "retry": "retry", "cancel": "cancel", "discard": "discard",
+    "promote": "promote", "rollback": "rollback", "witness": "plan --witness",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RanCommand:
+    """One action. at: seconds since 1970, UTC; result: `done`, or why not"""
+
+    at: float
+    line: str
+    result: str
+
+
+def action_command(action: RegionAction, regions: Sequence[str], *, resumes: bool = False) -> str:
+    """`console pause --regions eu,us`: the line that does the same."""
+    word = "resume" if resumes else WORDS[action]
+    return command_line(word, regions)
+
+
+def command_line(words: str, regions: Sequence[str]) -> str:
+    named = f" --regions {shlex.quote(','.join(regions))}" if regions else ""
+    return f"console {words}{named}"
+
+
+def status_command(region: str = "") -> str:
+    """The line that prints the figures of a region, or of all."""
+    return command_line("status", (region,) if region else ())

@@ -1,0 +1,1 @@
+"""Drawings over all regions: banner, needs, events, graph."""

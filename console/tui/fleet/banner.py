@@ -1,0 +1,85 @@
+"""The banner: whose pipeline, how many regions are in which state, who steers, and what time it is. Pure."""
+
+from collections.abc import Mapping
+
+from textual.content import Content
+
+from console.runner.view import RegionView
+from console.tui.drawing import cell, safe
+from console.tui.labels import ACTIVE, Condition, condition, state_label, under_way
+from console.tui.state import ScreenState
+from console.tui.times import FRESH_SECONDS, age, clock, zone_of
+
+WIDE = 110
+
+
+def draw_banner(state: ScreenState, view: RegionView | None, width: int) -> Content:
+    """Left: pipeline and states; right: who steers, the times and the age of the oldest figure."""
+    right = _right(state, view, width)
+    left = Content.assemble(
+        (" console ", "bold $text-accent") if width >= WIDE else " ",
+        safe(f"{state.title}  " if state.title else "", "bold", 40),
+        ("read-only  ", "bold $text-warning") if state.readonly else "",
+    )
+    left = left + _states(state, width - left.cell_length - right.cell_length)
+    return cell(left, max(0, width - right.cell_length)) + right
+
+
+def _states(state: ScreenState, room: int) -> Content:
+    """`3 regions: 2 live · 1 at the gate`, or with signs alone where there is less room."""
+    words: dict[str, int] = {}
+    signs: dict[str, int] = {}
+    for view in state.views.values():
+        label = state_label(view, state.at)
+        words[label.text] = words.get(label.text, 0) + 1
+        signs[label.symbol] = signs.get(label.symbol, 0) + 1
+    number = len(state.views)
+    told = " · ".join(f"{many} {word}" for word, many in words.items())
+    text = f"{_release(state)}{number} {'region' if number == 1 else 'regions'}: {told}"
+    if len(text) > room:
+        text = f"{_release(state)}{number}: " + " ".join(f"{many}{sign}" for sign, many in signs.items())
+    return safe(text, "$text-muted", 200)
+
+
+def _release(state: ScreenState) -> str:
+    """`r8 in `: the release that is being rolled out, where it is one."""
+    names = {view.status.release for view in state.views.values() if under_way(view) and view.status.release}
+    return f"{names.pop()} in " if len(names) == 1 else ""
+
+
+def _right(state: ScreenState, view: RegionView | None, width: int) -> Content:
+    parts = [steering(state)] if width >= WIDE else []
+    parts.append(clock(state.at))
+    if view and width >= WIDE and view.region.zone not in ("", "UTC"):
+        parts.append(f"{view.region.name} {clock(state.at, zone_of(view.region.zone))}")
+    if oldest := _oldest(state, width):
+        parts.append(oldest)
+    return safe(" " + "  ".join(part for part in parts if part) + " ", "$text-muted", 160)
+
+
+def steering(state: ScreenState) -> str:
+    """Who steers the rollouts under way; "" where nothing is under way."""
+    names = [view.status.taken_by or view.status.by for view in state.views.values() if under_way(view)]
+    steerers = list(dict.fromkeys(name for name in names if name))
+    if not steerers:
+        return ""
+    others = f" and {len(steerers) - 1} more" if len(steerers) > 1 else ""
+    return f"{steerers[0]}{others} steer{'s' if len(steerers) == 1 else ''}"
+
+
+def _oldest(state: ScreenState, width: int) -> str:
+    """`oldest figure 2 s`, and the region it is of where it is not fresh."""
+    ages: Mapping[str, float] = {
+        name: state.at - view.heard
+        for name, view in state.views.items()
+        if view.heard and (view.attended or condition(view) in ACTIVE or condition(view) is Condition.UNREACHABLE)
+    }
+    if not ages:
+        return ""
+    name = max(ages, key=lambda name: ages[name])
+    whose = f" {name}" if ages[name] > FRESH_SECONDS else ""
+    return (
+        f"oldest figure{whose} {age(ages[name])}"
+        if width >= WIDE
+        else f"{name + ' ' if whose else ''}{age(ages[name])}"
+    )

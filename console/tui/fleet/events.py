@@ -1,0 +1,87 @@
+"""What happened: stored events of all regions, the newest first, marked by what is new since one last looked. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+
+from textual.content import Content
+
+from console.model.event import Accepted, Ended, Event, Paused, Promoted, Recorded, Resumed, RolledBack, TakenOver
+from console.model.logline import Level, level_of, logline
+from console.runner.view import RegionView
+from console.tui.drawing import cell, safe, stack_lines
+from console.tui.times import moment
+
+LEVEL_STYLES: dict[Level, str] = {"info": "", "warning": "$text-warning", "error": "$text-error"}
+MOST = 500  # lines of all regions
+TIME_CELLS = 10  # of `00:00:00Z `, which `logline` puts before its text
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Happening:
+    """A stored event as a line. at: seconds since 1970, UTC; by: who did it, "" for the agent"""
+
+    at: float
+    region: str
+    text: str
+    by: str
+    level: Level
+
+
+class Happenings:
+    """The latest events of all regions as lines; formats those of a region anew only where it has others."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, tuple[tuple[Recorded, ...], tuple[Happening, ...]]] = {}
+
+    def of(self, views: Mapping[str, RegionView], most: int = MOST) -> tuple[Happening, ...]:
+        """The newest first."""
+        each = [reversed(self._of_region(name, view.events)) for name, view in views.items() if view.events]
+        return tuple(islice(merge(*each, key=lambda line: line.at, reverse=True), most))
+
+    def _of_region(self, region: str, events: tuple[Recorded, ...]) -> tuple[Happening, ...]:
+        known = self._lines.get(region)
+        if known is None or known[0] is not events:
+            known = self._lines[region] = (events, tuple(_lines(region, events)))
+        return known[1]
+
+
+def _lines(region: str, events: Iterable[Recorded]) -> Iterable[Happening]:
+    for recorded in events:
+        line = logline(recorded.event, recorded.at)
+        if line:
+            text = line[TIME_CELLS:] if line[8:10] == "Z " else line
+            yield Happening(recorded.at, region, text, _who(recorded.event), level_of(line))
+
+
+def _who(event: Event) -> str:
+    match event:
+        case Accepted() | Paused() | Resumed() | TakenOver() | Promoted() | RolledBack() | Ended():
+            return event.by
+        case _:
+            return ""
+
+
+def draw_events(happenings: Iterable[Happening], looked: float, at: float, width: int) -> Content:
+    """One line an event: time, region, what, and who; a line divides what is new from what was there before."""
+    lines: list[Content] = []
+    before = False
+    for line in happenings:
+        if looked and not before and line.at <= looked:
+            before = True
+            lines.append(Content.styled(f"── before {moment(looked, at)}, when you last looked ──", "$text-muted"))
+        lines.append(_draw(line, at, width))
+    if not lines:
+        return Content.styled(
+            "nothing yet: decisions, batches and failures of all regions are listed here.", "$text-muted"
+        )
+    return stack_lines(lines)
+
+
+def _draw(line: Happening, at: float, width: int) -> Content:
+    who = line.by or "agent"
+    head = Content.assemble((f"{moment(line.at, at)} ", "$text-muted"), safe(line.region, "bold", 40), " ")
+    tail = safe(f" {who}", "$text-muted", 30) if width >= 60 else Content("")
+    room = max(4, width - head.cell_length - tail.cell_length)
+    return head + cell(safe(line.text, LEVEL_STYLES[line.level], 300), room) + tail

@@ -1,0 +1,127 @@
+"""Figures of one region as the list shows them: rates, lag, when it is ready, and what it does or why not. Pure."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from console.model.measured import FeedSample
+from console.runner.view import RegionView
+from console.tui.charts import Value, spread
+from console.tui.format import HOUR, short, span
+from console.tui.groups import drift_text
+from console.tui.labels import change_pending, done_fraction, feed_trouble, running_step, under_way, working
+from console.tui.panes.plan import action_counts
+from console.tui.times import age, moment
+
+SLOW_SHARE, FAST_SHARE = 0.8, 1.25  # of the measured rate: the range of a time of arrival where nothing else is known
+
+
+@dataclass(frozen=True, slots=True)
+class RowReason:
+    """What a region does, or why not. text may come from outside: draw it through `safe`."""
+
+    text: str
+    style: str = ""
+
+
+def rows_per_second(view: RegionView) -> str:
+    """Of the running backfill, else of the live feeds; "?" where the region is away."""
+    if view.link == "unreachable":
+        return "?"
+    if working(view) and view.status.rate and done_fraction(view) < 1.0:
+        return short(view.status.rate)
+    latest = samples(view)[-1:]
+    return short(latest[0].rows) if latest else ""
+
+
+def lag(view: RegionView, cells: int = 8) -> str:
+    """`0.4 s`, `8 h 12 m`; one unit where there is less room; "" where nothing was measured."""
+    if view.link == "unreachable":
+        return "?"
+    status = view.status
+    if not (status.lag_seconds or status.lag_commits or status.lag_rows or samples(view)):
+        return ""
+    text = span(status.lag_seconds)
+    return text if len(text) <= cells else " ".join(text.split()[:2])
+
+
+def behind(view: RegionView) -> str:
+    """Rows that wait in front of the live feeds; "" where nothing was measured."""
+    if view.link == "unreachable":
+        return "?"
+    return short(view.status.lag_rows) if lag(view) else ""
+
+
+def ready_at(view: RegionView) -> str:
+    """`15:45–16:25`: when the backfill ends at its measured rate, slower or faster; "" where that is not known."""
+    status = view.status
+    if not working(view) or status.eta_seconds is None or not view.heard or done_fraction(view) >= 1.0:
+        return ""
+    left = status.eta_seconds
+    first, last = view.heard + left * SLOW_SHARE, view.heard + left * FAST_SHARE
+    texts = dict.fromkeys((moment(first, view.heard), moment(last, view.heard)))
+    return "–".join(texts)
+
+
+def hour_of(
+    view: RegionView, figure: Literal["rows", "lag"], at: float, columns: int, feed: str = ""
+) -> tuple[Value, ...]:
+    """The last hour's samples in so many columns; a rollout's rows of history count as rows."""
+    until = (int(at) // 60 + 1) * 60.0  # drawn anew once a minute
+    points = [
+        (sample.at, sample.lag if figure == "lag" else max(sample.rows, sample.backfill))
+        for sample in samples(view, feed)
+    ]
+    return spread(points, until - HOUR, until, columns, hold=HOUR / columns) if points else ()
+
+
+def samples(view: RegionView, feed: str = "") -> tuple[FeedSample, ...]:
+    """The samples of one feed, or of the pipeline as a whole, oldest first."""
+    return tuple(sample for sample in view.samples if sample.feed == feed)
+
+
+def reason(view: RegionView) -> RowReason:
+    """What the region does now, or why it does nothing; what is wrong comes first."""
+    status = view.status
+    if view.link == "unreachable":
+        risk = " · a batch may be running" if working(view) else ""
+        return RowReason(f"{view.link_why or 'no answer'}{risk}", "$text-warning")
+    if status.held == "failed":
+        return RowReason(status.why, "$text-error")
+    if trouble := feed_trouble(view):
+        return RowReason(trouble, "$text-error" if status.standing else "$text-warning")
+    if under_way(view):
+        step = running_step(view)
+        text = status.why or (step.batch if step else "")
+        waits = "$text-warning" if status.held or status.why else ""
+        return RowReason(text or _between(view), waits)
+    if view.problem:
+        return RowReason(view.problem, "$text-error")
+    if view.note:
+        return RowReason(view.note, "$text-primary")
+    return _at_rest(view)
+
+
+def _between(view: RegionView) -> str:
+    status = view.status
+    if status.state == "awaiting-confirmation":
+        passed = sum(check.ok is True for check in status.checks)
+        return f"{passed} of {len(status.checks)} checks passed" if status.checks else "no check has run"
+    step = next((step.id for step in status.steps if step.state == "running"), "")
+    return step or "between two steps"
+
+
+def _at_rest(view: RegionView) -> RowReason:
+    drift = drift_text(view.plan.drift) if view.plan else ""
+    if change_pending(view) and view.plan:
+        rows = f"{short(view.plan.price.rows)} rows" if view.plan.price.rows else ""
+        parts = (action_counts(view.plan).plain, drift, rows)
+        return RowReason(" · ".join(part for part in parts if part), "$text-warning" if drift else "")
+    if view.plan and view.plan.refusals:
+        return RowReason(view.plan.refusals[0].message, "$text-error")
+    if view.attended is False:
+        return RowReason(
+            " · ".join(filter(None, (drift, "no agent runs: the live feeds stand still"))), "$text-warning"
+        )
+    since = view.status.changed
+    live = f"live for {age(view.heard - since)}" if view.status.state == "live" and since and view.heard > since else ""
+    return RowReason(" · ".join(filter(None, (drift, live))), "$text-warning" if drift else "$text-muted")

@@ -1,0 +1,61 @@
+"""What a screen keeps between two visits: cursor, order, filter, theme, and when the operator last looked."""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 64_000
+
+
+@dataclass(frozen=True, slots=True)
+class FleetMemory:
+    """Where the operator was on the fleet screen."""
+
+    cursor: str = ""
+    order: str = "waves"
+    filter: str = ""
+
+
+class ScreenMemory:
+    """One small file of this user; a file that is damaged or cannot be written costs the memory alone.
+
+    path  None keeps nothing
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        kept = _read(path) if path else {}
+        looked = kept.get("looked")
+        self.looked = float(looked) if isinstance(looked, int | float) else 0.0
+        self.theme = _text(kept.get("theme"))
+        fleet = kept.get("fleet")
+        given = fleet if isinstance(fleet, dict) else {}
+        self.fleet = FleetMemory(
+            **{field.name: _text(given[field.name]) for field in fields(FleetMemory) if field.name in given}
+        )
+
+    def save(self, fleet: FleetMemory, looked: float, theme: str) -> None:
+        if self._path is None:
+            return
+        text = json.dumps({"looked": looked, "theme": theme, "fleet": asdict(fleet)})
+        beside = self._path.with_suffix(f".{os.getpid()}")
+        with suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(self._path)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            kept = json.loads(file.read(MAX_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value[:200] if isinstance(value, str) else ""

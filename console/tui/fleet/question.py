@@ -1,0 +1,165 @@
+"""The question about the region under the cursor: at rest, are its feeds well? Running: how far are its days?
+At its gate: is it safe? With a change pending: what would it do? Pure.
+"""
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from console.model.calendar import calendar
+from console.runner.view import RegionView
+from console.tui.charts import sparkline
+from console.tui.drawing import badge, cell, heading, safe, stack_lines, wrap_indented
+from console.tui.fleet.figures import hour_of, samples
+from console.tui.format import count, short, span
+from console.tui.groups import plan_title
+from console.tui.labels import change_pending, feed_trouble, running_step, under_way, working
+from console.tui.panes.plan import draw_plan
+from console.tui.panes.safety import safety_lines
+from console.tui.panes.steps import draw_steps
+from console.tui.panes.summary import figures
+from console.tui.state import ScreenState
+from console.tui.times import moment
+
+NAME_CELLS = 11
+SPARK_CELLS = 30
+
+
+def question_title(state: ScreenState, region: str) -> Content:
+    """`eu prod · is it safe to confirm?`"""
+    view = state.views.get(region)
+    if view is None:
+        return Content("no region is selected")
+    return Content.assemble(
+        safe(region, "bold", 60), " ", badge(view.region.environment), " · ", safe(_question(state, view))
+    )
+
+
+def _question(state: ScreenState, view: RegionView) -> str:
+    if under_way(view):
+        return "is it safe to confirm?" if view.status.state == "awaiting-confirmation" else "what is happening?"
+    if view.problem or change_pending(view) or (view.plan and view.plan.refusals):
+        return plan_title(state.groups, view.region.name)
+    return "are its feeds well?"
+
+
+def draw_question(view: RegionView, others: Sequence[RegionView], width: int, at: float) -> Content:
+    """The answer, most important lines first; reasons why something stands still come before all.
+
+    others  regions with the same plan
+    """
+    if under_way(view) and view.status.state == "awaiting-confirmation":
+        return stack_lines(safety_lines(view, others, width, at))
+    lines = _trouble(view, width)
+    if under_way(view):
+        lines += _running(view, width, at)
+    elif view.problem or view.note or view.plan is None or change_pending(view) or view.plan.refusals:
+        return stack_lines([*lines, draw_plan(view, width, at)])
+    else:
+        lines += _feeds(view, width, at)
+        lines += [Content(""), draw_plan(view, width, at)]
+    return stack_lines(lines)
+
+
+def _trouble(view: RegionView, width: int) -> list[Content]:
+    status = view.status
+    if view.link == "unreachable":
+        risk = " · a batch may be running" if working(view) else ""
+        told = safe(f"! {view.link_why or 'no answer'}{risk}", "$text-warning")
+        return wrap_indented(told, 0, width)
+    if status.held == "failed":
+        hint = Content.assemble("  → ", safe(status.hint)) if status.hint else Content("")
+        return wrap_indented(Content.assemble(safe(f"✗ {status.why}", "$text-error"), hint), 0, width)
+    if trouble := feed_trouble(view):
+        feed = next(iter(status.standing), status.ailing[0])
+        hint = Content.assemble("  → ", safe(feed.hint)) if feed.hint else Content("")
+        return wrap_indented(Content.assemble(safe(f"✗ {trouble}", "$text-error"), hint), 0, width)
+    return []
+
+
+def _line(name: str, content: Content, width: int) -> Content:
+    return cell(Content.assemble((f"{name:<{NAME_CELLS}}", "$text-muted"), content), width)
+
+
+def _running(view: RegionView, width: int, at: float) -> list[Content]:
+    status = view.status
+    lines = []
+    if status.why and status.held != "failed":
+        lines.append(_line("waits", safe(status.why, "$text-warning", 200), width))
+    lines.append(_line("done", Content(" · ".join(figures(view))), width))
+    if step := running_step(view):
+        rows = f" · {count(step.batch_rows)} rows so far" if step.batch_rows else ""
+        tries = f" · {step.tries} failed tries" if step.tries else ""
+        lines.append(_line("batch", safe(f"{step.batch}{rows}{tries}", limit=120), width))
+        if step.job:
+            job = step.job
+            skew = f", median {span(job.median)}: skewed" if job.skewed else ""
+            text = f"job {job.job} · stage {job.stage} of {job.stages} · tasks {job.done} of {job.tasks} · longest {span(job.longest)}{skew}"
+            lines.append(_line("Spark", safe(text, limit=160), width))
+    lines += _days(view, width)
+    if view.samples:
+        lines += _hour(view, at, width)
+    return [*lines, Content(""), draw_steps(view, width, at)]
+
+
+SIGNS = {
+    "waiting": ("□", "$text-muted"),
+    "running": ("◪", "$text-primary"),
+    "retried": ("▲", "$text-warning"),
+    "done": ("▪", "$text-success"),
+}
+
+
+def _days(view: RegionView, width: int) -> list[Content]:
+    """One line a backfill: the newest day, a sign for each, and the oldest."""
+    lines = []
+    for step in calendar(view.events):
+        days = step.days[: max(1, width - NAME_CELLS - 30)]
+        if days:
+            signs = [Content.styled(*SIGNS[day.state]) for day in days]
+            ends = Content.assemble(f"{days[0].label[5:]} ", *signs, f" {days[-1].label[5:]}")
+            done = sum(day.state in ("done", "retried") for day in step.days)
+            lines.append(
+                _line("days", Content.assemble(ends, f"  {done} of {len(step.days)} from {step.source}"), width)
+            )
+    return lines
+
+
+def _hour(view: RegionView, at: float, width: int) -> list[Content]:
+    """Rows and lag of the last hour, as one line each."""
+    cells = min(60, max(10, width - NAME_CELLS - 24))
+    latest = samples(view)[-1:]
+    lines = []
+    for name, figure in (("rows/s", "rows"), ("lag", "lag")):
+        spark = sparkline(hour_of(view, "rows" if figure == "rows" else "lag", at, 2 * cells), cells)
+        now = "" if not latest else short(latest[0].rows) if figure == "rows" else span(latest[0].lag)
+        lines.append(_line(name, Content.assemble((spark, "$text-primary"), f" {now}"), width))
+    return lines
+
+
+def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
+    """Feed by feed: rows a second and lag with the last hour, and rows behind."""
+    names = list(dict.fromkeys(sample.feed for sample in view.samples if sample.feed))
+    lines = []
+    if names:
+        lines.append(heading(f"{'feed':<24} {'rows/s':>7}  last hour  {'lag':>8}  last hour  {'behind':>7}"))
+    for name in names:
+        last = samples(view, name)[-1]
+        rate = sparkline(hour_of(view, "rows", at, 20, name), 10)
+        late = sparkline(hour_of(view, "lag", at, 20, name), 10)
+        text = f" {short(last.rows):>7}  {rate:<10} {span(last.lag):>8}  {late:<10} {short(last.behind):>7}"
+        lines.append(cell(Content.assemble(cell(safe(name, "bold", 60), 24), text), width))
+    if not lines and (told := figures(view)):
+        lines.append(_line("feeds", Content(" · ".join(told)), width))
+    state = (
+        "an agent moves them" if view.attended else "no agent runs: they stand still" if view.attended is False else ""
+    )
+    lines.append(
+        _line("release", safe(" · ".join(filter(None, (view.live or "nothing is live", state))), limit=120), width)
+    )
+    if view.previous and view.status.changed:
+        until = view.status.changed + view.region.policy.rollback_window_hours * 3600
+        lines.append(
+            _line("way back", safe(f"R: {view.previous}, kept up to date until {moment(until, at)}", limit=120), width)
+        )
+    return lines

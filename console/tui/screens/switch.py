@@ -1,0 +1,25 @@
+"""Which screen a name stands for. The fleet is not among them: it lies below all others."""
+
+from typing import assert_never
+
+from console.tui.screens.base import BaseScreen, ScreenName
+from console.tui.screens.history import HistoryScreen
+from console.tui.screens.region import RegionScreen
+from console.tui.state import ScreenState
+
+
+def screen_of(name: ScreenName, state: ScreenState, region: str, pane: str = "") -> BaseScreen:
+    """A new screen; `pane` is the one of its panes to begin with."""
+    match name:
+        case "rollout":
+            return RegionScreen(state, region, pane)
+        case "plan":
+            return RegionScreen(state, region, "plan")
+        case "gate":
+            return RegionScreen(state, region, "checks")
+        case "history":
+            return HistoryScreen(state, region)
+        case "fleet":
+            raise ValueError("the fleet lies below all screens")
+        case _:
+            assert_never(name)

@@ -1,0 +1,246 @@
+"""The cockpit as its brief promises it: every key answers, keys that fit are shown, help says where it is cut."""
+
+from dataclasses import replace
+
+import pytest
+from textual.color import Color
+from textual.theme import Theme
+from textual.widgets import Static
+
+from console.model.event import Ailing
+from console.tui.commands.palette import entries
+from console.tui.screens.base import BaseScreen
+from console.tui.screens.history import HistoryScreen
+from console.tui.screens.home import HomeScreen
+from console.tui.screens.sheet import SheetScreen
+from console.tui.state import ScreenState
+from console.tui.terminal.escape import clipboard_sequence, notice_sequence
+from console.tui.terminal.themes import HIGH_CONTRAST, TEXT_NAMES, THEMES
+from tests.screens import scripted as s
+from tests.screens.harness import dialog_title, running_app, screen_text, settle, toast_text
+from tests.screens.moments import moment
+
+pytestmark = pytest.mark.slow
+
+PROMISED = (
+    "1", "2", "3", "4", "5", "n", "s", "p", "P", "R", "X", "t", "D", "T", "r", "d", "g", "v", "l", "w", "e", "o",
+    "left_square_bracket", "right_square_bracket", "plus", "underscore", "y", "at", "colon", "ctrl+s", "question_mark",
+    "f1", "slash", "escape", "space", "enter", "q", "ctrl+z",
+)  # fmt: skip
+
+
+def test_every_promised_key_is_bound_on_every_screen() -> None:
+    for screen in (HomeScreen, HistoryScreen):
+        node = screen(s_state()) if screen is HomeScreen else HistoryScreen(s_state(), "us")
+        bound = {key for key, _ in node._bindings}
+        extra = {"space", "enter", "slash", "escape"}  # of the list and the home screen
+        assert set(PROMISED) - extra <= bound
+
+
+def s_state() -> ScreenState:
+    return ScreenState(views={view.region.name: view for view in moment("live")}, at=s.NOON)
+
+
+@pytest.mark.parametrize(
+    "key", [key for key in PROMISED if key not in ("q", "ctrl+z", "space", "escape", "enter", "r", "underscore", "1")]
+)
+async def test_no_key_is_silent(key: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONSOLE_HOME", str(tmp_path))
+    async with running_app(s.ScriptedCockpit(*moment("live"))) as (app, pilot):
+        before = screen_text(app)
+        await pilot.press(key)
+        await settle(pilot)
+        assert screen_text(app) != before or toast_text(app)
+
+
+async def test_the_help_says_that_it_goes_on_and_scrolls() -> None:
+    async with running_app(s.ScriptedCockpit(*moment("before"))) as (app, pilot):
+        await pilot.press("question_mark")
+        await settle(pilot)
+        assert isinstance(app.screen, SheetScreen)
+        assert "below · esc closes" in screen_text(app)
+        await pilot.press("G")
+        await pilot.wait_for_scheduled_animations()
+        await settle(pilot)
+        text = screen_text(app)
+        assert "above · esc closes" in text
+        assert "symbols of a plan" in text
+
+
+async def test_the_palette_offers_what_is_safe_first_and_nothing_that_does_not_apply() -> None:
+    async with running_app(s.ScriptedCockpit(*moment("before"))) as (app, pilot):
+        assert isinstance(app.screen, BaseScreen)
+        names = [name for name, _, _ in entries(app.screen)]
+        assert names[0].startswith("Go to")
+        assert "Cancel the rollout" not in names
+        await pilot.press("ctrl+p")
+        await pilot.pause(0.3)
+        lines = [line for line in screen_text(app).splitlines() if line.strip()]
+        assert any("Go to rollout" in line for line in lines)
+        assert not any("Cancel the rollout" in line for line in lines)
+    async with running_app(s.ScriptedCockpit(s.running(s.US))) as (app, _):
+        assert isinstance(app.screen, BaseScreen)
+        names = [name for name, _, _ in entries(app.screen)]
+        assert names.index("Cancel the rollout") > names.index("Quit") > 0
+
+
+async def test_the_footer_shows_only_keys_that_fit_now() -> None:
+    cockpit = s.ScriptedCockpit(*moment("live"))
+    async with running_app(cockpit) as (app, pilot):
+        foot = screen_text(app).splitlines()[-1]
+        assert "R back" in foot
+        assert "promote" not in foot
+        assert "pause" not in foot
+        assert "start" not in foot
+        cockpit.show(*moment("gate"))
+        await settle(pilot)
+        foot = screen_text(app).splitlines()[-1]
+        assert "P promote" in foot
+        assert "n next" in foot
+        assert "R back" not in foot
+
+
+async def test_a_region_is_live_only_while_its_agent_is_heard_and_its_feeds_move() -> None:
+    still = Ailing(feed="parse", target="requests", path="p", tries=9, standing=True, why="replaced")
+    heard, silent = s.live(s.US), replace(s.live(s.EU), heard=s.NOON - 11)
+    stopped = replace(s.live(s.AP), status=replace(s.live(s.AP).status, ailing=(still,)))
+    async with running_app(s.ScriptedCockpit(heard, silent, stopped), size=(200, 60)) as (app, _):
+        lines = {line[3:9].strip(): line for line in screen_text(app).splitlines() if line[:1] in "› "}
+        assert "✓ live" in lines["us"]
+        assert "✓" not in lines["eu"]
+        assert "live, not" in lines["eu"]
+        assert "feed stopped" in lines["ap"]
+
+
+async def test_nobody_promotes_by_figures_of_another_minute() -> None:
+    old = replace(s.at_gate(s.US), heard=s.NOON - 31)
+    async with running_app(s.ScriptedCockpit(old)) as (app, pilot):
+        await pilot.press("P")
+        await settle(pilot)
+        assert dialog_title(app) == ""
+        assert "its figures are 31 s old; r reads them again" in toast_text(app)
+
+
+async def test_n_goes_to_the_next_region_that_needs_you_and_to_hidden_ones() -> None:
+    views = (s.live(s.US), s.failed(s.EU), s.at_gate(s.AP))
+    async with running_app(s.ScriptedCockpit(*views)) as (app, pilot):
+        home = app.screen
+        assert isinstance(home, HomeScreen)
+        await pilot.press("n")
+        assert home.current_region == "eu"  # it has a date
+        await pilot.press("n")
+        assert home.current_region == "ap"
+        await pilot.press("slash", *"us", "enter", "n")
+        assert home.current_region == "eu"
+
+
+async def test_rows_change_places_only_by_o_and_are_hidden_only_by_e() -> None:
+    cockpit = s.ScriptedCockpit(s.live(s.US), s.live(s.EU), s.live(s.AP))
+    async with running_app(cockpit) as (app, pilot):
+        home = app.screen
+        assert isinstance(home, HomeScreen)
+        await pilot.press("o")
+        cockpit.show(s.failed(s.AP))
+        await settle(pilot)
+        assert home.list.shown == ["us", "eu", "ap"]
+        await pilot.press("o", "o", "o", "o")
+        assert home.list.shown == ["ap", "us", "eu"]
+        await pilot.press("e")
+        assert home.list.shown == ["ap"]
+        cockpit.show(s.failed(s.EU))
+        await settle(pilot)
+        assert home.list.shown == ["ap"]
+        await pilot.press("e")
+        assert home.list.shown == ["ap", "us", "eu"]
+
+
+async def test_a_key_acts_on_the_region_that_was_under_the_cursor_when_it_was_pressed() -> None:
+    cockpit = s.ScriptedCockpit(s.running(s.US), s.running(s.EU))
+    async with running_app(cockpit) as (app, pilot):
+        home = app.screen
+        assert isinstance(home, HomeScreen)
+        home.action_request("pause")
+        home.list.current = "eu"
+        await settle(pilot)
+        assert [call for call in cockpit.calls if call[0] == "pause"] == [("pause", "us")]
+
+
+async def test_digits_go_to_the_screens_and_coming_back_keeps_cursor_filter_and_order() -> None:
+    async with running_app(s.ScriptedCockpit(*moment("running"))) as (app, pilot):
+        home = app.screen
+        assert isinstance(home, HomeScreen)
+        await pilot.press("o", "o", "slash", *"prod", "enter", "j")
+        at = home.current_region
+        for key in "2345":
+            await pilot.press(key)
+            assert isinstance(app.screen, BaseScreen)
+            assert app.screen.current_region == at
+            assert len(app.screen_stack) == 3
+        await pilot.press("1")
+        assert app.screen is home
+        assert (home.current_region, home.list.filter_text, home.list.order) == (at, "prod", "lag")
+
+
+async def test_what_was_run_is_kept_as_commands_to_copy() -> None:
+    cockpit = s.ScriptedCockpit(s.running(s.US))
+    async with running_app(cockpit) as (app, pilot):
+        await pilot.press("p")
+        await settle(pilot)
+        await pilot.press("at")
+        await settle(pilot)
+        assert "console pause --regions us  done" in screen_text(app)
+        await pilot.press("y")
+        await settle(pilot)
+        assert app.clipboard == "console pause --regions us"
+        await pilot.press("escape", "y")
+        await settle(pilot)
+        assert app.clipboard == "console status --regions us"
+
+
+def test_the_clipboard_and_notices_pass_through_tmux() -> None:
+    assert clipboard_sequence("é", {}) == "\x1b]52;c;w6k=\a"
+    assert clipboard_sequence("é", {"TMUX": "x"}) == "\x1bPtmux;\x1b\x1b]52;c;w6k=\a\x1b\\"
+    assert notice_sequence("eu: \x1b[2Jfailed", {}) == "\x1b]9;eu: \\x1b[2Jfailed\a\a"
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_text_has_the_contrast_that_people_need(theme: Theme) -> None:
+    wanted = 7.0 if theme is HIGH_CONTRAST else 4.5
+    grounds = [Color.parse(str(ground)) for ground in (theme.background, theme.surface, theme.panel)]
+    texts = {name: theme.variables[name] for name in TEXT_NAMES} | {"foreground": str(theme.foreground)}
+    for name, text in texts.items():
+        for ground in grounds:
+            ratio = contrast(Color.parse(text), ground)
+            assert ratio >= wanted, (name, ground.hex, round(ratio, 2))
+
+
+def contrast(text: Color, ground: Color) -> float:
+    """WCAG 2.1, relative luminance."""
+
+    def luminance(color: Color) -> float:
+        parts = [part / 255 for part in color.rgb]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(text), luminance(ground)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+async def test_the_banner_has_the_time_of_utc_and_of_the_region_and_who_steers() -> None:
+    async with running_app(s.ScriptedCockpit(*moment("running")), size=(160, 48)) as (app, _):
+        banner = screen_text(app).splitlines()[0]
+        assert "12:00:00Z" in banner
+        assert "us 07:00:00" in banner
+        assert "ada steers" in banner
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 36), (200, 60)], ids="{0[0]}x{0[1]}".format)
+async def test_region_cause_and_key_are_on_the_screen_at_every_size(size: tuple[int, int]) -> None:
+    async with running_app(s.ScriptedCockpit(s.live(s.US), s.failed(s.EU)), size=size) as (app, _):
+        text = screen_text(app)
+        assert "✗ eu" in text
+        assert "t retry" in text
+        assert "due in 3 d" in text
+        assert "3 rows of" in text or size[0] < 80
+        assert app.screen.query_one("#foot", Static)
+        assert "? keys" in text.splitlines()[-1]
