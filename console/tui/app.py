@@ -25,17 +25,17 @@ from console.runner.waves import queued_regions
 from console.text import safe_text
 from console.tui.actions import ActionRequest, RegionAction
 from console.tui.commands.line import CommandWords, TypedCommand
-from console.tui.commands.palette import ConsoleCommands
 from console.tui.commands.ran import RanCommand
 from console.tui.dialogs.content import DialogFactory
 from console.tui.dialogs.dialog import Dialog
 from console.tui.dispatch import Dispatcher, Severity
+from console.tui.fleet.memory import ScreenMemory
 from console.tui.groups import PlanGrouping
 from console.tui.labels import working
-from console.tui.fleet.memory import ScreenMemory
 from console.tui.screens.base import BaseScreen, CopyRequest, GoTo
 from console.tui.screens.command import CommandScreen
 from console.tui.screens.home import HomeScreen
+from console.tui.screens.palette import ConsoleCommands
 from console.tui.screens.ran import RanScreen
 from console.tui.screens.switch import screen_of
 from console.tui.state import ScreenState, noteworthy

@@ -18,7 +18,7 @@ from textual.widgets import DataTable
 from console.model.plan import NodeChange
 from console.runner.view import RegionView
 from console.tui.app import ConsoleApp
-from console.tui.panes.regions import RegionList
+from console.tui.fleet.regions import RegionList
 from tests.screens import scripted as s
 
 pytestmark = pytest.mark.bench

@@ -8,10 +8,10 @@ from textual.theme import Theme
 from textual.widgets import Static
 
 from console.model.event import Ailing
-from console.tui.commands.palette import entries
 from console.tui.screens.base import BaseScreen
 from console.tui.screens.history import HistoryScreen
 from console.tui.screens.home import HomeScreen
+from console.tui.screens.palette import entries
 from console.tui.screens.sheet import SheetScreen
 from console.tui.state import ScreenState
 from console.tui.terminal.escape import clipboard_sequence, notice_sequence

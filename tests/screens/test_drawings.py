@@ -22,12 +22,12 @@ from console.tui.dialogs.confirm import confirm_end, confirm_start
 from console.tui.dialogs.content import DialogContent
 from console.tui.dialogs.gate import confirm_promotion, confirm_rollback
 from console.tui.fleet.question import draw_question
+from console.tui.fleet.region_row import Row, columns, draw_row
 from console.tui.format import short, size, span
 from console.tui.labels import done_fraction, idle, state_label, working
 from console.tui.panes.checks import draw_checks, promotion_blocker
 from console.tui.panes.log import draw_log
 from console.tui.panes.plan import draw_plan
-from console.tui.panes.region_row import Row, columns, draw_row
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
 from console.tui.panes.witness import draw_witness

@@ -13,10 +13,10 @@ from console.model.plan import NodeChange
 from console.runner.view import RegionView
 from console.tui import app as app_module
 from console.tui.app import REPAINT_BACKOFF
-from console.tui.panes import regions as pane
+from console.tui.fleet import regions as pane
+from console.tui.fleet.region_row import ListColumn, Row
+from console.tui.fleet.regions import RegionList
 from console.tui.panes.pane import Pane
-from console.tui.panes.region_row import ListColumn, Row
-from console.tui.panes.regions import RegionList
 from console.tui.screens.region import RegionScreen
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle

@@ -1,1 +1,1 @@
-"""Keys, the palette, and what was run, as commands."""
+"""Keys of the footer, typed commands, and what was run, as commands."""

@@ -1,1 +1,1 @@
-"""Drawings over all regions: banner, needs, events, graph."""
+"""All regions: the list, the drawings above and below it, and what is kept between two visits."""

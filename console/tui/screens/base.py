@@ -11,16 +11,15 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Static
 
 from console.runner.view import RegionView
 from console.tui.actions import ActionRequest, RegionAction, coach
-from console.tui.panes.guide import draw_guide
-from console.tui.quiet import Line
 from console.tui.commands.keys import ALWAYS, FooterKey, action_keys, draw_footer, screen_keys
 from console.tui.commands.ran import status_command
 from console.tui.fleet.banner import draw_banner
 from console.tui.fleet.graph import draw_graph
+from console.tui.panes.guide import draw_guide
+from console.tui.quiet import Line
 from console.tui.screens.help import help_sheet
 from console.tui.screens.sheet import SheetScreen
 from console.tui.state import ScreenState

@@ -19,14 +19,14 @@ from console.tui.commands.keys import FIRST, LAST, LATER, FooterKey
 from console.tui.commands.ran import status_command
 from console.tui.drawing import stack_lines
 from console.tui.fleet.events import Happenings, draw_events
+from console.tui.fleet.memory import FleetMemory
 from console.tui.fleet.needs import draw_needs, needs_title
 from console.tui.fleet.order import ORDERS, next_order
 from console.tui.fleet.question import draw_question, question_title
+from console.tui.fleet.regions import RegionList
 from console.tui.fleet.tally import draw_tally
 from console.tui.groups import draw_groups
-from console.tui.fleet.memory import FleetMemory
 from console.tui.panes.pane import Pane
-from console.tui.panes.regions import RegionList
 from console.tui.panes.safety import same_plan
 from console.tui.screens.base import BaseScreen, GoTo
 from console.tui.state import ScreenState

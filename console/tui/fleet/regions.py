@@ -15,8 +15,8 @@ from textual.visual import Visual
 
 from console.runner.view import RegionView
 from console.tui.fleet.order import Order, arranged
+from console.tui.fleet.region_row import ListColumn, Row, columns, draw_header, draw_row, look_of
 from console.tui.labels import state_label
-from console.tui.panes.region_row import ListColumn, Row, columns, draw_header, draw_row, look_of
 from console.tui.state import ScreenState
 
 CURRENT = "region-list--current"  # in the stylesheet: the line under the cursor
