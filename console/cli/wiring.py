@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from console.model.region import Region
     from console.project import Project
     from console.runner.fleet import Fleet
+    from console.runner.region_planner import RegionPlanner
 
     Planner = Callable[[Pipeline, Live, Region], Plan]
 
@@ -54,6 +55,12 @@ def cli_context() -> CliContext:
     return context
 
 
+def region_planner() -> "RegionPlanner":
+    from console.runner.region_planner import RegionPlanner
+
+    return RegionPlanner()
+
+
 @dataclass(frozen=True, kw_only=True)
 class OpenProject:
     """A project opened for one pipeline and the selected regions, in the order of waves."""
@@ -63,6 +70,7 @@ class OpenProject:
     regions: "tuple[Region, ...]"
     pipelines: "Mapping[str, Pipeline]"
     connect: "Callable[[], Mapping[str, Driver]]"  # creates new drivers: each belongs to one event loop
+    planner: "RegionPlanner" = field(default_factory=region_planner)
     allowed: frozenset[str] = frozenset()  # losses accepted on the command line
     probing: bool = False  # the plan asks the data whether their values convert
     without: frozenset[str] = frozenset()  # regions that a run may leave out if they are unreachable
@@ -118,17 +126,8 @@ class OpenProject:
         )
 
     def plan_of(self, pipeline: "Pipeline", live: "Live", region: "Region") -> "Plan":
-        """`plan_of`, with the losses that were accepted on the command line."""
-        return plan_of(pipeline, live, region, self.allowed)
-
-
-def plan_of(pipeline: "Pipeline", live: "Live", region: "Region", allowed: frozenset[str] = frozenset()) -> "Plan":
-    """Plan a region with this tool's version, reusing what earlier runs compiled."""
-    from console.planning import plan
-    from console.project.recent import planner, remembered
-
-    with remembered() as memory:
-        return plan(pipeline, live, region, tool(), memory, allowed=allowed, planner=planner())
+        """A region's plan, with the losses that were accepted on the command line."""
+        return self.planner.plan(pipeline, live, region, self.allowed)
 
 
 def tool() -> str:

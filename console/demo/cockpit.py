@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError
 
 from console.demo import payoff
 from console.demo.chaos import Chaos
-from console.demo.prepare import PIPELINE, Demo, build, drivers, operator, planner, start_traffic
+from console.demo.prepare import PIPELINE, Demo, build, drivers, operator, start_traffic
 from console.drivers.protocol import Verb
 from console.errors import Conflict, ConsoleError
 from console.model.event import Promoted, RolledBack
@@ -20,6 +20,7 @@ from console.model.live import Live, Release
 from console.model.status import Status
 from console.runner.fleet import Fleet
 from console.runner.journal import Journal
+from console.runner.region_planner import RegionPlanner
 from console.runner.view import Outcome, RegionView
 
 ChaosMode = Literal["none", "struck", "judged"]
@@ -36,7 +37,7 @@ class DemoFleet(Fleet):
 
     def __init__(self, demo: Demo, log: Path | None, *, traffic: bool = True, chaos: ChaosMode = "none") -> None:
         super().__init__(
-            PIPELINE, drivers(demo.regions), demo.pipelines(), planner, Journal(), operator(), remember=True
+            PIPELINE, drivers(demo.regions), demo.pipelines(), RegionPlanner(), Journal(), operator(), remember=True
         )
         self._demo, self._log, self._traffic = demo, log, traffic
         self._building: asyncio.Task[None] | None = None

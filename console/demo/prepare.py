@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import console
 from console.demo import building
 from console.demo.processes import TERM_SECONDS, Processes, birth, end
 from console.demo.traffic.generate import TICK_SECONDS, TRAFFIC, DayWritten
@@ -20,13 +19,12 @@ from console.demo.traffic.generate import build as build_history
 from console.drivers.local import LocalDriver, local_drivers
 from console.drivers.protocol import Who
 from console.errors import ConsoleError, UsageError
-from console.model.live import Live
 from console.model.pipeline import Pipeline
-from console.model.plan import Plan
 from console.model.region import Region
 from console.project import Project, load
 from console.runner.fleet import Fleet
 from console.runner.journal import Journal
+from console.runner.region_planner import RegionPlanner
 from console.runner.view import RegionView
 
 PIPELINE = "web"
@@ -103,13 +101,6 @@ def drivers(regions: Iterable[Region]) -> dict[str, LocalDriver]:
     return local_drivers(regions, tick_seconds=TICK_SECONDS)
 
 
-def planner(pipeline: Pipeline, live: Live, region: Region) -> Plan:
-    from console.planning import plan
-    from console.project.recent import planner as source
-
-    return plan(pipeline, live, region, f"console {console.__version__}", planner=source())
-
-
 async def build(demo: Demo, log: Path | None, show: ShowView) -> None:
     """Load history into every landing table, and promote release r1 over it. An unfinished attempt is started over.
 
@@ -155,7 +146,7 @@ async def _first_release(demo: Demo, written: Mapping[str, RegionView], show: Sh
     together = tuple(replace(region, wave=1, canary=False) for region in demo.regions)
     pipelines = {region.name: before.pipeline(PIPELINE, before.region(region.name)) for region in demo.regions}
     journal = Journal(demo.run / "building.db")
-    runner = Fleet(PIPELINE, drivers(together), pipelines, planner, journal, operator())
+    runner = Fleet(PIPELINE, drivers(together), pipelines, RegionPlanner(), journal, operator())
     follower = asyncio.create_task(_follow(runner, written, show))
     try:
         await runner.refresh()

@@ -11,8 +11,9 @@ from console.model.receipt import LEDGER, LEDGER_VIEW
 from console.model.region import Region
 from console.model.schema import types
 from console.planning import build, fingerprints, rules
-from console.planning.cache.compiler import Compiler, Memory, rules_of
-from console.planning.cache.same import IdentityCache, Interner, release_key
+from console.planning.cache.compiler import Compiler, rules_of
+from console.planning.cache.planner_cache import Memo, Memory, PlannerCache
+from console.planning.cache.releases import release_key
 from console.planning.compare import QueryDifference, compare
 from console.planning.desired import Desired, desired
 from console.planning.loss.allowed import accepted
@@ -31,19 +32,18 @@ __all__ = [
     "Baseline",
     "Compiled",
     "Memory",
+    "PlannerCache",
     "QueryDifference",
     "baseline",
     "baseline_changes",
     "check",
-    "clear_caches",
     "compare",
     "compile_query",
     "plan",
 ]
 
 FORMAT = 1
-_desired: IdentityCache[Desired] = IdentityCache()
-_releases: Interner[Release] = Interner(release_key)
+_DESIRED = Memo[Desired](64)
 
 
 def plan(
@@ -51,7 +51,7 @@ def plan(
     live: Live,
     region: Region,
     tool: str,
-    memory: Memory | None = None,
+    cache: PlannerCache | None = None,
     *,
     allowed: Collection[str] = (),
     planner: str = "",
@@ -60,16 +60,16 @@ def plan(
 
     live    the region's survey; its release None plans everything as new
     tool    version of console, bound into the plan;  planner  digest of its source: a release hashed by another one is rehashed
-    memory  queries compiled by earlier runs, extended by this one
+    cache   what plans share: one for all regions that are planned together; by default nothing is shared
     allowed losses that the operator accepts by name: `C101:requests`
     raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
             rules find in a possible plan is in `Plan.problems`
     """
-    wanted, live = _resolved(pipeline, live, memory, rules_of(planner))
-    verdicts = routes(wanted, live)
-    nodes = build.nodes(wanted, verdicts, live, region.limits)
+    wanted, live = _resolved(pipeline, live, cache := cache or PlannerCache(), rules_of(planner))
+    verdicts = routes(wanted, live, cache)
+    nodes = build.nodes(wanted, verdicts, live, region.limits, cache)
     price = sum((node.price for node in nodes), Price())
-    problems, acceptances = accepted(rules.plan_problems(wanted, verdicts, live, price), allowed)
+    problems, acceptances = accepted(rules.plan_problems(wanted, verdicts, live, cache), allowed)
     planned = Plan(
         format_version=FORMAT,
         tool=tool,
@@ -77,9 +77,9 @@ def plan(
         region=region.name,
         desired=pipeline.digest(),
         live=live.release.id if live.release else "",
-        content=baseline(pipeline, live).digest,
+        content=baseline(pipeline, live, cache).digest,
         nodes=nodes,
-        steps=build.with_promote(build.steps(verdicts, live, region.limits), nodes),
+        steps=build.with_promote(build.steps(verdicts, live, region.limits, cache), nodes),
         release=replace(build.release(pipeline, wanted, verdicts, live, tool), rules=rules_of(planner)),
         problems=problems,
         price=price,
@@ -88,34 +88,32 @@ def plan(
         rows_limit=region.limits.rows,
         bytes_limit=region.limits.bytes,
         target_seconds=region.limits.target_seconds,
-        drift=drift(live),
-        answers=answers(wanted, live),
+        drift=drift(live, cache),
+        answers=answers(wanted, live, cache),
         allowed=acceptances,
         rollback=rollback(pipeline, verdicts, live),
     )
-    return with_retention(with_cost(planned, live, region), live, region, compile_query)
+    return with_retention(with_cost(planned, live, region), live, region, compile_query, cache)
 
 
-def _resolved(pipeline: Pipeline, live: Live, memory: Memory | None, hashed_by: str) -> tuple[Desired, Live]:
+def _resolved(pipeline: Pipeline, live: Live, cache: PlannerCache, hashed_by: str) -> tuple[Desired, Live]:
     """The compiled pipeline, and the region with the shared object for its release, fingerprinted by the same rules."""
-    wanted = _desired.get(lambda: desired(pipeline, Compiler(memory)), pipeline)
+    wanted = _compiled(pipeline, cache)
     if live.release is not None:
-        live = replace(live, release=fingerprints.restated(_releases.get(live.release), wanted, hashed_by))
+        release = cache.one_of(live.release, release_key)
+        live = replace(live, release=fingerprints.restated(release, wanted, hashed_by, cache))
     if problems := (*wanted.problems, *rules.region_problems(pipeline, live)):
         raise Problems.of(rules.dropped_but_read(problems, live))
     return wanted, live
 
 
-def clear_caches() -> None:
-    """Drop the results that this process cached for pipelines and releases; cache files stay."""
-    _desired.clear()
-    _releases.clear()
-    fingerprints.clear_cache()
+def _compiled(pipeline: Pipeline, cache: PlannerCache) -> Desired:
+    return cache.by_identity(_DESIRED, lambda: desired(pipeline, Compiler(cache.memory)), pipeline)
 
 
-def check(pipeline: Pipeline, memory: Memory | None = None) -> tuple[Problem, ...]:
+def check(pipeline: Pipeline, cache: PlannerCache | None = None) -> tuple[Problem, ...]:
     """All problems of a pipeline that do not depend on a region, each with its place in the files."""
-    return _desired.get(lambda: desired(pipeline, Compiler(memory)), pipeline).problems
+    return _compiled(pipeline, cache or PlannerCache()).problems
 
 
 def compile_query(sql: str, release: Release, parameters: tuple[Parameter, ...] = ()) -> Compiled:

@@ -1,6 +1,6 @@
 """From verdicts to a plan: the release to become live, the steps that build it, their price and the comparisons."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -20,6 +20,7 @@ from console.model.step import (
     Step,
     Validate,
 )
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import Desired, DesiredTable
 from console.planning.estimate import cutting, history, log, share, total
 from console.planning.reuse.live_feeds import columns_read
@@ -103,7 +104,7 @@ def added(wanted: DesiredTable, live: Live) -> tuple[Column, ...]:
     return tuple(column for column in wanted.table.columns if column.name.lower() not in real)
 
 
-def steps(verdicts: Verdicts, live: Live, limits: Limits) -> tuple[Step, ...]:
+def steps(verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> tuple[Step, ...]:
     """The steps in order; () where the region's tables stay as they are."""
     wanted = [verdict for verdict in verdicts.values() if verdict.wanted is not None]
     rebuilt = [verdict for verdict in wanted if verdict.rebuilt]
@@ -116,7 +117,7 @@ def steps(verdicts: Verdicts, live: Live, limits: Limits) -> tuple[Step, ...]:
         if verdict.wanted is not None and (columns := added(verdict.wanted, live)):
             made.append(AddColumns(verdict.name, columns))
     for verdict in rebuilt:
-        made += _backfills(verdict, verdicts, live, limits)
+        made += _backfills(verdict, verdicts, live, limits, cache)
     for verdict in rebuilt:
         made += _catch_ups(verdict, verdicts)
     if rebuilt:
@@ -132,12 +133,12 @@ def _from_log(feed: Feed, verdicts: Verdicts) -> bool:
     return feed.source in verdicts and verdicts[feed.source].rebuilt
 
 
-def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> list[Step]:
+def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> list[Step]:
     assert verdict.wanted is not None
     backfills: list[Step] = []
     if (copied := verdict.copied) is not None:
         assert verdict.live is not None
-        time, (price, read) = verdict.live.table.time, _copied(copied, verdict.live, live, limits)
+        time, (price, read) = verdict.live.table.time, _copied(copied, verdict.live, live, limits, cache)
         backfills.append(
             Backfill(materialization="", source=verdict.name, target=verdict.name, route="forward", sql=copied.sql, time=time, rows=price.rows, bytes=price.bytes, days=price.days, batches=price.batches, stored=copied.states, since="", until=copied.until, columns=read)
         )  # fmt: skip
@@ -148,7 +149,7 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits)
             continue
         source = verdicts[feed.source].wanted
         assert source is not None
-        price, read = _replayed(recomputed, feed, source, live, limits)
+        price, read = _replayed(recomputed, feed, source, live, limits, cache)
         backfills.append(
             Backfill(materialization=feed.materialization, source=feed.source, target=verdict.name, route="replay", sql=recomputed.query(feed), time=source.table.time, rows=price.rows, bytes=price.bytes, days=price.days, batches=price.batches, stored=False, since=recomputed.since, until="", columns=read, states=recomputed.completes_states)
         )  # fmt: skip
@@ -158,25 +159,27 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits)
 Reading = tuple[Price, tuple[str, ...]]
 
 
-def _copied(copied: LiveCopy, before: TableState, live: Live, limits: Limits) -> Reading:
+def _copied(copied: LiveCopy, before: TableState, live: Live, limits: Limits, cache: PlannerCache) -> Reading:
     """What copying from the live table costs, and which of its columns are read."""
     table = before.table
     whole = history(_until(live, copied.until), table.name, cutting(table), limits)
     columns = before.version.columns if copied.states else table.columns
-    return _by_column(whole, copied.sql, table.name, columns, table.time)
+    needed = columns_read(copied.sql, table.name, types(columns), (), cache)
+    return _by_column(whole, columns, {*needed, table.time})
 
 
-def _replayed(recomputed: Recomputation, feed: Feed, source: DesiredTable, live: Live, limits: Limits) -> Reading:
-    """The same of re-reading a source through a feed."""
-    whole = history(_since(live, recomputed.since), feed.source, cutting(source.table), limits)
-    return _by_column(whole, recomputed.query(feed), feed.source, source.table.columns, source.table.time, feed.joins)
-
-
-def _by_column(
-    whole: Price, sql: str, table: str, columns: tuple[Column, ...], time: str, others: tuple[str, ...] = ()
+def _replayed(
+    recomputed: Recomputation, feed: Feed, source: DesiredTable, live: Live, limits: Limits, cache: PlannerCache
 ) -> Reading:
-    needed = columns_read(sql, table, types(columns), others)
-    read = tuple(column.name for column in columns if column.name in needed or column.name == time)
+    """The same of re-reading a source through a feed."""
+    table = source.table
+    whole = history(_since(live, recomputed.since), feed.source, cutting(table), limits)
+    needed = columns_read(recomputed.query(feed), feed.source, types(table.columns), feed.joins, cache)
+    return _by_column(whole, table.columns, {*needed, table.time})
+
+
+def _by_column(whole: Price, columns: tuple[Column, ...], needed: Collection[str]) -> Reading:
+    read = tuple(column.name for column in columns if column.name in needed)
     return replace(whole, bytes=round(whole.bytes * share(read, columns))), read
 
 
@@ -241,14 +244,14 @@ def _comparison(verdict: Verdict) -> Comparison:
     )
 
 
-def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> Price:
+def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> Price:
     """The price of rebuilding one table; zero for a table that is not rebuilt."""
     if not verdict.rebuilt or verdict.wanted is None:
         return Price()
     total = Price()
     if verdict.copied is not None:
         assert verdict.live is not None
-        total += _copied(verdict.copied, verdict.live, live, limits)[0]
+        total += _copied(verdict.copied, verdict.live, live, limits, cache)[0]
     if (recomputed := verdict.recomputed) is None:
         return total
     replayed = Price()
@@ -257,9 +260,10 @@ def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> P
         assert source is not None
         if _from_log(feed, verdicts):
             whole = log(live, feed.source)
-            replayed += _by_column(whole, feed.sql, feed.source, source.table.columns, "", feed.joins)[0]
+            needed = columns_read(feed.sql, feed.source, types(source.table.columns), feed.joins, cache)
+            replayed += _by_column(whole, source.table.columns, needed)[0]
         else:
-            replayed += _replayed(recomputed, feed, source, live, limits)[0]
+            replayed += _replayed(recomputed, feed, source, live, limits, cache)[0]
     days = replayed.days if recomputed.completes_states else total.days + replayed.days
     return replace(total + replayed, days=days)
 
@@ -291,11 +295,13 @@ def everything(verdicts: Verdicts, live: Live, limits: Limits) -> Price:
     return total(parts)
 
 
-def nodes(desired: Desired, verdicts: Verdicts, live: Live, limits: Limits) -> tuple[NodeChange, ...]:
+def nodes(
+    desired: Desired, verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache
+) -> tuple[NodeChange, ...]:
     """Every node with its action, tables first in the order in which rows flow."""
     tables = [
         NodeChange(
-            kind="table", name=verdict.name, action=verdict.action, why=verdict.why, columns=verdict.columns, price=price(verdict, verdicts, live, limits),
+            kind="table", name=verdict.name, action=verdict.action, why=verdict.why, columns=verdict.columns, price=price(verdict, verdicts, live, limits, cache),
             source=_read_from(verdict),
         )
         for verdict in verdicts.values()

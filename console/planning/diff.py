@@ -6,7 +6,7 @@ from typing import Literal
 from console.model.live import TableState
 from console.model.plan import ColumnChange
 from console.model.schema import Column, Table
-from console.planning.cache.same import IdentityCache
+from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.desired import DesiredTable
 from console.planning.sql.convert import kept
 from console.planning.sql.reads import Pick
@@ -53,7 +53,7 @@ class Diff:
         return not self.hidden and all(pick.of == pick.name and not pick.type and not pick.fresh for pick in self.picks)
 
 
-_diffs: IdentityCache[Diff] = IdentityCache(20_000)  # a fleet of 200 regions has 20 releases of 500 tables
+_DIFFS = Memo[Diff](20_000)  # a fleet of 200 regions has 20 releases of 500 tables
 
 
 def split_value(value: str) -> tuple[str, str]:
@@ -62,9 +62,9 @@ def split_value(value: str) -> tuple[str, str]:
     return expression, type
 
 
-def compare(wanted: DesiredTable, live: TableState) -> Diff:
+def compare(wanted: DesiredTable, live: TableState, cache: PlannerCache) -> Diff:
     """Compare by fingerprints. A renamed column is recognised by its value, and only where the old name is gone."""
-    return _diffs.get(lambda: _compared(wanted, live), wanted, live)
+    return cache.by_identity(_DIFFS, lambda: _compared(wanted, live), wanted, live)
 
 
 def _compared(wanted: DesiredTable, live: TableState) -> Diff:

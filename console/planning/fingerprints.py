@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from console.model.live import Feed, Release, TableState
 from console.model.schema import types
-from console.planning.cache.same import IdentityCache
+from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.desired import Desired, DesiredTable, adopted
 from console.planning.diff import split_value
 from console.planning.sql.aggregates import STORED
@@ -22,10 +22,10 @@ from console.planning.sql.relation import Relation, mix, physical
 from console.planning.sql.semantics import relation_of
 from console.planning.sql.tree import DIALECT
 
-_releases: IdentityCache[Release] = IdentityCache(256)
+_RELEASES = Memo[Release](256)
 
 
-def restated(release: Release, desired: Desired, rules: str) -> Release:
+def restated(release: Release, desired: Desired, rules: str, cache: PlannerCache) -> Release:
     """The release as this planner would have hashed it; the very same where these are its rules.
 
     desired  what is wanted: its fingerprints stand for every query of the release that means the same
@@ -33,11 +33,7 @@ def restated(release: Release, desired: Desired, rules: str) -> Release:
     """
     if release.rules == rules:
         return release
-    return _releases.get(lambda: _restated(release, desired), release, desired)
-
-
-def clear_cache() -> None:
-    _releases.clear()
+    return cache.by_identity(_RELEASES, lambda: _restated(release, desired), release, desired)
 
 
 def _alike(wanted: DesiredTable, state: TableState, feeds: Iterable[Feed]) -> bool:

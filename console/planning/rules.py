@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from console.errors import Problem
 from console.model.live import Live
 from console.model.pipeline import Pipeline
-from console.model.plan import Price
 from console.model.schema import Column, Table
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import Desired, DesiredTable
 from console.planning.diff import Diff
 from console.planning.loss import history, protocol, values
@@ -105,7 +105,7 @@ def dropped_but_read(problems: tuple[Problem, ...], live: Live) -> tuple[Problem
     return tuple(renamed)
 
 
-def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live, price: Price) -> list[Problem]:
+def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache) -> list[Problem]:
     """Problems of a plan that could run."""
     forward_queries = [problem for verdict in verdicts.values() for problem in verdict.problems]
     problems = [problem for verdict in verdicts.values() for problem in _protocol(verdict, live)]
@@ -113,17 +113,22 @@ def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live,
         if not verdict.rebuilt or verdict.wanted is None:
             continue
         if verdict.recomputed is not None:
-            problems += _replayed(verdict, verdict.wanted, desired, verdicts, live)
+            problems += _replayed(verdict, verdict.wanted, desired, verdicts, live, cache)
         if verdict.live is not None and verdict.diff is not None:
             forwarded = verdict.copied.sql if verdict.copied is not None and verdict.recomputed is None else ""
-            problems += values.types(verdict.wanted, verdict.diff, forward=forwarded)
+            problems += values.types(verdict.wanted, verdict.diff, cache, forward=forwarded)
             problems += values.partitions(verdict.wanted, verdict.diff)
             problems += _removed_columns(verdict.wanted, verdict.diff)
     return [*forward_queries, *dict.fromkeys(problems)]
 
 
 def _replayed(
-    verdict: Verdict, wanted: DesiredTable, desired: Desired, verdicts: Mapping[str, Verdict], live: Live
+    verdict: Verdict,
+    wanted: DesiredTable,
+    desired: Desired,
+    verdicts: Mapping[str, Verdict],
+    live: Live,
+    cache: PlannerCache,
 ) -> list[Problem]:
     problems: list[Problem] = []
     if verdict.recomputed is not None and (start := verdict.recomputed.since):
@@ -144,10 +149,10 @@ def _replayed(
         )
     else:
         for source in sorted(_roots(verdict.name, verdicts)):
-            problems += history.retention(wanted, verdict.live, desired.tables.get(source), live)
+            problems += history.retention(wanted, verdict.live, desired.tables.get(source), live, cache)
             problems += history.spanning(source, live)
         if verdict.live is not None:
-            problems += history.filtered(wanted, desired.tables, live)
+            problems += history.filtered(wanted, desired.tables, live, cache)
     if verdict.live is not None:
         problems += values.repeatable(wanted, verdict.live)
         problems += _new_filters(verdict, wanted)

@@ -98,14 +98,19 @@ def planner() -> str:
     return f"console {console.__version__} {source.hexdigest()}"
 
 
-@contextmanager
-def remembered() -> Iterator[Remembered]:
-    """This machine's cache, saved at the end."""
+def opened() -> Remembered:
+    """This machine's cache; whoever adds to it saves it."""
     try:
         path = paths.cache_dir() / _NAME
     except OSError:
         path = Path(os.devnull) / _NAME
-    memory = Remembered(path, planner)
+    return Remembered(path, planner)
+
+
+@contextmanager
+def remembered() -> Iterator[Remembered]:
+    """The same, saved at the end."""
+    memory = opened()
     try:
         yield memory
     finally:

@@ -84,7 +84,9 @@ def _release(state: int) -> Release:
         releases=(),
         stats=tuple(_stats(t.name, t.name, t.columns, 1) for t in pipeline().tables if t.kind == "landing"),
     )
-    return numbered(planning.plan(pipeline(), bare, region(0), "bench", dict(MEMORY)), state + 1).release
+    return numbered(
+        planning.plan(pipeline(), bare, region(0), "bench", planning.PlannerCache(dict(MEMORY))), state + 1
+    ).release
 
 
 def _stats(name: str, path: str, columns: tuple[Column, ...], rows: int) -> TableStats:

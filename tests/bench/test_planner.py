@@ -23,14 +23,14 @@ what, place = sys.argv[1], Path(sys.argv[2])
 fleet.MEMORY.update(Remembered(place.with_name("compiled.tsv"), lambda: "bench"))
 memory = Remembered(place, lambda: "bench")
 if what == "fill":
-    planning.check(pipeline(), memory)
+    planning.check(pipeline(), planning.PlannerCache(memory))
     memory.save()
     sys.exit()
 wanted, lives = edited(), list(regions(200, 20)) if what == "fleet" else [held(0)]
-planning.clear_caches()
+cache = planning.PlannerCache(memory)
 gc.freeze()  # as the command line does once the surveys are in
 start = time.process_time()
-plans = [planning.plan(wanted, live, region(i), "bench", memory) for i, live in enumerate(lives)]
+plans = [planning.plan(wanted, live, region(i), "bench", cache) for i, live in enumerate(lives)]
 spent = time.process_time() - start
 changed = sorted(node.name for node in plans[0].changes)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -122,7 +122,7 @@ UNDER_FIRE = (
            "            elif newer:\n", "            elif False:\n"),
     Mutant("a table that loses its settings has not drifted",
            "tests/planning/test_fleet.py::test_a_setting_that_the_table_was_not_created_with_has_drifted_whatever_it_is",
-           "console/planning/cache/same.py", "state.version.settings, ", ""),
+           "console/planning/cache/releases.py", "state.version.settings, ", ""),
 )  # fmt: skip
 
 MUTANTS = (*UNDER_FIRE, *rules.MUTANTS, *worlds.MUTANTS)

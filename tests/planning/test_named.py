@@ -7,6 +7,7 @@ import pytest
 from console.model.live import Live
 from console.model.pipeline import Endpoint, Materialization, Pipeline
 from console.model.schema import Column
+from console.planning import PlannerCache
 from console.planning.reuse.live_feeds import columns_read
 from tests.planning.edits import AGENT, Change, column, of, parse, renamed, requests
 from tests.planning.world import HOURLY, actions, live, pipeline, planned, release, with_sql, with_table
@@ -89,8 +90,8 @@ def test_a_table_fed_by_a_shuffle_of_its_own_is_known_to_be_unsteady() -> None:
 def test_a_feed_with_a_join_reads_only_what_it_names() -> None:
     sql = "SELECT `r`.`a` AS `a`, `p`.`x` AS `x` FROM `t` AS `r` LEFT JOIN `u` AS `p` ON `p`.`k` = `r`.`b`"
     columns = {"a": "int", "b": "int", "c": "string", "d": "string"}
-    assert columns_read(sql, "t", columns, ("u",)) == ("a", "b")
-    assert columns_read(sql, "u", {"k": "int", "x": "int", "y": "string"}, ("t",)) == ("k", "x")
+    assert columns_read(sql, "t", columns, ("u",), PlannerCache()) == ("a", "b")
+    assert columns_read(sql, "u", {"k": "int", "x": "int", "y": "string"}, ("t",), PlannerCache()) == ("k", "x")
 
 
 def test_who_owns_a_list_of_the_first_ten_is_told_when_what_orders_it_changes() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from console.model.live import Day, Live, Release, TableStats
 from console.model.region import Limits
 from console.model.slices import cut, pack
-from console.planning.cache.same import release_key
+from console.planning.cache.releases import release_key
 from console.planning.estimate import history
 from tests.planning.world import live, release
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from console.model.pipeline import Pipeline
 from console.planning.cache.compiler import Compiler
 from console.planning.desired import Desired, desired
+from console.planning.sql import compile
 from console.project.recent import Remembered, remembered
 from tests.planning.world import pipeline, with_column, with_sql, with_table
 
@@ -157,3 +158,12 @@ def test_it_lies_in_the_cache_and_survives_the_run(tmp_path: Path, monkeypatch: 
     assert (tmp_path / "console" / "compiled.tsv").is_file()
     with remembered() as memory:
         assert len(memory) > 5
+
+
+def test_a_warm_memory_is_read_and_nothing_is_compiled(warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiled(*_: object) -> None:
+        raise AssertionError("compiled although the memory holds it")
+
+    for name in ("reads", "feed", "query"):
+        monkeypatch.setattr(compile, name, compiled)
+    assert made(pipeline(), opened(warm)).problems == ()

@@ -14,8 +14,8 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 from console import project
-from console.cli.wiring import plan_of
 from console.model.plan import Plan
+from console.runner.region_planner import RegionPlanner
 from tests.faults.clock import Clock, read_from
 from tests.life.region import LiveRegion
 from tests.versions.build import PLACE
@@ -61,7 +61,7 @@ class Stored(LiveRegion):
         loaded = project.load(self.root)
         desired = loaded.pipeline(pipeline, loaded.regions[0])
         live = await self.driver.survey(pipeline, [t.name for t in desired.tables if t.kind == "landing"])
-        return plan_of(desired, live, loaded.regions[0])
+        return RegionPlanner().plan(desired, live, loaded.regions[0])
 
     def older(self, checkout: Path, *words: str, exits: tuple[int, ...] = (0,)) -> str:
         """The same of a command of another version, from its own files."""

@@ -16,7 +16,7 @@ from console.cli.plan.text import plan_data, plan_text, summary, summary_line
 from console.cli.plan.witness import witnesses_data, witnesses_text
 from console.cli.progress import printing_progress
 from console.cli.status_text import outcomes_data, outcomes_text
-from console.cli.wiring import OpenProject, cli_context, plan_of
+from console.cli.wiring import OpenProject, cli_context
 from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError, away
 from console.model.codec import encode
 from console.model.event import RUNNING
@@ -84,7 +84,7 @@ def _planned(project: OpenProject, lives: Sequence[Live | ConsoleError]) -> tupl
             if isinstance(live, ConsoleError):
                 if not (away(live) and region.name in project.without):
                     unanswered.append((region.name, live))
-                problems += _structural(project.pipelines[region.name])
+                problems += _structural(project, region.name)
             else:
                 plans.append(project.plan_of(project.pipelines[region.name], live, region))
         except Problems as survey:
@@ -124,11 +124,10 @@ async def _survey(
     return survey
 
 
-def _structural(pipeline: Pipeline) -> tuple[Problem, ...]:
+def _structural(project: OpenProject, region: str) -> tuple[Problem, ...]:
     """What is wrong in the files whatever the region holds; a region that gives no answer must not hide it."""
-    from console.planning import check
-
-    return tuple(problem for problem in check(pipeline) if problem.severity == "refuse")
+    problems = project.planner.check(project.pipelines[region])
+    return tuple(problem for problem in problems if problem.severity == "refuse")
 
 
 def _joined(errors: Sequence[tuple[str, ConsoleError]]) -> ConsoleError:
@@ -145,14 +144,14 @@ def refused(plans: Sequence[Plan]) -> Problems | None:
     return Problems.of(list(dict.fromkeys(survey))) if survey else None
 
 
-def bound(shown: Mapping[str, Plan]) -> "Planner":
+def bound(shown: Mapping[str, Plan], plan: "Planner") -> "Planner":
     """A planner that answers with the plans that were shown, as long as nothing they rest on has moved.
 
     Estimates may have changed with every row that arrived; the plan as reviewed is what runs.
     """
 
     def planner(pipeline: Pipeline, live: Live, region: Region) -> Plan:
-        fresh = plan_of(pipeline, live, region)
+        fresh = plan(pipeline, live, region)
         if region.name not in shown:
             raise Unreachable(
                 f"{region.name}: it was away when the others were planned, so its plan was not reviewed",
@@ -285,7 +284,7 @@ def run(project: OpenProject, output: Output, plans: Sequence[Plan], *, attached
     async def work() -> tuple[Outcome, ...]:
         planned = {plan.region for plan in plans}
         names = [name for name in project.names if name in planned or name in project.without]
-        async with project.fleet(bound({plan.region: plan for plan in plans}), steering=True) as fleet:
+        async with project.fleet(bound({plan.region: plan for plan in plans}, project.planner), steering=True) as fleet:
             try:
                 await fleet.refresh(names)
                 async with printing_progress(fleet, output):

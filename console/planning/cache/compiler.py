@@ -5,19 +5,19 @@ itself, so that a damaged one is ignored.
 """
 
 import hashlib
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 from sqlglot._version import __version__ as engine
 
 from console.model.pipeline import Materialization, Parameter
 from console.model.schema import Column, Table
+from console.planning.cache.planner_cache import Memory
 from console.planning.cache.shape import pack, unpack
 from console.planning.sql import compile
 from console.planning.sql.compile import Compiled, FeedCode, NameScope
 from console.planning.sql.tree import Text
 
-Memory = MutableMapping[str, str]
 T = TypeVar("T")
 _DIGITS = 16  # hex digits of an entry's checksum
 

@@ -84,7 +84,7 @@ def _fixed(inner: tuple[Decoder | None, ...]) -> Decoder:
 
 
 def _dataclass(kind: type) -> Decoder:
-    return lambda data: kind(*_decoded(_fields(kind), data))
+    return lambda data: kind(**dict(zip(_names(kind), _decoded(_fields(kind), data), strict=True)))
 
 
 @cache

@@ -6,7 +6,6 @@ holds of a day that no partition can have.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -21,7 +20,6 @@ KEYS = 2
 _TEXT = (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR, exp.DataType.Type.CHAR, exp.DataType.Type.BINARY)
 
 
-@lru_cache(maxsize=4096)
 def fragile(sql: str, source: str, table: Table, days: tuple[str, ...] = ()) -> Fragile | None:
     """The rows of `source` that make a feed's query fail.
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR
-from functools import lru_cache
 from typing import TypeVar
 
 import sqlglot
@@ -14,6 +13,7 @@ from console.errors import Problem
 from console.model.live import Feed, Live, TableState
 from console.model.schema import Table
 from console.model.slices import EARLY, FIRST, LATE, day_name
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import DesiredTable
 from console.planning.loss.expired_days import expired_days, first_day, missing_rows
 from console.planning.sql.semantics.functions import is_volatile
@@ -40,7 +40,7 @@ _SHOWN = 80  # letters of a condition in a message
 
 
 def retention(
-    wanted: DesiredTable, before: TableState | None, source: DesiredTable | None, live: Live
+    wanted: DesiredTable, before: TableState | None, source: DesiredTable | None, live: Live, cache: PlannerCache
 ) -> list[Problem]:
     """Whether a source still holds the history of a table that is replayed from it."""
     if source is None:
@@ -64,11 +64,11 @@ def retention(
         fed = release.feeds_into(table.name) if release and any(f.source == origin for f in wanted.feeds) else ()
         if before.table.kind == "aggregate":
             fed = ()
-        if lost := expired_days(target_stats, source_stats, fed):
+        if lost := expired_days(target_stats, source_stats, fed, cache):
             days = f"{len(lost)} days of {table.name} ({lost[0]} … {lost[-1]})"
             message = f"{days} are no longer whole in {origin}: a replay would lose rows of them"
             return [_refusal(table, "C101", message, hint)]
-        if fewer := missing_rows(target_stats, source_stats, fed):
+        if fewer := missing_rows(target_stats, source_stats, fed, cache):
             message = f"{origin} holds {fewer:,} rows less than {table.name} was made of: a replay would lose them"
             return [_refusal(table, "C101", message, hint)]
         if keeps is not None and not (first_day(target_stats.days) and first_day(source_stats.days)):
@@ -108,7 +108,9 @@ def spanning(source: str, live: Live) -> list[Problem]:
     return [Problem(code="C117", message=message, where="", hint="", severity="note", node=source)]
 
 
-def filtered(wanted: DesiredTable, sources: Mapping[str, DesiredTable], live: Live) -> list[Problem]:
+def filtered(
+    wanted: DesiredTable, sources: Mapping[str, DesiredTable], live: Live, cache: PlannerCache
+) -> list[Problem]:
     """Days of the live table that the filter of a feed would remove if history were read through it today.
 
     Stored rows have passed the live feed's filter, so only new conditions are examined, and those that read the clock,
@@ -122,7 +124,7 @@ def filtered(wanted: DesiredTable, sources: Mapping[str, DesiredTable], live: Li
         source = sources.get(feed.source)
         if source is None or not days or not source.table.time or not table.time:
             continue
-        times = _times(source)
+        times = _times(source, cache)
         timed = {
             (feed.source, column.name)
             for column in source.table.columns
@@ -131,8 +133,8 @@ def filtered(wanted: DesiredTable, sources: Mapping[str, DesiredTable], live: Li
         if not (time_reads := wanted.reads.get(table.time)) or not time_reads <= timed:
             continue
         hint = f"leave the filter out of {feed.materialization}, or accept the loss by its name"
-        for condition in _conditions(feed.sql, times):
-            message = _loss(condition, feed, _partners(feed, old), times, days, table.name)
+        for condition in cache.by_value(_conditions, feed.sql, times):
+            message = _loss(condition, feed, _kept_conditions(feed, old, times, cache), times, days, table.name)
             if message:
                 problems.append(
                     Problem(
@@ -142,7 +144,7 @@ def filtered(wanted: DesiredTable, sources: Mapping[str, DesiredTable], live: Li
     return problems
 
 
-def _times(source: DesiredTable) -> Times:
+def _times(source: DesiredTable, cache: PlannerCache) -> Times:
     """Columns of a source that date a row: its time, and columns computed from the same source column as the time."""
     table = source.table
     roles = {table.time.lower(): "time"}
@@ -154,12 +156,13 @@ def _times(source: DesiredTable) -> Times:
             and source.reads.get(column.name) == time_reads
             and column.name != table.time
         ):
-            plain = column.type == "date" and all(_is_day(feed.sql, column.name, table.time) for feed in source.feeds)
+            plain = column.type == "date" and all(
+                cache.by_value(_is_day, feed.sql, column.name, table.time) for feed in source.feeds
+            )
             roles[column.name.lower()] = "day" if plain else "other"
     return tuple(sorted(roles.items()))
 
 
-@lru_cache(maxsize=4096)
 def _is_day(sql: str, column: str, time: str) -> bool:
     """Whether a query computes a column as the day of what it takes for the time."""
     tree = sqlglot.parse_one(sql, read=DIALECT)
@@ -179,16 +182,17 @@ class _Condition:
     whole: bool
 
 
-def _loss(
-    condition: _Condition, feed: Feed, before: tuple[Feed, ...], times: Times, days: list[str], table: str
-) -> str:
-    """The rows that a condition would lose, as a sentence; "" where none."""
+def _loss(condition: _Condition, feed: Feed, before: list[set[str]], times: Times, days: list[str], table: str) -> str:
+    """The rows that a condition would lose, as a sentence; "" where none.
+
+    before  conditions that the live rows have passed, by the feed that wrote them
+    """
     if any(is_volatile(node) for node in condition.node.walk()):
         return (
             f"{feed.materialization} filters by the clock: history of {table} that passed when it arrived"
             " would not pass now"
         )
-    if before and all(condition.text in {old.text for old in _conditions(feed.sql, times)} for feed in before):
+    if before and all(condition.text in passed for passed in before):
         return ""
     stops = {day: stopped(condition.node, times, day) for day in days}
     if not condition.whole:  # rows that one branch stops may pass another
@@ -204,13 +208,17 @@ def _loss(
     return ""
 
 
+def _kept_conditions(feed: Feed, old: tuple[Feed, ...], times: Times, cache: PlannerCache) -> list[set[str]]:
+    """Conditions of the live feeds whose rows a feed reads again, one set for each."""
+    return [{one.text for one in cache.by_value(_conditions, was.sql, times)} for was in _partners(feed, old)]
+
+
 def _partners(feed: Feed, old: tuple[Feed, ...]) -> tuple[Feed, ...]:
     """The live feeds whose rows a feed reads again."""
     same = tuple(one for one in old if one.materialization == feed.materialization and one.source == feed.source)
     return same or tuple(one for one in old if one.source == feed.source)
 
 
-@lru_cache(maxsize=4096)
 def _conditions(sql: str, times: Times) -> tuple[_Condition, ...]:
     """Conditions on the source's time in the WHERE clauses of a query."""
     tree = sqlglot.parse_one(sql, read=DIALECT)

@@ -1,13 +1,13 @@
 """Values that change in a rebuild: types that narrow, expressions and joins that are not repeatable."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
 
 from console.errors import Problem
 from console.model.live import TableState
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
 from console.planning.sql.convert import kept
@@ -58,7 +58,7 @@ def repeatable(wanted: DesiredTable, before: TableState) -> list[Problem]:
     return problems
 
 
-def types(wanted: DesiredTable, diff: Diff, *, forward: str = "") -> list[Problem]:
+def types(wanted: DesiredTable, diff: Diff, cache: PlannerCache, *, forward: str = "") -> list[Problem]:
     """Type changes that truncate values, or that a value may not fit. forward: the query that converts, if it is not the feed"""
     table, problems = wanted.table, []
     converting = (forward,) if forward else tuple(feed.sql for feed in wanted.feeds)
@@ -69,7 +69,7 @@ def types(wanted: DesiredTable, diff: Diff, *, forward: str = "") -> list[Proble
         old, new = kind(change.was), kind(column.type)
         if (conversion := kept(old, new)) not in ("cut", "may fail"):
             continue
-        if all(tries(sql, column.name, new) for sql in converting):
+        if all(cache.by_value(tries, sql, column.name, new) for sql in converting):
             continue
         if conversion == "cut":
             message = f"{table.name}.{column.name} narrows from {old} to {new}, which loses digits without an error"
@@ -88,7 +88,6 @@ def types(wanted: DesiredTable, diff: Diff, *, forward: str = "") -> list[Proble
     return problems
 
 
-@lru_cache(maxsize=4096)
 def tries(sql: str, column: str, type: str) -> bool:
     """Whether a query gives a column by a try_cast to this very type, and nothing converts it before or after.
 

@@ -1,14 +1,13 @@
 """What an already compiled query reads, column by column."""
 
-from functools import lru_cache
-
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.sql.compile import NameScope
 from console.planning.sql.relation import physical, unknown
 from console.planning.sql.semantics import names
 from console.planning.sql.tree import Text, parse
 
 
-def columns_of_query(sql: str, known: NameScope) -> frozenset[tuple[str, str]]:
+def columns_of_query(sql: str, known: NameScope, cache: PlannerCache) -> frozenset[tuple[str, str]]:
     """(table, column) that an already compiled query reads. Names alone decide, whatever the tables' rows mean.
 
     known  a table without columns is one of which they are not known
@@ -17,10 +16,9 @@ def columns_of_query(sql: str, known: NameScope) -> frozenset[tuple[str, str]]:
         (name, tuple(c for v in relation.columns.values() for _, c in v.reads))
         for name, relation in known.relations.items()
     )
-    return _columns_of_query(sql, tuple(sorted(tables)))
+    return cache.by_value(_columns_of_query, sql, tuple(sorted(tables)))
 
 
-@lru_cache(maxsize=8192)
 def _columns_of_query(sql: str, tables: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[tuple[str, str]]:
     tree = parse(Text(sql))
     if tree is None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Protocol
 
 import sqlglot
@@ -10,7 +9,7 @@ from sqlglot import exp
 
 from console.model.live import Feed, Release
 from console.model.schema import types
-from console.planning.cache.same import IdentityCache
+from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.desired import Desired, DesiredTable
 from console.planning.reuse.columns_read import columns_of_query
 from console.planning.sql.compile import NameScope
@@ -18,7 +17,7 @@ from console.planning.sql.relation import Relation, physical, unknown
 from console.planning.sql.semantics import relation_of
 from console.planning.sql.tree import DIALECT
 
-_narrowed: IdentityCache[tuple[str, ...]] = IdentityCache(4096)
+_NARROWED = Memo[tuple[str, ...]]()
 
 
 class SourceVerdict(Protocol):
@@ -52,24 +51,19 @@ def of(feeds: Iterable[Feed]) -> frozenset[str]:
     return frozenset(name for feed in feeds for name in (feed.source, *feed.joins))
 
 
-def columns_read(sql: str, table: str, columns: Mapping[str, str], others: Collection[str] = ()) -> tuple[str, ...]:
-    """Columns of one table that a compiled query reads, in the table's order. others: tables it reads besides"""
-    return _columns_read(sql, table, tuple(columns.items()), tuple(others))
-
-
-@lru_cache(maxsize=8192)
-def _columns_read(
-    sql: str, table: str, columns: tuple[tuple[str, str], ...], others: tuple[str, ...]
+def columns_read(
+    sql: str, table: str, columns: Mapping[str, str], others: Collection[str], cache: PlannerCache
 ) -> tuple[str, ...]:
-    own = dict(columns)
-    relations = {name: unknown(name) for name in others} | {table: physical(table, "", own)}
-    read = {column for source, column in columns_of_query(sql, NameScope({table: own}, relations)) if source == table}
-    return tuple(column for column in own if column in read)
+    """Columns of one table that a compiled query reads, in the table's order. others: tables it reads besides"""
+    relations = {name: unknown(name) for name in others} | {table: physical(table, "", columns)}
+    of_query = columns_of_query(sql, NameScope({table: columns}, relations), cache)
+    read = {column for source, column in of_query if source == table}
+    return tuple(column for column in columns if column in read)
 
 
-def read_by(feed: Feed, source: str, known: NameScope) -> tuple[str, ...]:
+def read_by(feed: Feed, source: str, known: NameScope, cache: PlannerCache) -> tuple[str, ...]:
     """Columns of one source that a compiled feed reads."""
-    return tuple(sorted(column for table, column in columns_of_query(feed.sql, known) if table == source))
+    return tuple(sorted(column for table, column in columns_of_query(feed.sql, known, cache) if table == source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +78,9 @@ class Continuation:
     needs: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def continuation(name: str, release: Release, verdicts: Mapping[str, SourceVerdict]) -> Continuation:
+def continuation(
+    name: str, release: Release, verdicts: Mapping[str, SourceVerdict], cache: PlannerCache
+) -> Continuation:
     """Whether the live feeds into a table can go on over what becomes of their sources."""
     needs: dict[str, set[str]] = {}
     for feed in release.feeds_into(name):
@@ -95,7 +91,7 @@ def continuation(name: str, release: Release, verdicts: Mapping[str, SourceVerdi
             if not verdict.changes:
                 continue
             state = release.table(source)
-            for column in read_by(feed, source, as_live(release, of((feed,)))):
+            for column in read_by(feed, source, as_live(release, of((feed,))), cache):
                 now = verdict.wanted.values.get(column) if verdict.wanted else None
                 if state is not None and now == state.values.get(column):
                     continue
@@ -105,7 +101,7 @@ def continuation(name: str, release: Release, verdicts: Mapping[str, SourceVerdi
     return Continuation(needs={source: frozenset(columns) for source, columns in needs.items()})
 
 
-def unrepeatable(name: str, release: Release, verdicts: Mapping[str, SourceVerdict]) -> bool:
+def unrepeatable(name: str, release: Release, verdicts: Mapping[str, SourceVerdict], cache: PlannerCache) -> bool:
     """Whether the live feeds into a table read of a rebuilt source what another computation of it may not repeat.
 
     A sample drawn anew, or a stamp of the clock, has the same fingerprint and other rows: a table that took its older
@@ -116,14 +112,14 @@ def unrepeatable(name: str, release: Release, verdicts: Mapping[str, SourceVerdi
             continue
         volatile = verdict.wanted.volatile
         rows = bool(volatile) and volatile >= verdict.wanted.values.keys()
-        if rows or volatile & set(read_by(feed, feed.source, as_live(release, of((feed,))))):
+        if rows or volatile & set(read_by(feed, feed.source, as_live(release, of((feed,))), cache)):
             return True
     return False
 
 
-def narrowed(wanted: DesiredTable, release: Release, now: NameScope) -> tuple[str, ...]:
+def narrowed(wanted: DesiredTable, release: Release, now: NameScope, cache: PlannerCache) -> tuple[str, ...]:
     """Materializations whose rows come about as before, but for filters that are new."""
-    return _narrowed.get(lambda: _newly_filtered(wanted, release, now), wanted, release)
+    return cache.by_identity(_NARROWED, lambda: _newly_filtered(wanted, release, now), wanted, release)
 
 
 def _newly_filtered(wanted: DesiredTable, release: Release, now: NameScope) -> tuple[str, ...]:

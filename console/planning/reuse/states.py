@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from console.model.live import Feed, Live, TableState
 from console.model.schema import Column, types
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
 from console.planning.estimate import share
@@ -53,12 +54,14 @@ def parts(wanted: DesiredTable, live: TableState, feeds: Iterable[Feed], diff: D
     return Parts(shown, render(copied.from_(exp.Table(this=name(wanted.table.name)))), replayed)
 
 
-def saves(apart: Parts, wanted: DesiredTable, region: Live, sources: Mapping[str, DesiredTable]) -> bool:
+def saves(
+    apart: Parts, wanted: DesiredTable, region: Live, sources: Mapping[str, DesiredTable], cache: PlannerCache
+) -> bool:
     """Whether copying what is kept and computing the rest reads fewer bytes than computing all of it."""
 
     def read(feed: Feed, sql: str) -> float:
         columns = sources[feed.source].table.columns
-        needed = columns_read(sql, feed.source, types(columns), feed.joins)
+        needed = columns_read(sql, feed.source, types(columns), feed.joins, cache)
         return _bytes(region, feed.source) * share(needed, columns)
 
     whole = sum(read(feed, feed.sql) for feed in wanted.feeds)

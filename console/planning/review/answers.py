@@ -7,7 +7,8 @@ from console.model.live import Live, Release
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.plan import Answer
 from console.model.schema import types
-from console.planning.cache.same import IdentityCache, shared_release
+from console.planning.cache.planner_cache import Memo, PlannerCache
+from console.planning.cache.releases import shared_release
 from console.planning.desired import Desired
 from console.planning.diff import split_value
 from console.planning.reuse.columns_read import columns_of_query
@@ -17,11 +18,11 @@ from console.planning.sql.tree import Text
 
 Reader = Endpoint | Copy | Sink
 Read = frozenset[tuple[str, str]]
-_needs: IdentityCache[Read] = IdentityCache(4096)
+_READS = Memo[Read]()
 _KINDS = ("endpoint", "copy", "sink")
 
 
-def answers(desired: Desired, live: Live) -> tuple[Answer, ...]:
+def answers(desired: Desired, live: Live, cache: PlannerCache) -> tuple[Answer, ...]:
     """Endpoints, copies and sinks of either release whose answer is, or may be, another one after promotion.
 
     A query reads columns of tables: its answer changes where their rows or their values do. The reason names them.
@@ -39,7 +40,7 @@ def answers(desired: Desired, live: Live) -> tuple[Answer, ...]:
     for kind, new, old in groups:
         before = {node.name: node for node in old}
         for node in new:
-            if why := _why(node, before.get(node.name), release, changed):
+            if why := _why(node, before.get(node.name), release, changed, cache):
                 affected.append(Answer(kind=kind, name=node.name, owner=node.owner, why=why))
                 if isinstance(node, Copy):
                     changed[node.into, ""] = f"{node.into} is copied anew"
@@ -48,7 +49,9 @@ def answers(desired: Desired, live: Live) -> tuple[Answer, ...]:
     return tuple(sorted(affected, key=lambda answer: (_KINDS.index(answer.kind), answer.name)))
 
 
-def _why(node: Reader, was: Reader | None, release: Release, changed: Mapping[tuple[str, str], str]) -> str:
+def _why(
+    node: Reader, was: Reader | None, release: Release, changed: Mapping[tuple[str, str], str], cache: PlannerCache
+) -> str:
     if was is None:
         return "new"
     if node.sql != was.sql:
@@ -57,14 +60,15 @@ def _why(node: Reader, was: Reader | None, release: Release, changed: Mapping[tu
         return "its parameters changed"
     if not any(table in node.sql for table, _ in changed):  # a compiled query spells every table that it reads
         return ""
-    read = _needs.get(lambda: _read(node.sql, release), shared_release(release), node.sql)
+    shared = shared_release(release, cache)
+    read = cache.by_identity(_READS, lambda: _read(node.sql, shared, cache), shared, node.sql)
     reasons = [
         reason for key, reason in changed.items() if key in read or (key[1] == "" and key[0] in {t for t, _ in read})
     ]
     return "; ".join(dict.fromkeys(reasons))
 
 
-def _read(sql: str, release: Release) -> Read:
+def _read(sql: str, release: Release, cache: PlannerCache) -> Read:
     named = set(reads(Text(sql)))
     tables = {s.table.name: types(s.table.columns) for s in release.tables if s.table.name in named}
     for copy in release.copies:
@@ -72,9 +76,8 @@ def _read(sql: str, release: Release) -> Read:
             known = {s.table.name: types(s.table.columns) for s in release.tables}
             done = query(Text(copy.sql), NameScope(known))
             tables[copy.into] = dict.fromkeys(done.columns if done else (), "string")
-    return columns_of_query(
-        sql, NameScope(tables, {name: physical(name, "", columns) for name, columns in tables.items()})
-    )
+    relations = {name: physical(name, "", columns) for name, columns in tables.items()}
+    return columns_of_query(sql, NameScope(tables, relations), cache)
 
 
 def _changed(desired: Desired, release: Release) -> dict[tuple[str, str], str]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
 from console.model.live import Live, TableStats
 from console.model.pipeline import Pipeline, digest
 from console.model.schema import Column
+from console.planning.cache.planner_cache import PlannerCache
 
 _NOTHING = "nothing"
 _COLUMN = tuple(field.name for field in fields(Column))
@@ -34,8 +34,9 @@ class Baseline:
         return digest({"release": self.release, "tables": {name: list(entry) for name, entry in self.tables.items()}})
 
 
-def baseline(pipeline: Pipeline, live: Live) -> Baseline:
+def baseline(pipeline: Pipeline, live: Live, cache: PlannerCache | None = None) -> Baseline:
     """The baseline of a plan of this pipeline; new rows do not change it."""
+    cache = cache or PlannerCache()
     tables: dict[str, tuple[str, str]] = {}
     shapes: dict[str, dict[str, str]] = {}
     for state in live.release.tables if live.release else ():
@@ -45,7 +46,7 @@ def baseline(pipeline: Pipeline, live: Live) -> Baseline:
             tables.setdefault(table.name, ("", ""))
     for stats in live.stats:
         if stats.name in tables:
-            shape, facts = _shape(table_key(stats))
+            shape, facts = cache.by_value(_shape, table_key(stats))
             tables[stats.name] = (tables[stats.name][0], shape)
             shapes[shape] = facts
     return Baseline(live.release.id if live.release else "", tables, shapes)
@@ -56,7 +57,6 @@ def table_key(stats: TableStats) -> TableKey:
     return tuple(map(_column, stats.columns)), stats.partition_by, stats.features, stats.properties
 
 
-@lru_cache(maxsize=4096)
 def _shape(key: TableKey) -> tuple[str, dict[str, str]]:
     columns, partition_by, features, properties = key
     facts: dict[str, str] = {}

@@ -1,11 +1,14 @@
 """Differences between a region's real tables and its own live release: somebody altered them by hand."""
 
+from functools import partial
+
 from console.model.created import changed
 from console.model.live import Live, TableState, TableStats
 from console.model.plan import Drift
 from console.model.schema import Column
-from console.planning.cache.same import shared_release
-from console.planning.review.baseline import TableKey, table_key
+from console.planning.cache.planner_cache import Memo, PlannerCache
+from console.planning.cache.releases import shared_release
+from console.planning.review.baseline import table_key
 from console.planning.sql.tree import kind
 
 # what no table of a pipeline may be given by hand (docs/design.md, rules 1 and 9), and what undoes it
@@ -19,27 +22,22 @@ _FOREIGN = {
     "delta.appendOnly": "true",
 }
 _FEATURES = {"deletionVectors", "rowTracking", "inCommitTimestamp", "typeWidening", "columnMapping", "clustering", "v2Checkpoint"}  # fmt: skip
-_CACHE_LIMIT = 100_000
-# by identity of the state, which the value references so that the id is not reused
-_cache: dict[tuple[int, TableKey], tuple[TableState, list[Drift]]] = {}
+_DRIFTS = Memo[list[Drift]](100_000)
 
 
-def drift(live: Live) -> tuple[Drift, ...]:
+def drift(live: Live, cache: PlannerCache) -> tuple[Drift, ...]:
     """Table by table, in the release's order; () where nothing was touched or nothing is live."""
     drifts: list[Drift] = []
-    shared = shared_release(live.release) if live.release else None
+    shared = shared_release(live.release, cache) if live.release else None
     for state in live.release.tables if live.release else ():
         stats = live.table(state.table.name)
         if stats is None:
             drifts += _missing_table(state)
             continue
         recorded = (shared.table(state.table.name) if shared else None) or state
-        key = (id(recorded), table_key(stats))
-        if (entry := _cache.get(key)) is None:
-            if len(_cache) > _CACHE_LIMIT:
-                _cache.clear()
-            entry = _cache[key] = (recorded, _table(recorded, stats))
-        drifts += entry[1]
+        real = cache.one_of(stats, table_key, 4096)
+        altered: list[Drift] = cache.by_identity(_DRIFTS, partial(_table, recorded, real), recorded, real)
+        drifts += altered
     return tuple(drifts)
 
 

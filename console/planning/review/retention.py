@@ -9,23 +9,26 @@ from console.model.plan import Plan
 from console.model.policy import Throttle, kept_hours, share_of_day
 from console.model.region import Region
 from console.model.step import Backfill, Step
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.loss.failing_casts import fragile
 from console.planning.sql.compile import Compiled
 
 _MARGIN = 2  # times the expected duration; a retention below that is reported
 
 
-def with_retention(plan: Plan, live: Live, region: Region, compiled: Callable[[str, Release], Compiled]) -> Plan:
+def with_retention(
+    plan: Plan, live: Live, region: Region, compiled: Callable[[str, Release], Compiled], cache: PlannerCache
+) -> Plan:
     """The plan with the region's throttle, its query compiled over the live release, and the problems of both."""
     if not any(isinstance(step, Backfill) for step in plan.steps):
         return plan  # no batch, nothing to throttle
     throttle, throttle_problems = _compiled_throttle(live, region, compiled)
-    steps = tuple(_with_fragile(step, plan.release) for step in plan.steps)
+    steps = tuple(_with_fragile(step, plan.release, cache) for step in plan.steps)
     prepared = replace(plan, steps=steps, throttle=throttle, quarantine_rows=region.policy.quarantine_rows)
     return replace(prepared, problems=(*prepared.problems, *throttle_problems, *_expiring_files(prepared, live)))
 
 
-def _with_fragile(step: Step, release: Release) -> Step:
+def _with_fragile(step: Step, release: Release, cache: PlannerCache) -> Step:
     """A backfill with the query that finds rows whose values do not convert."""
     source = release.table(step.source) if isinstance(step, Backfill) and not step.stored else None
     if source is None or not isinstance(step, Backfill):
@@ -34,7 +37,7 @@ def _with_fragile(step: Step, release: Release) -> Step:
     kinds = {column.name: column.type for column in target.version.columns} if target else {}
     by = target.version.partition_by if target else ()
     days = tuple(name for name in by if kinds.get(name, "").startswith(("date", "timestamp")))
-    return replace(step, fragile=fragile(step.sql, step.source, source.table, days))
+    return replace(step, fragile=cache.by_value(fragile, step.sql, step.source, source.table, days))
 
 
 def _compiled_throttle(

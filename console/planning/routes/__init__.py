@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from console.model.live import Live
 from console.model.plan import ACTIONS, Action
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import Desired, DesiredTable
 from console.planning.routes import create, drop, keep
 from console.planning.routes.change import Change
@@ -34,13 +35,13 @@ ROUTES: tuple[Route, ...] = tuple(
 )
 
 
-def routes(desired: Desired, live: Live) -> dict[str, Verdict]:
+def routes(desired: Desired, live: Live, cache: PlannerCache) -> dict[str, Verdict]:
     """A verdict for every table wanted or live, sources first, dropped ones last."""
     release = live.release
-    same = keep.unchanged(desired, release) if release else {}
+    same = keep.unchanged(desired, release, cache) if release else {}
     verdicts: dict[str, Verdict] = {}
     for name, wanted in desired.tables.items():
-        verdicts[name] = same[name] if name in same else _route(wanted, desired, live, verdicts)
+        verdicts[name] = same[name] if name in same else _route(wanted, desired, live, verdicts, cache)
     for state in release.tables if release else ():
         if state.table.name not in desired.tables:
             verdicts[state.table.name] = drop.verdict(state)
@@ -48,19 +49,23 @@ def routes(desired: Desired, live: Live) -> dict[str, Verdict]:
     for verdict in verdicts.values():
         for source, columns in verdict.needs.items():
             exposed.setdefault(source, set()).update(columns)
-    return {n: v if n in same else _with_read(v, exposed.get(n, set())) for n, v in verdicts.items()}
+    return {n: v if n in same else _with_read(v, exposed.get(n, set()), cache) for n, v in verdicts.items()}
 
 
-def _route(wanted: DesiredTable, desired: Desired, live: Live, verdicts: dict[str, Verdict]) -> Verdict:
+def _route(
+    wanted: DesiredTable, desired: Desired, live: Live, verdicts: dict[str, Verdict], cache: PlannerCache
+) -> Verdict:
     state = live.release.table(wanted.table.name) if live.release else None
     if state is None or live.release is None:
         return create.verdict(wanted, live)
-    change = Change(wanted, state, live.release, desired, live, verdicts)
+    change = Change(
+        wanted=wanted, live=state, release=live.release, desired=desired, region=live, verdicts=verdicts, cache=cache
+    )
     found = (route.verdict(change) for route in ROUTES)
     return next(verdict for verdict in found if verdict is not None)
 
 
-def _with_read(verdict: Verdict, exposed: set[str]) -> Verdict:
+def _with_read(verdict: Verdict, exposed: set[str], cache: PlannerCache) -> Verdict:
     """How the new release reads a version that stays.
 
     exposed  live columns that feeds from it still need
@@ -78,4 +83,4 @@ def _with_read(verdict: Verdict, exposed: set[str]) -> Verdict:
     order = {column.name: at for at, column in enumerate(wanted.table.columns)}
     picks = sorted([*diff.picks, *verdict.picks], key=lambda pick: order[pick.name])
     picks += [Pick(name, of=name) for name in extra]
-    return replace(verdict, read=compose(live.read, picks, wanted.read), exposed=extra)
+    return replace(verdict, read=cache.by_value(compose, live.read, tuple(picks), wanted.read), exposed=extra)

@@ -6,7 +6,8 @@ from functools import cached_property
 
 from console.errors import Problem
 from console.model.live import Live, Release, TableState
-from console.planning.cache.same import IdentityCache, shared_release
+from console.planning.cache.planner_cache import Memo, PlannerCache
+from console.planning.cache.releases import shared_release
 from console.planning.desired import Desired, DesiredTable
 from console.planning.diff import Diff, compare
 from console.planning.reuse import live_feeds
@@ -14,10 +15,10 @@ from console.planning.reuse.live_feeds import Continuation
 from console.planning.reuse.proof import Proof, proven
 from console.planning.routes.verdict import Verdict
 
-_proofs: IdentityCache[Proof] = IdentityCache(4096)
+_PROOFS = Memo[Proof]()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Change:
     """A table that is both wanted and live.
 
@@ -31,6 +32,7 @@ class Change:
     desired: Desired
     region: Live
     verdicts: Mapping[str, Verdict]
+    cache: PlannerCache
 
     @property
     def name(self) -> str:
@@ -43,7 +45,11 @@ class Change:
     @cached_property
     def diff(self) -> Diff:
         """The comparison, made once for all regions whose tables differ in nothing but the names of their versions."""
-        return compare(self.wanted, shared_release(self.release).table(self.name) or self.live)
+        return compare(self.wanted, self._shared.table(self.name) or self.live, self.cache)
+
+    @property
+    def _shared(self) -> Release:
+        return shared_release(self.release, self.cache)
 
     @cached_property
     def rebuilt_sources(self) -> tuple[str, ...]:
@@ -53,7 +59,7 @@ class Change:
     @cached_property
     def feeds(self) -> Continuation:
         """Whether the table's live feeds can go on, and what they need of their sources for that."""
-        return live_feeds.continuation(self.name, self.release, self.verdicts)
+        return live_feeds.continuation(self.name, self.release, self.verdicts, self.cache)
 
     @cached_property
     def relaid(self) -> bool:
@@ -85,8 +91,8 @@ class Change:
         old = self.release.feeds_into(self.name)
         now = live_feeds.as_wanted(self.desired, live_feeds.of(wanted.feeds))
         was = live_feeds.as_live(self.release, live_feeds.of(old))
-        return _proofs.get(
-            lambda: proven(wanted, live, old, computed, now=now, was=was), wanted, shared_release(self.release)
+        return self.cache.by_identity(
+            _PROOFS, lambda: proven(wanted, live, old, computed, now=now, was=was), wanted, self._shared
         )
 
     def unused_forward_query(self, why: str, *, harmless: bool = False) -> tuple[Problem, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from console.model.live import Live, TableState
 from console.model.slices import day_after
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
 from console.planning.loss.expired_days import at_most_one, expired_days, first_day
@@ -18,7 +19,8 @@ def verdict(change: Change) -> Verdict | None:
     wanted, diff = change.wanted, change.diff
     if change.rebuilt_sources or diff.readable or not diff.rows or not diff.layout or len(wanted.feeds) != 1:
         return None
-    start = boundary(wanted, change.live, change.desired.tables.get(wanted.feeds[0].source), change.region)
+    source = change.desired.tables.get(wanted.feeds[0].source)
+    start = boundary(wanted, change.live, source, change.region, change.cache)
     picks = older(wanted, diff, change.proof.given)
     if not start or picks is None:
         return None
@@ -32,7 +34,9 @@ def verdict(change: Change) -> Verdict | None:
     )  # fmt: skip
 
 
-def boundary(wanted: DesiredTable, live: TableState, source: DesiredTable | None, region: Live) -> str:
+def boundary(
+    wanted: DesiredTable, live: TableState, source: DesiredTable | None, region: Live, cache: PlannerCache
+) -> str:
     """The first day of the replayed half, "" where a hybrid is not needed or not exact.
 
     Both sides must be cut by the same value, so the table's time has to be the source's own. The rows of each day must be
@@ -51,8 +55,8 @@ def boundary(wanted: DesiredTable, live: TableState, source: DesiredTable | None
     if target_stats is None or source_stats is None:
         return ""
     live_feeds = region.release.feeds_into(wanted.table.name) if region.release else ()
-    exact = at_most_one(live_feeds) and all(day.exact for day in (*target_stats.days, *source_stats.days))
-    expired = expired_days(target_stats, source_stats, live_feeds) if exact else ()
+    exact = at_most_one(live_feeds, cache) and all(day.exact for day in (*target_stats.days, *source_stats.days))
+    expired = expired_days(target_stats, source_stats, live_feeds, cache) if exact else ()
     if not expired:
         return ""
     start = max(expired[-1], first_day(source_stats.days))

@@ -1,7 +1,8 @@
 """Nothing to do: the live version is what is wanted, in its rows, values, layout and declaration."""
 
 from console.model.live import Release
-from console.planning.cache.same import IdentityCache, shared_release
+from console.planning.cache.planner_cache import Memo, PlannerCache
+from console.planning.cache.releases import shared_release
 from console.planning.desired import Desired
 from console.planning.diff import compare, same_declaration
 from console.planning.reuse import live_feeds
@@ -9,7 +10,7 @@ from console.planning.routes.change import Change
 from console.planning.routes.verdict import Verdict
 from console.planning.sql.reads import landing_read
 
-_unchanged: IdentityCache[dict[str, Verdict]] = IdentityCache(256)
+_UNCHANGED = Memo[dict[str, Verdict]](256)
 
 
 def verdict(change: Change) -> Verdict | None:
@@ -27,18 +28,18 @@ def verdict(change: Change) -> Verdict | None:
     )  # fmt: skip
 
 
-def unchanged(desired: Desired, release: Release) -> dict[str, Verdict]:
+def unchanged(desired: Desired, release: Release, cache: PlannerCache) -> dict[str, Verdict]:
     """Tables that nothing has touched, nor anything above them: the same for all regions of a release, whatever they hold."""
-    return _unchanged.get(lambda: _untouched(desired, release), desired, release)
+    return cache.by_identity(_UNCHANGED, lambda: _untouched(desired, release, cache), desired, release)
 
 
-def _untouched(desired: Desired, release: Release) -> dict[str, Verdict]:
+def _untouched(desired: Desired, release: Release, cache: PlannerCache) -> dict[str, Verdict]:
     same: dict[str, Verdict] = {}
     for name, wanted in desired.tables.items():
         live = release.table(name)
         if live is None or not same_declaration(wanted.table, live.table) or wanted.table.forward_query:
             continue
-        diff = compare(wanted, shared_release(release).table(name) or live)
+        diff = compare(wanted, shared_release(release, cache).table(name) or live, cache)
         above = live_feeds.of((*wanted.feeds, *release.feeds_into(name)))
         if diff.readable and diff.layout and diff.plain and not diff.settings and above <= same.keys():
             read = landing_read(wanted.table.columns) if wanted.table.kind == "landing" else live.read

@@ -14,7 +14,7 @@ def verdict(change: Change) -> Verdict | None:
     diff, rebuilt = change.diff, change.rebuilt_sources
     if not rebuilt or not diff.readable or not diff.layout:
         return None
-    if live_feeds.unrepeatable(change.name, change.release, change.verdicts) or change.feeds.broken:
+    if live_feeds.unrepeatable(change.name, change.release, change.verdicts, change.cache) or change.feeds.broken:
         return None
     also = "" if diff.plain and not diff.settings else f"; {metadata.reason(diff)}"
     return Verdict(

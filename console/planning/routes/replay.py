@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from console.planning.cache.same import shared_release
+from console.planning.cache.releases import shared_release
 from console.planning.reuse import live_feeds
 from console.planning.reuse.states import Parts, parts, saves
 from console.planning.routes import forward
@@ -49,12 +49,12 @@ def _filters(change: Change) -> tuple[str, ...]:
     if change.diff.rows:
         return ()
     now = live_feeds.as_wanted(change.desired, live_feeds.of(change.wanted.feeds))
-    return live_feeds.narrowed(change.wanted, shared_release(change.release), now)
+    return live_feeds.narrowed(change.wanted, shared_release(change.release, change.cache), now, change.cache)
 
 
 def _parts(change: Change) -> Parts | None:
     """Kept and computed states of an aggregate, where copying the kept ones reads less."""
     apart = parts(change.wanted, change.live, change.release.feeds_into(change.name), change.diff)
-    if apart is None or not saves(apart, change.wanted, change.region, change.desired.tables):
+    if apart is None or not saves(apart, change.wanted, change.region, change.desired.tables, change.cache):
         return None
     return apart

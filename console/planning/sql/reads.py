@@ -39,13 +39,8 @@ class Pick:
     computed: str = ""
 
 
-def compose(read: str, picks: Sequence[Pick], wanted: str) -> str:
+def compose(read: str, picks: tuple[Pick, ...], wanted: str) -> str:
     """A new read over the same stored table, from the read it had and, for fresh columns, the read that is wanted."""
-    return _compose(read, tuple(picks), wanted)
-
-
-@lru_cache(maxsize=4096)
-def _compose(read: str, picks: tuple[Pick, ...], wanted: str) -> str:
     tree = sqlglot.parse_one(read, read=DIALECT)
     old = _projections(tree)
     if fresh := {pick.of.lower() for pick in picks if pick.fresh}:

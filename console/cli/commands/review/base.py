@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from console.cli.commands.review.snapshots import Snapshot, load_snapshot
-from console.cli.wiring import OpenProject, tool
+from console.cli.wiring import OpenProject
 from console.errors import DataError, Problems, UsageError
 from console.model.live import Live, TableStats
 from console.model.pipeline import Pipeline
@@ -18,7 +18,7 @@ from console.model.plan import numbered
 from console.model.region import Region
 from console.model.schema import Column, Table
 from console.project import Project, load
-from console.project.recent import planner
+from console.runner.region_planner import RegionPlanner
 
 _SECONDS = 60.0
 
@@ -31,6 +31,7 @@ class Base:
     ref  that commit, as the operator named it
     """
 
+    planner: RegionPlanner
     snapshot: Snapshot | None = None
     old: Project | None = None
     ref: str = ""
@@ -53,10 +54,8 @@ class Base:
 
     def _promoted(self, before: Pipeline, bare: Live, region: Region, known: Live | None) -> Live:
         """The region as if the older commit were live in it, with the sizes that the snapshot tells."""
-        from console.planning import plan
-
         try:
-            release = numbered(plan(before, bare, region, tool(), planner=planner()), 1).release
+            release = numbered(self.planner.plan(before, bare, region), 1).release
         except Problems as error:
             hint = "name a commit whose files are valid"
             raise DataError(f"at {self.ref}: {error.problems[0]}", hint=hint) from None
@@ -114,10 +113,10 @@ def base(project: OpenProject, against: Path | None, ref: str | None) -> Iterato
     """Both parts, opened; the older commit is unpacked for as long as the body runs."""
     snapshot = load_snapshot(against) if against else None
     if ref is None:
-        yield Base(snapshot)
+        yield Base(project.planner, snapshot)
         return
     with tempfile.TemporaryDirectory() as folder:
-        yield Base(snapshot, _at(project.files.root, ref, Path(folder)), ref)
+        yield Base(project.planner, snapshot, _at(project.files.root, ref, Path(folder)), ref)
 
 
 def _at(root: Path, ref: str, folder: Path) -> Project:

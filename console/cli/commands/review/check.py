@@ -19,7 +19,6 @@ from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.wiring import OpenProject, cli_context, open_project, tool
 from console.errors import ConsoleError, DataError, Problem, Problems
-from console.project.recent import remembered
 
 if TYPE_CHECKING:
     from console.model.live import Live
@@ -105,15 +104,13 @@ def _planned(project: OpenProject, against: Path | None, ref: str | None) -> "tu
 
     raises  Problems with all that is wrong in any region
     """
-    from console.planning import check as judged
-
     problems: list[Problem] = []
     plans: list[Plan] = []
-    with remembered() as memory, base(project, against, ref) as snapshot:
+    with base(project, against, ref) as snapshot:
         for region in project.regions:
             pipeline = project.pipelines[region.name]
             if against is None and ref is None:
-                problems += [problem for problem in judged(pipeline, memory) if problem.severity == "refuse"]
+                problems += [problem for problem in project.planner.check(pipeline) if problem.severity == "refuse"]
                 continue
             try:
                 live: Live = snapshot.live(region, pipeline)

@@ -1,0 +1,80 @@
+"""Results that plans share: the regions of a fleet have one pipeline, and most of them one release."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, MutableMapping
+from threading import RLock
+from typing import Any, Generic, ParamSpec, TypeVar
+
+Memory = MutableMapping[str, str]
+P = ParamSpec("P")
+R = TypeVar("R")
+_LIMIT = 8192
+_Entries = OrderedDict[Any, tuple[tuple[object, ...], Any]]  # key → inputs by identity, and the result
+
+
+class Memo(Generic[R]):
+    """One kind of result, as a key of every cache. limit: how many of them are kept; the oldest goes first"""
+
+    def __init__(self, limit: int = 4096) -> None:
+        self.limit = limit
+
+
+class PlannerCache:
+    """What planning one region computes and planning the next needs again.
+
+    The caller creates one for a fleet's or a command's life and passes it to each plan. Threads may share it: they get the
+    same object for the same question, computed once. Its results are functions of their inputs, so a plan is the same with
+    any cache. (What a type's name means is cached beside it, for the process: `sql.tree.kind` and functions like it.)
+
+    memory  queries compiled by earlier runs, extended by this one; empty by default
+    lock    held while a result is computed; for whoever saves the memory
+    """
+
+    def __init__(self, memory: Memory | None = None) -> None:
+        self.memory: Memory = {} if memory is None else memory
+        self.lock = RLock()  # one for all kinds, since a result is made from others
+        self._results: dict[object, _Entries] = {}
+
+    def by_identity(self, memo: Memo[R], make: Callable[[], R], *inputs: object) -> R:
+        """The result for these very objects: hashing a pipeline of 500 tables costs more than planning half of it.
+
+        inputs  frozen, and referenced for as long as their result is cached, so that no identity is reused
+        """
+        return self._result(memo, memo.limit, tuple(map(id, inputs)), make, inputs)
+
+    def by_value(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """What a pure function of a module returns for arguments that are equal."""
+        key = (args, *kwargs.items()) if kwargs else args
+        return self._result(function, _LIMIT, key, lambda: function(*args, **kwargs))
+
+    def one_of(self, value: R, key: Callable[[R], Hashable], limit: int = 256) -> R:
+        """One object for all equal ones, so that results cached by identity serve them all.
+
+        key  a function of a module: everything in which two values can differ, as plain tuples and text
+        """
+        entries, parts = self._entries(key), key(value)
+        with self.lock:
+            entry = entries.setdefault(parts, ((), value))
+            while len(entries) > limit:
+                entries.popitem(last=False)
+        known: R = entry[1]
+        return known
+
+    def _result(
+        self, kind: object, limit: int, key: Hashable, make: Callable[[], R], inputs: tuple[object, ...] = ()
+    ) -> R:
+        entries = self._entries(kind)
+        if (entry := entries.get(key)) is None:
+            with self.lock:
+                if (entry := entries.get(key)) is None:
+                    entry = entries[key] = (inputs, make())
+                    while len(entries) > limit:
+                        entries.popitem(last=False)
+        result: R = entry[1]
+        return result
+
+    def _entries(self, kind: object) -> _Entries:
+        if (entries := self._results.get(kind)) is None:
+            with self.lock:
+                entries = self._results.setdefault(kind, OrderedDict())
+        return entries

@@ -1,0 +1,62 @@
+"""Plans the regions of one fleet or command: with this tool's version, over one cache."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import console
+from console.errors import Problem
+from console.model.live import Live
+from console.model.pipeline import Pipeline
+from console.model.plan import Plan
+from console.model.region import Region
+from console.project import recent
+
+if TYPE_CHECKING:
+    from console.planning import PlannerCache
+
+
+class RegionPlanner:
+    """The planner with the cache that belongs to its owner; regions may be planned in threads.
+
+    Queries that earlier runs compiled are reused, new ones are saved after each plan. Creating it loads nothing: importing
+    the planner takes half a second, which the first plan does.
+    """
+
+    def __init__(self) -> None:
+        self._opening = Lock()
+        self._memory: recent.Remembered | None = None
+        self._cache: PlannerCache | None = None
+
+    def __call__(self, pipeline: Pipeline, live: Live, region: Region) -> Plan:
+        return self.plan(pipeline, live, region)
+
+    def plan(self, pipeline: Pipeline, live: Live, region: Region, allowed: Collection[str] = ()) -> Plan:
+        """raises  Problems, as `console.planning.plan`, which also defines `allowed`"""
+        from console.planning import plan
+
+        tool = f"console {console.__version__}"
+        with self._saving() as cache:
+            return plan(pipeline, live, region, tool, cache, allowed=allowed, planner=recent.planner())
+
+    def check(self, pipeline: Pipeline) -> tuple[Problem, ...]:
+        """All problems of a pipeline that do not depend on a region."""
+        from console.planning import check
+
+        with self._saving() as cache:
+            return check(pipeline, cache)
+
+    @contextmanager
+    def _saving(self) -> "Iterator[PlannerCache]":
+        """The cache; what is compiled meanwhile is saved."""
+        from console.planning import PlannerCache
+
+        with self._opening:
+            memory = self._memory = self._memory or recent.opened()
+            cache = self._cache = self._cache or PlannerCache(memory)
+        try:
+            yield cache
+        finally:
+            with cache.lock:
+                memory.save()
