@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 def screen(cockpit: "Cockpit", *, title: str = "", coach: bool = False, readonly: bool = False) -> int:
     """Open the terminal screen; it lasts until the operator leaves."""
+    from console.cli.words import ScreenWords
+    from console.paths import screen_file
     from console.tui import run
 
-    return run(cockpit, title=title, coach=coach, readonly=readonly)
+    memory = screen_file(title)
+    return run(cockpit, title=title, coach=coach, readonly=readonly, words=ScreenWords(cli), memory=memory)
 
 
 def main() -> NoReturn:

@@ -78,6 +78,11 @@ def log_dir() -> Path:
     return _own(state_dir() / "log")
 
 
+def screen_file(title: str) -> Path:
+    """What the screen of one pipeline keeps between two visits."""
+    return state_dir() / "screens" / f"{hashlib.sha256(title.encode()).hexdigest()[:16]}.json"
+
+
 def pictures_dir() -> Path:
     """Pictures of screens that the operator saved."""
     return _own(state_dir() / "pictures")

@@ -1,20 +1,34 @@
 """The terminal screens over one cockpit. Importing this package does not load Textual; running it does."""
 
+from pathlib import Path
+
 from console.runner.view import Cockpit
+from console.runner.words import CommandWords
 
 
-def run(cockpit: Cockpit, *, title: str = "", coach: bool = False, readonly: bool = False) -> int:
+def run(
+    cockpit: Cockpit,
+    *,
+    title: str = "",
+    coach: bool = False,
+    readonly: bool = False,
+    words: CommandWords | None = None,
+    memory: Path | None = None,
+) -> int:
     """Show the cockpit until the operator quits, then close it. Needs a terminal and no running event loop.
 
     title     pipeline or project, shown in the banner
     coach     show the line with the next keys
     readonly  refuse every action that changes a region
+    words     the command line's words, for `:`
+    memory    the file that keeps cursor, order, filter and theme between two visits
     returns   the exit code: 0, or 130, 143 and 129 after SIGINT, SIGTERM and SIGHUP
     """
     from console.tui.app import ConsoleApp
+    from console.tui.fleet.memory import ScreenMemory
     from console.tui.terminal.loop import bounded_loop
 
-    app = ConsoleApp(cockpit, title=title, coach=coach, readonly=readonly)
+    app = ConsoleApp(cockpit, title=title, coach=coach, readonly=readonly, words=words, memory=ScreenMemory(memory))
     with bounded_loop() as loop:
         app.run(loop=loop)
     return app.return_code or 0

@@ -22,9 +22,10 @@ from console.paths import pictures_dir
 from console.runner.attention import attention
 from console.runner.view import Cockpit
 from console.runner.waves import queued_regions
+from console.runner.words import ALL, CommandWords
 from console.text import safe_text
 from console.tui.actions import ActionRequest, RegionAction
-from console.tui.commands.line import CommandWords, TypedCommand
+from console.tui.commands.line import TypedCommand
 from console.tui.commands.ran import RanCommand
 from console.tui.dialogs.content import DialogFactory
 from console.tui.dialogs.dialog import Dialog
@@ -252,11 +253,12 @@ class ConsoleApp(App[int]):
             self.copy_to_clipboard(command.line)
             self.toast(f"copied, since it prints to a shell: {command.line}")
             return
-        unknown = [name for name in command.regions if name not in self.state.views]
+        named = tuple(self.state.views) if ALL in command.regions else command.regions
+        unknown = [name for name in named if name not in self.state.views]
         if unknown:
             self.toast(f"there is no region {unknown[0]}; there are: {', '.join(self.state.views)}", "warning")
             return
-        regions = command.regions or self._targets(command.action)
+        regions = named or self._targets(command.action)
         self.on_action_request(ActionRequest(action=command.action, regions=regions))
 
     def _targets(self, action: RegionAction) -> tuple[str, ...]:

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from textual.pilot import Pilot
 
 from console.runner.view import Cockpit
+from console.runner.words import CommandWords
 from console.tui.app import ConsoleApp
 from console.tui.dialogs.dialog import Dialog
+from console.tui.fleet.memory import ScreenMemory
 from console.tui.screens.home import HomeScreen
 from tests.screens.scripted import NOON
 
@@ -21,9 +24,20 @@ async def running_app(
     coach: bool = True,
     readonly: bool = False,
     repaint: float = 0.02,
+    words: CommandWords | None = None,
+    memory: Path | None = None,
 ) -> AsyncIterator[tuple[ConsoleApp, Pilot[int]]]:
     """The app, and the pilot that types."""
-    app = ConsoleApp(cockpit, title="web", coach=coach, readonly=readonly, clock=lambda: NOON, repaint_seconds=repaint)
+    app = ConsoleApp(
+        cockpit,
+        title="web",
+        coach=coach,
+        readonly=readonly,
+        clock=lambda: NOON,
+        repaint_seconds=repaint,
+        words=words,
+        memory=ScreenMemory(memory),
+    )
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         yield app, pilot

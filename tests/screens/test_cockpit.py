@@ -1,13 +1,19 @@
 """The cockpit as its brief promises it: every key answers, keys that fit are shown, help says where it is cut."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from textual.color import Color
 from textual.theme import Theme
 from textual.widgets import Static
 
+from console.cli.root import cli
+from console.cli.words import ScreenWords
 from console.model.event import Ailing
+from console.tui.fleet.events import Happenings, draw_events
+from console.tui.fleet.memory import FleetMemory
+from console.tui.fleet.regions import RegionList
 from console.tui.screens.base import BaseScreen
 from console.tui.screens.history import HistoryScreen
 from console.tui.screens.home import HomeScreen
@@ -16,6 +22,7 @@ from console.tui.screens.sheet import SheetScreen
 from console.tui.state import ScreenState
 from console.tui.terminal.escape import clipboard_sequence, notice_sequence
 from console.tui.terminal.themes import HIGH_CONTRAST, TEXT_NAMES, THEMES
+from tests.cli.sample import story
 from tests.screens import scripted as s
 from tests.screens.harness import dialog_title, running_app, screen_text, settle, toast_text
 from tests.screens.moments import moment
@@ -244,3 +251,73 @@ async def test_region_cause_and_key_are_on_the_screen_at_every_size(size: tuple[
         assert "3 rows of" in text or size[0] < 80
         assert app.screen.query_one("#foot", Static)
         assert "? keys" in text.splitlines()[-1]
+
+
+async def test_a_colon_takes_the_words_of_the_command_line_through_the_same_dialogs() -> None:
+    cockpit = s.ScriptedCockpit(s.running(s.US), s.at_gate(s.EU))
+    async with running_app(cockpit, words=ScreenWords(cli)) as (app, pilot):
+        await pilot.press("colon", *"pau")
+        await settle(pilot)
+        assert dict(ScreenWords(cli).complete("pau"))["pause"][:24] in screen_text(app)
+        await pilot.press("tab", "enter")
+        await settle(pilot)
+        assert ("pause", "us") in cockpit.calls
+        await pilot.press("colon", *"promote --region eu", "enter")
+        await settle(pilot)
+        assert "Promote eu" in dialog_title(app)
+        await pilot.press("escape", "colon", *"history", "enter")
+        await settle(pilot)
+        assert app.clipboard == "console history"
+        await pilot.press("colon", *"promot", "enter")
+        await settle(pilot)
+        assert "did you mean promote?" in screen_text(app)
+
+
+async def test_coming_back_another_day_finds_cursor_order_and_filter_and_what_is_new(tmp_path: Path) -> None:
+    file = tmp_path / "screens" / "web.json"
+    async with running_app(s.ScriptedCockpit(*moment("before")), memory=file) as (app, pilot):
+        await pilot.press("o", "slash", *"prod", "enter", "j")
+        await settle(pilot)
+        home = app.screen
+        assert isinstance(home, HomeScreen)
+        left = home.remembered()
+    assert file.stat().st_mode & 0o777 == 0o600
+    async with running_app(s.ScriptedCockpit(*moment("before")), memory=file) as (app, pilot):
+        await settle(pilot)
+        home = app.screen
+        assert isinstance(home, HomeScreen)
+        assert home.remembered() == left == FleetMemory(cursor=home.current_region, order="needs", filter="prod")
+        assert app.state.looked == s.NOON
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"looked": "x", "fleet": 3, "theme": 7}', '{"fleet": {"order": "none", "cursor": 1}}']
+)
+async def test_a_damaged_memory_costs_the_memory_alone(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "web.json"
+    file.write_text(text)
+    async with running_app(s.ScriptedCockpit(*moment("before")), memory=file) as (app, _):
+        assert "✓" in screen_text(app) or "change" in screen_text(app)
+
+
+async def test_the_header_orders_and_a_click_on_the_footer_acts() -> None:
+    cockpit = s.ScriptedCockpit(s.running(s.US), s.running(s.EU))
+    async with running_app(cockpit) as (app, pilot):
+        home = app.screen
+        assert isinstance(home, HomeScreen)
+        await pilot.click(RegionList, offset=(5, 0))
+        assert home.list.order == "needs"
+        foot = screen_text(app).splitlines()[-1]
+        await pilot.click("#foot", offset=(foot.index("p pause") + 1, 0))
+        await settle(pilot)
+        assert ("pause", "us") in cockpit.calls
+
+
+async def test_what_happened_is_told_newest_first_with_a_line_where_one_last_looked() -> None:
+    events = story()
+    view = replace(s.live(s.US), events=tuple(events))
+    lines = Happenings().of({"us": view})
+    assert lines[0].at >= lines[-1].at
+    drawn = draw_events(lines, events[3].at, events[-1].at, 100).plain
+    assert "when you last looked" in drawn
+    assert drawn.index("is live, it was") < drawn.index("when you last looked") < drawn.index("planned by ada")

@@ -1,9 +1,8 @@
-"""A typed command, and what the screen needs of the command line: its words, since one face must not import the other."""
+"""A typed command: the screen's own action where it has one, else a line for a shell."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from console.runner.words import CommandWords
 from console.tui.actions import RegionAction
 
 ACTIONS: dict[str, RegionAction] = {
@@ -12,28 +11,7 @@ ACTIONS: dict[str, RegionAction] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ReadCommand:
-    """A command as the command line reads it. bare: nothing but a command and its regions was given"""
-
-    name: str
-    regions: tuple[str, ...]
-    bare: bool
-
-
-class CommandWords(Protocol):
-    """The command line's own words."""
-
-    def complete(self, typed: str) -> Sequence[tuple[str, str]]:
-        """Words that may stand at the end of what is typed, each with its help."""
-        ...
-
-    def read(self, typed: str) -> ReadCommand:
-        """raises  ConsoleError as the command line itself would"""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypedCommand:
     """line: for a shell; action: the screen's own, None where it needs a shell"""
 
@@ -51,4 +29,4 @@ def typed_command(typed: str, words: CommandWords, region: str) -> TypedCommand:
     read = words.read(typed)
     action = ACTIONS.get(read.name) if read.bare else None
     regions = read.regions or ((region,) if region and action not in (None, "start", "refresh") else ())
-    return TypedCommand(f"console {typed}", action, regions)
+    return TypedCommand(line=f"console {typed}", action=action, regions=regions)

@@ -44,6 +44,7 @@ class ScreenMemory:
         beside = self._path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            beside.touch(mode=0o600)
             beside.write_text(text, encoding="utf-8")
             beside.replace(self._path)
 

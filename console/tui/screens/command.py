@@ -10,7 +10,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from console.errors import ConsoleError
-from console.tui.commands.line import CommandWords, TypedCommand, typed_command
+from console.runner.words import CommandWords
+from console.tui.commands.line import TypedCommand, typed_command
 from console.tui.drawing import cell, safe, stack_lines
 
 SHOWN = 8

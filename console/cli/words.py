@@ -1,0 +1,63 @@
+"""The command line's own words for the screen's `:`: completed and read by the same commands, and run by none."""
+
+import shlex
+from collections.abc import Sequence
+
+import click
+from click.core import ParameterSource
+from click.shell_completion import ShellComplete
+
+from console.cli.wiring import CliContext, Wiring
+from console.errors import UsageError
+from console.runner.words import ReadCommand
+
+QUIET = frozenset(("region", "regions", "yes", "no_input"))  # flags that the screen's own dialogs make needless
+
+
+def _words(typed: str) -> list[str]:
+    try:
+        return shlex.split(typed)
+    except ValueError as error:
+        raise UsageError(f"{error}", hint="close the quote") from None
+
+
+class ScreenWords:
+    """The words of `console`, as one typed line."""
+
+    def __init__(self, root: click.Group) -> None:
+        self._root = root
+
+    def _context(self) -> CliContext:
+        return CliContext(Wiring(lambda regions: {}))
+
+    def complete(self, typed: str) -> Sequence[tuple[str, str]]:
+        """Words that may stand at the end of what is typed, each with its help; () where it cannot be read."""
+        last = "" if typed.endswith(" ") or not typed else typed.rsplit(" ", maxsplit=1)[-1]
+        try:
+            before = _words(typed[: len(typed) - len(last)])
+            completer = ShellComplete(self._root, {"obj": self._context()}, "console", "_CONSOLE_COMPLETE")
+            items = completer.get_completions(before, last)
+        except (click.ClickException, UsageError):
+            return ()
+        return [(item.value, (item.help or "").split("\n")[0]) for item in items]
+
+    def read(self, typed: str) -> ReadCommand:
+        """raises  UsageError as the command line would"""
+        words = _words(typed)
+        if not words:
+            raise UsageError("no command", hint="tab offers the commands")
+        given = self._context()
+        try:
+            with click.Context(self._root, info_name="console", obj=given) as parent:
+                name, command, rest = self._root.resolve_command(parent, words)
+                if name is None or command is None:
+                    raise UsageError(f"no command {words[0]!r}", hint="tab offers the commands")
+                read = command.make_context(name, list(rest), parent=parent)
+        except click.exceptions.Exit:
+            return ReadCommand(name=words[0])  # --help and its like: a shell prints it
+        except click.ClickException as error:
+            raise UsageError(error.format_message(), hint=f"console {words[0]} --help") from None
+        own = any(read.get_parameter_source(param) is ParameterSource.COMMANDLINE for param in read.params)
+        named = tuple(region for region in given.flags.regions.split(",") if region)
+        plain = given.sources.keys() <= QUIET and not any(region.startswith("@") for region in named)
+        return ReadCommand(name=name, regions=named, bare=plain and not own)
