@@ -18,14 +18,27 @@ from console.agent.rollout.watchdog import Watchdog, is_attached
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import housekeeping, log
 from console.agent.store.ledger import Releases, Rollouts
-from console.errors import Conflict, RegionError
+from console.errors import Conflict, DataError, RegionError
 from console.model.created import table_settings
-from console.model.event import ENDED, Accepted, Ended, Entered, Paused, Promoted, Resumed, RolledBack, StepStarted
+from console.model.event import (
+    ENDED,
+    Accepted,
+    Ended,
+    Entered,
+    Logged,
+    Paused,
+    Promoted,
+    Resumed,
+    RolledBack,
+    StepStarted,
+)
 from console.model.fleet import FleetWaves
 from console.model.live import Release
 from console.model.plan import Plan, numbered
 from console.model.status import Status
 from console.model.step import Backfill, CatchUp
+from console.model.tuning import AS_PLANNED, Tuned, Tuning, check_ranges, described, limits, merged
+from console.text import redacted
 
 
 class PipelineController:
@@ -176,6 +189,29 @@ class PipelineController:
                     self._abandon("cancelled", by)
                 case _:
                     self._abandon("discarded", by)
+            return self.recorder.status
+
+    def tune(self, change: Tuning, by: str, host: str, *, reset: bool = False) -> Status:
+        """Change limits of the rollout from its next batch on; stored, so that the next agent keeps them.
+
+        reset   go back to the plan first
+        raises  Conflict E_STATE without a rollout in progress; DataError E_RANGE, or for a table that is not live
+        """
+        with self._lock:
+            status = self.recorder.status
+            if not in_progress(status):
+                raise Conflict(f"{self.pipeline}: nothing is under way", hint="console status", code="E_STATE")
+            check_ranges(change)
+            for table in change.tables or ():
+                if self.live().table(table) is None:
+                    raise DataError(f"query reads {table!r:.60}, which is not in the live release", code="E_RANGE")
+            tuning = merged(AS_PLANNED if reset else status.tuning, change)
+            plan = self.recorder.plan
+            if tuning == status.tuning or plan is None:
+                return status
+            text = described(limits(plan, status.tuning), limits(plan, tuning)) or "as planned"
+            tuned = Tuned(by=by, host=host, tuning=tuning)
+            self.recorder.store(Logged(redacted(f"{by} from {host}: {text}"), "info", tuned))
             return self.recorder.status
 
     def promote(self, rollout: str, live: str, by: str, host: str) -> Promoted:

@@ -32,6 +32,7 @@ from console.model.live import Live
 from console.model.load import EventRun, LoadState
 from console.model.measured import FeedSample, SamplePage
 from console.model.plan import Plan
+from console.model.tuning import Tuning
 from console.text import redacted
 
 PROTOCOL = 1
@@ -63,6 +64,7 @@ class Service:
             "accept": self.accept,
             "watch": self.watch,
             "control": self.control,
+            "tune": self.tune,
             "promote": self.promote,
             "rollback": self.rollback,
             "take_over": self.take_over,
@@ -193,6 +195,10 @@ class Service:
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
         with ownership.owned(self.controller(pipeline), console) as controller:
             return controller.control(verb, f"{by} from {host}")
+
+    def tune(self, pipeline: str, tuning: Any, by: str, host: str, reset: bool = False, console: str = "") -> Any:
+        with ownership.owned(self.controller(pipeline), console) as controller:
+            return controller.tune(codec.decode(Tuning, tuning), by, host, reset=reset)
 
     def take_over(self, pipeline: str, by: str, host: str, console: str) -> Any:
         return ownership.take_over(self.controller(pipeline), console, by, host)

@@ -161,6 +161,9 @@ def _notes(view: RegionView, now: float) -> list[str]:
         notes.append(f"no agent runs, and {waits}; {_to_follow(view.region)}")
     if status.taken_by and status.state not in _AT_END:
         notes.append(f"{status.rollout} by {safe_text(status.by)}, taken over by {safe_text(status.taken_by)}")
+    if status.tuned and status.state not in _AT_END and status.tuned.tuning.changed:
+        changed = ", ".join(status.tuned.tuning.changed)
+        notes.append(f"tuned: {changed}, by {safe_text(status.tuned.by)} from {safe_text(status.tuned.host)}")
     if status.quarantined:
         rows = count(status.quarantined, "row")
         notes.append(f"{rows} that do not convert are in quarantine: SELECT * FROM _console.quarantine")

@@ -14,6 +14,7 @@ from console.model.plan import Plan
 from console.model.receipt import Finding, Past
 from console.model.region import Region
 from console.model.status import Status
+from console.model.tuning import Tuning
 
 Verb = Literal["pause", "resume", "retry", "cancel", "discard"]
 
@@ -130,6 +131,14 @@ class Driver(Protocol):
 
     async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
         """raises Conflict where the verb does not fit the state"""
+        ...
+
+    async def tune(self, pipeline: str, change: Tuning, who: Who, *, reset: bool = False) -> Status:
+        """Change limits of the rollout from its next batch on; its query is compiled already.
+
+        reset   go back to the plan first
+        raises  Conflict where nothing is under way; DataError E_RANGE
+        """
         ...
 
     async def promote(self, pipeline: str, rollout: str, live: str, who: Who) -> Promoted:

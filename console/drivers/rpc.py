@@ -22,6 +22,7 @@ from console.model.plan import Plan
 from console.model.receipt import Finding, Past
 from console.model.region import Region
 from console.model.status import Status
+from console.model.tuning import Tuning
 
 PROTOCOL = 1
 _SAME = "use the same version on both sides; `console follow --stop` ends that agent, the next one takes over"
@@ -233,6 +234,10 @@ class RpcDriver:
     async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
         params = {"pipeline": pipeline, "verb": verb, **_signature(who)}
         return self._decode(Status, await self._call("control", params, _CHANGE))
+
+    async def tune(self, pipeline: str, change: Tuning, who: Who, *, reset: bool = False) -> Status:
+        params = {"pipeline": pipeline, "tuning": change, **_signature(who), "reset": reset}
+        return self._decode(Status, await self._call("tune", params, _CHANGE))
 
     async def take_over(self, pipeline: str, who: Who) -> Status:
         return self._decode(Status, await self._call("take_over", {"pipeline": pipeline, **_signature(who)}, _CHANGE))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from console.model.event import (
     BatchDone,
@@ -23,6 +23,7 @@ from console.model.event import (
     StepStarted,
 )
 from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, WaitEnded
+from console.model.tuning import Tuned
 
 Use = Literal["batches", "waiting", "tries", "spark", "away", "paused", "failed", "gate", "other"]
 ORDER: tuple[Use, ...] = ("batches", "waiting", "tries", "spark", "away", "paused", "failed", "gate", "other")
@@ -209,3 +210,7 @@ class _Sweep:
             case SparkBack():
                 self._spend(at)
                 self._rest()
+            case Tuned():
+                self._spend(at)
+            case _:
+                assert_never(incident)

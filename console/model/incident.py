@@ -1,6 +1,8 @@
-"""What a stored log line reports, as values: failed tries, waits, Spark's return. Added after 0.1.0, which reads the line alone."""
+"""What a stored log line reports, as values: failed tries, waits, Spark's return, changed limits. Added after 0.1.0, which reads the line alone."""
 
 from dataclasses import dataclass
+
+from console.model.tuning import Tuned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class SparkBack:
     seconds: float
 
 
-Incident = TryFailed | WaitBegan | WaitEnded | SparkBack
+Incident = TryFailed | WaitBegan | WaitEnded | SparkBack | Tuned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

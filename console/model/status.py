@@ -36,6 +36,7 @@ from console.model.fleet import FleetWaves
 from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, WaitEnded
 from console.model.logline import logline
 from console.model.measured import SparkJob
+from console.model.tuning import AS_PLANNED, Tuned, Tuning
 
 LOG_LINES = 200
 
@@ -93,6 +94,7 @@ class Status:
     console, taken_by, taken_at  who took the rollout over from the console that started it; "" if nobody did
     fleet   the waves that the rollout is part of
     waiting the wait that is stored as begun and not as ended
+    tuned   the limits that were changed since the plan was accepted, and by whom last; None for none
     spark_lost  since when its Spark is lost (seconds since 1970, UTC); 0 while it runs
     """
 
@@ -125,7 +127,13 @@ class Status:
     ailing: tuple[Ailing, ...] = field(default=(), metadata=BESIDE)
     waiting: WaitBegan | None = field(default=None, metadata=BESIDE)
     spark_lost: float = field(default=0.0, metadata=BESIDE)
+    tuned: Tuned | None = field(default=None, metadata=BESIDE)
     checked_at: float = field(default=0.0, metadata=BESIDE)
+
+    @property
+    def tuning(self) -> Tuning:
+        """What is changed of the accepted plan's limits."""
+        return self.tuned.tuning if self.tuned else AS_PLANNED
 
     @property
     def shown(self) -> str:
@@ -250,6 +258,8 @@ def _with_incident(status: Status, incident: Incident | None) -> Status:
             return replace(status, waiting=None, why=status.why if status.held else "")
         case SparkBack():
             return replace(status, spark_lost=0.0)
+        case Tuned():
+            return replace(status, tuned=incident)
         case _:
             assert_never(incident)
 

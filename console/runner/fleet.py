@@ -10,6 +10,7 @@ from uuid import uuid4
 from console import paths
 from console.drivers.protocol import Driver, QueryResult, RegionState, Verb, Who
 from console.errors import AtGate, Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
+from console.model.codec import encode
 from console.model.event import Promoted, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live
@@ -17,6 +18,7 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
+from console.model.tuning import Tuning
 from console.runner.actions import JournaledActions
 from console.runner.journal import Journal
 from console.runner.region_run import OnFailure, RegionRun, RunOptions, nothing_to_do
@@ -276,6 +278,16 @@ class Fleet:
                 CONTROL_SEEN_SECONDS,
             )
         return status
+
+    async def tune(self, region: str, change: Tuning, *, reset: bool = False) -> Status:
+        """Change limits of a region's rollout from its next batch on; its query is compiled already."""
+        driver, body = self.driver(region), {"rollout": self._board[region].status.rollout, "reset": reset}
+        return await self._actions.perform(
+            region,
+            "tune",
+            {**body, "tuning": encode(change)},
+            lambda: driver.tune(self.pipeline, change, self.who, reset=reset),
+        )
 
     async def promote(self, region: str) -> Promoted:
         driver, status = self.driver(region), self._board[region].status

@@ -15,9 +15,11 @@ from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import Accepted, Lagging, Logged, Recorded, Waiting
+from console.model.incident import Tuned
 from console.model.live import Release
 from console.model.plan import Plan
 from console.model.policy import Throttle
+from console.model.tuning import Tuning
 from console.paths import paused
 
 pytestmark = pytest.mark.slow
@@ -234,3 +236,33 @@ def test_an_operators_pause_ends_the_waiting(setup: Callable[..., ThrottleSetup]
     with pytest.raises(RolloutStopped):
         here.brake().hold()
     assert here.clock.passed == 60
+
+
+def tuned(here: ThrottleSetup, **change: Any) -> None:
+    here.context.recorder.store(Logged("ada: tuned", "info", Tuned(by="ada", host="ops2", tuning=Tuning(**change))))
+
+
+def test_a_limit_that_is_lifted_while_it_waits_lets_it_go_on(setup: Callable[..., ThrottleSetup]) -> None:
+    here = setup(Throttle(hours="22:00-06:00", zone="UTC"))
+    here.clock.at = [(300.0, lambda: tuned(here, hours=""))]
+    here.brake().hold()
+    assert 300 <= here.clock.passed < 600
+
+
+def test_a_changed_lag_and_a_changed_query_hold_from_the_next_look_on(setup: Callable[..., ThrottleSetup]) -> None:
+    here = setup(Throttle())
+    here.lag.seconds = 20.0
+    tuned(here, lag=10.0)
+    here.clock.at = [(120.0, lambda: tuned(here, lag=30.0))]
+    here.brake().hold()
+    assert 120 <= here.clock.passed < 240
+    asked: list[str] = []
+
+    def ask(context: RolloutContext) -> bool:
+        asked.append(context.limits.throttle.query)
+        return "two" in asked[-1]
+
+    tuned(here, query="SELECT one", lag=-1)
+    here.clock.at = [(here.clock.passed + 2.0, lambda: tuned(here, query="SELECT two", lag=-1))]
+    here.brake(ask, poll=1.0).hold()
+    assert asked == ["SELECT one", "SELECT two"], "another query is asked at once, not after its fifteen seconds"

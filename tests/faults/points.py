@@ -109,4 +109,5 @@ ELSEWHERE = {
     "WaitBegan": "tests/agent/test_incidents.py",
     "WaitEnded": "tests/agent/test_incidents.py",
     "TryFailed": "tests/agent/test_incidents.py",
+    "Tuned": "tests/agent/test_tune.py",
 }

@@ -21,9 +21,10 @@ from console.drivers.survey import SurveyRequest, surveyed
 from console.model import codec
 from console.model.event import Accepted, BatchDone, Checked, Entered, Event, Fenced, Logged, Promoted, StepStarted
 from console.model.fleet import FleetWaves
-from console.model.incident import SlicedDay, SparkBack, TryFailed, WaitBegan, WaitEnded
+from console.model.incident import SlicedDay, SparkBack, TryFailed, Tuned, WaitBegan, WaitEnded
 from console.model.live import Release
 from console.model.plan import Plan, numbered
+from console.model.tuning import Tuning
 from tests.versions.build import CLICKS, COUNTRIES, LANDING, REGION, ROOT, checked_out
 from tests.versions.stored import HERE, PIPELINE, VERSIONS, noted
 
@@ -70,6 +71,7 @@ INCIDENTS = (
     WaitEnded(step=STEP, cause="lag", seconds=9.0),
     TryFailed(step=STEP, label="2026-11-07", first=1, last=1, cause="memory", why="heap", number=1, of=3, rows=9, rows_next=3, seconds=2.0),
     SparkBack(step=STEP, seconds=12.0),
+    Tuned(by="ada", host="ops2", tuning=Tuning(target_seconds=20.0)),
 )  # fmt: skip
 
 

@@ -65,7 +65,8 @@ def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries
     while not history.done:
         brake.hold(step.id)
         drift.check(history)
-        run = pack(history.slices, history.writer.position, tries.limit(rows), context.plan.bytes_limit)
+        most = tries.limit(_limited(context, rows))  # it may have been changed meanwhile
+        run = pack(history.slices, history.writer.position, most, context.limits.bytes)
         tries.begin(run, history, session)
         result = _batch(context, history, run, session)
         tries.done()
@@ -331,16 +332,17 @@ def _poll(
 def _first_budget(context: RolloutContext) -> float:
     """Rows of the first batch: by the rate measured so far and the target duration, or `FIRST_ROWS` to measure it."""
     rate = context.recorder.status.rate
-    return _limited(context, rate * context.plan.target_seconds if rate else FIRST_ROWS)
+    return _limited(context, rate * context.limits.target_seconds if rate else FIRST_ROWS)
 
 
 def _budget(context: RolloutContext, rows: float, result: backfill.BatchResult) -> float:
     """Rows of the next batch: towards the target duration, at most `GROWTH` times as many, within the limit."""
     if not result.rows_in or result.seconds <= 0:
         return rows
-    aim = result.rows_in / result.seconds * context.plan.target_seconds
+    aim = result.rows_in / result.seconds * context.limits.target_seconds
     return _limited(context, min(aim, GROWTH * max(float(result.rows_in), rows)))
 
 
 def _limited(context: RolloutContext, rows: float) -> float:
-    return min(rows, context.plan.rows_limit) if context.plan.rows_limit is not None else rows
+    limit = context.limits.rows
+    return rows if limit is None else min(rows, limit)

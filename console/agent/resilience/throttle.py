@@ -27,7 +27,7 @@ def _run_query(context: RolloutContext) -> Any:
 
     raises  ConsoleError if it is not one row
     """
-    throttle, release = context.plan.throttle, context.live()
+    throttle, release = context.limits.throttle, context.live()
     session = context.spark.session()
     for name in throttle.tables:
         state = release.table(name)
@@ -62,6 +62,7 @@ class Brake:
     ask: Callable[[RolloutContext], Any] = field(default=_run_query)
     poll: float = POLL_SECONDS
     _asked: float = -QUERY_SECONDS
+    _asked_query: str = ""
     _query_reason: str = ""
 
     def hold(self, step: str = "") -> None:
@@ -82,10 +83,10 @@ class Brake:
 
     def _reasons(self, waited: float) -> Iterator[_Reason]:
         """The reasons to wait now; the first is the one that the wait counts for."""
-        throttle = self.context.plan.throttle
+        throttle = self.context.limits.throttle
         standing = [*self._pauses(), *self._hours(throttle.hours, throttle.zone), *self._lag(waited)]
         yield from standing
-        if throttle.query and not standing and (why := self._query()):
+        if throttle.query and not standing and (why := self._query(throttle.query)):
             yield _Reason("query", why)
 
     def _pauses(self) -> Iterator[_Reason]:
@@ -102,17 +103,17 @@ class Brake:
                 yield _Reason("hours", f"outside of {hours} {zone}; goes on at {opens}, in {span(left * 60)}")
 
     def _lag(self, waited: float) -> Iterator[_Reason]:
-        limit, lag = self.context.plan.throttle.lag_seconds, self.context.follower.lag(self.context.plan.pipeline)
+        limit, lag = self.context.limits.throttle.lag_seconds, self.context.follower.lag(self.context.plan.pipeline)
         if limit is None:
             if lag.seconds > LAG_SECONDS and waited < DEFAULT_WAIT_SECONDS:
                 yield _Reason("lag", f"live rows are more than {LAG_SECONDS:.0f} s behind, and go first")
         elif lag.seconds > limit:
             yield _Reason("lag", f"live rows are {lag.seconds:.0f} s behind, the limit is {limit:.0f} s")
 
-    def _query(self) -> str:
+    def _query(self, query: str) -> str:
         now = self.clock.elapsed()
-        if now - self._asked >= QUERY_SECONDS:
-            self._asked = now
+        if now - self._asked >= QUERY_SECONDS or query != self._asked_query:
+            self._asked, self._asked_query = now, query
             try:
                 answer = self.ask(self.context)
                 self._query_reason = "" if answer is True else f"throttle.query answers {_as_text(answer)}, not true"

@@ -19,6 +19,7 @@ from console.agent.store.table_stats import table_stats
 from console.errors import RegionError
 from console.model.live import Feed, Release, TableState, TableStats
 from console.model.plan import Plan
+from console.model.tuning import BatchLimits, limits
 
 
 class RolloutStopped(Exception):
@@ -49,6 +50,11 @@ class RolloutContext:
         if self.recorder.plan is None:
             raise RegionError("no plan was accepted here", hint="console apply")
         return self.recorder.plan
+
+    @property
+    def limits(self) -> BatchLimits:
+        """The plan's limits, with what was changed since it was accepted."""
+        return limits(self.plan, self.recorder.status.tuning)
 
     def check_halt(self) -> None:
         """raises RolloutStopped if the executor is to stop"""

@@ -20,6 +20,7 @@ from console.model.event import (
     Failed,
     Fenced,
     Lagging,
+    Logged,
     Paused,
     Progress,
     Promoted,
@@ -35,6 +36,7 @@ from console.model.plan import Plan, numbered
 from console.model.slices import Slice, by_day, cut, pack
 from console.model.status import Status
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
+from console.model.tuning import AS_PLANNED, Tuned, Tuning, check_ranges, described, limits, merged
 
 _STATES: dict[type[Step], State] = {
     CreateTable: "preparing",
@@ -157,6 +159,19 @@ class FakeAgent:
                 disk.keep(Ended("cancelled" if verb == "cancel" else "discarded", who.name))
             case _:
                 assert_never(verb)
+        return disk.status
+
+    def tune(self, change: Tuning, who: Who, *, reset: bool) -> Status:
+        self._refuse_taken_over(who)
+        disk, status = self.disk, self.disk.status
+        if disk.plan is None or status.state in (*ENDED, "none"):
+            raise Conflict(f"{disk.region}: nothing is under way", hint="console status", code="E_STATE")
+        check_ranges(change)
+        tuning = merged(AS_PLANNED if reset else status.tuning, change)
+        text = described(limits(disk.plan, status.tuning), limits(disk.plan, tuning))
+        tuned = Tuned(by=who.name, host=who.host, tuning=tuning)
+        if tuning != status.tuning:
+            disk.keep(Logged(f"{who.name} from {who.host}: {text}", "info", tuned))
         return disk.status
 
     async def promote(self, rollout: str, live: str, who: Who) -> Promoted:

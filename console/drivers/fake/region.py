@@ -18,6 +18,7 @@ from console.model.plan import Plan
 from console.model.receipt import Finding, Past, Receipt
 from console.model.region import Region
 from console.model.status import Status, replay
+from console.model.tuning import Tuning
 
 
 class FakeRegion:
@@ -191,6 +192,13 @@ class FakeDriver:
         self.world.agent.wake()
         status = await self.world.agent.control(verb, who)
         self._leave(verb)
+        return status
+
+    async def tune(self, pipeline: str, change: Tuning, who: Who, *, reset: bool = False) -> Status:
+        await self._arrive("tune", pipeline)
+        self.world.agent.wake()
+        status = self.world.agent.tune(change, who, reset=reset)
+        self._leave("tune")
         return status
 
     async def take_over(self, pipeline: str, who: Who) -> Status:

@@ -10,10 +10,11 @@ from console.cli.commands.receipts.course import course_data, course_text
 from console.cli.format import count, span, table
 from console.cli.output import Output
 from console.model.codec import encode
-from console.model.event import Accepted, BatchDone, Ended, Promoted, Recorded, RolledBack
+from console.model.event import Accepted, BatchDone, Ended, Logged, Promoted, Recorded, RolledBack
 from console.model.identity import identity
 from console.model.receipt import Finding, Past, Receipt
 from console.model.status import Status
+from console.model.tuning import Tuned
 from console.text import safe_text
 
 _WORDS = {True: ("ok", "green"), False: ("DIFFERS", "red"), None: ("unknown", "yellow")}
@@ -139,6 +140,8 @@ def _decided(events: Sequence[Recorded]) -> Iterator[tuple[Recorded, str, str, s
         match recorded.event:
             case Accepted(by=by, host=host):
                 yield recorded, "accepted", by, host
+            case Logged(text=line, incident=Tuned(by=by, host=host)):
+                yield recorded, f"tuned ({line.partition(': ')[2]})", by, host
             case Promoted(release=release, by=by, host=host):
                 yield recorded, f"promoted {release}", by, host
             case RolledBack(release=release, by=by, host=host):

@@ -1,0 +1,117 @@
+"""`console tune`: limits of running rollouts, changed while they run."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from console.cli.commands.rollout.gate import refreshed
+from console.cli.flags import command
+from console.cli.interrupt import run_interruptible
+from console.cli.output import Output, as_data
+from console.cli.wiring import OpenProject, cli_context, open_project
+from console.errors import ConsoleError, DataError, UsageError
+from console.model.codec import encode
+from console.model.tuning import KNOBS, Tuning, described, limits, parse
+from console.text import safe_text
+
+if TYPE_CHECKING:
+    from console.model.region import Region
+    from console.runner.fleet import Fleet
+
+
+@command(
+    "tune",
+    changes=True,
+    examples="""console tune --region eu target_seconds=20
+console tune --region eu rows=60000 lag=30 hours=22:00-06:00
+console tune --region eu --reset""",
+)
+@click.argument("settings", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--reset", is_flag=True, help="Go back to what the accepted plan says, before these settings.")
+def tune(settings: tuple[str, ...], reset: bool) -> int:
+    """Change the limits of a running rollout from its next batch on.
+
+    target_seconds, rows and bytes limit one batch; lag (seconds), hours (22:00-06:00) and query must hold before the
+    next one begins. `none` lifts a limit. The accepted plan and its digest stay as they are: the region stores who
+    changed what, and a restarted agent keeps it. A query is compiled against the region's live release before it is sent.
+    """
+    change = _parsed(settings)
+    if not settings and not reset:
+        raise UsageError("nothing to change", hint=f"NAME=VALUE, of {', '.join(KNOBS)}; or --reset")
+    project = open_project(need_regions=True)
+    return run_interruptible(_tune(project, Output(cli_context().flags), change, reset=reset))
+
+
+def _parsed(settings: tuple[str, ...]) -> Tuning:
+    """raises  UsageError for a word that is no setting, one that is given twice, and a value out of its range"""
+    words: dict[str, str] = {}
+    for word in settings:
+        name, equals, value = word.partition("=")
+        if not equals or name in words:
+            reason = "is given twice" if equals else "is no setting"
+            raise UsageError(f"{word!r:.60} {reason}", hint=f"NAME=VALUE, of {', '.join(KNOBS)}")
+        words[name] = value
+    try:
+        return parse(words)
+    except DataError as error:
+        raise UsageError(error.message, hint=error.hint, code=error.code) from None
+
+
+async def _tune(project: OpenProject, output: Output, change: Tuning, *, reset: bool) -> int:
+    entries: list[dict[str, Any]] = []
+    errors: list[tuple[str, ConsoleError]] = []
+    async with project.fleet() as fleet:
+        await refreshed(fleet, project.names)
+        for region in project.regions:
+            try:
+                entries.append(await _tuned(project, fleet, region, change, reset=reset))
+            except ConsoleError as error:
+                errors.append((region.name, error))
+    if output.json:
+        failed = [{"region": name, "error": as_data(missed)} for name, missed in errors]
+        output.document({"regions": [*entries, *failed]})
+    else:
+        for entry in entries:
+            output.data(f"{entry['region']}: {safe_text(entry['change']) or 'as it was'}")
+    for name, missed in errors:
+        output.print_error(missed, "" if name in str(missed) else f"{name}: ")
+    return max((missed.exit_code for _, missed in errors), default=0)
+
+
+async def _tuned(
+    project: OpenProject, fleet: "Fleet", region: "Region", change: Tuning, *, reset: bool
+) -> dict[str, Any]:
+    if change.hours:
+        change = replace(change, zone=region.zone)
+    if change.query:
+        change = await _compiled(project, fleet, region.name, change)
+    before = fleet.views[region.name]
+    status = await fleet.tune(region.name, change, reset=reset)
+    plan = before.accepted
+    said = (
+        described(limits(plan, before.status.tuning), limits(plan, status.tuning))
+        if plan
+        else ", ".join(change.changed)
+    )
+    entry = {"region": region.name, "rollout": status.rollout, "change": said, "plan": status.plan}
+    return {**entry, "tuning": {name: value for name, value in encode(status.tuning).items() if name != "type"}}
+
+
+async def _compiled(project: OpenProject, fleet: "Fleet", region: str, change: Tuning) -> Tuning:
+    """The change with its query compiled over the region's live release.
+
+    raises  Problems where it does not compile; UsageError where it is no single column, or nothing is live
+    """
+    from console.planning import compile_query
+
+    live = await fleet.driver(region).survey(project.pipeline, project.landing(region))
+    if live.release is None:
+        raise UsageError(
+            f"{region}: nothing is live that a query could read", hint="console tune --region NAME query=none"
+        )
+    compiled = compile_query(str(change.query), live.release)
+    if len(compiled.columns) != 1:
+        hint = "one SELECT of one column that is true or false"
+        raise UsageError(f"query has {len(compiled.columns)} columns", hint=hint, code="C124")
+    return replace(change, query=compiled.sql, tables=tuple(compiled.tables))
