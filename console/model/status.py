@@ -95,6 +95,7 @@ class Status:
     fleet   the waves that the rollout is part of
     waiting the wait that is stored as begun and not as ended
     tuned   the limits that were changed since the plan was accepted, and by whom last; None for none
+    log_dropped  lines of log that are no longer kept
     spark_lost  since when its Spark is lost (seconds since 1970, UTC); 0 while it runs
     """
 
@@ -129,6 +130,7 @@ class Status:
     spark_lost: float = field(default=0.0, metadata=BESIDE)
     tuned: Tuned | None = field(default=None, metadata=BESIDE)
     checked_at: float = field(default=0.0, metadata=BESIDE)
+    log_dropped: int = field(default=0, metadata=BESIDE)
 
     @property
     def tuning(self) -> Tuning:
@@ -190,7 +192,10 @@ def fold(status: Status, recorded: Recorded) -> Status:
         return status
     after = _folded(status, recorded)
     line = logline(recorded.event, recorded.at)
-    return replace(after, log=(*after.log, line)[-LOG_LINES:]) if line else after
+    if not line:
+        return after
+    dropped = after.log_dropped + (len(after.log) >= LOG_LINES)
+    return replace(after, log=(*after.log, line)[-LOG_LINES:], log_dropped=dropped)
 
 
 def _folded(status: Status, recorded: Recorded) -> Status:

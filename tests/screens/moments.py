@@ -1,6 +1,6 @@
 """The console over scripted views, to look at: `python -m tests.screens.moments MOMENT`.
 
-MOMENT is one of before, running, gate, failed, live, building, fleet, witness, searching.
+MOMENT is one of before, running, gate, failed, live, building, fleet, slow, witness, searching.
 """
 
 import sys
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from console.tui import run
 from console.witness import WitnessResult
+from tests.screens import recorded as r
 from tests.screens import scripted as s
 
 
@@ -31,6 +32,8 @@ def moment(name: str) -> tuple[s.RegionView, ...]:
             )
         case "fleet":
             return s.fleet()
+        case "slow":
+            return r.promoted(s.US), r.slow(), s.waiting(s.AP, 61_200)
         case "witness":
             none = WitnessResult(None, 324, "none among 324 databases")
             return tuple(

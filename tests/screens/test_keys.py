@@ -155,7 +155,7 @@ async def test_an_error_is_shown_with_its_hint_and_the_console_continues() -> No
         assert "promoted by bob" in screen_text(app)
         assert "console status --region us" in screen_text(app)
         await pilot.press("enter")
-        assert "[ ] pane" in screen_text(app)
+        assert "is it safe to confirm?" in screen_text(app)
 
 
 async def test_a_filter_hides_regions_and_escape_brings_them_back() -> None:

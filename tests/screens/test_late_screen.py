@@ -7,8 +7,8 @@ import pytest
 from console.model.event import DriverLost, Failed, Logged, Paused
 from console.model.logline import level_of, logline
 from console.model.status import replay
-from console.tui.panes.log import draw_log
 from console.tui.panes.steps import draw_steps
+from console.tui.rollout.log import LogEntries, log_lines
 from tests.cli.sample import story
 from tests.screens import scripted as s
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 def test_the_log_has_the_whole_rollout_with_times() -> None:
     view = s.RegionView(region=s.US, status=replay(story()))
-    lines = draw_log(view, 120, 0.0).plain.splitlines()
+    lines = [line.plain.removeprefix("· ") for line in log_lines(LogEntries().of(view))]
     assert lines[0] == "00:16:41Z r7 → r8, planned by ada@laptop"
     assert "00:16:47Z backfill/requests: 100 rows of landing up to version 41, in 2 slices" in lines
     assert "00:16:50Z backfill/requests 2026-11-07: 60 rows in 3.0 s, 1 of 2 slices" in lines

@@ -17,7 +17,7 @@ from console.tui.fleet import regions as pane
 from console.tui.fleet.region_row import ListColumn, Row
 from console.tui.fleet.regions import RegionList
 from console.tui.panes.pane import Pane
-from console.tui.screens.region import RegionScreen
+from console.tui.screens.of_region.region import RegionScreen
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle
 

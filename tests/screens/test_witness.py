@@ -110,7 +110,7 @@ async def test_a_key_searches_witnesses_of_the_selected_region_and_escape_leaves
 async def test_opening_the_pane_starts_no_search_and_says_what_would_be_started() -> None:
     cockpit = s.ScriptedCockpit(*moment("before"))
     async with running_app(cockpit, size=SIZE) as (app, pilot):
-        await pilot.press("enter", "left_square_bracket")
+        await pilot.press("enter", "right_square_bracket")
         text = await until(pilot, app, "w find the smallest made-up rows")
         assert "This starts Spark on this machine" in text
         assert [call for call, _ in cockpit.calls] == ["refresh"]
@@ -131,7 +131,7 @@ async def test_rows_of_only_one_side_are_shown_side_by_side_or_one_column_a_line
         s.waiting(s.US), witness=s.witness_progress(s.witness_result(rows=2), s.witness_result(rows=14), none)
     )
     async with running_app(s.ScriptedCockpit(view), size=(119, 120)) as (app, pilot):
-        await pilot.press("enter", "left_square_bracket")
+        await pilot.press("enter", "right_square_bracket")
         text = await until(pilot, app, "… and 2 more")
         assert "old returns, 2 rows" in text
         assert "'2024-02-29T00:00:00'  NULL" in text
@@ -179,7 +179,7 @@ async def test_one_spark_confirms_an_edit_for_all_regions_while_the_operator_loo
         await until(pilot, app, "… searching")
         await pilot.press("escape", "j", "w")
         await until(pilot, app, "the plan edits no query of a table")
-        await pilot.press("escape", "k", "enter", "left_square_bracket")
+        await pilot.press("escape", "k", "enter", "right_square_bracket")
         text = await until(pilot, app, "confirmed on Spark", 300)
         assert "'probe'" in text
         assert "old returns, 1 row" in text

@@ -28,6 +28,12 @@ def draw_steps(view: RegionView, width: int, at: float) -> Content:
     return stack_lines(wrap_indented(nothing, 0, width))
 
 
+def draw_progress(view: RegionView, width: int, at: float) -> Content:
+    """The steps of the rollout that is under way, or was the last one; never those of a pending plan."""
+    lines = [line for step in view.status.steps[:MAX_STEPS] for line in _step_lines(step, width)]
+    return stack_lines(lines) if lines else Content.styled("no rollout has begun in this region.", "$text-muted")
+
+
 def _planned_line(step: Step) -> Content:
     size = ""
     if isinstance(step, Backfill):

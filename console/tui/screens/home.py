@@ -29,6 +29,7 @@ from console.tui.groups import draw_groups
 from console.tui.panes.pane import Pane
 from console.tui.panes.safety import same_plan
 from console.tui.screens.base import BaseScreen, GoTo
+from console.tui.screens.of_region.region import SCREENS, first_pane
 from console.tui.state import ScreenState
 from console.tui.times import moment
 
@@ -120,7 +121,8 @@ class HomeScreen(BaseScreen):
         self._following = self.set_timer(FOLLOW_SECONDS, self._show_region)
 
     def on_region_list_opened(self, message: RegionList.Opened) -> None:
-        self.post_message(GoTo("rollout", message.region))
+        pane = first_pane(self.state.views.get(message.region))
+        self.post_message(GoTo(SCREENS[pane], message.region, pane))
 
     def on_region_list_header_clicked(self) -> None:
         self.action_order()
@@ -227,7 +229,7 @@ class HomeScreen(BaseScreen):
 
     def action_pane(self, name: str) -> None:
         if self.current_region:
-            self.post_message(GoTo("rollout", self.current_region, name))
+            self.post_message(GoTo(SCREENS[name], self.current_region, name))
         else:
             self.refuse("no region is selected")
 

@@ -4,7 +4,9 @@ from typing import assert_never
 
 from console.tui.screens.base import BaseScreen, ScreenName
 from console.tui.screens.history import HistoryScreen
-from console.tui.screens.region import RegionScreen
+from console.tui.screens.of_region.gate import GateScreen
+from console.tui.screens.of_region.plan import PlanScreen
+from console.tui.screens.of_region.rollout import RolloutScreen
 from console.tui.state import ScreenState
 
 
@@ -12,11 +14,11 @@ def screen_of(name: ScreenName, state: ScreenState, region: str, pane: str = "")
     """A new screen; `pane` is the one of its panes to begin with."""
     match name:
         case "rollout":
-            return RegionScreen(state, region, pane)
+            return RolloutScreen(state, region, pane)
         case "plan":
-            return RegionScreen(state, region, "plan")
+            return PlanScreen(state, region, pane)
         case "gate":
-            return RegionScreen(state, region, "checks")
+            return GateScreen(state, region, pane)
         case "history":
             return HistoryScreen(state, region)
         case "fleet":

@@ -1,0 +1,80 @@
+"""What happened in a region, and its log: stored lines and fleeting ones, those of a filter, and how many were dropped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from textual.content import Content
+
+from console.model.event import Recorded
+from console.model.logline import Level, level_of, logline
+from console.runner.view import RegionView
+from console.tui.drawing import safe
+
+MAX_LINE = 300  # characters: a line of a megabyte freezes a terminal
+LEVEL_STYLES: dict[Level, str] = {"info": "", "warning": "$text-warning", "error": "$text-error"}
+STORED, FLEETING = "▪", "·"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One line. stored: the region keeps it; others are lost with their agent"""
+
+    text: str
+    stored: bool
+
+
+class LogEntries:
+    """The lines of the view seen last; read again only when there are more of them."""
+
+    def __init__(self) -> None:
+        self._events: tuple[Recorded, ...] = ()
+        self._log: tuple[str, ...] = ()
+        self._entries: tuple[LogEntry, ...] = ()
+
+    def of(self, view: RegionView) -> tuple[LogEntry, ...]:
+        if view.events is not self._events or view.status.log is not self._log:
+            self._events, self._log = view.events, view.status.log
+            self._entries = tuple(_entries(view.events, view.status.log))
+        return self._entries
+
+
+def _entries(events: Sequence[Recorded], latest: Sequence[str]) -> list[LogEntry]:
+    """Oldest first: what the region has stored, and the latest lines that this console has received."""
+    stored = [line for recorded in events if recorded.seq and (line := logline(recorded.event, recorded.at))]
+    known, shown = set(stored), set(latest)
+    older = [LogEntry(line, True) for line in stored if line not in shown]
+    return [*older, *(LogEntry(line, line in known) for line in latest)]
+
+
+def chosen(entries: Sequence[LogEntry], sought: str) -> list[LogEntry]:
+    """The lines that have every word sought, and none of those after `!`."""
+    words = sought.lower().split()
+    return [entry for entry in entries if _matches(entry.text.lower(), words)] if words else list(entries)
+
+
+def _matches(text: str, words: Sequence[str]) -> bool:
+    return all((word[1:] not in text) if word.startswith("!") and word[1:] else word in text for word in words)
+
+
+def log_lines(entries: Sequence[LogEntry], sought: str = "") -> list[Content]:
+    """The lines that have the words sought; where there are none, why."""
+    if not entries:
+        return [Content.styled("no entries yet: what the region does is logged here.", "$text-muted")]
+    found = chosen(entries, sought)
+    if not found:
+        return [Content.styled(f"none of {len(entries)} lines has these words; esc clears the filter.", "$text-muted")]
+    return [_line(entry) for entry in found]
+
+
+def log_title(entries: Sequence[LogEntry], sought: str, dropped: int) -> str:
+    """`log · 9 of 120 lines · ▪ stored · fleeting · 0 dropped`."""
+    of = f"{len(chosen(entries, sought))} of {len(entries)}" if sought.strip() else str(len(entries))
+    return f"log · {of} lines · {STORED} stored {FLEETING} fleeting · {dropped} dropped"
+
+
+@lru_cache(2048)
+def _line(entry: LogEntry) -> Content:
+    style = LEVEL_STYLES[level_of(entry.text)]
+    sign = (f"{STORED} ", "$text-accent") if entry.stored else (f"{FLEETING} ", "$text-muted")
+    return Content.assemble(sign, safe(entry.text, style, MAX_LINE))

@@ -1,0 +1,167 @@
+"""Why is it slow: the whole time since acceptance, divided; the running Spark job; and the rate elsewhere. Pure."""
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from console.model.account import Account, Part, Use, account
+from console.model.event import Accepted
+from console.model.measured import SparkJob
+from console.model.status import StepStatus
+from console.runner.view import RegionView
+from console.tui.drawing import cell, safe, wrap_indented
+from console.tui.format import plural, short, size, span
+from console.tui.labels import running_step
+
+NAMES: dict[Use, str] = {
+    "batches": "batches",
+    "waiting": "waited",
+    "tries": "tried again",
+    "spark": "Spark restarted",
+    "away": "no agent ran",
+    "paused": "paused",
+    "failed": "stood failed",
+    "gate": "at the gate",
+    "other": "other steps",
+}
+SHORT_NAMES: dict[Use, str] = {
+    "batches": "batches",
+    "waiting": "waited",
+    "tries": "tries",
+    "spark": "Spark lost",
+    "away": "no agent",
+    "paused": "paused",
+    "failed": "failed",
+    "gate": "gate",
+    "other": "other",
+}
+TONES: dict[Use, str] = {"batches": "$text-primary", "other": "$text-muted", "gate": "$text-muted"}
+NAME_CELLS, REMARK_CELLS, MAX_PARTS, MAX_OTHERS = 17, 30, 20, 3
+
+
+def accounted(view: RegionView, now: float) -> Account | None:
+    """Where the rollout's time went; None where its first events are not known here."""
+    events = [recorded for recorded in view.events if recorded.rollout == view.status.rollout]
+    if not events or not isinstance(events[0].event, Accepted):
+        return None
+    return account(events, now)
+
+
+def slow_title(found: Account | None) -> str:
+    return f"why is it slow?  {span(found.seconds)}, all of it" if found else "why is it slow?"
+
+
+def slow_lines(view: RegionView, others: Sequence[RegionView], width: int, now: float) -> list[Content]:
+    """One line a use of time, the largest of waiting first; then Spark's job, and what limits the batches.
+
+    others  regions with the same plan, for their rates
+    """
+    found = accounted(view, now)
+    if found is None:
+        why = "its first events have not been read" if view.status.rollout else "no rollout has begun here"
+        return wrap_indented(Content.styled(f"unknown: {why}.", "$text-muted"), 0, width)
+    lines = [_part_line(view, part, found.seconds, others, width) for part in found.parts[:MAX_PARTS]]
+    lines += [Content(""), *job_lines(running_step(view), width)] if running_step(view) else []
+    return [*lines, *_limits(view, width)]
+
+
+def slow_line(view: RegionView, width: int, now: float) -> Content:
+    """`52 m 04 s: batches 60% · lag 23% · tries 11% · other 6%`."""
+    found = accounted(view, now)
+    if found is None:
+        return Content.styled("why slow: its first events have not been read", "$text-muted").truncate(
+            width, ellipsis=True
+        )
+    largest = sorted(found.parts, key=lambda part: -part.seconds)
+    parts = [
+        Content.assemble(
+            safe(_short_name(part), TONES.get(part.use, "$text-warning"), 30), f" {_share(part, found.seconds):.0%}"
+        )
+        for part in largest
+        if part.seconds > 0
+    ]
+    line = Content.assemble((f"{span(found.seconds)}: ", "bold"), Content(" · ").join(parts))
+    return line.truncate(width, ellipsis=True)
+
+
+def job_lines(step: StepStatus | None, width: int) -> list[Content]:
+    """Stage and tasks of the running batch's Spark job, and whether one task takes far longer than the others."""
+    if step is None or step.job is None:
+        return []
+    job = step.job
+    head = f"job {job.job} · stage {job.stage} of {job.stages} · tasks {job.done} of {job.tasks} "
+    done = job.done / job.tasks if job.tasks else 0.0
+    room = max(0, min(30, width - len(head)))
+    bar = Content.assemble(
+        ("━" * int(done * room), "$text-primary"), ("─" * (room - int(done * room)), "$text-disabled")
+    )
+    return [cell(Content.assemble(head, bar), width), cell(_tasks(job), width)]
+
+
+def job_line(step: StepStatus | None, width: int) -> Content:
+    """The same in one line; "" without a job."""
+    if step is None or step.job is None:
+        return Content("")
+    job = step.job
+    head = f"job {job.job} stage {job.stage}/{job.stages}, tasks {job.done}/{job.tasks}, "
+    return Content.assemble(head, _tasks(job, "longest")).truncate(width, ellipsis=True)
+
+
+def _tasks(job: SparkJob, longest: str = "longest task") -> Content:
+    skew = (": skewed", "$text-warning") if job.skewed else ""
+    spilled = (f" · spilled {size(job.spilled)}", "$text-warning") if job.spilled else ""
+    return Content.assemble(f"{longest} {span(job.longest)}, median {span(job.median)}", skew, spilled)
+
+
+def _share(part: Part, whole: float) -> float:
+    return part.seconds / whole if whole > 0 else 0.0
+
+
+def _name(part: Part) -> str:
+    return f"waited: {part.cause}" if part.use == "waiting" else NAMES[part.use]
+
+
+def _short_name(part: Part) -> str:
+    return part.cause if part.use == "waiting" and part.cause else SHORT_NAMES[part.use]
+
+
+def _part_line(view: RegionView, part: Part, whole: float, others: Sequence[RegionView], width: int) -> Content:
+    share = _share(part, whole)
+    remark = _remark(view, part, others)
+    room = max(0, min(24, width - NAME_CELLS - 20 - REMARK_CELLS))
+    bar = "━" * max(1, round(share * room)) if room and part.seconds > 0 else ""
+    style = TONES.get(part.use, "$text-warning")
+    name = cell(safe(_name(part), limit=40), NAME_CELLS - 1)
+    line = Content.assemble(
+        name,
+        " ",
+        f"{span(part.seconds):>10}  ",
+        cell(Content.styled(bar, style), room),
+        f" {share:>4.0%}  ",
+        safe(remark, "$text-muted", 120),
+    )
+    return line.truncate(width, ellipsis=True)
+
+
+def _remark(view: RegionView, part: Part, others: Sequence[RegionView]) -> str:
+    """The rate beside that of other regions with this plan; how often it happened."""
+    if part.use != "batches":
+        return plural(part.times, "time") if part.times else ""
+    rates = [f"{other.region.name}: {short(other.status.rate)}" for other in others if other.status.rate][:MAX_OTHERS]
+    own = f"{short(view.status.rate)} rows/s" if view.status.rate else ""
+    return "; ".join(filter(None, (own, ", ".join(rates))))
+
+
+def _limits(view: RegionView, width: int) -> list[Content]:
+    """What the accepted plan allows a batch, and when it lets one begin."""
+    plan = view.accepted
+    if plan is None:
+        return []
+    parts = [f"aims at {span(plan.target_seconds)} a batch"]
+    parts += [f"at most {short(plan.rows_limit)} rows"] if plan.rows_limit else []
+    parts += [f"at most {size(plan.bytes_limit)}"] if plan.bytes_limit else []
+    throttle = plan.throttle
+    parts += [f"waits while lag > {span(throttle.lag_seconds)}"] if throttle.lag_seconds is not None else []
+    parts += [f"only at {throttle.hours} {throttle.zone}"] if throttle.hours else []
+    parts += ["waits for a query"] if throttle.query else []
+    return [Content(""), *wrap_indented(safe(" · ".join(parts), "$text-muted", 200), 0, width)]

@@ -1,0 +1,1 @@
+"""The screens of one region: its rollout, its plan, its gate."""
