@@ -24,7 +24,7 @@ from console.model.incident import SlicedDay, SparkBack, TryFailed, WaitBegan, W
 from console.model.measured import FeedSample, SparkJob
 from console.model.policy import Throttle
 from console.model.region import Region
-from console.model.status import Status, replay
+from console.model.status import replay
 from console.runner.view import RegionView
 from tests.screens import scripted as s
 
@@ -66,7 +66,7 @@ def record(events: Sequence[tuple[float, Event]], rollout: str = "web-8") -> tup
 def batch(first: int, last: int, rows: int, seconds: float) -> BatchDone:
     labels = [f"2026-11-{22 - n:02}" for n in range(14)]
     label = labels[first - 1] if first == last else f"{labels[first - 1]} … {labels[last - 1]}"
-    return BatchDone(step=BACKFILL, label=label, position=last, of=38, rows_in=rows, rows_out=rows, bytes=rows * 140, seconds=seconds, version=205 + last)  # fmt: skip
+    return BatchDone(step=BACKFILL, label=label, position=last if last < 9 else last + 23, of=38, rows_in=rows, rows_out=rows, bytes=rows * 140, seconds=seconds, version=205 + last)  # fmt: skip
 
 
 def begun(done: BatchDone, first: int) -> BatchStarted:
@@ -129,12 +129,6 @@ def slow(region: Region = s.EU) -> RegionView:
 
 def promoted(region: Region = s.EU) -> RegionView:
     """Live since a while, and another change is pending."""
-    last = BEGAN + slow_events()[-1][0]
     events = record([*slow_events(), (2900, batch(8, 14, 1_339_000, 160.0)), (3000, Promoted(release="r8", was="r7", by="ana", host="ops2", version=4))])  # fmt: skip
-    assert last
     view = replace(slow(region), events=events, status=replay(events), live="r8", previous="r7", samples=samples(False))
     return replace(view, plan=replace(s.plan(region), live="r8"))
-
-
-def status_of(view: RegionView) -> Status:
-    return view.status

@@ -46,10 +46,14 @@ async def test_the_screens_look_as_they_were_approved(size: tuple[int, int]) -> 
 
 
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-async def test_groups_and_witnesses_look_as_they_were_approved(size: tuple[int, int]) -> None:
+async def test_groups_witnesses_and_rollouts_look_as_they_were_approved(size: tuple[int, int]) -> None:
     changed = []
-    for name, typed in (("fleet", ("j", "j")), ("witness", ("w",))):
-        async with running_app(ScriptedCockpit(*moment(name)), size=size) as (app, pilot):
+    keys = {"fleet": ("j", "j"), "witness": ("w",), "slow": ("j", "enter"), "ended": ("k", "2")}
+    for name, typed in keys.items():
+        async with running_app(ScriptedCockpit(*moment("slow" if name == "ended" else name)), size=size) as (
+            app,
+            pilot,
+        ):
             await pilot.press(*typed)
             await settle(pilot)
             if differs(f"{name}-{size[0]}x{size[1]}", app.export_screenshot()):

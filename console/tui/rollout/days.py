@@ -95,13 +95,16 @@ def first_cursor(tables: Sequence[TableDays]) -> DayCursor:
 def days_lines(tables: Sequence[TableDays], cursor: DayCursor, width: int) -> list[Content]:
     """Table by table, newest day first; below, the day under the cursor."""
     if not tables:
-        return [Content.styled("no days: this rollout has copied no history yet.", "$text-muted")]
+        return wrap_indented(
+            Content.styled("no days: this rollout has copied no history yet.", "$text-muted"), 0, width
+        )
     cursor = cursor.moved(tables)
     lines: list[Content] = []
     for number, table in enumerate(tables):
         chosen = cursor.day if number == cursor.table else -1
         lines += _table_lines(number, table, chosen, width)
-    return [*lines, *day_detail(tables[cursor.table], cursor.day, width)]
+    lines += day_detail(tables[cursor.table], cursor.day, width)
+    return [line.truncate(width, ellipsis=True) for line in lines]
 
 
 def _table_lines(number: int, table: TableDays, chosen: int, width: int) -> list[Content]:

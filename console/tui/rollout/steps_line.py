@@ -32,7 +32,7 @@ def draw_steps_line(view: RegionView, width: int) -> Content:
     """The stages in their order; where they do not fit, without joints, and then without their details."""
     stages = _stages(view.status.steps[:MAX_STEPS])
     if not stages:
-        return Content.styled("no steps: no rollout has begun", "$text-muted")
+        return Content.styled("no steps: no rollout has begun", "$text-muted").truncate(width, ellipsis=True)
     for joint, detailed in ((JOINT, True), (" ", True), (" ", False)):
         line = Content(joint).join([_stage(view, stage, detailed) for stage in stages])
         if line.cell_length <= width:

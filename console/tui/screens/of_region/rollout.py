@@ -29,6 +29,8 @@ from console.tui.state import ScreenState
 class RolloutScreen(RegionScreen):
     """Days, where the time went, rates, steps and log; in a narrow terminal the middle ones are a line each."""
 
+    name_of = "rollout"
+    own_panes = ("days", "slow", "steps", "log")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "slash", "filter", "Filter", key_display="/", tooltip="lines of the log with these words; !word excludes"
