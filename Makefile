@@ -18,7 +18,7 @@ schema: python
 demo: setup
 	@$(BIN)/console demo --reset $${HEADLESS:+--headless} $${PLANT:+--plant "$$PLANT"} $${LOG:+--log "$$LOG"}
 
-# the quick loop: no Java, under 20 seconds once set up
+# the quick loop: no Java, under 30 seconds on two quiet cores once set up
 check: lint
 	@QUICK=1 $(BIN)/pytest -q -n 2 -m "not (slow or stores or spark or faults or ssh or bench)"
 

@@ -75,6 +75,7 @@ def test_an_installed_console_promotes_a_region_without_a_network(wheel: Path, t
         place.run("follow", "--region", "local", "--stop")
 
 
+@pytest.mark.slow
 def test_no_message_of_an_installed_console_names_make(wheel: Path) -> None:
     targets = re.compile(r"\bmake (setup|schema|python|demo|check|lint|test|clean)\b")
     found = []
@@ -86,6 +87,7 @@ def test_no_message_of_an_installed_console_names_make(wheel: Path) -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_what_an_empty_folder_needs(wheel: Path, tmp_path: Path) -> None:
     place = Place.of(wheel, tmp_path)
     script = (

@@ -49,12 +49,14 @@ def test_what_a_change_reaches_is_run_and_nothing_else(changed: str, reached: li
     assert affected({changed}, root) == reached
 
 
+@pytest.mark.slow  # reads every file of the repository
 def test_of_this_house_a_region_of_the_planner_reaches_its_tests_and_not_the_agents() -> None:
     reached = affected({"console/planning/lineage.py"})
     assert any(name.startswith("tests/planning/") for name in reached)
     assert "tests/setup/test_jars.py" not in reached
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "test"),
     [
