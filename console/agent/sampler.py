@@ -19,7 +19,7 @@ class _Seen:
     history: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Sampler:
     """One for all pipelines of a region; called once a second by the agent's own thread."""
 

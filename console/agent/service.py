@@ -49,7 +49,7 @@ class Service:
         self.follower = FeedFollower(self.spark, settings.tick_seconds, self.report)
         self.ring = SampleRing(warehouse)
         self._last_seen = self.ring.last_at  # the agent before this one
-        self.sampler = Sampler(self.ring, self.follower)
+        self.sampler = Sampler(ring=self.ring, follower=self.follower)
         self._controllers: dict[str, PipelineController] = {}
         self.maintainer = maintainer.Maintainer(
             self.spark, lambda: tuple(self._controllers.values()), self.report, lambda: tuple(self._failed_pipelines)

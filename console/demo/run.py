@@ -15,7 +15,7 @@ from console.runner.view import Outcome, RegionView
 from console.text import safe_text
 
 
-@dataclass
+@dataclass(kw_only=True)
 class DemoOutput:
     """Progress lines on `progress`, one for each change; results on `data`."""
 

@@ -33,7 +33,7 @@ class DemoOptions:
 
 def run_command(root: Path, options: DemoOptions, screen: ScreenRunner | None) -> int:
     """Returns the exit code; raises ConsoleError."""
-    output = DemoOutput(sys.stdout, sys.stderr)
+    output = DemoOutput(data=sys.stdout, progress=sys.stderr)
     if options.stop or options.reset:
         home = demo_home(root)
         _run_interruptible(stop_all_in(home))

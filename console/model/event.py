@@ -95,7 +95,7 @@ class BatchStarted:
     rows: int  # estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """Progress within a batch or a catch-up; never stored.
 
@@ -198,7 +198,7 @@ class Ailing:
     below: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lagging:
     """Lag of the feeds behind their sources, summed, and the feeds that fail; never stored.
 

@@ -222,7 +222,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return replace(status, checks=(*kept, check), checked_at=recorded.at)
         case Waiting(why):
             return status if status.held else replace(status, why=why)
-        case Lagging(commits, rows, seconds, ailing):
+        case Lagging(commits=commits, rows=rows, seconds=seconds, ailing=ailing):
             return replace(status, lag_commits=commits, lag_rows=rows, lag_seconds=seconds, ailing=ailing)
         case Paused(by):
             return replace(status, held="paused", why=f"paused by {by}", waiting=None)
@@ -283,7 +283,7 @@ def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress
         case BatchStarted(step=step, label=label, of=of):
             status = replace(status, waiting=None, spark_lost=0.0)
             return _step(status, step, state="running", batch=label, batch_rows=0, slices=of, job=None)
-        case Progress(step, rows, left, batch, job):
+        case Progress(step=step, rows=rows, left=left, batch=batch, job=job):
             if step_status.state == "done" or (step_status.slices and batch != step_status.batch):
                 return status  # a late report of a finished batch
             total = max(step_status.rows_total, rows + left) if left >= 0 else step_status.rows_total

@@ -124,10 +124,10 @@ def compile_query(sql: str, release: Release, parameters: tuple[Parameter, ...] 
     """
     tables = {state.table.name: types(state.table.columns) for state in release.tables}
     for copy in release.copies:
-        output = compile.query(Text(copy.sql, "", copy.name), NameScope(tables))
+        output = compile.query(Text(sql=copy.sql, where="", node=copy.name), NameScope(tables))
         tables = {**tables, copy.into: dict.fromkeys(output.columns, "string")} if output else tables
     console_tables = {LEDGER_VIEW + table: columns for table, columns in LEDGER.items()}
-    text = Text(sql, own=True)
+    text = Text(sql=sql, own=True)
     compiled = compile.query(text, NameScope({**tables, **console_tables}), parameters)
     if compiled is None:
         raise Problems.of(text.problems)

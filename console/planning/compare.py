@@ -14,7 +14,7 @@ _IGNORED = ("ORDER BY",)
 Verdict = Literal["same", "changed", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryDifference:
     """Old and new, compared by what they mean.
 
@@ -67,7 +67,7 @@ def compare(old_sql: str, new_sql: str, schema: Tables | None = None) -> QueryDi
         try:
             trees.append(lenient.parsed(sql))
         except Unclear as reason:
-            return QueryDifference("unknown", why=f"the {what} query is not understood: {reason}")
+            return QueryDifference(rows="unknown", why=f"the {what} query is not understood: {reason}")
     semantics: list[QuerySemantics] = []
     for what, tree in zip(("old", "new"), trees, strict=True):
         try:
@@ -169,12 +169,12 @@ def _by_name(trees: list[Any], why: str) -> QueryDifference:
     try:
         if lenient.canonical(trees[0]) == lenient.canonical(trees[1]):
             names = lenient.spelled(trees[0])
-            return QueryDifference("same", same=tuple(names.values()), why=f"the same text; {why}")
+            return QueryDifference(rows="same", same=tuple(names.values()), why=f"the same text; {why}")
     except Unclear:
         pass
     was, now = (lenient.spelled(tree) for tree in trees)
     return QueryDifference(
-        "unknown",
+        rows="unknown",
         changed=tuple(name for key, name in now.items() if key in was),
         added=tuple(name for key, name in now.items() if key not in was),
         removed=tuple(name for key, name in was.items() if key not in now),

@@ -16,7 +16,7 @@ from console.planning.sql.resolve import schema
 from console.planning.sql.tree import Text, kind, nearest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredTable:
     """One table as declared.
 
@@ -50,7 +50,7 @@ class DesiredTable:
         return digest([stored, list(self.table.partition_by), self.rows, sorted(self.values.items()), *order])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
     """The whole pipeline, compiled. `tables` in topological order."""
 
@@ -68,7 +68,7 @@ def desired(pipeline: Pipeline, compiler: Compiler | None = None) -> Desired:
     """
     compiler = compiler or Compiler()
     feeding, problems = _feeding(pipeline)
-    reads = {n.name: compiler.reads(Text(n.sql, n.where, n.name)) for n in pipeline.materializations}
+    reads = {n.name: compiler.reads(Text(sql=n.sql, where=n.where, node=n.name)) for n in pipeline.materializations}
     order, circles = ordered(pipeline, reads)
     problems += circles
     tables = {table.name: types(table.columns) for table in pipeline.tables}
@@ -87,8 +87,10 @@ def desired(pipeline: Pipeline, compiler: Compiler | None = None) -> Desired:
         if made is not None:
             wanted[name] = made
             compiler.register(name, tables[name], made.rows, sorted(made.values.items()), sorted(made.volatile))
-    ends = _ends(pipeline, NameScope(tables, relations, mapping), problems, compiler)
-    return Desired(wanted, *ends, tuple(dict.fromkeys(problems)))
+    endpoints, copies, sinks = _ends(pipeline, NameScope(tables, relations, mapping), problems, compiler)
+    return Desired(
+        tables=wanted, endpoints=endpoints, copies=copies, sinks=sinks, problems=tuple(dict.fromkeys(problems))
+    )
 
 
 def _feeding(pipeline: Pipeline) -> tuple[dict[str, list[Materialization]], list[Problem]]:
@@ -198,7 +200,9 @@ def adopted(table: Table) -> DesiredTable:
     """A landing table: its rows and values stand for themselves."""
     name = table.name
     values = {column.name: f"{mix('landing', name, column.name.lower())}:{column.type}" for column in table.columns}
-    return DesiredTable(table, table.columns, landing_read(table.columns), mix("landing", name), values)
+    return DesiredTable(
+        table=table, columns=table.columns, read=landing_read(table.columns), rows=mix("landing", name), values=values
+    )
 
 
 def _assembled(table: Table, codes: list[FeedCode], problems: list[Problem]) -> DesiredTable | None:
@@ -260,7 +264,7 @@ def _copies(
     copies: list[Copy] = []
     outputs: dict[str, dict[str, str]] = {}
     for copy in pipeline.copies:
-        text = Text(copy.sql, copy.where, copy.name)
+        text = Text(sql=copy.sql, where=copy.where, node=copy.name)
         if copy.into in known.tables:
             problems.append(
                 Problem(
@@ -287,7 +291,7 @@ def _ends(
     copies, readable = _copies(pipeline, known, problems, compiler)
     endpoints: list[Endpoint] = []
     for endpoint in pipeline.endpoints:
-        text = Text(endpoint.sql, endpoint.where, endpoint.name)
+        text = Text(sql=endpoint.sql, where=endpoint.where, node=endpoint.name)
         compiled = compiler.query(text, readable, endpoint.parameters, variables)
         for parameter in endpoint.parameters:
             if compiled is not None and parameter.name not in compiled.parameters:
@@ -302,7 +306,7 @@ def _ends(
         problems += text.problems
     sinks: list[Sink] = []
     for sink in pipeline.sinks:
-        text = Text(sink.sql, sink.where, sink.name)
+        text = Text(sql=sink.sql, where=sink.where, node=sink.name)
         if (compiled := compiler.query(text, readable, (), variables)) is not None:
             sinks.append(replace(sink, sql=compiled.sql))
         problems += text.problems

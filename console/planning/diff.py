@@ -20,7 +20,7 @@ class Reason:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
     """Differences between a declared table and the live one.
 
@@ -93,8 +93,8 @@ def _compared(wanted: DesiredTable, live: TableState) -> Diff:
     stored = {pick.name: pick.of for pick in picks if pick.of}
     layout = tuple(stored.get(name, name) for name in wanted.table.partition_by) == live.table.partition_by
     return Diff(
-        wanted.rows == live.rows and wanted.table.kind == live.table.kind, layout, tuple(picks), computed, pairs,
-        hidden, _settings(wanted.table, live.table), tuple(changes),
+        rows=wanted.rows == live.rows and wanted.table.kind == live.table.kind, layout=layout, picks=tuple(picks), computed=computed, pairs=pairs,
+        hidden=hidden, settings=_settings(wanted.table, live.table), columns=tuple(changes),
     )  # fmt: skip
 
 
@@ -116,15 +116,15 @@ def _pick(column: Column, origin: str | None, wanted: DesiredTable, live: TableS
             if before.nullable and not column.nullable:
                 return Reason("nullability", f"{column.name} may no longer be NULL, which only a rebuild can prove")
             if new[1] == old[1]:
-                return Pick(column.name, of=origin)
+                return Pick(name=column.name, of=origin)
             if origin == column.name and _states_kept(wanted, live, column):
-                return Pick(column.name, of=origin, fresh=True)
+                return Pick(name=column.name, of=origin, fresh=True)
             if widens(old[1], new[1], wanted, column):
-                return Pick(column.name, of=origin, type=column.type)
+                return Pick(name=column.name, of=origin, type=column.type)
             return Reason("type", f"{column.name} changes from {old[1]} to {new[1]}")
         return Reason("expression", f"the expression of {column.name} changed")
     if column.name in wanted.literals:
-        return Pick(column.name, literal=wanted.literals[column.name], type=column.type)
+        return Pick(name=column.name, literal=wanted.literals[column.name], type=column.type)
     return Reason("new", f"{column.name} is new")
 
 

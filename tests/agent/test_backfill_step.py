@@ -303,5 +303,5 @@ def test_a_batch_tells_how_far_it_has_come_until_it_is_done_and_its_jvm_may_go_a
     backfill_step._poll(
         cast(Any, watched), cast(Any, SimpleNamespace(fraction=fraction)), STEP.id, "x", 1000, cast(Any, finished)
     )
-    assert told == [Progress(STEP.id, rows, batch="x") for rows in (0, 250, 500, 1000)]
+    assert told == [Progress(step=STEP.id, rows=rows, batch="x") for rows in (0, 250, 500, 1000)]
     assert next(waits, None) is None, "it asked until the JVM was gone"

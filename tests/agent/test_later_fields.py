@@ -92,7 +92,10 @@ def test_a_release_that_is_dropped_leaves_nothing_beside(tmp_path: Path) -> None
 
 def test_a_console_that_has_not_said_that_it_knows_them_is_told_no_later_words() -> None:
     lagging = Lagging(
-        1, 2, 3.0, (Ailing(feed="parse", target="requests", path="requests/1", tries=3, standing=True, why="x"),)
+        commits=1,
+        rows=2,
+        seconds=3.0,
+        ailing=(Ailing(feed="parse", target="requests", path="requests/1", tries=3, standing=True, why="x"),),
     )
     status = Status(
         rollout="web-1",
@@ -100,7 +103,7 @@ def test_a_console_that_has_not_said_that_it_knows_them_is_told_no_later_words()
         fleet=WAVES,
         ailing=lagging.ailing,
     )
-    progress = Progress("backfill/requests/parse", 3, 4, "2026-11-07")
+    progress = Progress(step="backfill/requests/parse", rows=3, left=4, batch="2026-11-07")
     stats = TableStats(
         name="landing",
         path="landing",

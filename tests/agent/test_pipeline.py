@@ -174,7 +174,7 @@ def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
 def test_a_failure_grows_old_while_somebody_looks(tmp_path: Path) -> None:
     controller = failed(tmp_path, 1.0)
     since = controller.recorder.status.changed
-    controller.recorder.publish(Lagging(1, 2, 3.0))
+    controller.recorder.publish(Lagging(commits=1, rows=2, seconds=3.0))
     controller.recorder.log("looked at")
     assert controller.recorder.status.lag_rows == 2
     assert controller.recorder.status.changed == since

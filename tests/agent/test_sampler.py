@@ -41,7 +41,7 @@ class Feeds:
     moved: dict[str, int] = field(default_factory=dict)  # by target
 
     def lag(self, pipeline: str) -> Lagging:
-        return Lagging(3, 12, 4.5)
+        return Lagging(commits=3, rows=12, seconds=4.5)
 
     def figures(self, pipeline: str) -> tuple[FeedFigures, ...]:
         return tuple(replace(each, moved=self.moved.get(each.key[1], 0)) for each in self.found)
@@ -63,7 +63,7 @@ def feeds() -> Feeds:
 
 @pytest.fixture
 def sampler(tmp_path: Path, clock: ManualClock, feeds: Feeds) -> Sampler:
-    return Sampler(SampleRing(tmp_path), cast(Any, feeds), clock)
+    return Sampler(ring=SampleRing(tmp_path), follower=cast(Any, feeds), clock=clock)
 
 
 def test_rates_are_those_of_the_seconds_since_the_last_measurement(
@@ -118,7 +118,7 @@ def test_a_full_disk_is_named_once_and_stops_nothing(
 def test_a_measurement_of_a_hundred_feeds_takes_milliseconds(tmp_path: Path, clock: ManualClock) -> None:
     """Each ten seconds: a hundredth of a second would be a thousandth of a core."""
     many = Feeds(tuple(figures(f"m{at}", f"s{at}", f"t{at}", landing=True) for at in range(100)))
-    sampler = Sampler(SampleRing(tmp_path), cast(Any, many), clock)
+    sampler = Sampler(ring=SampleRing(tmp_path), follower=cast(Any, many), clock=clock)
     took = []
     for _ in range(20):
         began = time.perf_counter()

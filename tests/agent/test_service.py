@@ -210,7 +210,7 @@ async def test_a_watcher_that_does_not_read_loses_what_is_fleeting_and_nothing_t
         def tell() -> None:
             for number in range(1, stored + 1):
                 recorder._apply(Recorded("web-1", number, 1.0, Entered("backfilling")))
-                recorder._apply(Recorded("web-1", 0, 1.0, Progress("backfill/requests", number)))
+                recorder._apply(Recorded("web-1", 0, 1.0, Progress(step="backfill/requests", rows=number)))
 
         tell()
         seen: list[int] = []

@@ -93,7 +93,7 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Thro
         told: list[Recorded] = []
         recorder.watch(9, told.append)
         lag = SimpleNamespace(seconds=0.0)
-        follower = SimpleNamespace(lag=lambda _: Lagging(1, 1, lag.seconds))
+        follower = SimpleNamespace(lag=lambda _: Lagging(commits=1, rows=1, seconds=lag.seconds))
         context = RolloutContext(
             warehouse=tmp_path,
             spark=cast(Any, None),

@@ -180,7 +180,7 @@ STORY: tuple[Event, ...] = (
     StepStarted("backfill/requests"),
     Fenced(step="backfill/requests", source="landing", version=41, slices=2, rows=100),
     BatchStarted(step="backfill/requests", label="2026-11-07", first=1, last=1, of=2, rows=60),
-    Progress("backfill/requests", 30, batch="2026-11-07"),
+    Progress(step="backfill/requests", rows=30, batch="2026-11-07"),
     BatchDone(
         step="backfill/requests",
         label="2026-11-07",

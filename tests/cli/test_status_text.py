@@ -131,7 +131,12 @@ def test_a_feed_that_stands_still_is_in_the_table_and_below_it_with_what_to_do()
     view = views()[-1]
     well = status_text([view], {}, 0.0)
     assert "feed" not in well
-    ill = replace(view, status=fold(view.status, Recorded("web-8", 0, 1.0, Lagging(0, 0, 0.0, (STILL, FAILS)))))
+    ill = replace(
+        view,
+        status=fold(
+            view.status, Recorded("web-8", 0, 1.0, Lagging(commits=0, rows=0, seconds=0.0, ailing=(STILL, FAILS)))
+        ),
+    )
     lines = status_text([ill], {}, 0.0).splitlines()
     assert "live, 1 feed stopped" in lines[1]
     assert lines[3:6] == [
@@ -145,7 +150,7 @@ def test_a_feed_that_stands_still_is_in_the_table_and_below_it_with_what_to_do()
         ("parse", True, 1),
         ("hours", False, 2),
     ]
-    well_again = fold(ill.status, Recorded("web-8", 0, 2.0, Lagging(0, 0, 0.0)))
+    well_again = fold(ill.status, Recorded("web-8", 0, 2.0, Lagging(commits=0, rows=0, seconds=0.0)))
     assert status_text([replace(ill, status=well_again)], {}, 0.0) == well
 
 

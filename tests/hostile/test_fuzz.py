@@ -209,7 +209,7 @@ def test_s08_spoilt_journals_are_not_acted_upon(tmp_path: Path) -> None:
     journal.intent("us", "web", "promote", {"rollout": "web-1"})
     for seq in range(1, 20):
         journal.record_event(
-            "eu", "web", Recorded("web-1", seq, 5.0, Entered("preparing") if seq % 2 else Progress("s", 5))
+            "eu", "web", Recorded("web-1", seq, 5.0, Entered("preparing") if seq % 2 else Progress(step="s", rows=5))
         )
     journal.fleet("web", [["eu"], ["us"]], {"yes": True})
     assert (len(journal.events("eu")), len(journal.open_intents())) == (19, 1)

@@ -225,6 +225,6 @@ def test_fleeting_events_and_those_of_older_agents_do_no_harm() -> None:
     older = told(
         (0.0, ACCEPTED), (2.0, DriverLost(STEP)), (9.0, StepStarted(STEP)), (12.0, BEGUN), (20.0, StepDone(STEP))
     )
-    fleeting = Recorded("web-1", 0, 99.0, Lagging(0, 0, 1.0))
+    fleeting = Recorded("web-1", 0, 99.0, Lagging(commits=0, rows=0, seconds=1.0))
     assert by_use(account([*older, fleeting], 21.0)) == {"other": 3.0, "spark": 10.0, "batches": 8.0}
     assert account((), 5.0) == Account(began=0.0, seconds=0.0, parts=())

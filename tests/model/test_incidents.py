@@ -69,11 +69,11 @@ def test_spark_is_lost_until_it_is_back_or_a_batch_begins() -> None:
 
 
 def test_the_job_is_that_of_the_running_batch() -> None:
-    running = status(BEGUN, Progress(STEP, 9, batch="x", job=JOB), Progress(STEP, 10, batch="x"))
+    running = status(BEGUN, Progress(step=STEP, rows=9, batch="x", job=JOB), Progress(step=STEP, rows=10, batch="x"))
     assert running.steps[0].job == JOB
     assert JOB.skewed
-    assert status(BEGUN, Progress(STEP, 9, batch="x", job=JOB), DONE).steps[0].job is None
-    assert status(BEGUN, DONE, Progress(STEP, 9, batch="x", job=JOB)).steps[0].job is None
+    assert status(BEGUN, Progress(step=STEP, rows=9, batch="x", job=JOB), DONE).steps[0].job is None
+    assert status(BEGUN, DONE, Progress(step=STEP, rows=9, batch="x", job=JOB)).steps[0].job is None
 
 
 def test_an_older_console_gets_the_line_alone() -> None:

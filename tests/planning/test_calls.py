@@ -140,7 +140,7 @@ def test_every_call_compiles_or_is_a_problem_with_its_place() -> None:
     compiled = 0
     for name in NAMES:
         for arguments in range(MOST + 1):
-            text = Text(call(name, arguments), "plans/web/endpoints/e.sql:3:1", "e")
+            text = Text(sql=call(name, arguments), where="plans/web/endpoints/e.sql:3:1", node="e")
             done = query(text, known)
             assert (done is None) == bool(text.problems), text.sql
             assert all(p.code.startswith("S1") and p.where.startswith(text.where[:-2]) for p in text.problems), text
@@ -170,7 +170,9 @@ def test_a_call_with_too_few_arguments_is_unknown_to_the_comparison_and_breaks_n
 
 @pytest.mark.parametrize("broken", ["map(a)", "date_trunc()"])
 def test_what_cannot_even_be_read_is_named_with_its_place(broken: str) -> None:
-    text = Text(f"SELECT upper(b) AS u,\n  lower({broken}) AS x FROM t", "plans/web/endpoints/e.sql:3:1", "e")
+    text = Text(
+        sql=f"SELECT upper(b) AS u,\n  lower({broken}) AS x FROM t", where="plans/web/endpoints/e.sql:3:1", node="e"
+    )
     assert query(text, NameScope({"t": {"a": "int", "b": "string"}})) is None
     (problem,) = text.problems
     assert (problem.code, problem.where) == ("S102", "plans/web/endpoints/e.sql:4:9")

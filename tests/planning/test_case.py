@@ -34,7 +34,7 @@ SENT = {
 @pytest.mark.parametrize("written", SENT)
 def test_a_name_is_sent_as_it_is_written_where_it_is_data(written: str) -> None:
     expression, _, source = written.partition(" FROM ")
-    text = Text(f"SELECT {expression} AS out FROM {source}")
+    text = Text(sql=f"SELECT {expression} AS out FROM {source}")
     done = query(text, KNOWN)
     assert done is not None, text.problems
     assert SENT[written] in done.sql
@@ -44,7 +44,9 @@ def test_a_name_is_sent_as_it_is_written_where_it_is_data(written: str) -> None:
     "source", ["(SELECT a AS Foo FROM t)", "t JOIN (SELECT a AS Foo FROM t) q ON q.foo = t.a", "q"]
 )
 def test_a_struct_of_all_columns_of_a_query_is_refused_for_their_case_would_be_lost(source: str) -> None:
-    text = Text(f"WITH q AS (SELECT a AS Foo FROM t) SELECT to_json(struct(*)) AS x FROM {source}", "e.sql:3:1")
+    text = Text(
+        sql=f"WITH q AS (SELECT a AS Foo FROM t) SELECT to_json(struct(*)) AS x FROM {source}", where="e.sql:3:1"
+    )
     assert query(text, KNOWN) is None
     assert [(p.code, p.where.split(":")[0]) for p in text.problems] == [("S105", "e.sql")]
     assert "name its columns" in text.problems[0].message

@@ -20,7 +20,7 @@ KNOWN = schema(TABLES)
 
 
 def of(sql: str) -> Relation:
-    text = Text(sql)
+    text = Text(sql=sql)
     tree = parse(text)
     assert tree is not None, text.problems
     done = qualified(tree, text, TABLES, KNOWN)

@@ -20,7 +20,7 @@ KNOWN = NameScope({
     ],
 )
 def test_a_column_is_left_out_of_the_source_that_is_named(star: str, columns: tuple[str, ...]) -> None:
-    done = query(Text(f"SELECT {star} FROM requests r LEFT JOIN hosts h ON r.host = h.host"), KNOWN)
+    done = query(Text(sql=f"SELECT {star} FROM requests r LEFT JOIN hosts h ON r.host = h.host"), KNOWN)
     assert done is not None
     assert done.columns == columns
 
@@ -34,7 +34,7 @@ def test_a_column_is_left_out_of_the_source_that_is_named(star: str, columns: tu
     ],
 )
 def test_what_cannot_be_left_out_is_refused_with_its_place(star: str, code: str, said: str) -> None:
-    text = Text(f"SELECT id,\n  {star} FROM requests r LEFT JOIN hosts h ON r.host = h.host", "e.sql:3:1")
+    text = Text(sql=f"SELECT id,\n  {star} FROM requests r LEFT JOIN hosts h ON r.host = h.host", where="e.sql:3:1")
     assert query(text, KNOWN) is None
     (problem,) = text.problems
     assert problem.code == code

@@ -109,7 +109,7 @@ def test_each_operator_of_a_pipe_acts_on_what_stands_before_it(piped: str) -> No
 
 @pytest.mark.parametrize("piped", [piped for piped in PIPES if "PIVOT" not in piped])
 def test_a_pipe_is_compiled_to_queries_within_each_other(piped: str) -> None:
-    done = query(Text(piped), NameScope(TABLES))
+    done = query(Text(sql=piped), NameScope(TABLES))
     assert done is not None
     assert "|>" not in done.sql
     assert compare(piped, done.sql, TABLES).equal
@@ -130,7 +130,7 @@ def test_a_pipe_is_compiled_to_queries_within_each_other(piped: str) -> None:
     ],
 )
 def test_a_pipe_that_is_not_covered_is_refused_with_what_to_write(piped: str, said: str) -> None:
-    text = Text(piped)
+    text = Text(sql=piped)
     assert query(text, NameScope(TABLES)) is None
     assert [problem.code for problem in text.problems] == ["S102"]
     assert said in text.problems[0].message
@@ -146,7 +146,7 @@ def test_intersect_binds_tighter_than_union() -> None:
 
 
 def test_order_by_of_a_set_operation_names_what_it_shows() -> None:
-    assert query(Text("SELECT a FROM t UNION SELECT v FROM u ORDER BY a LIMIT 2"), NameScope(TABLES)) is not None
+    assert query(Text(sql="SELECT a FROM t UNION SELECT v FROM u ORDER BY a LIMIT 2"), NameScope(TABLES)) is not None
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ READ_OTHERWISE = {  # by sqlglot than by Spark, without a word
 
 @pytest.mark.parametrize("sql", READ_OTHERWISE)
 def test_what_spark_reads_otherwise_is_refused_by_name(sql: str) -> None:
-    text = Text(sql)
+    text = Text(sql=sql)
     known = NameScope({"r": {"a": "int", "k": "int", "arr": "array<int>", "v": "variant", "array": "array<int>"}})
     assert query(text, known, parameters=(Parameter("since", "date"),)) is None
     assert READ_OTHERWISE[sql] in str(text.problems[0])
@@ -257,21 +257,21 @@ def test_what_spark_reads_otherwise_is_refused_by_name(sql: str) -> None:
 
 def test_an_item_of_a_column_called_array_is_no_new_array() -> None:
     tables = {"r": {"array": "array<int>"}}
-    done = query(Text("SELECT array[0] AS x FROM r"), NameScope(tables))
+    done = query(Text(sql="SELECT array[0] AS x FROM r"), NameScope(tables))
     assert done is not None
     assert "`array`[0]" in done.sql
     assert not compare("SELECT array[0] AS x FROM r", "SELECT array(0) AS x FROM r", tables).equal
 
 
 def test_a_negative_decimal_literal_is_one() -> None:
-    done = query(Text("SELECT -1.5BD AS x FROM t"), NameScope(TABLES))
+    done = query(Text(sql="SELECT -1.5BD AS x FROM t"), NameScope(TABLES))
     assert done is not None
     assert "'-1.5' AS DECIMAL(2, 1)" in done.sql
 
 
 def test_qualify_is_sent_as_it_is_written() -> None:
     done = query(
-        Text("SELECT k AS k, id FROM t QUALIFY row_number() OVER (ORDER BY id) = 1 AND k > 1"), NameScope(TABLES)
+        Text(sql="SELECT k AS k, id FROM t QUALIFY row_number() OVER (ORDER BY id) = 1 AND k > 1"), NameScope(TABLES)
     )
     assert done is not None
     assert "QUALIFY" in done.sql

@@ -53,6 +53,6 @@ def test_no_more_than_that_can_be_asked_of_them(sql: str) -> None:
 
 
 def test_an_endpoint_or_a_feed_that_names_one_is_refused() -> None:
-    text = Text("SELECT * FROM _console.ops", "plans/web/endpoints/x.sql:1:1", "x")
+    text = Text(sql="SELECT * FROM _console.ops", where="plans/web/endpoints/x.sql:1:1", node="x")
     assert compile.query(text, NameScope({"ops": {"id": "string"}})) is None
     assert [problem.code for problem in text.problems] == ["S105"]

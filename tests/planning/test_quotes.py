@@ -26,7 +26,7 @@ READ = {
 
 @pytest.mark.parametrize("written", READ)
 def test_a_text_is_what_spark_reads(written: str) -> None:
-    done = query(Text(f"SELECT {written} AS x FROM t"), KNOWN)
+    done = query(Text(sql=f"SELECT {written} AS x FROM t"), KNOWN)
     assert done is not None
     assert sqlglot.parse_one(done.sql, read="spark").expressions[0].this == sqlglot.exp.Literal.string(READ[written])
 
@@ -39,7 +39,7 @@ def test_texts_that_only_stand_beside_each_other_are_left_as_they_are(written: s
 
 
 def test_places_in_a_query_stay() -> None:
-    text = Text("SELECT 'O''Brien' AS x, nope AS y FROM t", "e.sql:3:1")
+    text = Text(sql="SELECT 'O''Brien' AS x, nope AS y FROM t", where="e.sql:3:1")
     assert query(text, KNOWN) is None
     assert [problem.where for problem in text.problems] == ["e.sql:3:25"]
 

@@ -36,7 +36,7 @@ AS_WRITTEN = [
 
 @pytest.mark.parametrize("call", OTHERWISE)
 def test_a_call_that_would_be_sent_otherwise_is_refused_with_what_would_be_sent(call: str) -> None:
-    text = Text(f"SELECT s, {call} AS x FROM requests GROUP BY ALL", "plans/web/endpoints/e.sql:3:1")
+    text = Text(sql=f"SELECT s, {call} AS x FROM requests GROUP BY ALL", where="plans/web/endpoints/e.sql:3:1")
     assert query(text, KNOWN) is None
     assert [problem.code for problem in text.problems] == ["S105"]
     assert f"sent to Spark as {OTHERWISE[call]}" in text.problems[0].message
@@ -45,18 +45,18 @@ def test_a_call_that_would_be_sent_otherwise_is_refused_with_what_would_be_sent(
 
 @pytest.mark.parametrize("call", AS_WRITTEN)
 def test_what_reaches_spark_whole_is_compiled(call: str) -> None:
-    text = Text(f"SELECT {call} AS x FROM requests")
+    text = Text(sql=f"SELECT {call} AS x FROM requests")
     assert query(text, KNOWN) is not None, text.problems
 
 
 @pytest.mark.parametrize("call", ["log10(a)", "log2(a)", "log(10, a)", "log(2, a)", "LOG10 (a + 1)"])
 def test_logarithms_of_ten_and_two_are_computed_by_sparks_own(call: str) -> None:
     """`log(10, 1000)` is 2.9999999999999996, and `log10(1000)` is 3."""
-    done = query(Text(f"SELECT {call} AS x FROM requests"), KNOWN)
+    done = query(Text(sql=f"SELECT {call} AS x FROM requests"), KNOWN)
     assert done is not None
     sent = done.sql.replace("`requests`.`a`", "a").upper()
     assert f"SELECT {call.upper().replace(' (', '(')} AS" in sent
-    again = query(Text(done.sql), KNOWN)
+    again = query(Text(sql=done.sql), KNOWN)
     assert again is not None
     assert again.sql == done.sql
 
@@ -65,7 +65,7 @@ def test_logarithms_of_ten_and_two_are_computed_by_sparks_own(call: str) -> None
     "call", ["max(a, f)", "min(f, 1)", "to_hex(s)", "countif(f > 1)", "array_cat(array(1), array(2))"]
 )
 def test_a_function_that_would_be_sent_as_another_is_refused_with_its_place(call: str) -> None:
-    text = Text(f"SELECT upper(s) AS u,\n  {call} AS x, max(a) OVER () AS m FROM requests", "e.sql:3:1")
+    text = Text(sql=f"SELECT upper(s) AS u,\n  {call} AS x, max(a) OVER () AS m FROM requests", where="e.sql:3:1")
     assert query(text, KNOWN) is None
     (problem, *_) = text.problems
     assert (problem.code, problem.where) == ("S105", "e.sql:4:3")
@@ -82,17 +82,17 @@ def test_a_function_that_would_be_sent_as_another_is_refused_with_its_place(call
      "string(a)", "double(s)", "current_date()", "s LIKE ('x%')", "f DIV (f + 1)", "like(s, 'x')"],
 )  # fmt: skip
 def test_another_name_of_the_same_function_is_taken(call: str) -> None:
-    text = Text(f"SELECT {call} AS x FROM requests GROUP BY ALL")
+    text = Text(sql=f"SELECT {call} AS x FROM requests GROUP BY ALL")
     assert query(text, KNOWN) is not None, text.problems
 
 
 def test_a_format_is_written_although_a_cast_would_take_it_too() -> None:
     """`to_date('2026-11-21 10:00', 'yyyy-MM-dd')` fails, and a cast gives a day."""
     for format in ("yyyy-MM-dd", "yyyy-MM-dd HH:mm:ss"):
-        done = query(Text(f"SELECT to_date(s, '{format}') AS x FROM requests"), KNOWN)
+        done = query(Text(sql=f"SELECT to_date(s, '{format}') AS x FROM requests"), KNOWN)
         assert done is not None
         assert f"TO_DATE(`requests`.`s`, '{format}')" in done.sql
-    plain = query(Text("SELECT datediff(to_date(s), day) AS x, to_date(ts) AS y FROM requests"), KNOWN)
+    plain = query(Text(sql="SELECT datediff(to_date(s), day) AS x, to_date(ts) AS y FROM requests"), KNOWN)
     assert plain is not None
     assert "'yyyy" not in plain.sql
 

@@ -121,7 +121,7 @@ def test_what_is_told_of_a_batch_after_its_end_counts_for_nothing(late_by: int) 
     ]
     accepted = Accepted(release="r2", was="r1", plan="p", by="ada", host="laptop", steps=(("a", 100),))
     stored = [Recorded("web-1", i, float(i), event) for i, event in enumerate([accepted, *events][: 3 + late_by], 1)]
-    status = fold(replay(stored), Recorded("web-1", 0, 9.0, Progress("a", 60, batch="x")))
+    status = fold(replay(stored), Recorded("web-1", 0, 9.0, Progress(step="a", rows=60, batch="x")))
     assert (status.rows_done, status.rows_running) == (60, 0)
 
 

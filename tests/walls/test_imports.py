@@ -30,7 +30,7 @@ def child(package: str, module: str) -> str:
 
 def circles(graph: grimp.ImportGraph) -> list[list[str]]:
     """Children of one package that import one another in a circle, of every package."""
-    arrows: dict[str, nx.DiGraph] = {}
+    arrows: dict[str, nx.DiGraph[str]] = {}
     for module, imported in imports(graph):
         packages = module.split(".")[:-1]
         for length in range(1, len(packages) + 1):

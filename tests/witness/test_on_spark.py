@@ -16,7 +16,7 @@ from tests.witness.edits import CHANGES, TABLES
 
 __all__ = ["deployed", "world"]
 pytestmark = pytest.mark.spark
-UNTOLD = QueryDifference("changed")
+UNTOLD = QueryDifference(rows="changed")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def pool(*, numbers: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> ValuePool:
-    return ValuePool.of(Trial("", "", (), {}, numbers, texts))
+    return ValuePool.of(Trial(sql="", duckdb="", columns=(), reads={}, numbers=numbers, texts=texts))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from console.witness.values import ValuePool
 from tests.witness.edits import CHANGES, REWRITES, TABLES
 
 pytestmark = pytest.mark.slow
-UNTOLD = QueryDifference("changed")
+UNTOLD = QueryDifference(rows="changed")
 MANY_SECONDS = 60.0  # found long before
 
 

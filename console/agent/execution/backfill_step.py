@@ -324,7 +324,7 @@ def _poll(
             if time.monotonic() - looked >= JOB_SECONDS:
                 job, looked = group.job(), time.monotonic()
             done = int(rows * min(group.fraction(), 1.0))
-            context.recorder.publish(Progress(step, done, batch=batch, job=job))
+            context.recorder.publish(Progress(step=step, rows=done, batch=batch, job=job))
         except Exception:  # the JVM is gone; the batch itself reports it
             return
 

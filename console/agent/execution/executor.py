@@ -234,7 +234,7 @@ class PlanExecutor(threading.Thread):
         except Exception:
             live_feed.writer = None  # its last commit may be in the log: the next try takes the feed over first
             raise
-        context.recorder.publish(Progress(step.id, moved, 0))
+        context.recorder.publish(Progress(step=step.id, rows=moved, left=0))
 
     def _move_to_end(self, step: CatchUp, live_feed: LiveFeed) -> int:
         """Returns the rows moved: all rows of a history that is read from a log, since its receipts count them."""
@@ -247,6 +247,6 @@ class PlanExecutor(threading.Thread):
             commits, rows, _ = live_feed.pending(end)
             if commits <= CAUGHT_UP_COMMITS and not live_feed.pending(history)[0]:
                 break
-            context.recorder.publish(Progress(step.id, moved, rows))
+            context.recorder.publish(Progress(step=step.id, rows=moved, left=rows))
             moved += max(live_feed.step(session, end), 0)
         return moved

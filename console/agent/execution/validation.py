@@ -95,7 +95,7 @@ def aligned(context: RolloutContext) -> dict[str, int]:
     raises  RegionError if a feed of the new release is stopped; RolloutStopped if the agent ends
     """
     alignment = context.follower.align(context.plan.pipeline)
-    waits = Waits(context.recorder, step="validate", what="the comparison")
+    waits = Waits(recorder=context.recorder, step="validate", what="the comparison")
     published = 0.0  # monotonic
     while not alignment.done():
         context.check_halt()

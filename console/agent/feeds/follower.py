@@ -107,7 +107,7 @@ class FeedFollower(threading.Thread):
             followed = self._followed.get(pipeline, Followed())
         if followed.lag is None or time.monotonic() > followed.stale_at:
             self._measure(pipeline, followed)
-        return replace(followed.lag or Lagging(0, 0, 0.0), ailing=_ailing(followed.feeds))
+        return replace(followed.lag or Lagging(commits=0, rows=0, seconds=0.0), ailing=_ailing(followed.feeds))
 
     def figures(self, pipeline: str) -> tuple[FeedFigures, ...]:
         """The followed feeds, with the lag as last measured."""
@@ -331,7 +331,9 @@ class FeedFollower(threading.Thread):
             new = failed.keys() - followed.unmeasured
             followed.behind, followed.unmeasured = behind, frozenset(failed)
             followed.lag = Lagging(
-                sum(c for c, _, _ in known), sum(r for _, r, _ in known), max([0.0, *(s for _, _, s in known)])
+                commits=sum(c for c, _, _ in known),
+                rows=sum(r for _, r, _ in known),
+                seconds=max([0.0, *(s for _, _, s in known)]),
             )
             now = time.monotonic()
             followed.stale_at = now + max(LAG_SECONDS, LAG_SHARE * (now - started))

@@ -37,7 +37,7 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
         commits, rows, seconds = commits + more[0], rows + more[1], max(seconds, more[2])
         waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {live_feed.spec.source}"
         ailing.append(_ailing(live_feed, live_feeds, _no_agent(waiting, warehouse)))
-    return Lagging(commits, rows, seconds, tuple(ailing))
+    return Lagging(commits=commits, rows=rows, seconds=seconds, ailing=tuple(ailing))
 
 
 def _waits(live_feed: LiveFeed, position: int, end: int) -> bool:

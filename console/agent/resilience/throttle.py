@@ -71,7 +71,7 @@ class Brake:
         raises  RolloutStopped if the rollout is paused or cancelled meanwhile
         """
         since, recorder = self.clock.elapsed(), self.context.recorder
-        waits = Waits(recorder, self.clock, step, "the backfill")
+        waits = Waits(recorder=recorder, clock=self.clock, step=step, what="the backfill")
         while reasons := list(self._reasons(self.clock.elapsed() - since)):
             self.context.check_halt()
             why = "; ".join(reason.why for reason in reasons)

@@ -13,7 +13,7 @@ STORED_SECONDS = 3.0  # a shorter wait is not stored
 FIRST_CHANGE_SECONDS, LAST_CHANGE_SECONDS = 10.0, 600.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Waits:
     """One wait, from its first moment to its end.
 

@@ -250,7 +250,7 @@ class FakeAgent:
                 disk.keep(Entered(_STATES[type(step)]))
             await self._sleep(self._script.seconds / 10)
             if isinstance(step, Promote):
-                disk.say(Lagging(0, 0, 0.4))
+                disk.say(Lagging(commits=0, rows=0, seconds=0.4))
                 return
             disk.keep(StepStarted(step.id))
             if self._script.failures.get(step.id, 0) > 0:
@@ -268,10 +268,10 @@ class FakeAgent:
             case Backfill():
                 await self._backfill(step, plan)
             case CatchUp():
-                disk.say(Progress(step.id, 0, 200))
+                disk.say(Progress(step=step.id, rows=0, left=200))
                 await self._sleep(self._script.seconds / 10)
                 disk.write(step.id)
-                disk.say(Progress(step.id, 200, 0))
+                disk.say(Progress(step=step.id, rows=200, left=0))
             case Validate():
                 await self._validate(step)
             case Promote():
@@ -313,7 +313,7 @@ class FakeAgent:
         )
         for part in (1, 2, 3, 4):
             await self._sleep(self._seconds(rows) / 4)
-            disk.say(Progress(step.id, rows * part // 4, batch=_label(run)))
+            disk.say(Progress(step=step.id, rows=rows * part // 4, batch=_label(run)))
         disk.write(step.id, run[0].index, run[-1].index)
         await self._sleep(0.0)  # the worst moment to be killed: committed, and the event not stored yet
         self._store_batch(step, run)

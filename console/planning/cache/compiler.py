@@ -48,7 +48,7 @@ class Compiler:
     def feed(
         self, node: Materialization, table: Table, known: NameScope, variables: Mapping[str, str]
     ) -> tuple[FeedCode | None, Text]:
-        text = Text(node.sql, node.where, node.name)
+        text = Text(sql=node.sql, where=node.where, node=node.name)
         key = self._cache_key("feed", text, _declared(table), _variables_in(node.sql, variables))
         code = self._load(key, FeedCode)
         if code is None:

@@ -19,7 +19,7 @@ EXAMPLES = 10
 CODE = "C103"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
     """One query: `count` gives one number, `keys` up to ten rows that locate them, never the values themselves.
 
@@ -78,7 +78,16 @@ def _probes_of(step: Backfill, changed: Iterable[str]) -> list[Probe]:
         counted.set("expressions", [exp.alias_(exp.Count(this=exp.Star()), name("values"))])
         some.set("expressions", [part.copy() for part in keys] or [exp.alias_(exp.Literal.number(1), name("row"))])
         type = cast.to.sql(DIALECT).lower()
-        queries.append(Probe(step.target, column, type, step.source, render(counted), render(some.limit(EXAMPLES))))
+        queries.append(
+            Probe(
+                table=step.target,
+                column=column,
+                type=type,
+                source=step.source,
+                count=render(counted),
+                keys=render(some.limit(EXAMPLES)),
+            )
+        )
     return queries
 
 

@@ -20,7 +20,7 @@ def columns_of_query(sql: str, known: NameScope, cache: PlannerCache) -> frozens
 
 
 def _columns_of_query(sql: str, tables: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[tuple[str, str]]:
-    tree = parse(Text(sql))
+    tree = parse(Text(sql=sql))
     if tree is None:
         return frozenset()
     relations = {

@@ -69,12 +69,12 @@ def _why(
 
 
 def _read(sql: str, release: Release, cache: PlannerCache) -> Read:
-    named = set(reads(Text(sql)))
+    named = set(reads(Text(sql=sql)))
     tables = {s.table.name: types(s.table.columns) for s in release.tables if s.table.name in named}
     for copy in release.copies:
         if copy.into in named:
             known = {s.table.name: types(s.table.columns) for s in release.tables}
-            done = query(Text(copy.sql), NameScope(known))
+            done = query(Text(sql=copy.sql), NameScope(known))
             tables[copy.into] = dict.fromkeys(done.columns if done else (), "string")
     relations = {name: physical(name, "", columns) for name, columns in tables.items()}
     return columns_of_query(sql, NameScope(tables, relations), cache)

@@ -23,7 +23,7 @@ def parsed_keys(pipeline: Pipeline, table: str) -> dict[str, tuple[str, ...]]:
     nodes: list[Materialization | Endpoint | Copy | Sink] = [*pipeline.materializations, *pipeline.endpoints]
     nodes += [*pipeline.copies, *pipeline.sinks]
     for node in nodes:
-        text = Text(node.sql, node.where, node.name)
+        text = Text(sql=node.sql, where=node.where, node=node.name)
         if below.intersection(compile.reads(text)) and (tree := parse(text)) is not None:
             for path in _paths(tree):
                 nodes_by_path.setdefault(path, set()).add(node.name)
@@ -41,7 +41,10 @@ def readers(key: str, parsed: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
 
 def _below(pipeline: Pipeline, table: str) -> set[str]:
     """The table, and every table that is fed from it in the end."""
-    reads = {node.name: compile.reads(Text(node.sql, node.where, node.name)) for node in pipeline.materializations}
+    reads = {
+        node.name: compile.reads(Text(sql=node.sql, where=node.where, node=node.name))
+        for node in pipeline.materializations
+    }
     below = {table}
     while added := {n.into for n in pipeline.materializations if below.intersection(reads[n.name])} - below:
         below |= added

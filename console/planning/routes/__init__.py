@@ -82,5 +82,5 @@ def _with_read(verdict: Verdict, exposed: set[str], cache: PlannerCache) -> Verd
         return replace(verdict, read=live.read)
     order = {column.name: at for at, column in enumerate(wanted.table.columns)}
     picks = sorted([*diff.picks, *verdict.picks], key=lambda pick: order[pick.name])
-    picks += [Pick(name, of=name) for name in extra]
+    picks += [Pick(name=name, of=name) for name in extra]
     return replace(verdict, read=cache.by_value(compose, live.read, tuple(picks), wanted.read), exposed=extra)

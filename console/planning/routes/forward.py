@@ -51,7 +51,7 @@ def _given(change: Change) -> Verdict:
 
 def _proven(change: Change) -> Verdict:
     """Every missing column is a function of the table's own."""
-    computed = {column: Pick(column, computed=sql) for column, sql in change.proof.given.items()}
+    computed = {column: Pick(name=column, computed=sql) for column, sql in change.proof.given.items()}
     by_name = {pick.name: pick for pick in change.diff.picks} | computed
     picks = tuple(by_name[column.name] for column in change.wanted.table.columns)
     why = f"{computable(list(computed), change.name)}: copied from the live {change.name}"

@@ -75,9 +75,9 @@ def older(wanted: DesiredTable, diff: Diff, given: Mapping[str, str]) -> tuple[P
         if column.name in picks:
             continue
         if column.name in given:
-            picks[column.name] = Pick(column.name, computed=given[column.name])
+            picks[column.name] = Pick(name=column.name, computed=given[column.name])
         elif column.default is not None and diff.computed[column.name].kind in ("new", "expression"):
-            picks[column.name] = Pick(column.name, literal=column.default, type=column.type)
+            picks[column.name] = Pick(name=column.name, literal=column.default, type=column.type)
         else:
             return None
     return tuple(picks[column.name] for column in wanted.table.columns)

@@ -27,7 +27,7 @@ def verdict(change: Change) -> Verdict | None:
         name=change.name, action="read",
         why=f"{computable(columns, change.name)}; computed at read, no row moves{_expiry(change)}",
         wanted=change.wanted, live=change.live, diff=diff, columns=diff.columns, needs=change.feeds.needs,
-        picks=tuple(Pick(column, computed=sql) for column, sql in change.proof.given.items()),
+        picks=tuple(Pick(name=column, computed=sql) for column, sql in change.proof.given.items()),
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ LG_K = 12  # HLL: 2**12 registers, about 1.6 % error
 _HLL_TAKES = ("int", "bigint", "string", "binary")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """One stored part of an aggregate: `partial` computes it from rows, `merge` is the function that unites two."""
 
@@ -38,7 +38,7 @@ class State:
     inexact: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
     """An aggregate query taken apart.
 
@@ -74,32 +74,32 @@ def _first(states: list[exp.Expr]) -> exp.Expr:
 
 
 def _count(call: exp.Expr, type: str) -> Recipe:
-    return [State("", "bigint", call, "sum")], _first
+    return [State(suffix="", type="bigint", partial=call, merge="sum")], _first
 
 
 def _sum(call: exp.Expr, type: str) -> Recipe:
     of = _sum_type(type)
-    return [State("", of, call, "sum", of == "double")], _first
+    return [State(suffix="", type=of, partial=call, merge="sum", inexact=of == "double")], _first
 
 
 def _avg(call: exp.Expr, type: str) -> Recipe:
     argument = call.this if isinstance(call, exp.Avg) else call.expressions[0]
     of = "decimal(38,0)" if type == "bigint" else _sum_type(type)
     states = [
-        State("sum", of, exp.Sum(this=argument.copy()), "sum", of == "double"),
-        State("count", "bigint", exp.Count(this=argument.copy()), "sum"),
+        State(suffix="sum", type=of, partial=exp.Sum(this=argument.copy()), merge="sum", inexact=of == "double"),
+        State(suffix="count", type="bigint", partial=exp.Count(this=argument.copy()), merge="sum"),
     ]
     return states, lambda s: exp.Div(this=s[0], expression=exp.Nullif(this=s[1], expression=exp.Literal.number(0)))
 
 
 def _extreme(call: exp.Expr, type: str) -> Recipe:
-    return [State("", type, call, "min" if isinstance(call, exp.Min) else "max")], _first
+    return [State(suffix="", type=type, partial=call, merge="min" if isinstance(call, exp.Min) else "max")], _first
 
 
 def _distinct(call: exp.Expr, type: str) -> Recipe:
     argument = call.this.copy() if type in _HLL_TAKES else cast(call.this.copy(), "string")
     sketch = exp.func("hll_sketch_agg", argument, exp.Literal.number(LG_K), dialect=DIALECT)
-    state = State("hll", "binary", sketch, "hll_union_agg", True)
+    state = State(suffix="hll", type="binary", partial=sketch, merge="hll_union_agg", inexact=True)
     return [state], lambda s: exp.func(
         "coalesce", exp.func("hll_sketch_estimate", s[0], dialect=DIALECT), exp.Literal.number(0)
     )
@@ -115,7 +115,7 @@ def _quantile(call: exp.Expr, type: str) -> Recipe:
         # an empty sketch has no quantile and raises
         return exp.Case(ifs=[exp.If(this=exp.GT(this=seen, expression=exp.Literal.number(0)), true=quantile)])
 
-    return [State("kll", "binary", sketch, "kll_merge_agg_double", True)], final
+    return [State(suffix="kll", type="binary", partial=sketch, merge="kll_merge_agg_double", inexact=True)], final
 
 
 _TABLE: dict[type[exp.Expr], Callable[[exp.Expr, str], Recipe]] = {
@@ -183,7 +183,7 @@ def _check_keys(query: exp.Select, group: exp.Expr, parts: list[tuple[Column, ex
             text.report("S112", f"{column.name} is neither a key nor an aggregate", part, "put it into GROUP BY")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
     column: Column
     states: tuple[tuple[Column, exp.Expr], ...]
@@ -229,7 +229,7 @@ class _Column:
                 "aggregate it, or compute it in an endpoint",
             )
         read = cast(tree.this, column.type)
-        return cls(column, tuple(states), read, inexact, mix(*formats))
+        return cls(column=column, states=tuple(states), read=read, inexact=inexact, format=mix(*formats))
 
 
 def _is_mean(call: exp.Expr) -> bool:
@@ -316,13 +316,13 @@ def _assemble(
         partial_query.set("group", exp.Group(expressions=grouped))
     read = exp.select(*reading).from_(exp.to_table(STORED)).group_by(*(exp.column(name(key.name)) for key in keys))
     return Split(
-        tuple(stored),
-        render(partial_query),
-        render(read),
-        tuple(key.name for key in keys),
-        tuple(b.column.name for b in built if b.inexact),
-        {b.column.name: b.format for b in built},
-        _terms(partial_query, keys, built),
+        stored=tuple(stored),
+        partial=render(partial_query),
+        read=render(read),
+        keys=tuple(key.name for key in keys),
+        inexact=tuple(b.column.name for b in built if b.inexact),
+        formats={b.column.name: b.format for b in built},
+        terms=_terms(partial_query, keys, built),
     )
 
 

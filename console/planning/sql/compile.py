@@ -58,7 +58,7 @@ class NameScope:
         return self.schema or schema(self.tables)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FeedCode:
     """One materialization compiled for its table.
 
@@ -138,7 +138,7 @@ def feed(
     materialization: Materialization, table: Table, known: NameScope, variables: Mapping[str, str]
 ) -> tuple[FeedCode | None, Text]:
     """Compile one materialization; the text carries its problems."""
-    text = Text(materialization.sql, materialization.where, materialization.name)
+    text = Text(sql=materialization.sql, where=materialization.where, node=materialization.name)
     with _guarded(text):
         return _feed(materialization, table, known, variables, text), text
     return None, text

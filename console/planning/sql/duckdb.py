@@ -23,7 +23,7 @@ def read_of(read: str) -> exp.Query:
 
     raises  Problems, a DataError, where it is not a query that this planner can have compiled
     """
-    text = Text(read, "", "the release")
+    text = Text(sql=read, where="", node="the release")
     tree = parse(text)
     if tree is None:
         raise Problems.of(text.problems)
@@ -52,7 +52,7 @@ def in_duckdb(read: str) -> str:
     return tree.sql(dialect="duckdb")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """A query to be run on generated rows, and the values that those rows should cover.
 
@@ -76,7 +76,7 @@ def trial(sql: str, tables: Tables, node: str = "the query") -> Trial:
 
     raises  Problems, a DataError: unreadable, refused, or naming what is not there
     """
-    text = Text(sql, "", node)
+    text = Text(sql=sql, where="", node=node)
     done = compile.query(text, NameScope(tables))
     if done is None:
         raise Problems.of(text.problems)

@@ -22,7 +22,7 @@ _FORBIDDEN = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
     """One logical column, by one of `of`, `literal` and `computed`.
 
@@ -95,7 +95,7 @@ def forward(table: Table, live: TableState) -> tuple[str, tuple[Problem, ...]]:
     """The operator's `forward_query` as a whole query over the live table; "" and problems where it is not one."""
     written = table.forward_query.strip().rstrip(",")
     whole = written if written[:6].upper() == "SELECT" else f"SELECT {written}"
-    text = Text(whole, "", table.name)
+    text = Text(sql=whole, where="", node=table.name)
     sql = _forward(table, live, text)
     return sql, tuple(
         replace(problem, where=table.where, message=f"forward_query of {table.name}: {problem.message}")

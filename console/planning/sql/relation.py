@@ -12,7 +12,7 @@ def mix(*parts: object) -> str:
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:SIZE]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """One expression. reads: (table, column) it is computed from; volatile: two computations may differ;
     joined: it depends on a table other than the driving one; name: as it is written, "" where that is not known;
@@ -37,7 +37,7 @@ class Value:
         return self.opaque(mix("@", tag, self.hash))
 
 
-TRUE, FALSE = Value(mix("boolean", True), parts=()), Value(mix("boolean", False), parts=())
+TRUE, FALSE = Value(hash=mix("boolean", True), parts=()), Value(hash=mix("boolean", False), parts=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Rest:
     joined: bool = False
 
     def column(self, name: str) -> Value:
-        return Value(mix("column", self.hash, name), frozenset({(self.table, name)}), joined=self.joined)
+        return Value(hash=mix("column", self.hash, name), reads=frozenset({(self.table, name)}), joined=self.joined)
 
     def tagged(self, tag: str) -> "Rest":
         return replace(self, hash=mix("@", tag, self.hash))
@@ -62,10 +62,10 @@ class Rest:
     def value(self) -> Value:
         """All of them at once."""
         reads = frozenset({(self.table, "*")})
-        return Value(mix("rest", self.hash, *sorted(self.but)), reads, joined=self.joined)
+        return Value(hash=mix("rest", self.hash, *sorted(self.but)), reads=reads, joined=self.joined)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
     """Rows with named values: those of the product of `parts` that pass every one of `filters`.
 
@@ -177,20 +177,22 @@ def physical(
     known = types or {}
     columns = {
         column: Value(
-            mix("column", table, value),
-            frozenset({(table, column)}),
-            column in volatile,
+            hash=mix("column", table, value),
+            reads=frozenset({(table, column)}),
+            volatile=column in volatile,
             name=column,
             type=known.get(column, ""),
         )
         for column, value in values.items()
     }
-    return Relation((mix("table", table, rows),), {column.lower(): value for column, value in columns.items()})
+    return Relation(
+        parts=(mix("table", table, rows),), columns={column.lower(): value for column, value in columns.items()}
+    )
 
 
 def unknown(table: str) -> Relation:
     """A table of which only the name is known, with any columns."""
-    return Relation((mix("table", table),), {}, rest=(Rest(mix("open", table), table),))
+    return Relation(parts=(mix("table", table),), columns={}, rest=(Rest(mix("open", table), table),))
 
 
 def built_of(value: Value, keys: frozenset[str]) -> bool:
@@ -203,10 +205,10 @@ def built_of(value: Value, keys: frozenset[str]) -> bool:
 def combined(label: str, parts: Iterable[Value]) -> Value:
     parts = list(parts)
     return Value(
-        mix(label, *(part.hash for part in parts)),
-        frozenset().union(*(part.reads for part in parts)),
-        any(part.volatile for part in parts),
-        any(part.joined for part in parts),
+        hash=mix(label, *(part.hash for part in parts)),
+        reads=frozenset().union(*(part.reads for part in parts)),
+        volatile=any(part.volatile for part in parts),
+        joined=any(part.joined for part in parts),
         kind=label,
         parts=tuple(parts),
     )

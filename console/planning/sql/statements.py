@@ -126,7 +126,7 @@ class Flow:
             self.targets.append(target)
 
     def _scope(self) -> Scope:
-        return Scope(Evaluation(dict(self.relations), False, query_in, lenient=True), {})
+        return Scope(run=Evaluation(tables=dict(self.relations), strict=False, query=query_in, lenient=True), ctes={})
 
     def _select(self, tree: exp.Expr) -> None:
         into = tree.find(exp.Into)
@@ -188,7 +188,7 @@ class Flow:
         self._note(tables_read(tree.args["using"]), target)
         scope = self._scope()
         scope.sources = {**source(tree.this, scope).views, **source(tree.args["using"], scope).views}
-        values = Values(scope)
+        values = Values(scope=scope)
         for when in tree.args["whens"].expressions:
             then = when.args.get("then")
             if isinstance(then, exp.Update):
@@ -214,7 +214,7 @@ class Flow:
         scope.sources = dict(source(tree.this, scope).views)
         if from_ is not None:
             scope.sources |= read(from_.this, tree.args.get("joins") or (), scope).views
-        self._assigned(target, tree.expressions, Values(scope))
+        self._assigned(target, tree.expressions, Values(scope=scope))
 
     def _assigned(self, target: str, parts: Iterable[exp.Expr], values: Values) -> None:
         for part in parts:

@@ -29,7 +29,7 @@ _FIRST = {"SELECT", "WITH", "FROM", "("}
 BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # sqlglot, of a call with odd arguments
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Text:
     """One query as written, and its problems.
 

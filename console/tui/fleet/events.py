@@ -18,7 +18,7 @@ MOST = 500  # lines of all regions
 TIME_CELLS = 10  # of `00:00:00Z `, which `logline` puts before its text
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Happening:
     """A stored event as a line. at: seconds since 1970, UTC; by: who did it, "" for the agent"""
 
@@ -52,7 +52,7 @@ def _lines(region: str, events: Iterable[Recorded]) -> Iterable[Happening]:
         line = logline(recorded.event, recorded.at)
         if line:
             text = line[TIME_CELLS:] if line[8:10] == "Z " else line
-            yield Happening(recorded.at, region, text, _who(recorded.event), level_of(line))
+            yield Happening(at=recorded.at, region=region, text=text, by=_who(recorded.event), level=level_of(line))
 
 
 def _who(event: Event) -> str:

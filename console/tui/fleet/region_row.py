@@ -44,7 +44,7 @@ class Row:
         return self.at - self.view.heard if self.view.heard else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListColumn:
     """A column: its name, its cells (0: what is left), and its drawing into so many cells."""
 
@@ -60,34 +60,34 @@ def columns(width: int, names: Sequence[str], environments: Sequence[str]) -> tu
     name = max(6, min(18, max((len(name) for name in names), default=6)))
     mixed = len(set(environments)) > 1
     if width >= WIDEST:
-        environment = (ListColumn("ENV", 12, _environment),) if mixed else ()
+        environment = (ListColumn(name="ENV", cells=12, draw=_environment),) if mixed else ()
         return (
-            ListColumn("REGION", name, _name), ListColumn("WAVE", 5, _wave), *environment, ListColumn("STATE", 18, _state),
-            ListColumn("DONE", 17, _done), ListColumn("READY AT", 13, _ready, True),
-            ListColumn("ROWS/S", 6, _rate, True, True), ListColumn("LAST HOUR", 10, _rate_hour, True),
-            ListColumn("LAG", 8, _lag, True, True), ListColumn("LAST HOUR", 10, _lag_hour, True),
-            ListColumn("BEHIND", 6, _behind, True, True), ListColumn("NOW, OR WHY NOT", 0, _reason),
-            ListColumn("PLAN", 4, _plan), ListColumn("RELEASE", 10, _release), ListColumn("SEEN", 8, _seen),
+            ListColumn(name="REGION", cells=name, draw=_name), ListColumn(name="WAVE", cells=5, draw=_wave), *environment, ListColumn(name="STATE", cells=18, draw=_state),
+            ListColumn(name="DONE", cells=17, draw=_done), ListColumn(name="READY AT", cells=13, draw=_ready, figure=True),
+            ListColumn(name="ROWS/S", cells=6, draw=_rate, figure=True, right=True), ListColumn(name="LAST HOUR", cells=10, draw=_rate_hour, figure=True),
+            ListColumn(name="LAG", cells=8, draw=_lag, figure=True, right=True), ListColumn(name="LAST HOUR", cells=10, draw=_lag_hour, figure=True),
+            ListColumn(name="BEHIND", cells=6, draw=_behind, figure=True, right=True), ListColumn(name="NOW, OR WHY NOT", cells=0, draw=_reason),
+            ListColumn(name="PLAN", cells=4, draw=_plan), ListColumn(name="RELEASE", cells=10, draw=_release), ListColumn(name="SEEN", cells=8, draw=_seen),
         )  # fmt: skip
     if width >= WIDE:
-        environment = (ListColumn("ENV", 9, _environment),) if mixed else ()
+        environment = (ListColumn(name="ENV", cells=9, draw=_environment),) if mixed else ()
         return (
-            ListColumn("REGION", min(name, 12), _name), ListColumn("WAVE", 4, _wave), *environment,
-            ListColumn("STATE", 16, _state), ListColumn("DONE", 12, _done), ListColumn("READY", 5, _ready_late, True),
-            ListColumn("ROWS/S", 6, _rate, True, True), ListColumn("LAG", 6, _lag, True, True),
-            ListColumn("1 H", 6, _lag_hour, True), ListColumn("NOW, OR WHY NOT", 0, _reason),
-            ListColumn("PLAN", 4, _plan), ListColumn("RELEASE", 9, _release),
+            ListColumn(name="REGION", cells=min(name, 12), draw=_name), ListColumn(name="WAVE", cells=4, draw=_wave), *environment,
+            ListColumn(name="STATE", cells=16, draw=_state), ListColumn(name="DONE", cells=12, draw=_done), ListColumn(name="READY", cells=5, draw=_ready_late, figure=True),
+            ListColumn(name="ROWS/S", cells=6, draw=_rate, figure=True, right=True), ListColumn(name="LAG", cells=6, draw=_lag, figure=True, right=True),
+            ListColumn(name="1 H", cells=6, draw=_lag_hour, figure=True), ListColumn(name="NOW, OR WHY NOT", cells=0, draw=_reason),
+            ListColumn(name="PLAN", cells=4, draw=_plan), ListColumn(name="RELEASE", cells=9, draw=_release),
         )  # fmt: skip
     if width >= NARROW:
         return (
-            ListColumn("REGION", min(name, 8), _name), ListColumn("W", 2, _wave), ListColumn("STATE", 16, _state),
-            ListColumn("DONE, OR WHY NOT", 0, _done_or_reason),
-            ListColumn("ROW/S", 5, _rate, True, True), ListColumn("LAG", 6, _lag, True, True),
-            ListColumn("1 H", 4, _lag_hour, True), ListColumn("RELEASE", 9, _release),
+            ListColumn(name="REGION", cells=min(name, 8), draw=_name), ListColumn(name="W", cells=2, draw=_wave), ListColumn(name="STATE", cells=16, draw=_state),
+            ListColumn(name="DONE, OR WHY NOT", cells=0, draw=_done_or_reason),
+            ListColumn(name="ROW/S", cells=5, draw=_rate, figure=True, right=True), ListColumn(name="LAG", cells=6, draw=_lag, figure=True, right=True),
+            ListColumn(name="1 H", cells=4, draw=_lag_hour, figure=True), ListColumn(name="RELEASE", cells=9, draw=_release),
         )  # fmt: skip
     return (
-        ListColumn("REGION", min(name, 8), _name), ListColumn("STATE", 16, _state), ListColumn("DONE", 0, _done_or_reason),
-        ListColumn("LAG", 6, _lag, True, True), ListColumn("RELEASE", 9, _release),
+        ListColumn(name="REGION", cells=min(name, 8), draw=_name), ListColumn(name="STATE", cells=16, draw=_state), ListColumn(name="DONE", cells=0, draw=_done_or_reason),
+        ListColumn(name="LAG", cells=6, draw=_lag, figure=True, right=True), ListColumn(name="RELEASE", cells=9, draw=_release),
     )  # fmt: skip
 
 

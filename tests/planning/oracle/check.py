@@ -96,7 +96,7 @@ def statements(spark: SparkOracle, seeds: Iterable[int]) -> OracleTally:
         except Refused:
             found.not_spark += 1
             continue
-        done = query(Text(sql), KNOWN)
+        done = query(Text(sql=sql), KNOWN)
         if done is None:
             found.refused += 1
         elif (differs := _differ(spark, sql, done.sql)) is None:

@@ -115,7 +115,7 @@ def truth(edit: Edit, said: QueryDifference) -> QueryDifference:
     if edit.group in ("hazard", "mutation"):
         return said
     kept = tuple(c for c in edit.columns if c not in edit.removed | edit.changed | set(dict(edit.renamed)))
-    return QueryDifference("same", kept, renamed=dict(edit.renamed))
+    return QueryDifference(rows="same", same=kept, renamed=dict(edit.renamed))
 
 
 def contradicted(edit: Edit, said: QueryDifference, engine: Engine, every: bool = False) -> str | None:

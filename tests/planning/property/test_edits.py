@@ -63,7 +63,7 @@ def told(found: list[tuple[Edit, str]]) -> list[str]:
 
 def trusting(edit: Edit) -> QueryDifference:
     """The answer of a careless planner: what is still projected is the same."""
-    return QueryDifference("same", edit.columns)
+    return QueryDifference(rows="same", same=edit.columns)
 
 
 def test_a_comparison_that_trusts_projections_is_caught_in_every_hazard() -> None:
@@ -80,7 +80,9 @@ def test_every_hazard_is_real_on_some_rows() -> None:
     engine, real = Engine(), Counter[str]()
     for edit in (edit for edit in drawn(1000) if edit.group == "hazard"):
         if not real[edit.kind]:
-            real[edit.kind] += bool(contradicted(edit, QueryDifference("same", edit.columns), engine, every=True))
+            real[edit.kind] += bool(
+                contradicted(edit, QueryDifference(rows="same", same=edit.columns), engine, every=True)
+            )
     assert [kind for kind in HAZARDS if not real[kind]] == []
 
 

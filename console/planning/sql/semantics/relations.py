@@ -48,7 +48,7 @@ def source(node: exp.Expr, scope: Scope) -> From:
     if pivots and pivots[-1].alias:
         alias = pivots[-1].alias.lower()
     if isinstance(node, exp.Lateral):
-        return generated(From(Relation((mix("one row"),), {}), {}), node, scope)
+        return generated(From(Relation(parts=(mix("one row"),), columns={}), {}), node, scope)
     if (
         isinstance(node, exp.Subquery)
         and isinstance(node.this, (exp.Table, exp.Subquery))
@@ -107,19 +107,19 @@ def _part(name: str) -> str:
 
 def _values(node: exp.Values, scope: Scope) -> Relation:
     """Rows written out, in any order."""
-    values = Values(scope.beside())
+    values = Values(scope=scope.beside())
     tuples = [list(row.expressions) if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     rows = sorted(mix(*(values.value(cell).hash for cell in row)) for row in tuples)
     part = mix("values", *rows)
-    columns = {f"col{at + 1}": Value(mix("@", part, at)) for at in range(len(tuples[0]) if tuples else 0)}
-    return Relation((part,), columns)
+    columns = {f"col{at + 1}": Value(hash=mix("@", part, at)) for at in range(len(tuples[0]) if tuples else 0)}
+    return Relation(parts=(part,), columns=columns)
 
 
 def _function(call: exp.Expr, scope: Scope) -> Relation:
     """A function that yields rows, as a table."""
-    value = generator(call, Values(scope.beside()))
+    value = generator(call, Values(scope=scope.beside()))
     part = mix("table function", functions.outer(call), value.hash)
-    return Relation((part,), {}, reads=value.reads, rest=(Rest(part, ""),), volatile=value.volatile)
+    return Relation(parts=(part,), columns={}, reads=value.reads, rest=(Rest(part, ""),), volatile=value.volatile)
 
 
 def _modified(node: exp.Expr, relation: Relation, scope: Scope) -> Relation:
@@ -143,7 +143,7 @@ def renamed(relation: Relation, names: list[str]) -> Relation:
     if relation.rest:
         whole = mix(*(value.hash for value in relation.all_values()))
         reads = frozenset().union(*(value.reads for value in relation.all_values()))
-        columns = {name: Value(mix("position", whole, at), reads) for at, name in enumerate(names)}
+        columns = {name: Value(hash=mix("position", whole, at), reads=reads) for at, name in enumerate(names)}
     else:
         columns = dict(zip(names, relation.columns.values(), strict=False))
     branches = tuple(renamed(branch, names) for branch in relation.branches)
@@ -151,7 +151,14 @@ def renamed(relation: Relation, names: list[str]) -> Relation:
 
 
 def _scope(sources: From, around: Scope) -> Scope:
-    return Scope(around.run, around.ctes, around.outer, sources.views, sources.merged, sources.hidden)
+    return Scope(
+        run=around.run,
+        ctes=around.ctes,
+        outer=around.outer,
+        sources=sources.views,
+        merged=sources.merged,
+        hidden=sources.hidden,
+    )
 
 
 def _joined(left: From, join: exp.Expr, scope: Scope) -> From:
@@ -174,7 +181,7 @@ def _joined(left: From, join: exp.Expr, scope: Scope) -> From:
     both = From(left.rows, {**left.views, **right.views}, dict(left.merged), left.hidden | right.hidden)
     conditions = [combined("EQ", sorted(pair, key=lambda v: v.hash)) for pair in pairs.values()]
     if (on := join.args.get("on")) is not None:
-        conditions += Values(_scope(both, scope), rows=mix(left.rows.rows, right.rows.rows)).conjuncts(on)
+        conditions += Values(scope=_scope(both, scope), rows=mix(left.rows.rows, right.rows.rows)).conjuncts(on)
     scope.run.notes.append((f"{side} JOIN".strip(), mix(*sorted(one.hash for one in conditions))))
     product = _product(left, right, side, conditions)
     for name, (one, other) in pairs.items():
@@ -284,10 +291,12 @@ def _half(left: From, right: From, join: exp.Expr, scope: Scope, kind: str) -> F
         combined("EQ", sorted((one.tagged("outer 1"), other), key=lambda v: v.hash)) for one, other in pairs.values()
     ]
     if (on := join.args.get("on")) is not None:
-        inside = Scope(scope.run, scope.ctes, around, right.views, right.merged, right.hidden)
-        conditions += Values(inside, rows=right.rows.rows).conjuncts(on)
+        inside = Scope(
+            run=scope.run, ctes=scope.ctes, outer=around, sources=right.views, merged=right.merged, hidden=right.hidden
+        )
+        conditions += Values(scope=inside, rows=right.rows.rows).conjuncts(on)
     inner = simpler.narrowed(right.rows, conditions)
-    exists = Value(mix("exists", inner.rows), inner.reads, inner.volatile, True)
+    exists = Value(hash=mix("exists", inner.rows), reads=inner.reads, volatile=inner.volatile, joined=True)
     condition = exists if kind == "SEMI" else combined("Not", [exists])
     scope.run.notes.append((f"LEFT {kind} JOIN", condition.hash))
     left.rows = simpler.narrowed(left.rows, [condition])
@@ -316,7 +325,7 @@ def generated(sources: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | N
         marks = sources.rows.marks | relation.marks | {"inner join"}
         sources.rows = replace(sources.rows, doubts=sources.rows.doubts | relation.doubts, marks=marks)
     else:
-        values = Values(around, rows=sources.rows.rows, order=sources.rows.order)
+        values = Values(scope=around, rows=sources.rows.rows, order=sources.rows.order)
         value = generator(inner, values)
         one_row, kept = functions.is_one_row(inner), kept or functions.outer(inner)
         part = "" if one_row else mix("generate", kept, value.hash)
@@ -325,7 +334,7 @@ def generated(sources: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | N
     sources.rows = replace(sources.rows, reads=sources.rows.reads | reads, volatile=sources.rows.volatile or volatile)
     if (on := join.args.get("on") if join is not None else None) is not None:
         seen = From(sources.rows, {**sources.views, alias: view}, sources.merged, sources.hidden)
-        conditions = Values(_scope(seen, scope), rows=mix(sources.rows.rows, part)).conjuncts(on)
+        conditions = Values(scope=_scope(seen, scope), rows=mix(sources.rows.rows, part)).conjuncts(on)
         part = mix(part, *(one.hash for one in conditions)) if conditions else part
     if part:
         parts = _another(sources.rows.parts, part)
@@ -341,10 +350,12 @@ def yielded(call: exp.Expr, value: Value, names: list[str], values: Values) -> R
     if functions.is_one_row(call) and call.expressions:
         document, *keys = (values.value(part) for part in call.expressions)
         names = names or [f"c{at}" for at in range(len(keys))]
-        return Relation((), {n: combined("json_tuple", [document, key]) for n, key in zip(names, keys, strict=False)})
+        return Relation(
+            parts=(), columns={n: combined("json_tuple", [document, key]) for n, key in zip(names, keys, strict=False)}
+        )
     columns = {name: value.opaque(mix("yielded", value.hash, at)) for at, name in enumerate(names)}
     rest = () if names else (Rest(mix("yielded", value.hash), ""),)
-    return Relation((), columns, rest=rest)
+    return Relation(parts=(), columns=columns, rest=rest)
 
 
 def generator(call: exp.Expr, values: Values) -> Value:

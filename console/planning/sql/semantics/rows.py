@@ -39,15 +39,20 @@ def relation_of(tree: exp.Query, tables: Mapping[str, Relation]) -> Relation:
         whole = mix("opaque", tree.sql(DIALECT), *(tables[name].rows for name in sorted(tables)))
         every = mix(whole, *(value.hash for name in sorted(tables) for value in tables[name].all_values()))
         reads = frozenset().union(*(value.reads for table in tables.values() for value in table.all_values()))
-        columns = {name.lower(): Value(mix(every, name), reads, True, True) for name in tree.named_selects}
-        return Relation((every,), columns, reads=reads, marks=frozenset({"opaque"}), doubts=frozenset({str(reason)}))
+        columns = {
+            name.lower(): Value(hash=mix(every, name), reads=reads, volatile=True, joined=True)
+            for name in tree.named_selects
+        }
+        return Relation(
+            parts=(every,), columns=columns, reads=reads, marks=frozenset({"opaque"}), doubts=frozenset({str(reason)})
+        )
 
 
 def names(tree: exp.Query, tables: Mapping[str, Relation]) -> frozenset[tuple[str, str]]:
     """(table, column) that a qualified tree names, whether its result depends on them or not."""
-    run = Evaluation(dict(tables), True, query_in)
+    run = Evaluation(tables=dict(tables), strict=True, query=query_in)
     try:
-        relation = query_in(tree, Scope(run, {}))
+        relation = query_in(tree, Scope(run=run, ctes={}))
     except Unclear:
         relation = relation_of(tree, tables)
     return relation.reads.union(run.named, *(value.reads for value in relation.all_values()))
@@ -60,8 +65,8 @@ def evaluate(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> Qu
     raises  Unclear
     """
     alone(tree)
-    run = Evaluation(dict(tables), strict, query_in)
-    relation = query_in(tree, Scope(run, {}))
+    run = Evaluation(tables=dict(tables), strict=strict, query=query_in)
+    relation = query_in(tree, Scope(run=run, ctes={}))
     return QuerySemantics(relation, tuple(run.notes), frozenset(run.ties))
 
 
@@ -82,12 +87,12 @@ def query_in(tree: exp.Expr, scope: Scope) -> Relation:
         case exp.Subquery():
             relation = query_in(tree.this, scope.beside())
             return limited(
-                tree, relation, Values(replace(scope.beside(), sources={"": relation})), relation.all_values()
+                tree, relation, Values(scope=replace(scope.beside(), sources={"": relation})), relation.all_values()
             )
         case exp.SetOperation():
             relation = united(tree, lambda part: query_in(part, scope.beside()), scope.run.notes)
             seen = replace(scope.beside(), sources={"": relation})
-            return limited(tree, relation, Values(seen), relation.all_values())
+            return limited(tree, relation, Values(scope=seen), relation.all_values())
         case exp.Select():
             return _Select(tree, scope).relation()
         case exp.Values():
@@ -105,13 +110,20 @@ def _recursive(tree: exp.Expr, name: str, names: list[str], scope: Scope) -> Rel
     names = names or list(first.columns)
     if first.rest:
         raise Unclear(f"{name} refers to itself, and its columns are not known")
-    itself = Relation((mix("itself"),), {one: Value(mix("itself", at)) for at, one in enumerate(names)}, bare=True)
+    itself = Relation(
+        parts=(mix("itself"),), columns={one: Value(hash=mix("itself", at)) for at, one in enumerate(names)}, bare=True
+    )
     then = query_in(tree.expression, replace(scope.beside(), ctes={**scope.ctes, name: itself}))
     values = [value.hash for value in (*first.columns.values(), *then.columns.values())]
     part = mix("recursive", bool(tree.args.get("distinct")), first.rows, then.rows, *values)
     reads = [value.reads for value in (*first.columns.values(), *then.columns.values())]
-    columns = {one: Value(mix("@", part, at), frozenset().union(*reads), joined=True) for at, one in enumerate(names)}
-    return Relation((part,), columns, reads=first.reads | then.reads, marks=first.marks | then.marks | {"set"})
+    columns = {
+        one: Value(hash=mix("@", part, at), reads=frozenset().union(*reads), joined=True)
+        for at, one in enumerate(names)
+    }
+    return Relation(
+        parts=(part,), columns=columns, reads=first.reads | then.reads, marks=first.marks | then.marks | {"set"}
+    )
 
 
 @dataclass(slots=True)
@@ -141,7 +153,7 @@ class _Select:
         self.scope.sources, self.scope.merged, self.scope.hidden = from_.views, from_.merged, from_.hidden
         rows = from_.rows
         if where := self.tree.args.get("where"):
-            conditions = Values(self.scope, rows=rows.rows).conjuncts(where.this)
+            conditions = Values(scope=self.scope, rows=rows.rows).conjuncts(where.this)
             self._note("WHERE", *sorted(one.hash for one in conditions))
             rows = simpler.narrowed(rows, conditions)
         rows, values = self._grouped(rows)
@@ -165,7 +177,7 @@ class _Select:
     def _from(self) -> From:
         from_ = self.tree.args.get("from_")
         if from_ is None:
-            sources = From(Relation((mix("one row"),), {}, unique=frozenset()), {})
+            sources = From(Relation(parts=(mix("one row"),), columns={}, unique=frozenset()), {})
         else:
             joins, notes = self.tree.args.get("joins") or (), len(self.scope.run.notes)
             sources = self.given or read(from_.this, joins, self.scope)
@@ -195,7 +207,12 @@ class _Select:
     def _grouped(self, rows: Relation) -> tuple[Relation, Values]:
         group = self.tree.args.get("group")
         plain = Values(
-            self.scope, rows.rows, rows.order, arrival=rows.arrival, unique=rows.unique, windows=self._windows()
+            scope=self.scope,
+            rows=rows.rows,
+            order=rows.order,
+            arrival=rows.arrival,
+            unique=rows.unique,
+            windows=self._windows(),
         )
         asked = [
             *self.tree.expressions,

@@ -16,7 +16,7 @@ class Unclear(Exception):
     """A query that is not understood; the text is the reason."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Evaluation:
     """State of the evaluation of one statement.
 
@@ -51,7 +51,7 @@ class Evaluation:
         return self.numbers.setdefault(id(node), (len(self.numbers), node))[0]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Scope:
     """The names visible in one SELECT.
 
@@ -67,11 +67,11 @@ class Scope:
 
     def beside(self) -> "Scope":
         """For a query that stands in this FROM: it sees what this one sees from outside."""
-        return Scope(self.run, dict(self.ctes), self.outer)
+        return Scope(run=self.run, ctes=dict(self.ctes), outer=self.outer)
 
     def within(self) -> "Scope":
         """For a query that stands in an expression: it may name this one's columns."""
-        return Scope(self.run, dict(self.ctes), self)
+        return Scope(run=self.run, ctes=dict(self.ctes), outer=self)
 
     def plain(self, name: str) -> Value | None:
         """An unqualified column of this SELECT's own sources.
@@ -91,7 +91,7 @@ class Scope:
         if open_:
             parts = [rest.column(name) for rest in sorted(open_, key=lambda rest: rest.hash)]
             joined = combined("unresolved", parts)
-            return Value(joined.hash, frozenset({("", name)}), joined=True)
+            return Value(hash=joined.hash, reads=frozenset({("", name)}), joined=True)
         return None
 
     def has(self, name: str) -> bool:
@@ -119,14 +119,14 @@ class Scope:
         while (column := scope.plain(name)) is None and scope.outer is not None:
             scope, depth = scope.outer, depth + 1
         if column is None and not scope.sources and not self.run.strict:
-            column = Value(mix("free", name), frozenset({("", name)}))
+            column = Value(hash=mix("free", name), reads=frozenset({("", name)}))
         if column is not None:
             return _from_outside(column, depth)
         return self._missing(name, self._here())
 
     def _missing(self, name: str, where: str) -> Value:
         if self.run.lenient:
-            return Value(mix("missing", name))
+            return Value(hash=mix("missing", name))
         raise Unclear(f"there is no column {name}{where}")
 
     def _here(self) -> str:

@@ -75,7 +75,7 @@ def _united(tree: exp.Expr, relations: list[Relation]) -> Relation:
     if any(relation.rest for relation in relations):
         return _open(relations, names)
     if tree.args.get("by_name"):
-        null = Value(mix("Null"))
+        null = Value(hash=mix("Null"))
         names = list(dict.fromkeys(name for relation in relations for name in relation.columns))
         branches = [_Branch(one, tuple(one.columns.get(name, null) for name in names)) for one in relations]
     else:
@@ -108,15 +108,15 @@ def _open(relations: list[Relation], names: list[str]) -> Relation:
     part = mix("union", *sorted(one.rows for one in relations))
     every = [value for one in relations for value in one.all_values()]
     reads = frozenset().union(*(value.reads for value in every))
-    columns = {name: Value(mix("set", name, *hashes), reads, joined=True) for name in names}
+    columns = {name: Value(hash=mix("set", name, *hashes), reads=reads, joined=True) for name in names}
     union = _relation_of(part, columns, relations, "union")
     return replace(union, rest=(Rest(mix("set", *hashes), "", joined=True),))
 
 
 def _relation_of(part: str, columns: dict[str, Value], relations: list[Relation], mark: str) -> Relation:
     return Relation(
-        (part,),
-        columns,
+        parts=(part,),
+        columns=columns,
         reads=frozenset().union(*(one.reads for one in relations)),
         marks=frozenset({mark}).union(*(one.marks for one in relations)),
         volatile=any(one.volatile for one in relations),
@@ -216,7 +216,7 @@ def pivoted(relation: Relation, pivot: exp.Expr, scope: Scope) -> Relation:
     named = {column.name.lower() for column in pivot.find_all(exp.Column)}
     kept = {name: value for name, value in relation.columns.items() if name not in named}
     rests = tuple(rest.without(named) for rest in relation.rest)
-    values = Values(replace(scope.beside(), sources={"": relation}), rows=relation.rows)
+    values = Values(scope=replace(scope.beside(), sources={"": relation}), rows=relation.rows)
     grouped = sorted(value.hash for value in (*kept.values(), *(rest.value for rest in rests)))
     if pivot.args.get("unpivot"):
         columns, part = _unpivot(relation, pivot, values, named)
@@ -243,7 +243,7 @@ def _pivot(relation: Relation, pivot: exp.Expr, values: Values, grouped: list[st
             option, result = options[at // len(results)], results[at % len(results)]
             hashes = [fields[0].hash, option.hash, result.hash]
         reads = frozenset().union(*(value.reads for value in (*fields, *results)))
-        columns[name] = Value(mix("pivoted", part, *hashes), reads)
+        columns[name] = Value(hash=mix("pivoted", part, *hashes), reads=reads)
     # without names for what it makes, its columns are as good as unknown
     return columns, part if names else mix(part, *all_hashes)
 
@@ -256,4 +256,4 @@ def _unpivot(relation: Relation, pivot: exp.Expr, values: Values, named: set[str
     for field in pivot.args.get("fields") or ():
         if isinstance(field.this, exp.Identifier):
             labels.append(field.this.name.lower())
-    return {name: Value(mix("@", part, name), reads) for name in labels}, part
+    return {name: Value(hash=mix("@", part, name), reads=reads) for name in labels}, part

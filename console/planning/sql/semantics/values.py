@@ -17,7 +17,7 @@ _CASTS = ("int", "bigint", "smallint", "tinyint")
 _PARSER_ARGS = {"big_int", "_type"}  # what the parser adds by itself
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Values:
     """Evaluates the expressions of one SELECT.
 
@@ -146,18 +146,22 @@ class Values:
     def _leaf(self, node: exp.Expr) -> Value | None:
         match node:
             case exp.Literal():
-                return simpler.text(node.this) if node.is_string else Value(mix("literal", False, node.this), parts=())
+                return (
+                    simpler.text(node.this)
+                    if node.is_string
+                    else Value(hash=mix("literal", False, node.this), parts=())
+                )
             case exp.RawString():
                 return simpler.text(node.this)
             case exp.DataType():
-                return Value(mix("type", forms.type_of(node)), parts=())
+                return Value(hash=mix("type", forms.type_of(node)), parts=())
             case exp.Identifier():
                 for names in reversed(self.bound):
                     if node.name.lower() in names:
                         return names[node.name.lower()]
-                return Value(mix("name", node.name))
+                return Value(hash=mix("name", node.name))
             case exp.Var():
-                return Value(mix("var", node.name.upper()))
+                return Value(hash=mix("var", node.name.upper()))
             case exp.Lag() | exp.Lead():
                 offset, default = node.args.get("offset"), node.args.get("default")
                 further = self.value(offset) if offset is not None else simpler.integer(1)
@@ -233,14 +237,19 @@ class Values:
         values = inner.all_values()
         reads = inner.reads.union(*(value.reads for value in values))
         volatile = inner.volatile or any(value.volatile for value in values)
-        return Value(mix("query", inner.rows, *(value.hash for value in values)), reads, volatile, True)
+        return Value(
+            hash=mix("query", inner.rows, *(value.hash for value in values)),
+            reads=reads,
+            volatile=volatile,
+            joined=True,
+        )
 
     def _asked(self, node: exp.Expr, filters: bool) -> Value:
         """EXISTS, and IN over a query, which is an EXISTS where unknown counts as false."""
         asked_of = node.this if isinstance(node, exp.Exists) else node.args["query"]
         inner: Relation = self.scope.run.query(_with_repeats(asked_of), self.scope.within())
         if isinstance(node, exp.Exists):
-            return Value(mix("exists", inner.rows), inner.reads, inner.volatile, True)
+            return Value(hash=mix("exists", inner.rows), reads=inner.reads, volatile=inner.volatile, joined=True)
         given = node.this.unnest()
         asked = [self.value(part) for part in (given.expressions if isinstance(given, exp.Tuple) else [given])]
         inner_values = inner.all_values()
@@ -248,13 +257,13 @@ class Values:
         volatile = inner.volatile or any(value.volatile for value in asked)
         if not filters or len(asked) != len(inner_values):
             pairs = [value.hash for value in (*asked, *inner_values)]
-            return Value(mix("in", inner.rows, *pairs), reads, volatile, True)
+            return Value(hash=mix("in", inner.rows, *pairs), reads=reads, volatile=volatile, joined=True)
         equal = frozenset(
             combined("EQ", sorted((one.tagged("outer 1"), other), key=lambda v: v.hash)).hash
             for one, other in zip(asked, inner_values, strict=True)
         )
         narrowed = replace(inner, filters=inner.filters | equal)
-        return Value(mix("exists", narrowed.rows), reads, volatile, True)
+        return Value(hash=mix("exists", narrowed.rows), reads=reads, volatile=volatile, joined=True)
 
     def _coalesced(self, node: exp.Expr) -> list[Value]:
         parts: list[Value] = []
@@ -276,7 +285,7 @@ class Values:
         if of is None:
             raise Unclear("count() counts nothing")
         if isinstance(of, exp.Star) or (isinstance(of, exp.Literal) and not node.expressions):
-            return Value(mix("Count", "rows"), counted(self.scope))
+            return Value(hash=mix("Count", "rows"), reads=counted(self.scope))
         if isinstance(of, exp.Distinct):
             parts = sorted((self.value(part) for part in of.expressions), key=lambda value: value.hash)
             return combined("Count/distinct", parts)
@@ -285,7 +294,7 @@ class Values:
     def _lambda(self, node: exp.Lambda) -> Value:
         depth = len(self.bound)
         names = [part.name.lower() for part in node.expressions]
-        self.bound.append({name: Value(mix("bound", depth, at)) for at, name in enumerate(names)})
+        self.bound.append({name: Value(hash=mix("bound", depth, at)) for at, name in enumerate(names)})
         body = self.value(node.this)
         self.bound.pop()
         return combined(f"lambda {len(names)}", [body])
@@ -324,7 +333,7 @@ class Values:
                 if isinstance(item, exp.Expr):
                     label.append("this" if function in functions.SYNONYMS else key)
                     timely = forms.is_unit(node, key, item)
-                    parts.append(Value(mix("unit", forms.unit(node, item))) if timely else self.value(item))
+                    parts.append(Value(hash=mix("unit", forms.unit(node, item))) if timely else self.value(item))
                 elif item is not None and item is not False and item != "":
                     label.append(f"{key}={str(item).lower() if function else item}")
         if functions.fresh(node) or (isinstance(node, exp.Placeholder) and not node.this):

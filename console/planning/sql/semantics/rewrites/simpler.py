@@ -109,7 +109,7 @@ def _members(part: Value, kind: str) -> Iterable[Value]:
     return part.parts if part.kind == kind and part.parts else (part,)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _About:
     """The constraints of a chain on one value: options of IN and of NOT IN; bounds as (number, whether strict)."""
 
@@ -147,16 +147,16 @@ def _constraint(part: Value) -> tuple[tuple[str, str], _About] | None:
         if len(kinds) != 1 or not kinds <= {"integer", "text"}:
             return None
         literals = {option.hash: option for option in options}
-        about = _About(of, options=literals) if inner is part else _About(of, others=literals)
+        about = _About(of=of, options=literals) if inner is part else _About(of=of, others=literals)
         return (of.hash, _key(of, kinds.pop(), part)), about
     if part.kind not in ("LT", "LTE") or not part.parts:
         return None
     left, right = part.parts
     strict = part.kind == "LT"
     if (number := number_of(left)) is not None and number_of(right) is None:
-        return (right.hash, _key(right, "integer", part)), _About(right, low=(number, strict))
+        return (right.hash, _key(right, "integer", part)), _About(of=right, low=(number, strict))
     if (number := number_of(right)) is not None and number_of(left) is None:
-        return (left.hash, _key(left, "integer", part)), _About(left, high=(number, strict))
+        return (left.hash, _key(left, "integer", part)), _About(of=left, high=(number, strict))
     return None
 
 
@@ -192,11 +192,11 @@ def _both(chain: Chain, a: _About, b: _About) -> _About:
         return {**x, **y} if unite else {key: x[key] for key in x if key in y}
 
     return _About(
-        a.of,
-        options(a.options, b.options, not strongest),
-        options(a.others, b.others, strongest),
-        pick(a.low, b.low, True),
-        pick(a.high, b.high, False),
+        of=a.of,
+        options=options(a.options, b.options, not strongest),
+        others=options(a.others, b.others, strongest),
+        low=pick(a.low, b.low, True),
+        high=pick(a.high, b.high, False),
     )
 
 
@@ -276,11 +276,11 @@ def constants(*values: Value) -> bool:
 
 
 def integer(number: int) -> Value:
-    return Value(mix("integer", number), type="int", kind=f"integer:{number}", parts=())
+    return Value(hash=mix("integer", number), type="int", kind=f"integer:{number}", parts=())
 
 
 def text(written: str) -> Value:
-    return Value(mix("literal", True, written), type="string", kind=f"text:{written}", parts=())
+    return Value(hash=mix("literal", True, written), type="string", kind=f"text:{written}", parts=())
 
 
 def _absorbed(chain: Chain, kept: dict[str, Value]) -> dict[str, Value]:

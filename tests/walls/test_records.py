@@ -1,0 +1,71 @@
+"""Records of five fields and more are keyword-only: the type checker cannot tell four counts apart."""
+
+import ast
+from collections.abc import Iterable
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent.parent / "console"
+MOST_BY_POSITION = 4
+
+
+def positional(trees: Iterable[ast.AST]) -> list[str]:
+    """Dataclasses and named tuples with more fields, their bases' included, that take them by position."""
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    named = {one.name: one for one in classes}
+    return sorted(one.name for one in classes if _by_position(one) and _fields(one, named) > MOST_BY_POSITION)
+
+
+def _by_position(one: ast.ClassDef) -> bool:
+    if any(ast.unparse(base).rpartition(".")[2] == "NamedTuple" for base in one.bases):
+        return True
+    decorators = [ast.unparse(each) for each in one.decorator_list]
+    made = [each for each in decorators if each.removeprefix("dataclasses.").partition("(")[0] == "dataclass"]
+    return any("kw_only=True" not in each for each in made)
+
+
+def _fields(one: ast.ClassDef, named: dict[str, ast.ClassDef]) -> int:
+    own = sum(
+        isinstance(node, ast.AnnAssign)
+        and "ClassVar" not in ast.unparse(node.annotation)
+        and "init=False" not in ast.unparse(node)
+        for node in one.body
+    )
+    return own + sum(
+        _fields(named[base.id], named) for base in one.bases if isinstance(base, ast.Name) and base.id in named
+    )
+
+
+def test_records_of_five_fields_are_keyword_only() -> None:
+    assert positional(ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))) == []
+
+
+def test_a_planted_record_is_found() -> None:
+    planted = """
+@dataclass(frozen=True, slots=True)
+class Wide:
+    a: int
+    b: int
+    c: int
+    d: int
+    e: int = 0
+
+@dataclass(frozen=True)
+class Narrow:
+    a: int
+    b: int
+    c: int
+    d: int
+
+@dataclasses.dataclass
+class Grown(Narrow):
+    e: int
+
+class Row(NamedTuple):
+    a: int
+    b: int
+    c: int
+    d: int
+    e: int
+"""
+    assert positional([ast.parse(planted)]) == ["Grown", "Row", "Wide"]
+    assert positional([ast.parse(planted.replace("slots=True", "kw_only=True"))]) == ["Grown", "Row"]
