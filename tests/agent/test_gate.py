@@ -23,7 +23,7 @@ from console.agent.spark_session import Settings
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts
 from console.errors import DataError, FeedStopped
-from console.model.event import Accepted, BatchDone, Checked, Fenced
+from console.model.event import Accepted, BatchDone, Checked, Fenced, Waiting
 from console.model.live import Feed, Release
 from console.model.plan import Plan
 from console.model.schema import OnRewrite
@@ -235,7 +235,7 @@ def test_a_person_may_let_the_feeds_go_on_that_fill_or_read_a_table(region: Regi
 
 
 def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, told = [5000.0], list[float]()
+    clock, told, whys = [5000.0], list[float](), list[str]()
     wish: Future[dict[str, int]] = Future()
 
     def sleep(seconds: float) -> None:
@@ -245,7 +245,12 @@ def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: p
 
     monkeypatch.setattr(validation, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
     follower = SimpleNamespace(align=lambda _: wish, feeds=lambda _: ())
-    recorder = SimpleNamespace(publish=lambda _: told.append(clock[0]))
+
+    def publish(event: Waiting) -> None:
+        told.append(clock[0])
+        whys.append(event.why)
+
+    recorder = SimpleNamespace(publish=publish)
     context = SimpleNamespace(
         follower=follower,
         recorder=recorder,
@@ -254,7 +259,8 @@ def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: p
         live_feeds_in_order=tuple,
     )
     assert validation.aligned(cast(Any, context)) == {"landing": 7}
-    assert [round(at - 5000.0) for at in told] == [0, 1, 2, 3, 4]
+    assert [round(at - 5000.0) for at in told] == [0, 1, 2, 3, 4, 5]
+    assert [bool(why) for why in whys] == [True] * 5 + [False], "at the end it waits no longer"
 
 
 def test_a_managed_landing_table_without_traffic_gets_a_heartbeat_and_no_other_does(
