@@ -145,7 +145,7 @@ def _next(state: ScreenState, view: RegionView) -> tuple[str, list[KeyHint]]:
 def _next_idle(view: RegionView) -> tuple[str, list[KeyHint]]:
     """For an idle region that is not queued for a wave."""
     if change_pending(view):
-        return "", [("3", "see what and why"), ("s", "start"), ("w", "witness"), ("space", "mark"), ("?", "all keys")]
+        return "", [("3", "see why"), ("s", "start"), ("w", "witness"), ("space", "mark"), ("?", "all keys")]
     if view.problem or (view.plan and view.plan.refusals):
         return "", [("enter", "see why"), ("r", "refresh once the files are fixed")]
     if view.plan is None:

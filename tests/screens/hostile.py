@@ -1,5 +1,6 @@
 """A console whose every outside text attacks the terminal: `python -m tests.screens.hostile`."""
 
+import time
 from dataclasses import replace
 
 from console.drivers.replay import Given, Ran
@@ -37,7 +38,17 @@ def views() -> tuple[s.RegionView, ...]:
     nodes = tuple(replace(node, name=ALL, why=ALL, source=ALL) for node in gate.plan.nodes)
     plan = replace(gate.plan, problems=(problem,), nodes=nodes)
     plan = replace(plan, drift=(Drift(table=ALL, what="column", name=ALL, said=ALL, found=ALL, adopt=ALL, repair=ALL),))
-    shut = replace(gate, status=status, plan=plan, problem=ALL, note=ALL, live=ALL, previous=ALL, witness=witness())
+    shut = replace(
+        gate,
+        status=status,
+        plan=plan,
+        problem=ALL,
+        note=ALL,
+        live=ALL,
+        previous=ALL,
+        witness=witness(),
+        heard=time.time() + 3600.0,
+    )
     broken = replace(s.failed(replace(s.EU, name=f"eu{ALL}")), link_why=ALL, link="unreachable", plan=plan)
     noted = replace(s.RegionView(region=replace(s.AP, name=f"ap{ALL}")), note=ALL, problem=ALL)
     return shut, broken, noted

@@ -4,6 +4,7 @@ MOMENT is one of before, running, gate, failed, live, building, fleet, slow, wit
 """
 
 import sys
+import time
 from dataclasses import replace
 
 from console.tui import run
@@ -49,6 +50,6 @@ def moment(name: str) -> tuple[s.RegionView, ...]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(
-        run(s.ScriptedCockpit(*moment(sys.argv[1] if sys.argv[1:] else "before")), title="web", coach=True)
-    )
+    now = time.time() + 3600.0  # fresh for an hour
+    views = (replace(view, heard=now) for view in moment(sys.argv[1] if sys.argv[1:] else "before"))
+    raise SystemExit(run(s.ScriptedCockpit(*views), title="web", coach=True))

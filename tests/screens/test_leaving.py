@@ -79,7 +79,7 @@ def screen(tmp_path: Path) -> Iterator[Screen]:
     """Its threads work for an hour, and its links do not let go."""
     made = Screen("tests.screens.stubborn", tmp_path)
     try:
-        made.until(b"Quit")
+        made.until(b" keys ")
         yield made
     finally:
         made.close()
@@ -120,7 +120,7 @@ def test_a_terminal_that_is_gone_ends_the_process(screen: Screen) -> None:
 def test_a_terminal_that_reads_again_shows_the_current_state(tmp_path: Path) -> None:
     screen = Screen("tests.screens.hostile", tmp_path)
     try:
-        screen.until(b"Quit")
+        screen.until(b" promote ")
         fill(screen)
         os.write(screen.master, b"?")
         time.sleep(1)
@@ -128,7 +128,7 @@ def test_a_terminal_that_reads_again_shows_the_current_state(tmp_path: Path) -> 
         while screen.read(0.5):
             pass
         os.write(screen.master, b"\x1b")
-        screen.until(b"Quit")
+        screen.until(b" promote ")
         os.write(screen.master, b"q")
         assert screen.ends() == 0
     finally:
