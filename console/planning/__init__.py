@@ -103,7 +103,7 @@ def _resolved(pipeline: Pipeline, live: Live, cache: PlannerCache, hashed_by: st
         release = cache.one_of(live.release, release_key)
         live = replace(live, release=fingerprints.restated(release, wanted, hashed_by, cache))
     if problems := (*wanted.problems, *rules.region_problems(pipeline, live)):
-        raise Problems.of(rules.dropped_but_read(problems, live))
+        raise Problems.of(rules.dropped_but_read(problems, wanted.unknown, live))
     return wanted, live
 
 

@@ -13,7 +13,7 @@ from console.planning.sql.compile import FeedCode, NameScope
 from console.planning.sql.reads import landing_read
 from console.planning.sql.relation import Relation, Value, mix, physical
 from console.planning.sql.resolve import schema
-from console.planning.sql.tree import Text, kind, nearest
+from console.planning.sql.tree import Text, UnknownColumn, kind, nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +52,14 @@ class DesiredTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """The whole pipeline, compiled. `tables` in topological order."""
+    """The whole pipeline, compiled. `tables` in topological order; `unknown`: the problems that a dropped column causes"""
 
     tables: dict[str, DesiredTable]
     endpoints: tuple[Endpoint, ...]
     copies: tuple[Copy, ...]
     sinks: tuple[Sink, ...]
     problems: tuple[Problem, ...]
+    unknown: Mapping[Problem, UnknownColumn]
 
 
 def desired(pipeline: Pipeline, compiler: Compiler | None = None) -> Desired:
@@ -68,6 +69,7 @@ def desired(pipeline: Pipeline, compiler: Compiler | None = None) -> Desired:
     """
     compiler = compiler or Compiler()
     feeding, problems = _feeding(pipeline)
+    unknown: dict[Problem, UnknownColumn] = {}
     reads = {n.name: compiler.reads(Text(sql=n.sql, where=n.where, node=n.name)) for n in pipeline.materializations}
     order, circles = ordered(pipeline, reads)
     problems += circles
@@ -79,18 +81,17 @@ def desired(pipeline: Pipeline, compiler: Compiler | None = None) -> Desired:
         table = pipeline.table(name)
         assert table is not None
         problems += _declared(table, feeding[name])
-        made, found = _table(
-            table, feeding[name], NameScope(tables, relations, mapping), dict(pipeline.variables), pipeline, compiler
-        )
+        made, found = _table(table, feeding[name], NameScope(tables, relations, mapping), pipeline, compiler, unknown)
         problems += found
         relations[name] = _relation(table, made)
         if made is not None:
             wanted[name] = made
             compiler.register(name, tables[name], made.rows, sorted(made.values.items()), sorted(made.volatile))
-    endpoints, copies, sinks = _ends(pipeline, NameScope(tables, relations, mapping), problems, compiler)
+    ends = _ends(pipeline, NameScope(tables, relations, mapping), problems, compiler, unknown)
     return Desired(
-        tables=wanted, endpoints=endpoints, copies=copies, sinks=sinks, problems=tuple(dict.fromkeys(problems))
-    )
+        tables=wanted, endpoints=ends[0], copies=ends[1], sinks=ends[2], problems=tuple(dict.fromkeys(problems)),
+        unknown=unknown,
+    )  # fmt: skip
 
 
 def _feeding(pipeline: Pipeline) -> tuple[dict[str, list[Materialization]], list[Problem]]:
@@ -158,20 +159,20 @@ def _table(
     table: Table,
     feeding: list[Materialization],
     known: NameScope,
-    variables: Mapping[str, str],
     pipeline: Pipeline,
     compiler: Compiler,
+    unknown: dict[Problem, UnknownColumn],
 ) -> tuple[DesiredTable | None, list[Problem]]:
     if table.kind == "landing":
         return adopted(table), []
     problems: list[Problem] = []
     codes: list[FeedCode] = []
     for node in feeding:
-        code, text = compiler.feed(node, table, known, variables)
+        code, text = compiler.feed(node, table, known, dict(pipeline.variables))
         problems += text.problems
+        unknown |= text.unknown
         if code is not None:
-            source = pipeline.table(code.feed.source)
-            if source is not None and source.kind == "aggregate":
+            if (source := pipeline.table(code.feed.source)) is not None and source.kind == "aggregate":
                 text.report_query(
                     "C008",
                     f"{node.name} is driven by {source.name}, an aggregate: its rows are parts, not results",
@@ -257,7 +258,11 @@ def _relation(table: Table, wanted: DesiredTable | None) -> Relation:
 
 
 def _copies(
-    pipeline: Pipeline, known: NameScope, problems: list[Problem], compiler: Compiler
+    pipeline: Pipeline,
+    known: NameScope,
+    problems: list[Problem],
+    compiler: Compiler,
+    unknown: dict[Problem, UnknownColumn],
 ) -> tuple[tuple[Copy, ...], NameScope]:
     """Copies compiled, and what can be read with their outputs added."""
     variables = dict(pipeline.variables)
@@ -280,15 +285,20 @@ def _copies(
             outputs[copy.into] = dict.fromkeys(compiled.columns, "string")
             compiler.register(copy.into, outputs[copy.into])
         problems += text.problems
+        unknown |= text.unknown
     tables = {**known.tables, **outputs}
     return tuple(copies), NameScope(tables, schema=schema(tables))
 
 
 def _ends(
-    pipeline: Pipeline, known: NameScope, problems: list[Problem], compiler: Compiler
+    pipeline: Pipeline,
+    known: NameScope,
+    problems: list[Problem],
+    compiler: Compiler,
+    unknown: dict[Problem, UnknownColumn],
 ) -> tuple[tuple[Endpoint, ...], tuple[Copy, ...], tuple[Sink, ...]]:
     variables = dict(pipeline.variables)
-    copies, readable = _copies(pipeline, known, problems, compiler)
+    copies, readable = _copies(pipeline, known, problems, compiler, unknown)
     endpoints: list[Endpoint] = []
     for endpoint in pipeline.endpoints:
         text = Text(sql=endpoint.sql, where=endpoint.where, node=endpoint.name)
@@ -304,10 +314,12 @@ def _ends(
         if compiled is not None:
             endpoints.append(replace(endpoint, sql=compiled.sql))
         problems += text.problems
+        unknown |= text.unknown
     sinks: list[Sink] = []
     for sink in pipeline.sinks:
         text = Text(sql=sink.sql, where=sink.where, node=sink.name)
         if (compiled := compiler.query(text, readable, (), variables)) is not None:
             sinks.append(replace(sink, sql=compiled.sql))
         problems += text.problems
+        unknown |= text.unknown
     return tuple(endpoints), copies, tuple(sinks)

@@ -11,7 +11,7 @@ from console.planning.desired import Desired, DesiredTable
 from console.planning.diff import Diff
 from console.planning.loss import history, protocol, values
 from console.planning.routes.verdict import Verdict
-from console.planning.sql.tree import kind
+from console.planning.sql.tree import UnknownColumn, kind
 
 
 def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
@@ -80,29 +80,25 @@ def _landing_column(table: Table, column: Column, actual: Column | None, live: L
     ]
 
 
-def dropped_but_read(problems: tuple[Problem, ...], live: Live) -> tuple[Problem, ...]:
+def dropped_but_read(
+    problems: tuple[Problem, ...], unknown: Mapping[Problem, UnknownColumn], live: Live
+) -> tuple[Problem, ...]:
     """Replace "there is no such column" by C104 where the live release still has the column."""
     if live.release is None:
         return problems
     live_columns = {
         (state.table.name, column.name.lower()) for state in live.release.tables for column in state.table.columns
     }
-    renamed = []
-    for original in problems:
-        problem = original
-        words = problem.message.split()
-        if problem.code == "S108" and problem.message.startswith("there is no column") and len(words) > 6:
-            column, table = words[4].lower(), words[6]
-            if (table, column) in live_columns:
-                problem = Problem(
-                    code="C104",
-                    message=f"{problem.node} still reads {table}.{column}, which this change drops",
-                    where=problem.where,
-                    hint="change it as well, or keep the column",
-                    node=problem.node,
-                )
-        renamed.append(problem)
-    return tuple(renamed)
+    return tuple(_dropped(problem, unknown.get(problem), live_columns) or problem for problem in problems)
+
+
+def _dropped(problem: Problem, read: UnknownColumn | None, live_columns: set[tuple[str, str]]) -> Problem | None:
+    table = next((table for table in read.tables if (table, read.column) in live_columns), None) if read else None
+    if read is None or table is None:
+        return None
+    message = f"{problem.node} still reads {table}.{read.column}, which this change drops"
+    hint = "change it as well, or keep the column"
+    return Problem(code="C104", message=message, where=problem.where, hint=hint, node=problem.node)
 
 
 def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache) -> list[Problem]:

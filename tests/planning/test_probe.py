@@ -1,5 +1,7 @@
 """Questions to the data before a changed type is copied: asked in the feed's own words, answered in the plan."""
 
+from dataclasses import replace
+
 import duckdb
 import pytest
 import sqlglot
@@ -8,8 +10,8 @@ from sqlglot import exp
 from console.model.plan import Plan
 from console.planning import plan
 from console.planning.loss.probe import Probe, ProbeResult, probed, probes
-from tests.planning.edits import EDITS, Edit, of, parse, requests, typed
-from tests.planning.world import REGION
+from tests.planning.edits import EDITS, MS, Edit, of, parse, requests, typed
+from tests.planning.world import REGION, REQUESTS
 
 STATUS = "CAST(get_json_object(payload, '$.status') AS INT)"
 AS_DATE = Edit(of(requests(columns=typed("status", "date")), parse(STATUS, STATUS.replace("INT", "DATE"))))
@@ -79,3 +81,23 @@ def test_a_careful_conversion_asks_nothing() -> None:
         )
     )
     assert [probe for probe in probes(planned(careful)) if isinstance(probe, Probe)] == []
+
+
+def test_each_answer_replaces_the_problem_of_its_own_column() -> None:
+    columns = tuple(
+        replace(column, type="date") if column.name in ("status", "ms") else column for column in REQUESTS.columns
+    )
+    both = Edit(
+        of(
+            requests(columns=columns),
+            parse(STATUS, STATUS.replace("INT", "DATE")),
+            parse(MS, MS.replace("DOUBLE", "DATE")),
+        )
+    )
+    done = planned(both)
+    by_column = {probe.column: probe for probe in probes(done)}
+    answered = probed(done, [ProbeResult(by_column["ms"], 0), ProbeResult(by_column["status"], 1, ("e1",))])
+    assert {(p.message.split(":")[0], p.severity) for p in answered.problems if p.code == "C103"} == {
+        ("requests.ms", "note"),
+        ("requests.status", "refuse"),
+    }

@@ -4,7 +4,7 @@ A changed type stops the batch that meets a value which does not fit it. The que
 with TRY_CAST in the place of the cast, over the live release's tables; their answers become part of the plan.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import sqlglot
@@ -13,10 +13,10 @@ from sqlglot import exp
 from console.errors import Problem
 from console.model.plan import Plan
 from console.model.step import Backfill
+from console.planning.loss.values import conversion
 from console.planning.sql.tree import DIALECT, name, render
 
 EXAMPLES = 10
-CODE = "C103"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,7 @@ class Probe:
     """One query: `count` gives one number, `keys` up to ten rows that locate them, never the values themselves.
 
     column  of `table`, whose type changes;  type  the new one;  source  the logical table that is read
+    about   the plan's problem that the answer replaces
     """
 
     table: str
@@ -32,6 +33,7 @@ class Probe:
     source: str
     count: str
     keys: str
+    about: Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +51,28 @@ def probes(plan: Plan) -> tuple[Probe, ...]:
     for step in plan.steps:
         if not isinstance(step, Backfill) or step.stored or step.since or step.until:
             continue
-        node = next((n for n in plan.nodes if n.kind == "table" and n.name == step.target), None)
-        changed = {c.column.lower() for c in node.columns if c.change == "type"} if node else set()
-        reported = {p.node for p in plan.problems if p.code == CODE}
-        if step.target in reported and changed:
-            asked += _probes_of(step, changed)
+        if reported := _reported(plan, step.target):
+            asked += _probes_of(step, reported)
     return tuple(asked)
 
 
-def _probes_of(step: Backfill, changed: Iterable[str]) -> list[Probe]:
+def _reported(plan: Plan, table: str) -> dict[str, Problem]:
+    """Column in lower case → the problem of its new type, as the plan has it: where it stands and how severe it is now."""
+    state = plan.release.table(table)
+    node = next((n for n in plan.nodes if n.kind == "table" and n.name == table), None)
+    if state is None or node is None:
+        return {}
+    expected = {change.column.lower(): conversion(state.table, change) for change in node.columns}
+    columns = {_bare(problem): column for column, problem in expected.items() if problem is not None}
+    return {columns[_bare(problem)]: problem for problem in plan.problems if _bare(problem) in columns}
+
+
+def _bare(problem: Problem) -> Problem:
+    """Without its place, which a release does not know, and its severity, which the operator's acceptance changes."""
+    return replace(problem, where="", severity="")
+
+
+def _probes_of(step: Backfill, changed: Mapping[str, Problem]) -> list[Probe]:
     tree = sqlglot.parse_one(step.sql, read=DIALECT)
     if not isinstance(tree, exp.Select) or tree.args.get("group") or tree.args.get("joins"):
         return []
@@ -86,6 +101,7 @@ def _probes_of(step: Backfill, changed: Iterable[str]) -> list[Probe]:
                 source=step.source,
                 count=render(counted),
                 keys=render(some.limit(EXAMPLES)),
+                about=changed[column],
             )
         )
     return queries
@@ -93,18 +109,13 @@ def _probes_of(step: Backfill, changed: Iterable[str]) -> list[Probe]:
 
 def probed(plan: Plan, results: Iterable[ProbeResult]) -> Plan:
     """The plan with the results: a column whose values all convert becomes a note, any other a refusal."""
-    by_table: dict[str, list[ProbeResult]] = {}
+    by_problem: dict[Problem, list[ProbeResult]] = {}
     for result in results:
-        by_table.setdefault(result.probe.table, []).append(result)
-    problems: list[Problem] = []
-    for problem in plan.problems:
-        own_results = [result for result in by_table.get(problem.node, []) if _concerns(problem, result)]
-        problems.append(_answered(problem, own_results) if own_results and problem.code == CODE else problem)
+        by_problem.setdefault(result.probe.about, []).append(result)
+    problems = (
+        _answered(problem, by_problem[problem]) if problem in by_problem else problem for problem in plan.problems
+    )
     return replace(plan, problems=tuple(problems))
-
-
-def _concerns(problem: Problem, result: ProbeResult) -> bool:
-    return problem.message.lower().startswith(f"{result.probe.table}.{result.probe.column} ".lower())
 
 
 def _answered(problem: Problem, results: list[ProbeResult]) -> Problem:

@@ -7,6 +7,8 @@ from sqlglot import exp
 
 from console.errors import Problem
 from console.model.live import TableState
+from console.model.plan import ColumnChange
+from console.model.schema import Table
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
@@ -63,29 +65,37 @@ def types(wanted: DesiredTable, diff: Diff, cache: PlannerCache, *, forward: str
     table, problems = wanted.table, []
     converting = (forward,) if forward else tuple(feed.sql for feed in wanted.feeds)
     for change in diff.columns:
-        column = table.column(change.column)
-        if change.change != "type" or column is None:
+        problem = conversion(table, change)
+        if problem is None or (column := table.column(change.column)) is None:
             continue
-        old, new = kind(change.was), kind(column.type)
-        if (conversion := kept(old, new)) not in ("cut", "may fail"):
-            continue
-        if all(cache.by_value(tries, sql, column.name, new) for sql in converting):
-            continue
-        if conversion == "cut":
-            message = f"{table.name}.{column.name} narrows from {old} to {new}, which loses digits without an error"
-            hint = "compute it with try_cast and a default, or give it another name"
-            problems.append(
-                Problem(code="C103", message=message, where=table.where, hint=hint, severity="refuse", node=table.name)
-            )
-        else:
-            message = (
-                f"{table.name}.{column.name} changes from {old} to {new}: a value that does not convert stops its batch"
-            )
-            hint = "try_cast and coalesce accept such values"
-            problems.append(
-                Problem(code="C103", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
-            )
+        new = kind(column.type)
+        if not all(cache.by_value(tries, sql, column.name, new) for sql in converting):
+            problems.append(problem)
     return problems
+
+
+def conversion(table: Table, change: ColumnChange) -> Problem | None:
+    """C103 of one column whose type changes, where values may be cut or not convert; None where each keeps what it is.
+
+    table  as wanted
+    """
+    column = table.column(change.column)
+    if change.change != "type" or column is None:
+        return None
+    name, old, new = f"{table.name}.{column.name}", kind(change.was), kind(column.type)
+    match kept(old, new):
+        case "cut":
+            message = f"{name} narrows from {old} to {new}, which loses digits without an error"
+            hint = "compute it with try_cast and a default, or give it another name"
+            return Problem(
+                code="C103", message=message, where=table.where, hint=hint, severity="refuse", node=table.name
+            )
+        case "may fail":
+            message = f"{name} changes from {old} to {new}: a value that does not convert stops its batch"
+            hint = "try_cast and coalesce accept such values"
+            return Problem(code="C103", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
+        case "same" | "wider" | "whole":
+            return None
 
 
 def tries(sql: str, column: str, type: str) -> bool:

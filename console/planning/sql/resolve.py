@@ -10,7 +10,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from console.planning.sql.semantics import functions
-from console.planning.sql.tree import DIALECT, Tables, Text, nearest, strict
+from console.planning.sql.tree import DIALECT, Tables, Text, UnknownColumn, nearest, strict
 
 _UNKNOWN = re.compile(r"(?:Unknown column|Cannot automatically join|Column): *'?\"?`?([^\s'\"`]+)")
 _MAX_REPORTED = 50  # unknown columns reported of one query
@@ -210,3 +210,4 @@ def _unknown(text: Text, column: exp.Column, name: str, tables: Tables, scope: S
         near = {c for table in names for c in tables[table]}
     whose = f" in {' or '.join(names)}" if names else ""
     text.report("S108", f"there is no column {name}{whose}", column, nearest(name, near))
+    text.unknown[text.problems[-1]] = UnknownColumn(name.lower(), tuple(names))

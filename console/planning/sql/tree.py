@@ -29,6 +29,14 @@ _FIRST = {"SELECT", "WITH", "FROM", "("}
 BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # sqlglot, of a call with odd arguments
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownColumn:
+    """A column that a query reads and none of these tables declares, in lower case."""
+
+    column: str
+    tables: tuple[str, ...]
+
+
 @dataclass(slots=True, kw_only=True)
 class Text:
     """One query as written, and its problems.
@@ -36,6 +44,7 @@ class Text:
     where  `file:line:column` of its first line, or ""
     node   its logical name
     own    whether it may read the region's own `_console` tables
+    unknown  problems that are about a column which no table declares
     """
 
     sql: str
@@ -43,6 +52,7 @@ class Text:
     node: str = ""
     problems: list[Problem] = field(default_factory=list)
     own: bool = False
+    unknown: dict[Problem, UnknownColumn] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.sql = quotes.single(self.sql)
