@@ -11,7 +11,7 @@ from console import paths
 from console.drivers.protocol import Driver, QueryResult, RegionState, Verb, Who
 from console.errors import AtGate, Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
 from console.model.codec import encode
-from console.model.event import Promoted, RolledBack
+from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live
 from console.model.pipeline import Pipeline
@@ -151,6 +151,10 @@ class Fleet:
 
     async def witness(self, region: str) -> None:
         await self._witness_search.seek(self.driver(region).region, self.pending(region))
+
+    async def recorded(self, region: str) -> tuple[Recorded, ...]:
+        rollout = self._board[region].status.rollout
+        return (await self.driver(region).past(self.pipeline, rollout)).events if rollout else ()
 
     def _on_live_changed(self, name: str) -> None:
         """Plan the region again: its live release has changed."""

@@ -95,6 +95,10 @@ class Cockpit(Protocol):
         """
         ...
 
+    async def recorded(self, region: str) -> tuple[Recorded, ...]:
+        """All stored events of the region's rollout, its first ones included, which a view may no longer hold."""
+        ...
+
     async def run(
         self, regions: Sequence[str] = (), *, yes: bool = False, attached: bool = False
     ) -> tuple[Outcome, ...]:

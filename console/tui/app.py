@@ -36,6 +36,7 @@ from console.tui.labels import working
 from console.tui.screens.base import BaseScreen, CopyRequest, GoTo
 from console.tui.screens.command import CommandScreen
 from console.tui.screens.home import HomeScreen
+from console.tui.screens.of_region.rollout import PastRequest, RolloutScreen
 from console.tui.screens.palette import ConsoleCommands
 from console.tui.screens.ran import RanScreen
 from console.tui.screens.switch import screen_of
@@ -219,6 +220,19 @@ class ConsoleApp(App[int]):
             self.pop_screen()
         if message.name != "fleet":
             self.push_screen(screen_of(message.name, self.state, region, message.pane))
+
+    def on_past_request(self, message: PastRequest) -> None:
+        self.run_worker(self._recall(message.region), group="past", exclusive=True)
+
+    async def _recall(self, region: str) -> None:
+        """Give the rollout's screen the events that the views no longer hold."""
+        try:
+            events = await self._cockpit.recorded(region)
+        except ConsoleError as error:
+            self.dispatcher.show_error(error, region)
+            return
+        if isinstance(self.screen, RolloutScreen) and self.screen.current_region == region:
+            self.screen.adopt_past(events)
 
     def on_copy_request(self, message: CopyRequest) -> None:
         self.copy_to_clipboard(message.text)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from console.drivers.protocol import QueryResult, Verb
 from console.drivers.replay import Given, Ran
 from console.errors import ConsoleError, Problem
-from console.model.event import Checked, ComparedDay, Promoted, RolledBack
+from console.model.event import Checked, ComparedDay, Promoted, Recorded, RolledBack
 from console.model.live import Release
 from console.model.pipeline import Override
 from console.model.plan import ColumnChange, Drift, NodeChange, Plan, Price
@@ -33,6 +33,7 @@ class ScriptedCockpit:
         self.calls: list[tuple[str, object]] = []
         self.errors: dict[str, ConsoleError] = {}
         self.outcomes: list[tuple[Outcome, ...]] = []
+        self.past: dict[str, tuple[Recorded, ...]] = {}
 
     @property
     def views(self) -> Mapping[str, RegionView]:
@@ -57,6 +58,10 @@ class ScriptedCockpit:
 
     async def witness(self, region: str) -> None:
         self._asked("witness", region)
+
+    async def recorded(self, region: str) -> tuple[Recorded, ...]:
+        self._asked("recorded", region)
+        return self.past.get(region, ())
 
     async def run(
         self, regions: Sequence[str] = (), *, yes: bool = False, attached: bool = False

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from console.model.event import Accepted, Checked, ComparedDay, Fenced, Logged, Recorded
 from console.model.incident import SlicedDay
 from console.model.status import replay
+from console.model.tuning import Tuned, Tuning
 from console.runner.view import RegionView
 from console.tui.rollout.days import CalendarCache, DayCursor, days_lines, first_cursor
 from console.tui.rollout.log import LogEntries, log_lines, log_title
@@ -49,6 +50,12 @@ def test_the_sparks_job_and_its_longest_task_are_shown() -> None:
     assert "job 41 · stage 3 of 5 · tasks 41 of 64" in told
     assert "longest task 38 s, median 2.0 s: skewed · spilled 1.1 GB" in told
     assert job_line(SLOW.status.steps[2], 100).plain.startswith("job 41 stage 3/5, tasks 41/64, longest 38 s")
+
+
+def test_a_limit_that_was_changed_is_shown_with_who_changed_it() -> None:
+    tuned = Tuned(by="ana", host="ops2", tuning=Tuning(target_seconds=20.0, lag=90.0))
+    told = slow(replace(SLOW, status=replace(SLOW.status, tuned=tuned)))
+    assert "aims at 20 s a batch · waits while lag > 1 m 30 s · target_seconds, lag changed by ana" in told
 
 
 def test_where_the_first_events_are_not_known_no_part_is_claimed() -> None:
@@ -168,6 +175,20 @@ async def test_at_200x60_nearly_every_row_has_text() -> None:
         await settle(pilot)
         rows = [line for line in screen_text(app).splitlines() if any(char.isalnum() or char in "▪⣿█" for char in line)]
         assert len(rows) >= 48, screen_text(app)
+
+
+async def test_the_first_events_of_a_long_rollout_are_asked_for_once_and_joined() -> None:
+    late = replace(SLOW, events=SLOW.events[-4:])
+    cockpit = s.ScriptedCockpit(late)
+    cockpit.past = {"eu": SLOW.events[:-2]}
+    async with running_app(cockpit) as (app, pilot):
+        await pilot.press("2")
+        await settle(pilot)
+        assert "lag 23%" in screen_text(app)
+        assert "7/38" in screen_text(app)
+        cockpit.show(replace(late, status=replace(late.status, seq=late.status.seq + 1)))
+        await settle(pilot)
+    assert [call for call in cockpit.calls if call[0] == "recorded"] == [("recorded", "eu")]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])

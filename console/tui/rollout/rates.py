@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from console.model.measured import FeedSample
+from console.model.tuning import limits
 from console.runner.view import RegionView
 from console.tui.charts import Value, chart, chart_columns, sparkline, spread
 from console.tui.drawing import stack_lines
@@ -52,7 +53,7 @@ def lag_title(view: RegionView) -> str:
 def throttle_seconds(view: RegionView) -> float:
     """The lag above which no batch begins; 0 without a limit."""
     plan = view.accepted
-    return (plan.throttle.lag_seconds or 0.0) if plan and under_way(view) else 0.0
+    return (limits(plan, view.status.tuning).throttle.lag_seconds or 0.0) if plan and under_way(view) else 0.0
 
 
 def draw_rates(view: RegionView, width: int, height: int, now: float) -> Content:

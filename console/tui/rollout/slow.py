@@ -8,6 +8,7 @@ from console.model.account import Account, Part, Use, account
 from console.model.event import Accepted
 from console.model.measured import SparkJob
 from console.model.status import StepStatus
+from console.model.tuning import limits
 from console.runner.view import RegionView
 from console.tui.drawing import cell, safe, wrap_indented
 from console.tui.format import plural, short, size, span
@@ -153,15 +154,18 @@ def _remark(view: RegionView, part: Part, others: Sequence[RegionView]) -> str:
 
 
 def _limits(view: RegionView, width: int) -> list[Content]:
-    """What the accepted plan allows a batch, and when it lets one begin."""
+    """What a batch may take and when one may begin: the accepted plan's limits, as changed since."""
     plan = view.accepted
     if plan is None:
         return []
-    parts = [f"aims at {span(plan.target_seconds)} a batch"]
-    parts += [f"at most {short(plan.rows_limit)} rows"] if plan.rows_limit else []
-    parts += [f"at most {size(plan.bytes_limit)}"] if plan.bytes_limit else []
-    throttle = plan.throttle
+    now = limits(plan, view.status.tuning)
+    parts = [f"aims at {span(now.target_seconds)} a batch"]
+    parts += [f"at most {short(now.rows)} rows"] if now.rows else []
+    parts += [f"at most {size(now.bytes)}"] if now.bytes else []
+    throttle = now.throttle
     parts += [f"waits while lag > {span(throttle.lag_seconds)}"] if throttle.lag_seconds is not None else []
     parts += [f"only at {throttle.hours} {throttle.zone}"] if throttle.hours else []
     parts += ["waits for a query"] if throttle.query else []
+    if view.status.tuned:
+        parts.append(f"{', '.join(view.status.tuning.changed) or 'nothing'} changed by {view.status.tuned.by}")
     return [Content(""), *wrap_indented(safe(" · ".join(parts), "$text-muted", 200), 0, width)]

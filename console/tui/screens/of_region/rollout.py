@@ -1,5 +1,7 @@
 """The rollout of a region: what is happening, and why is it slow? Of an ended one it says which it was, and when."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -7,8 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Input, Static
 
+from console.model.event import Recorded
 from console.runner.view import RegionView
 from console.tui.commands.keys import FIRST, FooterKey
 from console.tui.drawing import safe, stack_lines
@@ -24,6 +28,13 @@ from console.tui.rollout.slow import accounted, job_line, slow_line, slow_lines,
 from console.tui.rollout.steps_line import draw_steps_line
 from console.tui.screens.of_region.region import RegionScreen
 from console.tui.state import ScreenState
+
+
+@dataclass
+class PastRequest(Message):
+    """The view no longer holds the first events of its rollout, and they are wanted."""
+
+    region: str
 
 
 class RolloutScreen(RegionScreen):
@@ -43,6 +54,9 @@ class RolloutScreen(RegionScreen):
         self._brief = Static(id="brief")
         self._entries = LogEntries()
         self._sought = ""
+        self._asked = ""
+        self._past: tuple[Recorded, ...] = ()
+        self._joined: tuple[tuple[Recorded, ...], tuple[Recorded, ...]] = ((), ())
         self._days = DaysPane(id="days")
         self._slow = Pane("why is it slow?", self._draw_slow, id="slow")
         self._rates = Pane("rows/s", self._draw_rates, id="rates")
@@ -62,7 +76,31 @@ class RolloutScreen(RegionScreen):
         yield self._log
         yield self._filter
 
+    def adopt_past(self, events: Sequence[Recorded]) -> None:
+        """Draw with these events, which are older than those of the views, from now on."""
+        self._past = tuple(events)
+        self._joined = ((), ())
+        self.redraw()
+
+    def _whole(self, view: RegionView) -> RegionView:
+        """The view with all events of its rollout; they are asked for once where it does not hold them."""
+        rollout, held = view.status.rollout, view.events
+        first = next((recorded for recorded in held if recorded.rollout == rollout), None)
+        if not rollout or (first is not None and first.seq == 1):
+            return view
+        if self._asked != rollout:
+            self._asked = rollout
+            self.post_message(PastRequest(self._region))
+        if not self._past or self._past[0].rollout != rollout:
+            return view
+        if self._joined[0] is not held:
+            last = self._past[-1].seq
+            newer = (recorded for recorded in held if recorded.rollout == rollout and recorded.seq > last)
+            self._joined = (held, (*self._past, *newer))
+        return replace(view, events=self._joined[1])
+
     def show_region(self, view: RegionView) -> None:
+        view = self._whole(view)
         width, now = max(20, self.size.width - 2), self.state.at
         last = last_rollout(view)
         self._line.update(stack_lines([*([last] if last else []), draw_steps_line(view, width)]))
