@@ -1,5 +1,6 @@
 """The terminal screens over one cockpit. Importing this package does not load Textual; running it does."""
 
+import gc
 from pathlib import Path
 
 from console.runner.view import Cockpit
@@ -24,6 +25,7 @@ def run(
     memory    the file that keeps cursor, order, filter and theme between two visits
     returns   the exit code: 0, or 130, 143 and 129 after SIGINT, SIGTERM and SIGHUP
     """
+    gc.disable()  # until the first picture: nothing that is loaded before it is garbage
     from console.tui.app import ConsoleApp
     from console.tui.fleet.memory import ScreenMemory
     from console.tui.terminal.loop import bounded_loop

@@ -122,11 +122,14 @@ class ConsoleApp(App[int]):
         encoding = getattr(sys.__stderr__, "encoding", None) or "ascii"
         return [*super().get_line_filters(), *glyph_filters(encoding, os.environ.get("TERM", ""))]
 
+    def get_default_screen(self) -> Screen[None]:
+        self._home = HomeScreen(self.state)
+        return self._home
+
     async def on_mount(self) -> None:
+        gc.enable()
         gc.freeze()  # else each full collection scans everything ever loaded, and a key waits 0.1 s
         self._install_signal_handlers()
-        self._home = HomeScreen(self.state)
-        await self.push_screen(self._home)
         self._home.restore(self._memory.fleet)
         self.set_interval(self._repaint_seconds, self._repaint)
         self.run_worker(self._follow(), group="follow")
