@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from rich.text import Text
 from textual.app import App
 from textual.filter import LineFilter
+from textual.screen import Screen
 
 from console.errors import ConsoleError
 from console.paths import pictures_dir
@@ -40,13 +41,16 @@ from console.tui.screens.of_region.rollout import PastRequest, RolloutScreen
 from console.tui.screens.palette import ConsoleCommands
 from console.tui.screens.ran import RanScreen
 from console.tui.screens.switch import screen_of
-from console.tui.state import ScreenState, noteworthy
+from console.tui.state import ScreenState, noteworthy, only_lag_differs
 from console.tui.terminal.ascii import glyph_filters
 from console.tui.terminal.driver import TerminalDriver
 from console.tui.terminal.escape import clipboard_sequence, notice_sequence, tmux_copy
 from console.tui.terminal.themes import THEMES
 
 REPAINT_SECONDS = 0.125  # at least, however fast the views change
+LAG_REPAINTS = (
+    8  # so many times rarer is a repaint if nothing but lag has changed: at rest agents report it every second
+)
 REPAINT_BACKOFF = (
     4  # pause before the next repaint, in durations of the last one: keys come first, on a slow machine too
 )
@@ -88,7 +92,8 @@ class ConsoleApp(App[int]):
         self._clock = clock
         self._title, self._coach, self._readonly = title, coach, readonly
         self._repaint_seconds = repaint_seconds
-        self._dirty = False
+        self._dirty = self._lag_changed = False
+        self._painted_at = 0.0
         self._next_repaint = 0.0  # by the monotonic clock
         self._dialog_open = False
         self._grouping = PlanGrouping()
@@ -152,20 +157,26 @@ class ConsoleApp(App[int]):
             try:
                 changes = self._cockpit.changes()
                 self._dirty = True  # for changes from before the subscription
-                async for _ in changes:
-                    self._dirty = True
+                async for view in changes:
+                    if only_lag_differs(self.state.views.get(view.region.name), view):
+                        self._lag_changed = True
+                    else:
+                        self._dirty = True
             except ConsoleError as error:
                 self.dispatcher.show_error(error)
             await asyncio.sleep(1)
 
     def _repaint(self) -> None:
         started = time.monotonic()
+        if self._lag_changed and started >= self._painted_at + LAG_REPAINTS * self._repaint_seconds:
+            self._dirty = True
         if not self._dirty:
             self._tick()
             return
         if started < self._next_repaint:
             return
-        self._dirty = False
+        self._dirty = self._lag_changed = False
+        self._painted_at = started
         self._next_repaint = started + UNSEEN_SECONDS
         before, self.state = self.state, self._snapshot()
         if not self.app_focus and (news := noteworthy(before, self.state)):

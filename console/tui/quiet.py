@@ -37,3 +37,7 @@ def same(new: ContentType | None, old: ContentType | None) -> bool:
     if isinstance(new, Content) and isinstance(old, Content):
         return new.is_same(old)
     return type(new) is type(old) and new == old
+
+
+class TitledLine(Titled, Line):
+    """A line with a border title."""

@@ -1,13 +1,18 @@
 """What the screens are drawn from: one frozen value, replaced as a whole whenever something changed."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
+from console.model.status import Status
 from console.runner.attention import RegionNeed
 from console.runner.view import Group, RegionView
 from console.runner.waves import QueuedRegion
 from console.tui.labels import Condition, condition, state_label
 
+# fields that change at rest, every second
+AT_REST = {"status", "heard", "samples", "lag_commits", "lag_rows", "lag_seconds", "changed"}
+VIEW_FIELDS = tuple(field.name for field in fields(RegionView) if field.name not in AT_REST)
+STATUS_FIELDS = tuple(field.name for field in fields(Status) if field.name not in AT_REST)
 NOTEWORTHY = (Condition.AT_GATE, Condition.FAILED, Condition.LIVE)
 
 
@@ -52,3 +57,14 @@ def noteworthy(before: ScreenState, now: ScreenState) -> str:
         and condition(before.views[name]) not in (current, Condition.READING)
     ]
     return ", ".join(news)
+
+
+def only_lag_differs(before: RegionView | None, now: RegionView) -> bool:
+    """Whether nothing but the lag, and when it was heard, has changed, as at rest. Values that did not change are carried
+    over, so that only plain ones are compared."""
+    return before is not None and _same(before, now, VIEW_FIELDS) and _same(before.status, now.status, STATUS_FIELDS)
+
+
+def _same(before: object, now: object, names: Sequence[str]) -> bool:
+    pairs = ((getattr(before, name), getattr(now, name)) for name in names)
+    return all(was is new or (isinstance(was, str | int | float) and was == new) for was, new in pairs)

@@ -182,7 +182,7 @@ async def test_digits_go_to_the_screens_and_coming_back_keeps_cursor_filter_and_
             await pilot.press(key)
             assert isinstance(app.screen, BaseScreen)
             assert app.screen.current_region == at
-            assert len(app.screen_stack) == 3
+            assert len(app.screen_stack) == 2
         await pilot.press("1")
         assert app.screen is home
         assert (home.current_region, home.list.filter_text, home.list.order) == (at, "prod", "lag")

@@ -28,6 +28,7 @@ from console.tui.fleet.tally import draw_tally
 from console.tui.groups import draw_groups
 from console.tui.panes.pane import Pane
 from console.tui.panes.safety import same_plan
+from console.tui.quiet import TitledLine
 from console.tui.screens.base import BaseScreen, GoTo
 from console.tui.screens.of_region.region import SCREENS, first_pane
 from console.tui.state import ScreenState
@@ -53,7 +54,7 @@ class HomeScreen(BaseScreen):
 
     def __init__(self, state: ScreenState) -> None:
         super().__init__(state)
-        self._needs = Static(id="needs")
+        self._needs = TitledLine(id="needs")
         self._list = RegionList()
         self._tally = Static(id="tally")
         self._groups = Static(id="groups")
