@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -109,8 +110,7 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
     if fenced is not None:
         _refuse_other_slices(fenced, len(slices))
     else:
-        with context.jobs(session, f"rows of {step.id}"):
-            rows = _rows_at_fence(session, step, source, (source_path, fence), slices=slices, stats=stats)
+        rows = _rows_at_fence(context, session, step, source, (source_path, fence), slices=slices, stats=stats)
         until = _readable_until(context, stats, target_path)
         cut_at = Fenced(step=step.id, source=step.source, version=fence, slices=len(slices), rows=rows, until=until)
         context.recorder.store(replace(cut_at, days=by_day(slices)))
@@ -130,6 +130,7 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
 
 
 def _rows_at_fence(
+    context: RolloutContext,
     session: Any,
     step: Backfill,
     source: TableState,
@@ -145,7 +146,8 @@ def _rows_at_fence(
     if step.since or step.until:
         _check_oldest_day(step, stats.days)
     if step.since or step.until or stats.uncounted:
-        return backfill.count_half(session, step, source, pinned, slices)
+        with context.jobs(session, f"rows of {step.id}"):
+            return backfill.count_half(session, step, source, pinned, slices)
     return stats.rows
 
 
@@ -322,7 +324,9 @@ def _poll(
         try:
             job = None
             if time.monotonic() - looked >= JOB_SECONDS:
-                job, looked = group.job(), time.monotonic()
+                with suppress(Exception):  # what it is asked for is not the same in every Spark
+                    job = group.job()
+                looked = time.monotonic()
             done = int(rows * min(group.fraction(), 1.0))
             context.recorder.publish(Progress(step=step, rows=done, batch=batch, job=job))
         except Exception:  # the JVM is gone; the batch itself reports it
