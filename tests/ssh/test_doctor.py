@@ -77,7 +77,7 @@ def test_a_host_that_cannot_be_entered_is_one_finding_with_what_to_type(host: Ho
     code, found = doctor(host, home, user="nobody")
     assert (code, list(found)) == (1, ["ssh to eu"])
     assert found["ssh to eu"]["ok"] is False
-    assert "does not let nobody in" in found["ssh to eu"]["detail"]
+    assert "does not accept nobody's public key" in found["ssh to eu"]["detail"]
     (home / "project" / "hosts").write_text("")
     code, found = doctor(host, home)
     assert (code, list(found)) == (1, ["ssh to eu"])

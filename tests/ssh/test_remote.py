@@ -36,13 +36,13 @@ def test_the_lines_arrive_without_the_beats_however_they_are_cut(lines: list[byt
 @pytest.mark.parametrize(
     ("said", "says"),
     [
-        (b"", "no request came"),
+        (b"", "no request received"),
         (b"hello\n", "not JSON"),
         (b"{}\n", "do is missing"),
         (b'{"do": "shell", "region": "eu", "warehouse": "/x"}\n', "expected one of dial, survey"),
-        (b'{"do": "dial", "region": "../x", "warehouse": "/x"}\n', "no region's name"),
-        (b'{"do": "dial", "region": "eu", "warehouse": "lake"}\n', "no absolute path"),
-        (b'{"do": "survey", "region": "eu", "warehouse": "/a/../etc"}\n', "no absolute path"),
+        (b'{"do": "dial", "region": "../x", "warehouse": "/x"}\n', "not a region's name"),
+        (b'{"do": "dial", "region": "eu", "warehouse": "lake"}\n', "not an absolute path"),
+        (b'{"do": "survey", "region": "eu", "warehouse": "/a/../etc"}\n', "not an absolute path"),
         (b'{"do": "survey", "region": "eu", "warehouse": "s3://x/y"}\n', "object store"),
         (b'{"do": "survey", "region": "eu", "warehouse": "/no/such/lake"}\n', "no warehouse at"),
         (b"[" * 100_000 + b"\n", "not JSON"),

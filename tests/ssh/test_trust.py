@@ -131,7 +131,7 @@ async def test_a_key_that_is_not_let_in_is_said_so_and_nothing_is_asked_for(host
     sh("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(home / "other"))
     error = await refusal(host.region(key=f"file:{home}/other"))
     assert isinstance(error, RegionError)
-    assert "does not let root in" in str(error)
+    assert "does not accept root's public key" in str(error)
     assert "Failed password" not in host.log
     assert "keyboard-interactive" not in host.log
 
@@ -143,9 +143,9 @@ async def test_a_key_open_to_others_or_locked_or_missing_is_refused_before_anyth
     open_to_others = written(home / "open", (host.folder / "key").read_text(), 0o644)
     for reference, says in {
         f"file:{open_to_others}": "others may read",
-        f"file:{home}/locked": "locked by a passphrase",
+        f"file:{home}/locked": "protected by a passphrase",
         f"file:{home}/gone": "cannot be read",
-        f"file:{written(home / 'text', 'hello')}": "no private key",
+        f"file:{written(home / 'text', 'hello')}": "not a private key",
         "env:NOT_SET_ANYWHERE": "not set",
         "cmd:cat /etc/shadow": "holds no SSH key",
     }.items():
@@ -195,7 +195,7 @@ async def test_s12_names_from_the_inventory_reach_no_shell(host: Host) -> None:
     assert not Path("/root/pwned").exists()
     # and a name that could never have passed the inventory is refused over there as well
     error = await refusal(replace(region, name="../../etc/x"))
-    assert "no region's name" in str(error)
+    assert "not a region's name" in str(error)
 
 
 async def test_s13_no_secret_is_on_a_command_line_in_an_environment_or_in_a_log(host: Host, home: Path) -> None:
@@ -335,7 +335,7 @@ async def test_a_forced_command_lets_a_key_reach_one_warehouse_and_nothing_else(
     connection = Connection(host.region(), CALM)
     channel = await connection.run("touch /tmp/console-forced-command-was-escaped")
     channel.end_input()
-    assert b"no request came" in await channel.line(1 << 16, 10)
+    assert b"no request received" in await channel.line(1 << 16, 10)
     channel.close()
     await channel.wait_closed()
     await connection.close()
