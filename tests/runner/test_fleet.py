@@ -45,6 +45,16 @@ async def test_the_canary_is_live_before_any_other_region_hears_of_the_plan(fold
     await fleet.close()
 
 
+async def test_all_stored_events_of_a_rollout_are_there_to_be_asked_for(folder: Path) -> None:
+    eu, us, ap = three()
+    fleet = await refreshed(World(folder, eu, us, ap))
+    assert await fleet.recorded("ap") == ()
+    await fleet.run(["us"], yes=True)
+    events = await fleet.recorded("us")
+    assert [recorded.seq for recorded in events] == list(range(1, len(us.disk.stored) + 1))
+    await fleet.close()
+
+
 @pytest.mark.parametrize(
     ("script", "end"),
     [

@@ -115,8 +115,8 @@ def slow(region: Region = s.EU) -> RegionView:
     events = record(slow_events())
     job = SparkJob(job=41, stage=3, stages=5, done=41, tasks=64, longest=38.0, median=2.0, spilled=1_100_000_000)
     fleeting: list[Event] = [
-        Lagging(3, 138, 2.3),
-        Progress(BACKFILL, 64_000, batch="2026-11-15", job=job),
+        Lagging(commits=3, rows=138, seconds=2.3),
+        Progress(step=BACKFILL, rows=64_000, batch="2026-11-15", job=job),
         Logged("job 41: stage 3 begins"),
     ]
     status = replay([*events, *(Recorded("web-8", 0, s.NOON - 1, event) for event in fleeting)])
