@@ -8,11 +8,18 @@ from console.tui.labels import Label, state_label
 from console.tui.state import ScreenState
 
 
-def draw_tally(state: ScreenState, hidden: int, order: Order, width: int) -> Content:
-    """`… 15 hidden · by lag      wave 1 ✓1   wave 2 ◆1 ▶1 ‖1 !1   wave 3 ·15`"""
+WIDE_TALLY = 90  # cells in which the totals of the waves have room, too
+
+
+def draw_tally(state: ScreenState, hidden: int, below: int, order: Order, width: int) -> Content:
+    """`… 10 more · 15 hidden · by lag      wave 1 ✓1   wave 2 ◆1 ▶1 ‖1 !1   wave 3 ·15`"""
     if not state.views:
         return Content("")
-    parts = [f"… {hidden} hidden" if hidden else "", f"by {order}" if order != "waves" else ""]
+    parts = [
+        f"… {below} more" if below else "",
+        f"{hidden} hidden" if hidden else "",
+        f"by {order}" if order != "waves" else "",
+    ]
     left = Content.styled("   " + " · ".join(part for part in parts if part), "$text-muted")
     right = _waves(state, width - left.cell_length)
     return cell(left, max(0, width - right.cell_length - 1)) + right
@@ -32,7 +39,7 @@ def _waves(state: ScreenState, width: int) -> Content:
             Content.styled(f"{symbol}{many}", label.style) for symbol, (label, many) in counts.items()
         )
         total = sum(many for _, many in counts.values())
-        of = f" of {total}" if len(counts) > 1 else ""
+        of = f" of {total}" if len(counts) > 1 and width >= WIDE_TALLY else ""
         parts.append(Content.assemble((f"wave {number} ", "$text-muted"), signs, (of, "$text-muted")))
     tally = Content("   ").join(parts)
     return tally.truncate(max(0, width), ellipsis=True)

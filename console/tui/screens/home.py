@@ -140,13 +140,15 @@ class HomeScreen(BaseScreen):
         inner = size.width - (4 if high else 2)
         self._put(self._needs, stack_lines(draw_needs(self.state, inner, NEED_LINES_HIGH if high else NEED_LINES)))
         self._needs.border_title = needs_title(self.state.needs)
-        self._put(self._tally, draw_tally(self.state, self._list.hidden, self._list.order, size.width))
         groups = draw_groups(self.state.groups, size.width, GROUP_LINES * (2 if high else 1))
         if not high and self._list_lines(len(groups)) <= len(self._list.shown):
             groups = []  # the regions themselves come first
         self._groups.display = bool(groups)
         self._put(self._groups, stack_lines(groups))
-        self._list.styles.max_height = self._list_lines(len(groups))
+        lines = self._list_lines(len(groups))
+        self._list.styles.max_height = lines
+        below = max(0, len(self._list.shown) + 1 - lines)
+        self._put(self._tally, draw_tally(self.state, self._list.hidden, below, self._list.order, size.width))
 
     def _list_lines(self, groups: int) -> int:
         """Lines of the list, at most: below it there is always room for what decides."""
