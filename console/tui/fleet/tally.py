@@ -7,7 +7,6 @@ from console.tui.fleet.order import Order
 from console.tui.labels import Label, state_label
 from console.tui.state import ScreenState
 
-
 WIDE_TALLY = 90  # cells in which the totals of the waves have room, too
 
 
