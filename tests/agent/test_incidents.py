@@ -95,7 +95,7 @@ from tests.agent.manual_clock import ManualClock
 from tests.model.test_account import FAILED_TRY, STEP
 recorder = Recorder(Rollouts(Path(sys.argv[1]), "web"))
 clock = ManualClock(wall=recorder.status.started)
-waits = Waits(recorder, clock, STEP, "the backfill")
+waits = Waits(recorder=recorder, clock=clock, step=STEP, what="the backfill")
 for _ in range(9):
     waits.go_on("lag", "live rows are 70 s behind")
     clock.go(1.0)
