@@ -153,6 +153,14 @@ async def test_at_80x24_days_causes_job_rates_and_log_are_seen_at_once() -> None
             assert part in shown, part
 
 
+async def test_days_that_are_not_known_are_not_called_none() -> None:
+    async with running_app(s.ScriptedCockpit(s.at_gate(s.EU))) as (app, pilot):
+        await pilot.press("2")
+        await settle(pilot)
+        assert "the events that list its days have not been read" in screen_text(app)
+        assert "no days" not in screen_text(app)
+
+
 async def test_arrows_move_the_day_and_the_filter_the_log() -> None:
     async with running_app(s.ScriptedCockpit(SLOW), size=(120, 36)) as (app, pilot):
         await pilot.press("enter", "left")

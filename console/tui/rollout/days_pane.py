@@ -47,4 +47,6 @@ class DaysPane(Pane):
 
     def _draw(self, view: RegionView, width: int, at: float) -> Content:
         tables = self._calendar.tables(view)
+        if not tables and view.status.rows_done:
+            return Content.styled("unknown: the events that list its days have not been read.", "$text-muted")
         return stack_lines(days_lines(tables, self._cursor or first_cursor(tables), width))
