@@ -1,6 +1,9 @@
 """How long a key takes to be seen: the cockpit over 500 regions that change all the time, beside a bare table of 500 rows."""
 
 import asyncio
+import importlib
+import inspect
+import pkgutil
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,8 +20,10 @@ from textual.widgets import DataTable
 
 from console.model.plan import NodeChange
 from console.runner.view import RegionView
+from console.tui import screens as tui_screens
 from console.tui.app import ConsoleApp
 from console.tui.fleet.regions import RegionList
+from console.tui.screens.base import BaseScreen
 from tests.screens import scripted as s
 
 pytestmark = pytest.mark.bench
@@ -58,7 +63,7 @@ def views() -> list[RegionView]:
 
 
 @asynccontextmanager
-async def busy(cockpit: s.ScriptedCockpit) -> AsyncIterator[None]:
+async def busy(cockpit: s.ScriptedCockpit, rate: int = LINES) -> AsyncIterator[None]:
     """All regions tell of their batches meanwhile."""
 
     async def tell() -> None:
@@ -67,7 +72,7 @@ async def busy(cockpit: s.ScriptedCockpit) -> AsyncIterator[None]:
             view = cockpit.views[name]
             log = (*view.status.log[-200:], f"batch {told} committed")
             cockpit.show(replace(view, status=replace(view.status, seq=view.status.seq + 1, log=log)))
-            if told / LINES > time.monotonic() - started:
+            if told / rate > time.monotonic() - started:
                 await asyncio.sleep(0.01)
             elif told % TURN == 0:  # as a socket's reader does, who has read what was there
                 await asyncio.sleep(0)
@@ -126,3 +131,54 @@ async def test_a_key_is_seen_within_three_times_what_a_bare_table_takes_however_
             f" ({loaded_99 / bare_99:.1f} times)"
         )
     assert max(quiet_99, loaded_99) <= RATIO * bare_99
+
+
+FEW, A_REGION = 200, 20  # regions, and changes of each a second
+PANE_RATIO = 1.5
+
+
+def screens() -> list[type[BaseScreen]]:
+    """Every full screen: one that is added is measured without being named here."""
+    for module in pkgutil.walk_packages(tui_screens.__path__, tui_screens.__name__ + "."):
+        importlib.import_module(module.name)
+    found, todo = [], [BaseScreen]
+    while todo:
+        below = todo.pop().__subclasses__()
+        found += below
+        todo += below
+    return sorted((kind for kind in found if not kind.__subclasses__()), key=lambda kind: kind.__name__)
+
+
+def opened(kind: type[BaseScreen], session: ConsoleApp) -> BaseScreen:
+    """The screen, of the first region if it is one of a region."""
+    known = {"state": session.state, "region": "r000"}
+    wanted = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    return kind(*(known[each.name] for each in wanted if each.default is each.empty))
+
+
+@pytest.mark.parametrize("kind", screens(), ids=lambda kind: kind.__name__)
+async def test_a_key_is_seen_on_every_screen_within_one_and_a_half_times_what_a_bare_table_takes(
+    kind: type[BaseScreen], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = Bare()
+    async with bare.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        table = bare.query_one(DataTable)
+        alone = await seconds(bare, "down", lambda: table.cursor_row, monkeypatch)
+    cockpit = s.ScriptedCockpit(*views()[:FEW])
+    session = ConsoleApp(cockpit, title="web", clock=lambda: s.NOON)
+    async with session.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        if not isinstance(session.screen, kind):
+            await session.push_screen(opened(kind, session))
+        await pilot.pause(0.5)
+        # from pane to pane: each of them is drawn with and without the focus
+        async with busy(cockpit, FEW * A_REGION):
+            loaded = await seconds(session, "tab", lambda: session.screen.focused, monkeypatch)
+    bare_99, loaded_99 = (quantiles(taken, n=100)[98] for taken in (alone, loaded))
+    with capsys.disabled():
+        print(
+            f"\n{kind.__name__}: key to paint, p99 of {KEYS}, {FEW} regions at {A_REGION} changes a second each:"
+            f" {loaded_99 * 1000:.1f} ms, {loaded_99 / bare_99:.2f} times a bare table ({bare_99 * 1000:.1f} ms)"
+        )
+    assert loaded_99 <= PANE_RATIO * bare_99

@@ -1,4 +1,4 @@
-"""What the screen takes of a processor: until its first picture, and at rest; and what it holds after two million events."""
+"""What the screen takes of a processor: until its first picture, and at rest."""
 
 import fcntl
 import json
