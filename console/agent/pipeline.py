@@ -35,8 +35,10 @@ from console.model.event import (
 from console.model.fleet import FleetWaves
 from console.model.live import Release
 from console.model.plan import Plan, numbered
+from console.model.rollout_id import release_number, rollout_id, rollout_number
 from console.model.status import Status
 from console.model.step import Backfill, CatchUp
+from console.model.step_id import VALIDATE
 from console.model.tuning import AS_PLANNED, Tuned, Tuning, check_ranges, described, limits, merged
 from console.text import redacted
 
@@ -143,7 +145,7 @@ class PipelineController:
                 )
             self._check_base(plan)
             number = self._next_number()
-            rollout = f"{self.pipeline}-{number}"
+            rollout = rollout_id(self.pipeline, number)
             created_with = table_settings(self._settings.rollback_window_hours + SPARE_HOURS)
             plan_digest, plan = plan.digest(), numbered(plan, number, created_with)
             steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in plan.steps)
@@ -265,9 +267,9 @@ class PipelineController:
 
     def _next_number(self) -> int:
         """One more than any release or rollout so far, so that no version's directory is used twice."""
-        releases = [int(stored.row.id[1:]) for stored in self.releases.all()]
+        releases = [release_number(stored.row.id) for stored in self.releases.all()]
         last = self.rollouts.latest()
-        return max([0, *releases, int(last.rpartition("-")[2]) if last else 0]) + 1
+        return max([0, *releases, rollout_number(last) if last else 0]) + 1
 
     # -- the executor
 
@@ -279,7 +281,7 @@ class PipelineController:
         if status.state in ("validating", "awaiting-confirmation"):
             self._stop_executor()
             self.recorder.store(Entered("validating"))  # again: the earlier checks no longer count
-            self.recorder.store(StepStarted("validate"))
+            self.recorder.store(StepStarted(str(VALIDATE)))
         self._continue(by)
 
     def _abandon(self, state: Literal["cancelled", "discarded"], by: str) -> None:

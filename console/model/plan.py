@@ -9,6 +9,7 @@ from console.model.created import TableSettings
 from console.model.live import Release
 from console.model.pipeline import Override, digest
 from console.model.policy import NO_THROTTLE, Throttle
+from console.model.rollout_id import release_id
 from console.model.step import Step
 
 Action = Literal["keep", "metadata", "read", "rebind", "forward", "replay", "hybrid", "create", "drop"]
@@ -214,7 +215,7 @@ def numbered(plan: Plan, number: int, settings: TableSettings = ()) -> Plan:
         )
         for state in plan.release.tables
     )
-    return replace(plan, release=replace(plan.release, id=f"r{number}", tables=tables))
+    return replace(plan, release=replace(plan.release, id=release_id(number), tables=tables))
 
 
 def _name(plan: Plan, content: str) -> str:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from console.model.codec import QUIET
 from console.model.schema import Column
+from console.model.step_id import BACKFILL, PROMOTE, VALIDATE, StepId
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class CreateTable:
 
     @property
     def id(self) -> str:
-        return f"create/{self.table}"
+        return str(StepId("create", self.table))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class AddColumns:
 
     @property
     def id(self) -> str:
-        return f"alter/{self.table}"
+        return str(StepId("alter", self.table))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Backfill:
 
     @property
     def id(self) -> str:
-        return f"backfill/{self.target}" + (f"/{self.materialization}" if self.materialization else "")
+        return str(StepId(BACKFILL, self.target, self.materialization))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class CatchUp:
 
     @property
     def id(self) -> str:
-        return f"catch-up/{self.target}/{self.materialization}"
+        return str(StepId("catch-up", self.target, self.materialization))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Validate:
 
     @property
     def id(self) -> str:
-        return "validate"
+        return str(VALIDATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class Promote:
 
     @property
     def id(self) -> str:
-        return "promote"
+        return str(PROMOTE)
 
 
 Step = CreateTable | AddColumns | Backfill | CatchUp | Validate | Promote

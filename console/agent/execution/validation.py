@@ -18,6 +18,7 @@ from console.errors import CheckFailed, RegionError
 from console.model.event import BatchDone, Checked, Fenced, Waiting
 from console.model.live import Release
 from console.model.step import Backfill, CreateTable, Validate
+from console.model.step_id import VALIDATE
 
 HEARTBEAT = '{"kind": "heartbeat"}'
 
@@ -95,7 +96,7 @@ def aligned(context: RolloutContext) -> dict[str, int]:
     raises  RegionError if a feed of the new release is stopped; RolloutStopped if the agent ends
     """
     alignment = context.follower.align(context.plan.pipeline)
-    waits = Waits(recorder=context.recorder, step="validate", what="the comparison")
+    waits = Waits(recorder=context.recorder, step=str(VALIDATE), what="the comparison")
     published = 0.0  # monotonic
     while not alignment.done():
         context.check_halt()

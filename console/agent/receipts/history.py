@@ -9,6 +9,7 @@ from console.agent.store.ledger import Rollouts
 from console.agent.store.ops import receipts_of
 from console.model.event import Recorded
 from console.model.receipt import Past
+from console.model.rollout_id import rollout_number
 from console.model.status import replay
 
 EVERY = "*"
@@ -19,7 +20,7 @@ def past(warehouse: Path, pipeline: str, which: str) -> Past:
     events: defaultdict[str, list[Recorded]] = defaultdict(list)
     for recorded in Rollouts(warehouse, pipeline).all_events():
         events[recorded.rollout].append(recorded)
-    names = sorted(events, key=lambda name: int(name.rpartition("-")[2]))
+    names = sorted(events, key=rollout_number)
     statuses = tuple(replay(events[name]) for name in names)
     if which == EVERY or which not in events:
         return Past(statuses)

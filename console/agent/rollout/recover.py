@@ -3,6 +3,7 @@
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import ENDED, Entered, Promoted, RolledBack
+from console.model.rollout_id import rollout_number
 
 
 def record_missing_decision(recorder: Recorder, releases: Releases, rollouts: Rollouts) -> bool:
@@ -48,7 +49,7 @@ def record_missing_decision(recorder: Recorder, releases: Releases, rollouts: Ro
 def _last_decision(rollouts: Rollouts) -> Promoted | RolledBack | None:
     """The last decision of all rollouts, by rollout and event number: each rollout numbers its events from 1."""
     decisions = [
-        (int(recorded.rollout.rpartition("-")[2]), recorded.seq, recorded.event)
+        (rollout_number(recorded.rollout), recorded.seq, recorded.event)
         for recorded in rollouts.all_events()
         if isinstance(recorded.event, Promoted | RolledBack)
     ]

@@ -19,6 +19,7 @@ from console.model import codec
 from console.model.event import Accepted, Event, Promoted, Recorded, RolledBack
 from console.model.live import Release, ReleaseRow, ReleaseState
 from console.model.plan import Plan
+from console.model.rollout_id import newest_rollout, release_number
 from console.model.status import Status, replay
 
 _RELEASE_COLUMNS = {
@@ -172,7 +173,7 @@ class Releases:
             digest = self._manifests[row["id"]].digest
             known = {name: row[name] for name in ("id", "state", "at", "by", "host")}
             stored.append(StoredRelease(ReleaseRow(**known, digest=digest), self._manifests[row["id"]], row["rollout"]))
-        return tuple(sorted(stored, key=lambda h: int(h.row.id[1:])))
+        return tuple(sorted(stored, key=lambda h: release_number(h.row.id)))
 
     def in_state(self, state: ReleaseState) -> StoredRelease | None:
         return next((stored for stored in self.all() if stored.row.state == state), None)
@@ -309,8 +310,7 @@ class Rollouts:
 
 
 def _newest_rollout(table: DeltaTable) -> str:
-    names = [row["rollout"] for row in select_rows(table, "SELECT DISTINCT rollout FROM t")]
-    return max(names, key=lambda name: int(name.rpartition("-")[2]), default="")
+    return newest_rollout(row["rollout"] for row in select_rows(table, "SELECT DISTINCT rollout FROM t"))
 
 
 def _moved_error(expected: str, current: StoredRelease | None) -> Conflict:

@@ -33,6 +33,7 @@ from console.model.event import (
 )
 from console.model.fleet import FleetWaves
 from console.model.plan import Plan, numbered
+from console.model.rollout_id import release_number, rollout_id, rollout_number
 from console.model.slices import Slice, by_day, cut, pack
 from console.model.status import Status
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
@@ -100,8 +101,8 @@ class FakeAgent:
                 hint="console plan",
                 code="E_STALE",
             )
-        number = 1 + max((int(row.id[1:]) for row in disk.releases), default=0)
-        number = max(number, 1 + max((int(r.rollout.rpartition("-")[2]) for r in disk.stored), default=0))
+        number = 1 + max((release_number(row.id) for row in disk.releases), default=0)
+        number = max(number, 1 + max((rollout_number(r.rollout) for r in disk.stored), default=0))
         accepted = numbered(plan, number)
         disk.propose(accepted, who)
         steps = tuple((step.id, step.rows if isinstance(step, Backfill) else 0) for step in plan.steps)
@@ -115,7 +116,7 @@ class FakeAgent:
             allowed=plan.allowed,
             fleet=fleet,
         )
-        disk.keep(event, rollout=f"{disk.pipeline}-{number}")
+        disk.keep(event, rollout=rollout_id(disk.pipeline, number))
         self._execute()
         return disk.status.rollout
 

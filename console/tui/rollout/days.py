@@ -11,6 +11,7 @@ from textual.style import Style
 from console.model.calendar import DayCell, StepDays, calendar
 from console.model.event import ComparedDay, Recorded
 from console.model.step import Backfill
+from console.model.step_id import StepId
 from console.runner.view import RegionView
 from console.tui.drawing import cell, safe, wrap_indented
 from console.tui.format import count, plural, short, size, span
@@ -76,7 +77,7 @@ class CalendarCache:
         )
         found = []
         for step in self._steps[:MAX_TABLES]:
-            target = targets.get(step.step) or step.step.split("/")[1 if step.step.count("/") else 0]
+            target = targets.get(step.step) or StepId.parse(step.step).subject
             days = (day for check in view.status.checks if check.table == target for day in check.days)
             found.append(TableDays(target, step, {day.day or "no day": day for day in days}))
         return found

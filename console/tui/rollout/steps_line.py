@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from console.model.status import StepStatus
+from console.model.step_id import BACKFILL, PROMOTE, VALIDATE, StepId
 from console.runner.view import RegionView
 from console.tui.drawing import safe
 from console.tui.labels import STYLES, Tone
 
 SYMBOLS: dict[str, tuple[str, Tone]] = {"waiting": ("·", "quiet"), "running": ("▶", "busy"), "done": ("✓", "good")}
-WORDS = {"add-columns": "add columns", "validate": "compare"}
+WORDS = {VALIDATE.kind: "compare"}
 JOINT, MAX_STEPS = " ── ", 200
 
 
@@ -43,7 +44,7 @@ def draw_steps_line(view: RegionView, width: int) -> Content:
 def _stages(steps: Sequence[StepStatus]) -> list[Stage]:
     stages: list[Stage] = []
     for step in steps:
-        kind = step.id.partition("/")[0]
+        kind = StepId.parse(step.id).kind
         if stages and stages[-1].kind == kind:
             stages[-1] = Stage(kind, (*stages[-1].steps, step))
         else:
@@ -52,7 +53,7 @@ def _stages(steps: Sequence[StepStatus]) -> list[Stage]:
 
 
 def _stage(view: RegionView, stage: Stage, detailed: bool) -> Content:
-    if stage.kind == "promote":
+    if stage.kind == PROMOTE.kind:
         return _gate(view)
     symbol, tone = SYMBOLS[stage.state]
     if stage.state == "running" and view.status.held:
@@ -63,7 +64,7 @@ def _stage(view: RegionView, stage: Stage, detailed: bool) -> Content:
 
 
 def _detail(stage: Stage, detailed: bool) -> str:
-    if stage.kind != "backfill":
+    if stage.kind != BACKFILL:
         done = sum(step.state == "done" for step in stage.steps)
         several = len(stage.steps) > 1 and detailed
         return "" if not several else str(done) if stage.state == "done" else f"{done}/{len(stage.steps)}"
@@ -75,7 +76,7 @@ def _detail(stage: Stage, detailed: bool) -> str:
 
 
 def _target(step: StepStatus) -> str:
-    return step.id.split("/")[1] if step.id.count("/") else step.id
+    return StepId.parse(step.id).subject
 
 
 def _gate(view: RegionView) -> Content:
