@@ -26,7 +26,9 @@ from console.model.event import (
 Level = Literal["info", "warning", "error"]
 CHECKED = {True: "ok", False: "differs", None: "inconclusive"}
 
-_FAILED = re.compile(r"\d\d:\d\d:\d\dZ failed ")
+# older agents put no time before a warning or an error
+_ERROR = re.compile(r"(\d\d:\d\d:\d\dZ )?error: |\d\d:\d\d:\d\dZ failed ")
+_WARNING = re.compile(r"(\d\d:\d\d:\d\dZ )?warning: ")
 
 
 def logline(event: Event, at: float) -> str:
@@ -34,6 +36,12 @@ def logline(event: Event, at: float) -> str:
 
     at  seconds since 1970, UTC
     """
+    line = _line(event)
+    second = int(at) % 86_400
+    return f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z {line}" if line else ""
+
+
+def _line(event: Event) -> str:
     match event:
         case Logged(text, level):
             return text if level == "info" else f"{level}: {text}"
@@ -43,13 +51,6 @@ def logline(event: Event, at: float) -> str:
             return f"warning: Spark went away in {step}" + (f": {why}" if why else "")
         case TakenOver(by, host, _):
             return f"{by} on {host} took the rollout over"
-    line = _line(event)
-    second = int(at) % 86_400
-    return f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z {line}" if line else ""
-
-
-def _line(event: Event) -> str:
-    match event:
         case Accepted(release=release, was=was, plan=_, by=by):
             return f"{was or 'nothing'} → {release}, planned by {by}"
         case Entered(state):
@@ -81,6 +82,6 @@ def _line(event: Event) -> str:
 
 def level_of(line: str) -> Level:
     """The level of a line written by `logline`: a status stores lines as text."""
-    if line.startswith("error: ") or _FAILED.match(line):
+    if _ERROR.match(line):
         return "error"
-    return "warning" if line.startswith("warning: ") else "info"
+    return "warning" if _WARNING.match(line) else "info"

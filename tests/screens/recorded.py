@@ -86,7 +86,7 @@ def slow_events() -> list[tuple[float, Event]]:
         (300, Logged("waits: lag 71 s", incident=WaitBegan(step=BACKFILL, cause="lag", why="lag of live rows is 71 s, the throttle allows 60 s", since=BEGAN + 295))),
         (1020, Logged("goes on after 12 m", incident=WaitEnded(step=BACKFILL, cause="lag", seconds=725.0))),
         (1021, begun(second, 5)), (1130, second), (1131, begun(batch(7, 8, 250_000, 1.0), 7)),
-        (1340, Logged("warning: batch 2026-11-16 … 2026-11-15 failed: memory (try 1 of 3); again, at most 62,500 rows", "warning",
+        (1340, Logged("batch 2026-11-16 … 2026-11-15 failed: memory (try 1 of 3); again, at most 62,500 rows", "warning",
                       TryFailed(step=BACKFILL, label="2026-11-16 … 2026-11-15", first=7, last=8, cause="memory", why="Java heap space", number=1, of=3, rows=256_000, rows_next=62_500, seconds=209.0))),
         (1342, begun(third, 7)), (1704, third), (1705, begun(batch(8, 8, 125_000, 1.0), 8)),
         (2600, DriverLost(BACKFILL, "out of memory")), (2730, Logged("Spark responds again", incident=SparkBack(step=BACKFILL, seconds=130.0))),

@@ -45,3 +45,9 @@ def test_a_line_of_the_log_has_the_level_of_its_event() -> None:
         Paused("ada"),
     )
     assert [level_of(logline(event, s.NOON)) for event in events] == ["error", "error", "warning", "info", "info"]
+
+
+def test_every_line_of_the_log_begins_with_its_time() -> None:
+    events = (Logged("x"), Logged("x", "warning"), DriverLost("s", "gone"), Paused("ada"))
+    assert {logline(event, s.NOON)[:10] for event in events} == {"12:00:00Z "}
+    assert level_of("warning: as older agents write it") == "warning"

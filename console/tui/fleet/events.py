@@ -51,7 +51,7 @@ def _lines(region: str, events: Iterable[Recorded]) -> Iterable[Happening]:
     for recorded in events:
         line = logline(recorded.event, recorded.at)
         if line:
-            text = line[TIME_CELLS:] if line[8:10] == "Z " else line
+            text = line[TIME_CELLS:]
             yield Happening(at=recorded.at, region=region, text=text, by=_who(recorded.event), level=level_of(line))
 
 
