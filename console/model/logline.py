@@ -27,7 +27,7 @@ Level = Literal["info", "warning", "error"]
 CHECKED = {True: "ok", False: "differs", None: "inconclusive"}
 
 # older agents put no time before a warning or an error
-_ERROR = re.compile(r"(\d\d:\d\d:\d\dZ )?error: |\d\d:\d\d:\d\dZ failed ")
+_ERROR = re.compile(r"(\d\d:\d\d:\d\dZ )?error: |\d\d:\d\d:\d\dZ failed in ")
 _WARNING = re.compile(r"(\d\d:\d\d:\d\dZ )?warning: ")
 
 

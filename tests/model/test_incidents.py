@@ -82,7 +82,7 @@ def test_an_older_console_gets_the_line_alone() -> None:
     assert plain["event"] == {"type": "Logged", "text": "it failed", "level": "warning"}
     assert codec.decode(Recorded, codec.join_beside(plain, beside)) == recorded
     folded = replay([replace(told((0.0, ACCEPTED))[0]), replace(recorded, seq=2)])
-    assert folded.log[-1] == "warning: it failed"
+    assert folded.log[-1] == "00:00:01Z warning: it failed"
 
 
 def test_an_incident_of_a_newer_version_leaves_the_line() -> None:

@@ -131,7 +131,7 @@ def test_stored_lines_are_told_from_fleeting_ones_and_dropped_lines_are_counted(
     entries = LogEntries().of(SLOW)
     drawn = [line.plain for line in log_lines(entries)]
     assert drawn[0] == "▪ 11:07:56Z r7 → r8, planned by ana"
-    assert drawn[-1] == "· job 41: stage 3 begins"
+    assert drawn[-1] == "· 11:59:59Z job 41: stage 3 begins"
     assert [line.plain[:1] for line in log_lines(entries, "memory !batch")] == ["▪"]
     assert log_title(entries, "memory", 3).startswith(f"log · 2 of {len(entries)} lines")
     assert log_title(entries, "", 3).endswith("3 dropped")

@@ -73,12 +73,12 @@ def test_hostile_text_steers_no_terminal_and_a_signal_leaves_it_as_it_was(number
     try:
         terminal.until(lambda: "all keys" in terminal.text or "release" in terminal.text.lower())
         for keys, shown in (
-            ("\r", "[ ] pane"),
+            ("\r", "discard"),
             ("l", "[@click=app.quit]"),
             ("w", "confirmed on Spark"),
             ("\x1b[F", "search again"),
             ("P", "Cancel"),
-            ("\r", "steps"),
+            ("\r", "witness"),
             ("?", "esc closes"),
         ):
             before = len(terminal.bytes)
