@@ -135,7 +135,7 @@ class ConsoleApp(App[int]):
         gc.enable()
         gc.freeze()  # else each full collection scans everything ever loaded, and a key waits 0.1 s
         self._install_signal_handlers()
-        self._home.restore(self._memory.fleet)
+        self._home.call_after_refresh(self._home.restore, self._memory.fleet)  # its list has its regions by then
         self.set_interval(self._repaint_seconds, self._repaint)
         self.run_worker(self._follow(), group="follow")
         self.run_worker(self.dispatcher.dispatch(ActionRequest(action="refresh", regions=())), group="refresh")
