@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import ClassVar
 
-_NO_WAREHOUSE = "E_NO_WAREHOUSE"
 DISTRIBUTION = "pipeline-console"  # as `pip install` knows it
 
 
@@ -92,14 +91,27 @@ class NewerFormat(DataError):
     """Something that only a newer version of console understands; nothing was touched."""
 
 
-def no_warehouse(region: str, path: object, file: str = "the region's file") -> DataError:
+@dataclass(eq=False)
+class FrameTooLong(DataError):
+    """A question or an answer does not fit one line of the socket."""
+
+    code: str = field(default="E_FRAME", kw_only=True)
+
+
+@dataclass(eq=False)
+class NoWarehouse(DataError):
     """The inventory names a path that does not exist: misspelt, not created yet, or on a disk that is not mounted.
 
     Not `Unreachable`: retrying alone never helps.
     """
+
+    code: str = field(default="E_NO_WAREHOUSE", kw_only=True)
+
+
+def no_warehouse(region: str, path: object, file: str = "the region's file") -> NoWarehouse:
     lead = f"{region}: " if region else ""
     hint = f"correct `warehouse:` in {file}; for a new region: mkdir -p {path}; or mount its disk"
-    return DataError(f"{lead}there is no warehouse at {path}", hint=hint, code=_NO_WAREHOUSE)
+    return NoWarehouse(f"{lead}there is no warehouse at {path}", hint=hint)
 
 
 class RegionError(ConsoleError):
@@ -144,15 +156,36 @@ class Conflict(ConsoleError):
     exit_code = 4
 
 
+@dataclass(eq=False)
+class LoadMoved(Conflict):
+    """A load is no longer where its sender saw it: look again, send again."""
+
+    code: str = field(default="E_LOAD_MOVED", kw_only=True)
+
+
+@dataclass(eq=False)
+class SchemaMoved(Conflict):
+    """The landing table's columns have changed since the lines were checked: look again, send again."""
+
+    code: str = field(default="E_SCHEMA_MOVED", kw_only=True)
+
+
 class Unreachable(ConsoleError):
     """No answer from a region; safe to retry."""
 
     exit_code = 5
 
 
+@dataclass(eq=False)
+class NoAgent(Unreachable):
+    """No agent runs in the region; most commands start one, watching does not."""
+
+    code: str = field(default="E_NO_AGENT", kw_only=True)
+
+
 def away(error: ConsoleError) -> bool:
     """Whether the region may come back by itself: it does not answer, or its warehouse's disk is not mounted."""
-    return isinstance(error, Unreachable) or error.code == _NO_WAREHOUSE
+    return isinstance(error, Unreachable | NoWarehouse)
 
 
 BY_NAME: dict[str, type[ConsoleError]] = {
@@ -170,3 +203,21 @@ BY_NAME: dict[str, type[ConsoleError]] = {
         Unreachable,
     )
 }
+_TREE = frozenset((ConsoleError, Problems, *BY_NAME.values()))
+_BY_CODE: dict[str, type[ConsoleError]] = {
+    cls.code: cls for cls in (FrameTooLong, NoWarehouse, LoadMoved, SchemaMoved, NoAgent)
+}
+
+
+def type_name(error: ConsoleError) -> str:
+    """Name of an error's type in messages and JSON. A class for one code goes by its parent's, which every version knows."""
+    return next(cls.__name__ for cls in type(error).__mro__ if cls in _TREE)
+
+
+def received(name: str, message: str, *, hint: str, code: str) -> ConsoleError:
+    """The error that another process named by its type and code; from here on the class decides, not the code.
+
+    name  a key of `BY_NAME`
+    """
+    known, narrow = BY_NAME[name], _BY_CODE.get(code, ConsoleError)
+    return (narrow if issubclass(narrow, known) else known)(message, hint=hint, code=code)

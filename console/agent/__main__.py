@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from console import __version__, paths
-from console.errors import ConsoleError, no_warehouse, require_spark
+from console.errors import ConsoleError, no_warehouse, require_spark, type_name
 from console.model import codec
 from console.text import guard_tracebacks, hide, redacted
 
@@ -57,7 +57,7 @@ def _in_utc() -> None:
 
 
 def _fields(error: ConsoleError) -> dict[str, str]:
-    return {"type": type(error).__name__, "message": redacted(str(error)), "hint": error.hint, "code": error.code}
+    return {"type": type_name(error), "message": redacted(str(error)), "hint": error.hint, "code": error.code}
 
 
 def _survey() -> int:

@@ -3,6 +3,7 @@
 import re
 from typing import Literal
 
+from console.agent.errors import CommitGone
 from console.agent.store.days import OUTSIDE
 from console.errors import ConsoleError
 from console.text import redacted, safe_text
@@ -15,7 +16,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("value", re.compile(r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CANNOT_PARSE_T|ARITHMETIC_OVERFLOW"
                          r"|DIVIDE_BY_ZERO|DATETIME_OVERFLOW|NOT_NULL_CONSTRAINT|SQLSTATE: 22")),
     ("gone", re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_VERSION_NOT_FOUND|DELTA_TRUNCATED_TRANSACTION_LOG"
-                        r"|DELTA_VERSIONS_NOT_CONTIGUOUS|does not exist.*\.parquet|\.parquet.*does not exist|E_LOG_GONE")),
+                        r"|DELTA_VERSIONS_NOT_CONTIGUOUS|does not exist.*\.parquet|\.parquet.*does not exist")),
     ("drift", re.compile(r"UNRESOLVED_COLUMN|SCHEMA_CHANGED|METADATA_CHANGED|COLUMN_DATA_TYPE_MISMATCH|DATATYPE_MISMATCH|SQLSTATE: 42")),
 )  # fmt: skip
 _FOREIGN = ("pyspark", "py4j", "deltalake", "_internal")
@@ -24,10 +25,10 @@ _VALUE = re.compile(r"[Tt]he value .{1,4000}? of the type|'[^']{1,4000}'", re.DO
 
 def kind(error: BaseException) -> Kind:
     """The kind of a failure: `memory` and `passing` may be retried, the others not."""
-    text = getattr(error, "code", "") + " " + str(error)
+    text = str(error)
     module = type(error).__module__.partition(".")[0]
     if not isinstance(error, OSError) and module not in _FOREIGN:
-        return "gone" if isinstance(error, ConsoleError) and "E_LOG_GONE" in text else "final"
+        return "gone" if isinstance(error, CommitGone) else "final"
     return next((kind for kind, pattern in _KINDS if pattern.search(text)), "passing")
 
 

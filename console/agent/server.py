@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from console.agent.service import Service, describe
-from console.errors import ConsoleError, DataError
+from console.errors import ConsoleError, DataError, FrameTooLong, type_name
 from console.model import codec
 from console.model.event import Recorded
 from console.text import redacted
@@ -238,13 +238,13 @@ def _frame(message: dict[str, Any]) -> _Response:
     if len(data) > FRAME:
         return _error(
             message.get("id"),
-            DataError("the answer is larger than 1 MiB", hint="ask for fewer rows (`--limit`)", code="E_FRAME"),
+            FrameTooLong("the answer is larger than 1 MiB", hint="ask for fewer rows (`--limit`)"),
         )
     return _Response(data, ok=True)
 
 
 def _error(request_id: Any, error: ConsoleError) -> _Response:
-    fields = {"type": type(error).__name__, "hint": error.hint, "code": error.code}
+    fields = {"type": type_name(error), "hint": error.hint, "code": error.code}
     body = {"code": -32000, "message": redacted(str(error)), "data": fields}
     data = json.dumps({"jsonrpc": "2.0", "id": request_id, "error": body}, separators=(",", ":")).encode() + b"\n"
     return _Response(data, ok=False)

@@ -17,7 +17,7 @@ from console.drivers import prerequisites
 from console.drivers.prerequisites import Prerequisite
 from console.errors import ConsoleError, Problems, installing
 from console.project import load
-from console.runner.journal import Journal
+from console.runner.journal import Journal, JournalDamaged
 
 if TYPE_CHECKING:
     from console.model.region import Region
@@ -64,12 +64,12 @@ def _journal() -> Prerequisite:
         return Prerequisite("journal", True, "none yet")
     try:
         journal.check()
-    except ConsoleError as error:
-        if error.code != "E_JOURNAL_DAMAGED":
-            return Prerequisite("journal", False, str(error), error.hint)
+    except JournalDamaged:
         aside = journal.move_damaged()
         fix = "console status shows the state of the regions; they hold everything that is needed"
         return Prerequisite("journal", None, f"it was damaged and has been moved to {aside}; a new one begins", fix)
+    except ConsoleError as error:
+        return Prerequisite("journal", False, str(error), error.hint)
     finally:
         journal.close()
     return Prerequisite("journal", True, str(journal.path))

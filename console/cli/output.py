@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from console.cli.flags import Flags
-from console.errors import ConsoleError, Problems
+from console.errors import ConsoleError, Problems, type_name
 from console.text import redacted, redacted_data, safe_text
 
 FORMAT_VERSION = 1
@@ -84,7 +84,7 @@ class Output:
 def as_data(error: ConsoleError) -> dict[str, Any]:
     """An error for programs; text stays exact, JSON escapes it."""
     data: dict[str, Any] = {
-        "type": type(error).__name__,
+        "type": type_name(error),
         "message": redacted(str(error)),
         "hint": redacted(error.hint),
         "code": error.code,

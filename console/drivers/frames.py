@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 from typing import Protocol as Shape
 
-from console.errors import BY_NAME, ConsoleError, DataError, Protocol, RegionError, Unreachable
+from console.errors import BY_NAME, ConsoleError, DataError, FrameTooLong, Protocol, RegionError, Unreachable, received
 from console.model import codec
 
 FRAME = 1 << 20  # bytes of one line, its end included
@@ -55,7 +55,7 @@ def rebuild(error: Any) -> ConsoleError:
             hint, code = data.get("hint", ""), data.get("code", "")
             if not isinstance(hint, str) or not isinstance(code, str):
                 raise Protocol(f"an error whose hint or code is not text: {message[:80]!r}")
-            return BY_NAME[name](message, hint=hint, code=code)
+            return received(name, message, hint=hint, code=code)
         case _:
             return RegionError(message)
 
@@ -118,10 +118,9 @@ class Link:
         id = self._last_id
         line = codec.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)}).encode() + b"\n"
         if len(line) > FRAME:
-            raise DataError(
+            raise FrameTooLong(
                 f"{self.peer}: {method} needs a message of {len(line):,} bytes, more than the {FRAME:,} allowed",
                 hint="split it into smaller pieces",
-                code="E_FRAME",
             )
         answer = self._pending[id] = asyncio.get_running_loop().create_future()
         try:

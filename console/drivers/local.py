@@ -17,7 +17,16 @@ from console import paths
 from console.drivers.frames import Link
 from console.drivers.rpc import RpcDriver, Surveyed, greet
 from console.drivers.survey import Surveyor, SurveyRequest, agent_command, agent_environment
-from console.errors import Conflict, ConsoleError, DataError, RegionError, Unreachable, no_warehouse, require_spark
+from console.errors import (
+    Conflict,
+    ConsoleError,
+    DataError,
+    NoAgent,
+    RegionError,
+    Unreachable,
+    no_warehouse,
+    require_spark,
+)
 from console.model.region import Region
 
 _LOG_BYTES = 4 << 20  # beyond it the log is rotated before the next start
@@ -74,11 +83,7 @@ class LocalTransport:
         if link := await self._find_agent():
             return link
         if not start:
-            raise Unreachable(
-                f"{self._region.name}: no agent runs",
-                hint=f"console follow --region {self._region.name}",
-                code="E_NO_AGENT",
-            )
+            raise NoAgent(f"{self._region.name}: no agent runs", hint=f"console follow --region {self._region.name}")
         return await self._start_agent()
 
     async def survey(

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from console import errors
 from console.drivers.frames import Link
 from console.drivers.protocol import QueryResult, RegionState, Verb, Who
-from console.errors import Conflict, DataError, NewerFormat, Unreachable
+from console.errors import Conflict, DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
 from console.model import codec
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
 from console.model.fleet import FleetWaves
@@ -155,9 +155,7 @@ class RpcDriver:
             return (await self._transport.survey(pipeline, landing, False)).live
         try:
             data = await self._call_on(link, "survey", {"pipeline": pipeline, "landing": list(landing)}, _QUICK)
-        except DataError as error:
-            if error.code != "E_FRAME":
-                raise
+        except FrameTooLong:
             return (await self._transport.survey(pipeline, landing, False)).live  # too long for one line of the socket
         return self._decode(Live, data)
 
@@ -188,8 +186,8 @@ class RpcDriver:
             params = {"pipeline": pipeline, "hours": hours, "feed": feed, "before": before}
             try:
                 page = self._decode(SamplePage, await self._call_on(link, "samples", params, _QUICK))
-            except DataError as error:
-                if pages or error.code == "E_PROTOCOL":
+            except DataError:
+                if pages:
                     raise
                 return ()  # an older agent has no such method
             if before and page.before >= before:
@@ -326,10 +324,8 @@ class RpcDriver:
     async def _listening(self) -> Link | None:
         try:
             return await self._dialed(start=False)
-        except Unreachable as error:
-            if error.code == "E_NO_AGENT":
-                return None
-            raise
+        except NoAgent:
+            return None
 
     async def _dialed(self, *, start: bool) -> Link:
         async with self._dialing:

@@ -10,12 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from console.errors import Conflict
+from console.errors import LoadMoved
 
 START = bytes(16)
 MARK_BYTES = 3  # of each event's chain, stored with the commit: they show where two files diverge, and decide nothing
 NAME_LENGTH = 120
-MOVED, SCHEMA_MOVED = "E_LOAD_MOVED", "E_SCHEMA_MOVED"
 
 
 def link(before: bytes, event: str) -> bytes:
@@ -159,7 +158,5 @@ class Loads:
             fits = new and (run.after == 0 or self.older(run.older) > 0)
         if not fits:
             stands = f"has {head.rows:,} rows now" if head else "began meanwhile"
-            raise Conflict(
-                f"load {run.load} {stands}: somebody else sends it too", hint="send the file again", code=MOVED
-            )
+            raise LoadMoved(f"load {run.load} {stands}: somebody else sends it too", hint="send the file again")
         return True

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +32,13 @@ CREATE TABLE entries (
     about INTEGER NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL
 ) STRICT
 """
+
+
+@dataclass(eq=False)
+class JournalDamaged(DataError):
+    """The journal's file cannot be read any more; it can be moved away."""
+
+    code: str = field(default="E_JOURNAL_DAMAGED", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,11 +205,10 @@ class Journal:
             code="E_JOURNAL",
         )
 
-    def _damaged(self, what: str) -> DataError:
-        return DataError(
+    def _damaged(self, what: str) -> JournalDamaged:
+        return JournalDamaged(
             f"the journal {self.path} is damaged ({what}), so nothing was done",
             hint="console doctor moves it away; the state of the rollouts is in the regions",
-            code="E_JOURNAL_DAMAGED",
         )
 
     def _open(self) -> sqlite3.Connection:

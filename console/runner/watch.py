@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from console.drivers.protocol import Driver, RegionState
-from console.errors import ConsoleError, Unreachable, away
+from console.errors import ConsoleError, NoAgent, Unreachable, away
 from console.model.event import ENDED, Accepted, Ended, Lagging, Promoted, Recorded, RolledBack
 from console.model.live import Live
 from console.model.measured import FeedSample
@@ -261,7 +261,7 @@ class RegionWatcher:
                 if self._needs_no_agent(error):
                     return
                 # before a rollout begins no agent need be there: submitting a plan starts one
-                lost = error.code != "E_NO_AGENT" or going
+                lost = going or not isinstance(error, NoAgent)
                 self._board.set(self._name, link="unreachable" if lost else "connecting", link_why=str(error))
             except ConsoleError as error:
                 if not (away(error) and under_way(self._board[self._name].status)):
@@ -292,7 +292,7 @@ class RegionWatcher:
 
     def _needs_no_agent(self, error: Unreachable) -> bool:
         """True if no agent runs and none is needed: then there is nothing to watch."""
-        if error.code != "E_NO_AGENT" or self.active_runs or under_way(self._board[self._name].status):
+        if not isinstance(error, NoAgent) or self.active_runs or under_way(self._board[self._name].status):
             return False
         self._board.set(self._name, link="idle", link_why=str(error))
         return True

@@ -15,8 +15,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.errors import AnalysisException, NumberFormatException
 
+from console.agent.errors import AgentEnding
 from console.agent.feeds import follower
-from console.agent.feeds.follower import ENDING, FeedFollower
+from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.health import FIRST_LOOK_SECONDS, LAST_SECONDS, TRIES, Health
 from console.agent.feeds.live_feed import LiveFeed
 from console.agent.store import log
@@ -299,7 +300,7 @@ def test_nobody_waits_for_a_follower_that_ends(setup: FailingFeedSetup) -> None:
         waiting.join(0.01)
     setup.follower.stop()
     waiting.join(30)
-    assert [error.code for error in met] == [ENDING]
+    assert [type(error) for error in met] == [AgentEnding]
     assert isinstance(setup.follower.align("web").exception(0), CheckFailed)
 
 

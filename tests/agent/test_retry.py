@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, NumberFormatException, PySparkException
 
+from console.agent.errors import CommitGone, WriteSkipped
 from console.agent.execution import backfill_step, executor
 from console.agent.execution.backfill_step import _unfinished
 from console.agent.execution.executor import DRIVER_TRIES, PlanExecutor
@@ -81,7 +82,7 @@ def spark_says(text: str) -> Exception:
         (spark_says("[DELTA_SCHEMA_CHANGED] Detected schema change"), "drift"),
         (spark_says("[FAILED_READ_FILE.FILE_NOT_EXIST] Error while reading file. SQLSTATE: KD001"), "gone"),
         (spark_says("Job aborted\nCaused by: java.io.FileNotFoundException: File file:/w/p.parquet does not exist"), "gone"),
-        (RegionError("landing has lost version 3", code="E_LOG_GONE"), "gone"),
+        (CommitGone("landing has lost version 3"), "gone"),
         (spark_says("java.lang.OutOfMemoryError: Java heap space"), "memory"),
         (spark_says("[UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 65536 bytes of memory"), "memory"),
         (spark_says("java.io.IOException: No space left on device"), "passing"),
@@ -90,7 +91,7 @@ def spark_says(text: str) -> Exception:
         (DeltaError("Generic LocalFileSystem error: Unable to open file"), "passing"),
         (Py4JNetworkError("Answer from Java side is empty"), "passing"),
         (ConnectionRefusedError(111, "Connection refused"), "passing"),
-        (FeedStopped("another writer is ahead", code="E_SKIPPED"), "final"),
+        (WriteSkipped("another writer is ahead"), "final"),
         (CheckFailed("differs"), "final"),
         (KeyError("a bug"), "final"),
     ],
@@ -206,7 +207,7 @@ def test_values_stay_out_of_the_message(setup: RetrySetup) -> None:
 
 
 def test_our_own_errors_pass_as_they_are(setup: RetrySetup) -> None:
-    ours = FeedStopped("another writer is ahead", code="E_SKIPPED")
+    ours = WriteSkipped("another writer is ahead")
     with pytest.raises(FeedStopped) as found:
         setup.fails(ours)
     assert found.value is ours

@@ -1,6 +1,7 @@
 """A link to an agent that may say anything at all, over a real socket."""
 
 import asyncio
+import copy
 import json
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,8 +12,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from console.agent import errors as agent_errors
 from console.drivers.frames import FRAME, TAIL, Link, frames, rebuild
-from console.errors import Conflict, ConsoleError, DataError, Protocol, RegionError, Unreachable
+from console.errors import (
+    Conflict,
+    ConsoleError,
+    DataError,
+    FrameTooLong,
+    LoadMoved,
+    NoAgent,
+    NoWarehouse,
+    Protocol,
+    RegionError,
+    SchemaMoved,
+    Unreachable,
+    type_name,
+)
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -153,6 +168,35 @@ async def test_errors_come_back_as_what_they_were(tmp_path: Path) -> None:
             await link.call("promote", {}, seconds=5)
     assert (caught.value.hint, caught.value.code) == ("h", "E")
     assert type(rebuild({"code": -32601, "message": "no such method"})) is RegionError
+
+
+@pytest.mark.parametrize("narrow", [FrameTooLong, LoadMoved, NoAgent, NoWarehouse, SchemaMoved])
+def test_an_error_for_one_code_travels_under_its_parents_name_and_comes_back_as_itself(
+    narrow: type[ConsoleError],
+) -> None:
+    """Consoles and agents of other versions know the parent and the code."""
+    error = narrow("eu: no", hint="h")
+    data = {"type": type_name(error), "hint": error.hint, "code": error.code}
+    assert data["type"] == narrow.__bases__[0].__name__
+    again = rebuild({"code": -32000, "message": str(error), "data": data})
+    assert (type(again), str(again), again.hint, again.code) == (narrow, "eu: no", "h", error.code)
+
+
+def test_a_code_never_changes_the_type_that_an_error_came_with() -> None:
+    for code in ("E_NO_AGENT", "E_FRAME", "E_LOG_GONE", "", "ConsoleError"):
+        error = rebuild({"code": 1, "message": "m", "data": {"type": "RegionError", "code": code}})
+        assert (type(error), error.code) == (RegionError, code)
+
+
+def test_errors_of_the_agent_travel_as_types_that_every_console_knows() -> None:
+    narrow = [
+        cls for cls in vars(agent_errors).values() if isinstance(cls, type) and cls.__module__ == agent_errors.__name__
+    ]
+    assert len(narrow) == 8
+    for cls in narrow:
+        error = cls("m")
+        assert type_name(error) in ("RegionError", "FeedStopped", "CheckFailed")
+        assert error.code and type(copy.copy(error)) is cls
 
 
 async def test_a_lost_connection_is_unreachable_never_failed(tmp_path: Path) -> None:

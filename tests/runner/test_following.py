@@ -8,7 +8,7 @@ import pytest
 
 from console.drivers.fake import FakeDriver
 from console.drivers.protocol import Who
-from console.errors import ConsoleError, Unreachable, no_warehouse
+from console.errors import ConsoleError, NoAgent, no_warehouse
 from console.model.event import Recorded
 from console.model.fleet import FleetWaves
 from console.model.plan import Plan
@@ -55,7 +55,7 @@ async def test_a_region_whose_agent_was_never_started_is_not_called_unreachable_
         async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
             if not self.world.disk.status.rollout:
                 await asyncio.sleep(0.05)
-                raise Unreachable("eu: no agent runs", code="E_NO_AGENT")
+                raise NoAgent("eu: no agent runs")
             async for recorded in super().watch(pipeline, after):
                 yield recorded
 

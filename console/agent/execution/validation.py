@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from console.agent.errors import AgentEnding
 from console.agent.feeds import commit, planted_bugs
 from console.agent.feeds.comparison import compare
-from console.agent.feeds.follower import ENDING
 from console.agent.feeds.live_feed import LiveFeed, stalled_targets
 from console.agent.recount import liveness
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.agent.resilience.waits import Waits
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.store import log, write_lock
-from console.errors import CheckFailed, RegionError
+from console.errors import RegionError
 from console.model.event import BatchDone, Checked, Fenced, Waiting
 from console.model.live import Release
 from console.model.step import Backfill, CreateTable, Validate
@@ -116,10 +116,8 @@ def aligned(context: RolloutContext) -> dict[str, int]:
     waits.end()
     try:
         pins = alignment.result()
-    except CheckFailed as error:
-        if error.code == ENDING:  # not a failure of the rollout: the next agent continues here
-            raise RolloutStopped from None
-        raise
+    except AgentEnding:  # not a failure of the rollout: the next agent continues here
+        raise RolloutStopped from None
     _check_feeds(context)
     return pins
 

@@ -8,6 +8,7 @@ from typing import Any
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 
 from console import crash
+from console.agent.errors import RivalWriter, WriteSkipped
 from console.agent.feeds import foreign_commits
 from console.agent.store import days, log, write_lock
 from console.errors import FeedStopped, RegionError
@@ -126,15 +127,11 @@ def open_feed(session: Any, app_id: str, target: str, start: int, source: str = 
         note = {"kind": "take-over", "feed": app_id, "read": seen}
         try:
             result = _commit_position(session, writer, position, note)
-        except FeedStopped as error:
-            if error.code != "E_SKIPPED":
-                raise
+        except WriteSkipped:
             continue  # a rival took the feed over in the meantime
         if not any(app_id in commit.txn for commit in log.commits(target, seen + 1, result.version - 1)):
             return writer
-    raise FeedStopped(
-        f"{target}: another process keeps writing under {app_id}", hint="console follow --stop", code="E_RIVAL"
-    )
+    raise RivalWriter(f"{target}: another process keeps writing under {app_id}", hint="console follow --stop")
 
 
 def _last_position(target: str, app_id: str, seen: int, start: int, source: str) -> tuple[int, int]:
@@ -328,11 +325,10 @@ def _read_back(writer: FeedWriter, before: int, number: int, position: int) -> C
     raise _skipped(writer, position)
 
 
-def _skipped(writer: FeedWriter, position: int) -> FeedStopped:
-    return FeedStopped(
+def _skipped(writer: FeedWriter, position: int) -> WriteSkipped:
+    return WriteSkipped(
         f"{writer.target}: the write at {position} was skipped: another writer of {writer.app_id} is ahead",
         hint="console retry, for a rollout; a live feed is taken over again within minutes",
-        code="E_SKIPPED",
     )
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from console.agent.errors import AgentEnding
 from console.agent.failure import cause, fresh_copy, message
 from console.agent.feeds.live_feed import LiveFeed, downstream, stalled_targets
 from console.agent.spark_session import SparkHandle
@@ -22,7 +23,6 @@ HEARTBEAT_COMMITS = 200
 # Log clean-up waits for committed positions, so a position is also committed a day after it last changed, however few commits
 # it has passed; sooner after a start, so that an agent restarted every night commits one too.
 HEARTBEAT_SECONDS, FIRST_HEARTBEAT_SECONDS = 24 * 3600.0, 3600.0
-ENDING = "E_ENDING"  # error code of requests that were pending when the agent ended
 # After a tick the follower rests three times as long as the tick took, longer on an overloaded machine. So following takes at
 # most a quarter of a core from builds, queries and other processes, and rows arrive a few seconds late.
 REST_FACTOR = 3.0
@@ -135,7 +135,7 @@ class FeedFollower(threading.Thread):
         """Request the Delta versions at which all followed feeds of the pipeline have reached one common landing position.
 
         returns  a future of table path → version; a landing table's is that position, tables downstream of a stalled feed
-                 are left out; it fails with `ENDING` if the agent ends
+                 are left out; it fails with `AgentEnding` if the agent ends
         """
         request: Future[dict[str, int]] = Future()
         with self._guard:
@@ -380,8 +380,8 @@ def _load_factor() -> float:
     return min(max(os.getloadavg()[0] / (os.cpu_count() or 1), 1.0), MAX_LOAD_FACTOR)
 
 
-def _ending_error() -> CheckFailed:
-    return CheckFailed("the agent is ending", hint="try again when it runs", code=ENDING)
+def _ending_error() -> AgentEnding:
+    return AgentEnding("the agent is ending", hint="try again when it runs")
 
 
 def _fail(requests: Iterable["Future[dict[str, int]]"]) -> None:

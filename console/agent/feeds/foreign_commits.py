@@ -7,8 +7,9 @@ after it.
 
 from deltalake import DeltaTable
 
+from console.agent.errors import CommitGone, PositionsExpire
 from console.agent.store import log
-from console.errors import FeedStopped, RegionError
+from console.errors import FeedStopped
 
 ACCEPTED = "accepted"  # kind of the note by which a person accepts the foreign commits before it
 
@@ -22,10 +23,8 @@ def last_own(target: str, app_id: str, latest: int) -> log.Commit | None:
     for version in range(latest, -1, -1):
         try:
             commit = log.commit(target, version)
-        except RegionError as error:
-            if error.code == "E_LOG_GONE":
-                return None
-            raise
+        except CommitGone:
+            return None
         if app_id in commit.txn:
             return commit
         accepted |= commit.note.get("kind") == ACCEPTED
@@ -64,10 +63,9 @@ def check_retains_positions(target: str) -> None:
     """Check that positions do not expire. raises FeedStopped E_TXN_RETENTION if Delta would forget them"""
     setting = "delta.setTransactionRetentionDuration"
     if setting in DeltaTable(target).metadata().configuration:
-        raise FeedStopped(
+        raise PositionsExpire(
             f"{target} has {setting}: positions of its feeds would be forgotten",
             hint=f"ALTER TABLE … UNSET TBLPROPERTIES ('{setting}'), then console retry",
-            code="E_TXN_RETENTION",
         )
 
 

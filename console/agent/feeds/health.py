@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 from math import inf
 
+from console.agent.errors import HEALING
 from console.agent.failure import Kind, cause, kind
 from console.errors import ConsoleError, FeedStopped, Unreachable
 
@@ -14,14 +15,13 @@ FIRST_SECONDS, LAST_SECONDS = 1.0, 60.0
 FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 180.0, 3600.0  # between checks of a stopped feed whose cause may be gone
 TRIES = 5  # in a row, before nobody waits for the feed any longer
 UNSURE = 3  # tries before a changed schema or missing file is final: a concurrent commit looks the same
-HEALS = frozenset(("E_SKIPPED", "E_RIVAL", "E_LOG_DAMAGED", "E_LOG_EMPTY", "E_TXN_RETENTION"))
 
 
 @dataclass(slots=True)
 class Health:
     """The health of one feed.
 
-    stopped     the error that stopped it; a person decides, or the cause goes away by itself (`HEALS`)
+    stopped     the error that stopped it; a person decides, or the cause goes away by itself (`HEALING`)
     tries       failed in a row
     last_error  the message of the last one
     """
@@ -55,7 +55,7 @@ class Health:
         again = self.stopped is not None and self.stopped.code == why.code
         self.stopped, self.tries = why, self.tries + 1 if again else 1
         self._paused_until = inf
-        if why.code in HEALS:
+        if isinstance(why, HEALING):
             self._pause(FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS)
 
     def record_failure(self, error: Exception, target: str) -> None:

@@ -14,12 +14,13 @@ from typing import Any
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console import crash
+from console.agent.errors import CommitGone
 from console.agent.ingest import loads
 from console.agent.ingest.values import parse_lines, typed
 from console.agent.pipeline import PipelineController
 from console.agent.store import log, write_lock
-from console.errors import Conflict, DataError, RegionError
-from console.model.load import SCHEMA_MOVED, EventRun, Landed, LoadState, valid_name
+from console.errors import DataError, RegionError, SchemaMoved
+from console.model.load import EventRun, Landed, LoadState, valid_name
 
 LOCK_WAIT_SECONDS = 60.0
 MARKS = "lineMarks"  # key in the commit info, beside our note: long, and read only where a file differs
@@ -56,10 +57,8 @@ class LandingWriter:
             if here:
                 return {"rows": 0, "already": True}
             if run is not None and run.schema not in ("", schema_id(opened)):
-                raise Conflict(
-                    f"{table}: its columns have changed since the lines were checked",
-                    hint="send the file again",
-                    code=SCHEMA_MOVED,
+                raise SchemaMoved(
+                    f"{table}: its columns have changed since the lines were checked", hint="send the file again"
                 )
             rows = parse_lines(lines, [field.name for field in opened.schema().fields], numbers)
             note["rows_in"] = len(rows)
@@ -105,10 +104,8 @@ class LandingWriter:
         for version in range(log.latest_version(path), -1, -1):
             try:
                 commit = log.commit(path, version)
-            except RegionError as error:
-                if error.code == "E_LOG_GONE":
-                    break
-                raise
+            except CommitGone:
+                break
             if (commit.note.get("load"), commit.note.get("rows")) == (load, rows):
                 return {"marks": _marks(path, version)}
         return {"marks": ""}

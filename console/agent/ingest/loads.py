@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from console.agent.errors import CommitGone
 from console.agent.store import log
-from console.errors import RegionError
 from console.model.load import Landed, Loads
 
 _LOAD = re.compile(r"load/(?P<first>[0-9a-f]+)/(?P<chain>[0-9a-f]+)/(?P<line>\d+)/(?P<load>.+)")
@@ -43,9 +43,7 @@ def of(table: str) -> Loads:
             table_loads = _from_checkpoint(table, table_id, latest)
         try:
             _read_commits(table, table_loads, latest)
-        except RegionError as error:
-            if error.code != "E_LOG_GONE":
-                raise
+        except CommitGone:
             table_loads = _from_checkpoint(table, table_id, latest)  # cleaned up behind a newer checkpoint
             _read_commits(table, table_loads, latest)
         _cache[table] = table_loads

@@ -10,10 +10,10 @@ from arro3.core import DataType
 from deltalake import DeltaTable
 
 from console import crash
+from console.agent.errors import CompactionDiffers
 from console.agent.feeds.backfill import clustered
 from console.agent.feeds.checksum import sums_per_day
 from console.agent.store import days, log, write_lock
-from console.errors import RegionError
 from console.model.live import TableState
 from console.model.schema import quoted, text_literal
 from console.model.slices import EARLY, LATE
@@ -22,7 +22,6 @@ SMALL_BYTES = 32 << 20  # files below this are small
 MANY = 100  # small files in one partition that are worth a Spark job
 FILE_BYTES = 128 << 20
 MOST_BYTES = 8 << 30  # of one partition; more would block the live feeds for too long
-SPOILED = "E_COMPACTION"  # error code of a compaction that did not keep every row
 PLAIN = ("date", "string", "int", "integer", "bigint", "long", "smallint", "short", "tinyint", "byte", "boolean")
 
 
@@ -104,10 +103,9 @@ def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1, state: 
 def _check_unchanged(session: Any, table: str, where: str, version: int) -> None:
     before_totals, after_totals = (_totals(session, table, where, each) for each in (version - 1, version))
     if before_totals != after_totals:
-        raise RegionError(
+        raise CompactionDiffers(
             f"{table}: compaction in version {version} changed {where or 'the table'}: {before_totals} is now {after_totals}",
             hint=f"stop the agent, RESTORE the table to version {version - 1} and report this",
-            code=SPOILED,
         )
 
 

@@ -12,11 +12,12 @@ from typing import Literal
 
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from console.agent.errors import CompactionDiffers
 from console.agent.failure import cause, message
 from console.agent.feeds import foreign_commits
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import live_feeds_of
-from console.agent.maintenance.compaction import MANY, SPOILED, compact, crowded
+from console.agent.maintenance.compaction import MANY, compact, crowded
 from console.agent.maintenance.retention import cutoff, expire, expired
 from console.agent.maintenance.vacuum import Need, blocking_need, kept_hours, vacuum
 from console.agent.pipeline import PipelineController
@@ -132,9 +133,8 @@ class Maintainer:
             session = self._spark.session(spark__sql__files__maxPartitionNum=str(tasks))
             try:
                 compacted = compact(session, path, crowd, tasks, state)
-            except RegionError as error:
-                if error.code == SPOILED:
-                    self._spoiled[path] = error
+            except CompactionDiffers as error:
+                self._spoiled[path] = error
                 raise
             detail = f"{crowd.label}: {crowd.files} files to {compacted.files} in version {compacted.version}"
             done.append(MaintenanceResult(state.table.name, "compacted", detail))

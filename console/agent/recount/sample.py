@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from console.agent.errors import CommitGone
 from console.agent.store import log
-from console.errors import RegionError
 
 COMMITS = 4  # in a sample
 ROWS = 50_000  # source rows in a sample of several commits
@@ -71,9 +71,7 @@ def log_is_complete(target: str) -> bool:
         return False
     try:
         log.commit(target, 0)
-    except RegionError as error:
-        if error.code != "E_LOG_GONE":
-            raise
+    except CommitGone:
         return False
     return True
 
@@ -111,7 +109,5 @@ def _backwards(target: str) -> Iterator[log.Commit]:
     for version in range(latest, max(-1, latest - MAX_COMMITS), -1):
         try:
             yield log.commit(target, version)
-        except RegionError as error:
-            if error.code == "E_LOG_GONE":
-                return
-            raise
+        except CommitGone:
+            return

@@ -13,8 +13,9 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from console import crash
+from console.agent.errors import LogDamaged
 from console.agent.store import log
-from console.errors import Conflict, DataError, RegionError
+from console.errors import Conflict, DataError
 from console.model import codec
 from console.model.event import Accepted, Event, Promoted, Recorded, RolledBack
 from console.model.live import Release, ReleaseRow, ReleaseState
@@ -58,9 +59,7 @@ def open_table(path: Path) -> DeltaTable | None:
         return None
     except DeltaError as error:
         first = str(error).strip().splitlines()[0][:200]
-        raise RegionError(
-            f"{path}: its log cannot be read: {first}", hint="console doctor", code="E_LOG_DAMAGED"
-        ) from None
+        raise LogDamaged(f"{path}: its log cannot be read: {first}", hint="console doctor") from None
     log.check_intact(str(path))
     return table
 
@@ -121,7 +120,7 @@ class SideFiles:
             return data
         except (ValueError, KeyError, TypeError, DataError):
             message = f"{self._folder}/{name}.json cannot be read"
-            raise RegionError(message, hint="console doctor", code="E_LOG_DAMAGED") from None
+            raise LogDamaged(message, hint="console doctor") from None
 
     def forget(self, name: str) -> None:
         (self._folder / f"{name}.json").unlink(missing_ok=True)

@@ -17,7 +17,8 @@ from urllib.parse import unquote, urlparse
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from console.errors import RegionError, Unreachable
+from console.agent.errors import CommitEmpty, CommitGone, LogDamaged
+from console.errors import Unreachable
 
 Kind = Literal["append", "quiet", "rewrite"]
 # A RESTORE after a DELETE only adds files, but none of their rows is new; a REPLACE of an emptied table looks like a write.
@@ -146,11 +147,10 @@ def covers(table: str, version: int) -> bool:
     return commits.issuperset(range(max(checkpoints) + 1, version + 1))
 
 
-def _empty_error(table: str, version: int) -> RegionError:
-    return RegionError(
+def _empty_error(table: str, version: int) -> CommitEmpty:
+    return CommitEmpty(
         f"{table}: commit {version} is empty, as after a power loss",
         hint=f"restore _delta_log/{version:020}.json from a copy, or the table to version {version - 1}",
-        code="E_LOG_EMPTY",
     )
 
 
@@ -171,8 +171,8 @@ def _commit_file(table: str, version: int) -> str:
     return f"{local(table)}/_delta_log/{version:020}.json"
 
 
-def _gone_error(table: str, version: int, hint: str) -> RegionError:
-    return RegionError(f"{table}: commit {version} is gone from the log", hint=hint, code="E_LOG_GONE")
+def _gone_error(table: str, version: int, hint: str) -> CommitGone:
+    return CommitGone(f"{table}: commit {version} is gone from the log", hint=hint)
 
 
 def commit(table: str, version: int) -> Commit:
@@ -195,10 +195,9 @@ def _commit(table: str, version: int, _: tuple[int, int, int]) -> Commit:
     try:
         actions = [json.loads(line) for line in lines]
     except ValueError:
-        raise RegionError(
+        raise LogDamaged(
             f"{table}: commit {version} is cut short or damaged",
             hint=f"restore _delta_log/{version:020}.json from a copy, or the table to version {version - 1}",
-            code="E_LOG_DAMAGED",
         ) from None
     return _parse_commit(local(table), version, actions)
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from console.agent.errors import CommitGone
 from console.agent.store import log
 from console.errors import RegionError
 
@@ -59,7 +60,7 @@ def _opened(table: str, version: int) -> DeltaTable:
             return DeltaTable(table, version=equivalent)
         except DeltaError:
             message = f"{table}: version {version} can no longer be read: the log below it was cleaned up"
-            raise RegionError(message, hint=log.LATE_HINT, code="E_LOG_GONE") from None
+            raise CommitGone(message, hint=log.LATE_HINT) from None
 
 
 def physical_name(schema: dict[str, Any], column: str) -> str:

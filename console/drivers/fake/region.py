@@ -8,7 +8,7 @@ from typing import Any, Literal
 from console.drivers.fake.agent import FakeAgent, Scenario
 from console.drivers.fake.disk import FakeDisk
 from console.drivers.protocol import QueryResult, RegionState, Verb, Who
-from console.errors import Conflict, DataError, Unreachable
+from console.errors import Conflict, DataError, NoAgent, Unreachable
 from console.model.event import Event, Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, Release, ReleaseRow, TableState, TableStats
@@ -179,7 +179,7 @@ class FakeDriver:
     async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
         await self._arrive("watch", pipeline)
         if not self.world.agent.awake:
-            raise Unreachable(f"{self.region.name}: no agent runs", code="E_NO_AGENT")
+            raise NoAgent(f"{self.region.name}: no agent runs")
         events = self.world.watch(after)
         try:
             async for recorded in events:

@@ -12,7 +12,7 @@ from console.drivers.rpc import RpcDriver, Surveyed, decoded, greet
 from console.drivers.ssh import pack, remote
 from console.drivers.ssh.connection import Channel, Connection, Timeouts
 from console.drivers.survey import GRACE, Profile, Sample, SurveyRequest, profiled, surveyed
-from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
+from console.errors import ConsoleError, DataError, NoAgent, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.region import Region
 
@@ -236,7 +236,7 @@ class SshTransport:
 
     def _as_remote(self, error: ConsoleError) -> ConsoleError:
         """An error from the host, whose hints name paths and commands over there."""
-        if error.code == "E_NO_AGENT":  # from here no agent is followed
+        if isinstance(error, NoAgent):  # from here no agent is followed
             error.hint = f"on its host: console follow --warehouse {shlex.quote(self._region.warehouse)}"
         else:
             error.hint = f"{error.hint} ({self._where()})" if error.hint else self._where()

@@ -24,7 +24,7 @@ from console.drivers.frames import FRAME
 from console.drivers.local import LocalTransport, check_peer, local_path
 from console.drivers.prerequisites import Prerequisite
 from console.drivers.survey import Sample, Surveyor, SurveyRequest, raw_answers, raw_profile
-from console.errors import ConsoleError, DataError, RegionError, Unreachable, no_warehouse
+from console.errors import ConsoleError, DataError, NoAgent, RegionError, Unreachable, no_warehouse, type_name
 from console.model import codec
 from console.model.region import Region
 
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _pipe(path, request, unread)
     except ConsoleError as error:
         _print_line(
-            {"error": {"message": str(error), "type": type(error).__name__, "hint": error.hint, "code": error.code}}
+            {"error": {"message": str(error), "type": type_name(error), "hint": error.hint, "code": error.code}}
         )
         return error.exit_code
 
@@ -169,9 +169,9 @@ async def _look(request: Request) -> int:
 async def _agent(request: Request) -> Prerequisite:
     try:
         link = await _transport(request).dial(start=False)
+    except NoAgent:
+        return Prerequisite("agent", True, "none runs now; the next command that needs one starts it")
     except ConsoleError as error:
-        if error.code == "E_NO_AGENT":
-            return Prerequisite("agent", True, "none runs now; the next command that needs one starts it")
         return Prerequisite("agent", False, str(error), error.hint)
     try:
         hello = await link.call("hello", {"protocol": 1}, seconds=30)

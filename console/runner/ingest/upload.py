@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from console.drivers.protocol import Driver
-from console.errors import Conflict, ConsoleError, DataError, Unreachable
-from console.model.load import MARK_BYTES, MOVED, SCHEMA_MOVED, START, EventRun, Landed, LoadState, first_difference
+from console.errors import Conflict, ConsoleError, DataError, LoadMoved, SchemaMoved, Unreachable
+from console.model.load import MARK_BYTES, START, EventRun, Landed, LoadState, first_difference
 from console.runner.ingest.events import Events, Piece
 
 TRIES = 20  # each after a conflict with another writer's commit
@@ -70,8 +70,8 @@ class FileUpload:
             try:
                 schema = await self._checked(progress)
                 await self._send(progress, schema)
-            except Conflict as error:
-                if error.code not in (MOVED, SCHEMA_MOVED) or attempt == TRIES - 1:
+            except (LoadMoved, SchemaMoved) as error:
+                if attempt == TRIES - 1:
                     raise self._landed_by_then(error) from None
             except ConsoleError as error:
                 raise self._landed_by_then(error) from None
@@ -183,7 +183,7 @@ class FileUpload:
     def _landed_by_then(self, error: ConsoleError) -> ConsoleError:
         """The error, extended by what has landed and what may have."""
         landed, unsure = self.landed(), self._in_flight if isinstance(error, Unreachable) else None
-        if error.code in (MOVED, SCHEMA_MOVED):
+        if isinstance(error, LoadMoved | SchemaMoved):
             error.hint = ""  # which says no more than is said below
             landed = landed or "nothing of it has landed"
         if isinstance(error, DataError):

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from deltalake import DeltaTable
 
+from console.agent.errors import CompactionDiffers
 from console.agent.feeds import commit
 from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance import maintainer
@@ -18,7 +19,7 @@ from console.agent.maintenance.retention import cutoff
 from console.agent.pipeline import PipelineController
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
-from console.errors import Conflict, DataError, RegionError
+from console.errors import Conflict, DataError
 from console.model.event import Accepted, Ended, Entered, Fenced
 from console.model.live import Feed, Release, TableState
 from console.model.plan import Plan
@@ -170,7 +171,7 @@ def test_a_table_that_a_compaction_changed_is_reported_once_and_never_compacted_
 
     def lossy(session: Any, table: str, *_: Any) -> None:
         tried.append(table)
-        raise RegionError(f"{table}: compaction in version 4 changed it", hint="RESTORE it", code="E_COMPACTION")
+        raise CompactionDiffers(f"{table}: compaction in version 4 changed it", hint="RESTORE it")
 
     monkeypatch.setattr(maintainer, "compact", lossy)
     monkeypatch.setattr(maintainer, "vacuum", lambda _, table: vacuumed.append(table))

@@ -1,0 +1,65 @@
+"""Errors of the agent that its own code decides by. Each is a subclass of the tree in `console.errors`, under one code."""
+
+from dataclasses import dataclass, field
+
+from console.errors import CheckFailed, FeedStopped, RegionError
+
+
+@dataclass(eq=False)
+class CommitGone(RegionError):
+    """A commit of a table was cleaned up from its log."""
+
+    code: str = field(default="E_LOG_GONE", kw_only=True)
+
+
+@dataclass(eq=False)
+class LogDamaged(RegionError):
+    """A commit, or a file beside the log, is cut short or cannot be read."""
+
+    code: str = field(default="E_LOG_DAMAGED", kw_only=True)
+
+
+@dataclass(eq=False)
+class CommitEmpty(LogDamaged):
+    """A commit's file has no content, as after a power loss."""
+
+    code: str = field(default="E_LOG_EMPTY", kw_only=True)
+
+
+@dataclass(eq=False)
+class WriteSkipped(FeedStopped):
+    """Delta skipped a feed's write, because another writer under its id is ahead."""
+
+    code: str = field(default="E_SKIPPED", kw_only=True)
+
+
+@dataclass(eq=False)
+class RivalWriter(FeedStopped):
+    """Another process keeps writing under a feed's id."""
+
+    code: str = field(default="E_RIVAL", kw_only=True)
+
+
+@dataclass(eq=False)
+class PositionsExpire(FeedStopped):
+    """A setting of the target would make Delta forget the positions of its feeds."""
+
+    code: str = field(default="E_TXN_RETENTION", kw_only=True)
+
+
+@dataclass(eq=False)
+class AgentEnding(CheckFailed):
+    """A request was still pending when the agent ended; the next agent can serve it."""
+
+    code: str = field(default="E_ENDING", kw_only=True)
+
+
+@dataclass(eq=False)
+class CompactionDiffers(RegionError):
+    """A compaction did not keep every row."""
+
+    code: str = field(default="E_COMPACTION", kw_only=True)
+
+
+# the cause may go away by itself: a feed stopped by one of these is tried again after a while
+HEALING = (WriteSkipped, RivalWriter, LogDamaged, PositionsExpire)
