@@ -196,7 +196,8 @@ def test_errors_of_the_agent_travel_as_types_that_every_console_knows() -> None:
     for cls in narrow:
         error = cls("m")
         assert type_name(error) in ("RegionError", "FeedStopped", "CheckFailed")
-        assert error.code and type(copy.copy(error)) is cls
+        assert error.code
+        assert type(copy.copy(error)) is cls
 
 
 async def test_a_lost_connection_is_unreachable_never_failed(tmp_path: Path) -> None:
