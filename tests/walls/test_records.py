@@ -12,7 +12,7 @@ def positional(trees: Iterable[ast.AST]) -> list[str]:
     """Dataclasses and named tuples with more fields, their bases' included, that take them by position."""
     classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     named = {one.name: one for one in classes}
-    return sorted(one.name for one in classes if _by_position(one) and _fields(one, named) > MOST_BY_POSITION)
+    return sorted(one.name for one in classes if _by_position(one) and len(_fields(one, named)) > MOST_BY_POSITION)
 
 
 def _by_position(one: ast.ClassDef) -> bool:
@@ -23,16 +23,17 @@ def _by_position(one: ast.ClassDef) -> bool:
     return any("kw_only=True" not in each for each in made)
 
 
-def _fields(one: ast.ClassDef, named: dict[str, ast.ClassDef]) -> int:
-    own = sum(
-        isinstance(node, ast.AnnAssign)
+def _fields(one: ast.ClassDef, named: dict[str, ast.ClassDef]) -> set[str]:
+    """Names: a field that only gets another default in a subclass is the same one."""
+    own = {
+        ast.unparse(node.target)
+        for node in one.body
+        if isinstance(node, ast.AnnAssign)
         and "ClassVar" not in ast.unparse(node.annotation)
         and "init=False" not in ast.unparse(node)
-        for node in one.body
-    )
-    return own + sum(
-        _fields(named[base.id], named) for base in one.bases if isinstance(base, ast.Name) and base.id in named
-    )
+    }
+    bases = [base.id for base in one.bases if isinstance(base, ast.Name)]
+    return own.union(*(_fields(named[base], named) for base in bases if base in named))
 
 
 def test_records_of_five_fields_are_keyword_only() -> None:
@@ -59,6 +60,10 @@ class Narrow:
 @dataclasses.dataclass
 class Grown(Narrow):
     e: int
+
+@dataclass
+class Defaulted(Narrow):
+    d: int = 0
 
 class Row(NamedTuple):
     a: int
