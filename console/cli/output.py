@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -74,11 +75,21 @@ class Output:
         for text in as_text(error):
             click.echo(text, err=True)
 
+    def print_region_error(self, region: str, error: ConsoleError) -> None:
+        """`print_error` for one region among several, with its name in front where the message does not have it."""
+        self.print_error(error, region_lead(region, error))
+
     def print_error(self, error: ConsoleError, lead: str = "") -> None:
         """Print an error that is already part of the data: its two lines, on stderr only."""
         first, *rest = as_text(error)
         for text in [first.replace("error: ", f"error: {safe_text(lead)}", 1), *rest]:
             click.echo(text, err=True)
+
+
+def region_lead(region: str, error: ConsoleError) -> str:
+    """`eu: `, or "" where the message already names the region as a word of its own; `eu` is none in `queue` or `eu-west`."""
+    named = re.search(rf"(?<![\w-]){re.escape(region)}(?![\w-])", str(error))
+    return "" if named else f"{region}: "
 
 
 def as_data(error: ConsoleError) -> dict[str, Any]:

@@ -7,6 +7,7 @@ OS_USER = "OS user"  # source of a name without one, as in the events of earlier
 AGENT = "the agent itself"
 _SOURCE = re.compile(r" \(([^()]{1,120})\)")
 _MOST = 200
+_BY_AGENT = "the agent, "
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,14 @@ class Identity:
         return name if self.source == OS_USER else f"{name} ({_plain(self.source)[:120]})"
 
 
+def by_agent(reason: str) -> str:
+    """What `by` of an event holds where the agent acted by itself: `the agent, since its console left`."""
+    return f"{_BY_AGENT}{reason}"
+
+
 def identity(by: str) -> Identity:
     """The name and its source, from the `by` of an event."""
-    if by.startswith("the agent,"):
+    if by.startswith(_BY_AGENT):
         return Identity(by, AGENT)
     if found := _SOURCE.search(by):
         return Identity(by[: found.start()] + by[found.end() :], found[1])

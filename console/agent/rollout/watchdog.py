@@ -12,10 +12,11 @@ from typing import Literal, Protocol
 from console.agent.rollout.clock import Clock, WallClock
 from console.agent.rollout.ownership import OwnedPipeline
 from console.model.event import RUNNING, Accepted, Event, Expiring, Paused
+from console.model.identity import by_agent
 from console.model.status import Status
 
 ATTACHED_SECONDS = 10.0
-LEFT = "the agent, since its console left"
+LEFT = by_agent("since its console left")
 HOUR = 3600.0
 SOON, LAST = 24 * HOUR, HOUR  # before files that a rollout still reads may be deleted
 STEPPED_SECONDS = 60.0  # a larger change between wall clock and monotonic clock is a step, not drift
@@ -69,7 +70,7 @@ class Watchdog:
     def due(self, status: Status, watched: bool, running: bool) -> tuple[Literal["pause", "discard"], str] | None:
         """The action that is due and who is recorded for it; None for none."""
         if self._kept_long(status):
-            return "discard", f"the agent, {self.keep_failed_hours:g} h after the failure"
+            return "discard", by_agent(f"{self.keep_failed_hours:g} h after the failure")
         now = self.clock.elapsed()
         if watched or not self.attached or not running:
             self._watched = now

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from console.cli.interrupt import run_interruptible
-from console.cli.output import Output
+from console.cli.output import Output, region_lead
 from console.cli.plan.open_rollout import standing, standing_data, standing_text, waiting, waiting_data, waiting_text
 from console.cli.plan.probes import probe_all
 from console.cli.plan.text import plan_data, plan_text, summary, summary_line
@@ -133,7 +133,7 @@ def _structural(project: OpenProject, region: str) -> tuple[Problem, ...]:
 def _joined(errors: Sequence[tuple[str, ConsoleError]]) -> ConsoleError:
     """The first region's error, the others named in it."""
     region, first = errors[0]
-    message = str(first) if region in str(first) else f"{region}: {first}"
+    message = f"{region_lead(region, first)}{first}"
     others = "".join(f"; {name}: {error}" for name, error in errors[1:])
     return type(first)(message + others, hint=first.hint, code=first.code)
 
@@ -330,7 +330,5 @@ def conclude(output: Output, outcomes: Sequence[Outcome]) -> int:
         if outcome.state == "behind":
             output.info(f"{outcome.region}: away; when it is back: console apply --region {outcome.region}")
         if outcome.error:
-            named = outcome.region in str(outcome.error)
-            lead = "" if named else f"{outcome.region}: "
-            output.print_error(outcome.error, lead)
+            output.print_region_error(outcome.region, outcome.error)
     return code

@@ -121,5 +121,5 @@ def _errors(errors: dict[str, ConsoleError]) -> dict[str, str]:
 def _told(output: Output, errors: dict[str, ConsoleError]) -> int:
     """Say which regions gave no answer; returns the exit code."""
     for name, error in errors.items():
-        output.print_error(error, "" if name in str(error) else f"{name}: ")
+        output.print_region_error(name, error)
     return max((error.exit_code for error in errors.values()), default=0)

@@ -117,7 +117,7 @@ def _conclude(output: Output, entries: list[dict[str, Any]], errors: list[tuple[
             why = f" ({safe_text(entry['why'])})" if entry["why"] else ""
             output.data(f"{entry['region']}: {entry['state']}{why}")
     for name, error in errors:
-        output.print_error(error, "" if name in str(error) else f"{name}: ")
+        output.print_region_error(name, error)
     return max((error.exit_code for _, error in errors), default=0)
 
 

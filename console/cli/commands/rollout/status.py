@@ -82,7 +82,7 @@ def status(hours: float | None) -> int:
     elif text := arriving_text(left_out):
         output.data(f"\n{text}")
     for name, error in errors.items():
-        output.print_error(error, "" if name in str(error) else f"{name}: ")
+        output.print_region_error(name, error)
     return worst([*errors.values(), *filter(None, map(feed_error, views))])
 
 

@@ -75,7 +75,7 @@ async def _tune(project: OpenProject, output: Output, change: Tuning, *, reset: 
         for entry in entries:
             output.data(f"{entry['region']}: {safe_text(entry['change']) or 'as it was'}")
     for name, missed in errors:
-        output.print_error(missed, "" if name in str(missed) else f"{name}: ")
+        output.print_region_error(name, missed)
     return max((missed.exit_code for _, missed in errors), default=0)
 
 
