@@ -9,23 +9,23 @@ from console.agent.execution.executor import SPARE_HOURS, PlanExecutor
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import LiveFeed, feeds_to_follow, live_feeds_of, ranked
 from console.agent.rollout import ownership
+from console.agent.rollout.acceptance import Acceptance
 from console.agent.rollout.context import RolloutContext
 from console.agent.rollout.ownership import in_progress
 from console.agent.rollout.promotion import Promotion
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.recover import record_missing_decision
+from console.agent.rollout.retune import retune
 from console.agent.rollout.watchdog import Watchdog, is_attached
 from console.agent.spark_session import Settings, SparkHandle
-from console.agent.store import housekeeping, log
+from console.agent.store import housekeeping
 from console.agent.store.ledger import Releases, Rollouts
-from console.errors import Conflict, DataError, RegionError
+from console.errors import Conflict, RegionError
 from console.model.created import table_settings
 from console.model.event import (
     ENDED,
-    Accepted,
     Ended,
     Entered,
-    Logged,
     Paused,
     Promoted,
     Resumed,
@@ -34,13 +34,11 @@ from console.model.event import (
 )
 from console.model.fleet import FleetWaves
 from console.model.live import Release
-from console.model.plan import Plan, numbered
-from console.model.rollout_id import release_number, rollout_id, rollout_number
+from console.model.plan import Plan
 from console.model.status import Status
-from console.model.step import Backfill, CatchUp
+from console.model.step import CatchUp
 from console.model.step_id import VALIDATE
-from console.model.tuning import AS_PLANNED, Tuned, Tuning, check_ranges, described, limits, merged
-from console.text import redacted
+from console.model.tuning import Tuning
 
 
 class PipelineController:
@@ -67,6 +65,14 @@ class PipelineController:
         self._settings = settings
         self._lock = threading.RLock()
         self._executor: PlanExecutor | None = None
+        self._acceptance = Acceptance(
+            pipeline=pipeline,
+            releases=self.releases,
+            rollouts=self.rollouts,
+            recorder=self.recorder,
+            resolve=self.path,
+            created_with=table_settings(settings.rollback_window_hours + SPARE_HOURS),
+        )
         self._promotion = Promotion(
             pipeline=pipeline,
             releases=self.releases,
@@ -134,34 +140,9 @@ class PipelineController:
         raises    Conflict E_UNDER_WAY during another rollout, E_STALE if the plan starts from another release
         """
         with self._lock:
-            status = self.recorder.status
-            if in_progress(status):
-                if self._is_same_change(plan):
-                    return self.recorder.rollout
-                raise Conflict(
-                    f"{self.pipeline}: {status.rollout} by {status.by} is under way ({status.shown})",
-                    hint="`console status`; then promote it, or `console cancel` and plan again",
-                    code="E_UNDER_WAY",
-                )
-            self._check_base(plan)
-            number = self._next_number()
-            rollout = rollout_id(self.pipeline, number)
-            created_with = table_settings(self._settings.rollback_window_hours + SPARE_HOURS)
-            plan_digest, plan = plan.digest(), numbered(plan, number, created_with)
-            steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in plan.steps)
-            self.releases.propose(plan.release, rollout, by, host)
-            event = Accepted(
-                release=plan.release.id,
-                was=plan.live,
-                plan=plan_digest,
-                by=by,
-                host=host,
-                steps=steps,
-                allowed=plan.allowed,
-                attached=attached,
-                fleet=fleet,
-            )
-            self.recorder.accept(rollout, plan, event)
+            if repeated := self._acceptance.repeated(plan):
+                return repeated
+            rollout = self._acceptance.begin(plan, by=by, host=host, attached=attached, fleet=fleet)
             self.watchdog.attached = attached
             self._start_executor()
             return rollout
@@ -200,21 +181,9 @@ class PipelineController:
         raises  Conflict E_STATE without a rollout in progress; DataError E_RANGE, or for a table that is not live
         """
         with self._lock:
-            status = self.recorder.status
-            if not in_progress(status):
+            if not in_progress(self.recorder.status):
                 raise Conflict(f"{self.pipeline}: nothing is under way", hint="console status", code="E_STATE")
-            check_ranges(change)
-            for table in change.tables or ():
-                if self.live().table(table) is None:
-                    raise DataError(f"query reads {table!r:.60}, which is not in the live release", code="E_RANGE")
-            tuning = merged(AS_PLANNED if reset else status.tuning, change)
-            plan = self.recorder.plan
-            if tuning == status.tuning or plan is None:
-                return status
-            text = described(limits(plan, status.tuning), limits(plan, tuning)) or "as planned"
-            tuned = Tuned(by=by, host=host, tuning=tuning)
-            self.recorder.store(Logged(redacted(f"{by} from {host}: {text}"), "info", tuned))
-            return self.recorder.status
+            return retune(self.recorder, self.live, change, by=by, host=host, reset=reset)
 
     def promote(self, rollout: str, live: str, by: str, host: str) -> Promoted:
         """Open the gate of a rollout (`rollout.promotion.Promotion.promote`)."""
@@ -242,34 +211,6 @@ class PipelineController:
             if previous and status.state in ENDED - {"cleaned"}:
                 self.recorder.store(Ended("cleaned", by))
             return housekeeping.clean_up(self.warehouse, self.releases, removable, self._release_feeds)
-
-    # -- accepting
-
-    def _is_same_change(self, plan: Plan) -> bool:
-        """Whether this change is already being rolled out; estimates move with every row, so they do not count."""
-        accepted = self.recorder.plan
-        return accepted is not None and (accepted.desired, accepted.live) == (plan.desired, plan.live)
-
-    def _check_base(self, plan: Plan) -> None:
-        live = self.releases.in_state("live")
-        if (live.row.id if live else "") != plan.live:
-            now = f"{live.row.id}, promoted by {live.row.by} from {live.row.host}" if live else "no release"
-            raise Conflict(
-                f"the plan starts from {plan.live or 'no release'}, but live is {now}",
-                hint="console plan, against what is live now",
-                code="E_STALE",
-            )
-        for state in plan.release.tables:
-            if state.version.path and not log.exists(self.path(state.version.path)) and state.table.kind != "landing":
-                raise Conflict(
-                    f"{state.version.path} is gone since the plan was made", hint="console plan", code="E_STALE"
-                )
-
-    def _next_number(self) -> int:
-        """One more than any release or rollout so far, so that no version's directory is used twice."""
-        releases = [release_number(stored.row.id) for stored in self.releases.all()]
-        last = self.rollouts.latest()
-        return max([0, *releases, rollout_number(last) if last else 0]) + 1
 
     # -- the executor
 

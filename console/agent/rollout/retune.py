@@ -1,0 +1,34 @@
+"""Changes of a rollout's limits while it runs."""
+
+from collections.abc import Callable
+
+from console.agent.rollout.recorder import Recorder
+from console.errors import DataError
+from console.model.event import Logged
+from console.model.live import Release
+from console.model.status import Status
+from console.model.tuning import AS_PLANNED, Tuned, Tuning, check_ranges, described, limits, merged
+from console.text import redacted
+
+
+def retune(
+    recorder: Recorder, live: Callable[[], Release], change: Tuning, *, by: str, host: str, reset: bool
+) -> Status:
+    """Store changed limits for the rollout in progress, so that the next agent keeps them; nothing where none changes.
+
+    live    the live release, asked for only where tables are named
+    reset   go back to the plan first
+    raises  DataError E_RANGE, also for a table that is not in the live release
+    """
+    status = recorder.status
+    check_ranges(change)
+    for table in change.tables or ():
+        if live().table(table) is None:
+            raise DataError(f"query reads {table!r:.60}, which is not in the live release", code="E_RANGE")
+    tuning = merged(AS_PLANNED if reset else status.tuning, change)
+    plan = recorder.plan
+    if tuning == status.tuning or plan is None:
+        return status
+    text = described(limits(plan, status.tuning), limits(plan, tuning)) or "as planned"
+    recorder.store(Logged(redacted(f"{by} from {host}: {text}"), "info", Tuned(by=by, host=host, tuning=tuning)))
+    return recorder.status
