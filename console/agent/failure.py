@@ -32,6 +32,11 @@ def kind(error: BaseException) -> Kind:
     return next((kind for kind, pattern in _KINDS if pattern.search(text)), "passing")
 
 
+def from_spark(error: BaseException) -> bool:
+    """Whether Spark itself reports it, about what it was asked to do. A lost JVM is none: it says nothing about a table."""
+    return type(error).__module__.startswith("pyspark") or type(error).__name__ == "Py4JJavaError"
+
+
 def cause(error: BaseException) -> str:
     """The line that says what happened, without data values and secrets; at most 300 characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]

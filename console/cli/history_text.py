@@ -1,6 +1,7 @@
 """Samples of the last hours as text and as JSON: rates, lag and rows behind, each with a small chart."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from console.cli.format import span, table
@@ -10,11 +11,22 @@ from console.text import safe_text
 COLUMNS = 40
 HOLD_SECONDS = 15.0  # for which a sample stands: a longer time without any is a gap
 _BARS = "▁▂▃▄▅▆▇█"
-_FIGURES: tuple[tuple[str, Callable[[FeedSample], float]], ...] = (
-    ("rows/s", lambda sample: sample.rows),
-    ("lag, s", lambda sample: sample.lag),
-    ("rows behind", lambda sample: float(sample.behind)),
-    ("history rows/s", lambda sample: sample.backfill),
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A line of the table. per_feed: whether a single feed has it, or only the whole pipeline"""
+
+    name: str
+    of: Callable[[FeedSample], float]
+    per_feed: bool = True
+
+
+_FIGURES = (
+    Figure("rows/s", lambda sample: sample.rows),
+    Figure("lag, s", lambda sample: sample.lag),
+    Figure("rows behind", lambda sample: float(sample.behind)),
+    Figure("history rows/s", lambda sample: sample.backfill, per_feed=False),
 )
 
 
@@ -30,14 +42,14 @@ def history_text(samples: Mapping[str, Sequence[FeedSample]], hours: float, now:
             rows.append([safe_text(region), "", "no samples: no agent has run, or an older one", "", "", "", ""])
         for feed in sorted({sample.feed for sample in found}):
             own = [sample for sample in found if sample.feed == feed]
-            for name, of in _FIGURES:
-                if feed and name.startswith("history"):
+            for figure in _FIGURES:
+                if feed and not figure.per_feed:
                     continue
-                values = [of(sample) for sample in own]
+                values = [figure.of(sample) for sample in own]
                 now_or_age = _short(values[-1]) if now - own[-1].at < 60 else f"{span(now - own[-1].at)} ago"
-                chart = sparkline([(s.at, of(s)) for s in own], now - hours * 3600, now)
+                chart = sparkline([(s.at, figure.of(s)) for s in own], now - hours * 3600, now)
                 cells = [now_or_age, _short(min(values)), _short(max(values)), chart]
-                rows.append([safe_text(region), safe_text(feed) or "all", name, *cells])
+                rows.append([safe_text(region), safe_text(feed) or "all", figure.name, *cells])
     return table(heads, rows, right=(3, 4, 5))
 
 

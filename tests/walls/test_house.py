@@ -136,6 +136,23 @@ def test_functions_stay_short() -> None:
     assert found == []
 
 
+def compared_codes(tree: ast.AST) -> list[int]:
+    """Lines that compare an error's code with a text."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and str(part.value).startswith("E_")
+    ]
+
+
+def test_code_decides_by_classes_of_errors_never_by_their_codes() -> None:
+    found = {str(path.relative_to(PACKAGE)): compared_codes(ast.parse(path.read_text())) for path in sources()}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+    assert compared_codes(ast.parse('if error.code in ("E_FRAME", ""):\n    pass')) == [1]
+
+
 def test_nothing_is_left_undone_or_looked_away_from() -> None:
     marks = re.compile(
         r"#\s*(TODO|FIXME|XXX)|#\s*noqa|raise NotImplementedError|pytest\.(skip|xfail)|mark\.(skip|xfail)"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from console import paths
+from console.agent.failure import from_spark
 from console.agent.feeds.live_feed import live_feeds_of
 from console.agent.receipts.cross_check import cross_check
 from console.agent.receipts.findings import Subject
@@ -153,7 +154,7 @@ class Audit:
 
 def _spark_message(error: Exception) -> str:
     """Spark's message about an unreadable file. Any other error, like a lost JVM's, is raised: it is not the table's."""
-    if not type(error).__module__.startswith("pyspark") and type(error).__name__ != "Py4JJavaError":
+    if not from_spark(error):
         raise error
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return next((line for line in lines if "[" in line), lines[0]).lstrip(": ")[:300]

@@ -6,7 +6,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from console.agent.failure import cause
+from console.agent.failure import cause, from_spark
 from console.model.live import Feed, TableState
 from console.model.schema import quoted
 
@@ -60,7 +60,7 @@ def reason(error: Exception) -> str:
 
     raises  the error itself if it is not Spark's about the read: a lost JVM says nothing about a table
     """
-    if not type(error).__module__.startswith("pyspark") and type(error).__name__ != "Py4JJavaError":
+    if not from_spark(error):
         raise error
     return cause(error)
 
