@@ -12,6 +12,13 @@ _LIMIT = 8192
 _Entries = OrderedDict[Any, tuple[tuple[object, ...], Any]]  # key → inputs by identity, and the result
 
 
+class _Kinds(dict[object, _Entries]):
+    """Entries by kind. Two threads that ask for a new kind get the same ones."""
+
+    def __missing__(self, kind: object) -> _Entries:
+        return self.setdefault(kind, OrderedDict())
+
+
 class Memo(Generic[R]):
     """One kind of result, as a key of every cache. limit: how many of them are kept; the oldest goes first"""
 
@@ -33,26 +40,32 @@ class PlannerCache:
     def __init__(self, memory: Memory | None = None) -> None:
         self.memory: Memory = {} if memory is None else memory
         self.lock = RLock()  # one for all kinds, since a result is made from others
-        self._results: dict[object, _Entries] = {}
+        self._results = _Kinds()
 
     def by_identity(self, memo: Memo[R], make: Callable[[], R], *inputs: object) -> R:
         """The result for these very objects: hashing a pipeline of 500 tables costs more than planning half of it.
 
         inputs  frozen, and referenced for as long as their result is cached, so that no identity is reused
         """
-        return self._result(memo, memo.limit, tuple(map(id, inputs)), make, inputs)
+        key = tuple(map(id, inputs))
+        known = self._results[memo].get(key)
+        return known[1] if known is not None else self._made(memo, memo.limit, key, make, inputs)
 
     def by_value(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """What a pure function of a module returns for arguments that are equal."""
         key = (args, *kwargs.items()) if kwargs else args
-        return self._result(function, _LIMIT, key, lambda: function(*args, **kwargs))
+        known = self._results[function].get(key)
+        if known is not None:
+            result: R = known[1]
+            return result
+        return self._made(function, _LIMIT, key, lambda: function(*args, **kwargs))
 
     def one_of(self, value: R, key: Callable[[R], Hashable], limit: int = 256) -> R:
         """One object for all equal ones, so that results cached by identity serve them all.
 
         key  a function of a module: everything in which two values can differ, as plain tuples and text
         """
-        entries, parts = self._entries(key), key(value)
+        entries, parts = self._results[key], key(value)
         with self.lock:
             entry = entries.setdefault(parts, ((), value))
             while len(entries) > limit:
@@ -60,21 +73,15 @@ class PlannerCache:
         known: R = entry[1]
         return known
 
-    def _result(
+    def _made(
         self, kind: object, limit: int, key: Hashable, make: Callable[[], R], inputs: tuple[object, ...] = ()
     ) -> R:
-        entries = self._entries(kind)
-        if (entry := entries.get(key)) is None:
-            with self.lock:
-                if (entry := entries.get(key)) is None:
-                    entry = entries[key] = (inputs, make())
-                    while len(entries) > limit:
-                        entries.popitem(last=False)
+        """The result, computed by the first thread that asks."""
+        with self.lock:
+            entries = self._results[kind]
+            if (entry := entries.get(key)) is None:
+                entry = entries[key] = (inputs, make())
+                while len(entries) > limit:
+                    entries.popitem(last=False)
         result: R = entry[1]
         return result
-
-    def _entries(self, kind: object) -> _Entries:
-        if (entries := self._results.get(kind)) is None:
-            with self.lock:
-                entries = self._results.setdefault(kind, OrderedDict())
-        return entries

@@ -46,7 +46,7 @@ def baseline(pipeline: Pipeline, live: Live, cache: PlannerCache | None = None) 
             tables.setdefault(table.name, ("", ""))
     for stats in live.stats:
         if stats.name in tables:
-            shape, facts = cache.by_value(_shape, table_key(stats))
+            shape, facts = cache.by_value(table_shape, table_key(stats))
             tables[stats.name] = (tables[stats.name][0], shape)
             shapes[shape] = facts
     return Baseline(live.release.id if live.release else "", tables, shapes)
@@ -57,7 +57,8 @@ def table_key(stats: TableStats) -> TableKey:
     return tuple(map(_column, stats.columns)), stats.partition_by, stats.features, stats.properties
 
 
-def _shape(key: TableKey) -> tuple[str, dict[str, str]]:
+def table_shape(key: TableKey) -> tuple[str, dict[str, str]]:
+    """Digest of the shape, and its facts."""
     columns, partition_by, features, properties = key
     facts: dict[str, str] = {}
     for values in columns:

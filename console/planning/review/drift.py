@@ -1,5 +1,6 @@
 """Differences between a region's real tables and its own live release: somebody altered them by hand."""
 
+from collections.abc import Iterable
 from functools import partial
 
 from console.model.created import changed
@@ -8,7 +9,7 @@ from console.model.plan import Drift
 from console.model.schema import Column
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.cache.releases import shared_release
-from console.planning.review.baseline import table_key
+from console.planning.review.baseline import table_key, table_shape
 from console.planning.sql.tree import kind
 
 # what no table of a pipeline may be given by hand (docs/design.md, rules 1 and 9), and what undoes it
@@ -22,7 +23,7 @@ _FOREIGN = {
     "delta.appendOnly": "true",
 }
 _FEATURES = {"deletionVectors", "rowTracking", "inCommitTimestamp", "typeWidening", "columnMapping", "clustering", "v2Checkpoint"}  # fmt: skip
-_DRIFTS = Memo[list[Drift]](100_000)
+_DRIFTS = Memo[Iterable[Drift]](100_000)
 
 
 def drift(live: Live, cache: PlannerCache) -> tuple[Drift, ...]:
@@ -35,9 +36,8 @@ def drift(live: Live, cache: PlannerCache) -> tuple[Drift, ...]:
             drifts += _missing_table(state)
             continue
         recorded = (shared.table(state.table.name) if shared else None) or state
-        real = cache.one_of(stats, table_key, 4096)
-        altered: list[Drift] = cache.by_identity(_DRIFTS, partial(_table, recorded, real), recorded, real)
-        drifts += altered
+        shape = cache.by_value(table_shape, table_key(stats))  # the same object for all tables of this shape
+        drifts += cache.by_identity(_DRIFTS, partial(_table, recorded, stats), recorded, shape)
     return tuple(drifts)
 
 
