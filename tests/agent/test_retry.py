@@ -243,7 +243,7 @@ def test_every_failed_try_is_stored_with_its_batch_its_cause_and_what_is_asked_n
     ]
     assert (tries[0].label, tries[0].seconds, tries[0].of) == ("2026-11-07 … 2026-11-05", 7.0, 3)
     assert lines[0].text == "java.lang.OutOfMemoryError: Java heap space; try 2 of 3, with at most 750 rows, in 4 s"
-    assert setup.context.recorder.status.log[-1].startswith("warning: requests: batch 2026-11-07 failed 3 times")
+    assert "Z warning: requests: batch 2026-11-07 failed 3 times" in setup.context.recorder.status.log[-1]
     assert [step.tries for step in setup.context.recorder.status.steps] == [3]
 
 

@@ -130,7 +130,7 @@ def test_a_spark_that_does_not_stop_is_killed_and_who_waited_for_it_goes_on(
     stopped(carrier)
     assert java.killed
     assert (java.spark.lost, java.spark.ended) == (True, WHY)
-    assert f"error: Spark is killed: {WHY}" in context.recorder.status.log
+    assert f"Z error: Spark is killed: {WHY}" in "\n".join(context.recorder.status.log)
     assert context.recorder.status.held == ""
 
 

@@ -46,7 +46,7 @@ async def test_s09_a_table_to_profile_is_one_folder_of_the_warehouse_and_nothing
     landing(host.folder / "landing")
     driver = SshDriver(host.region(), timeouts=QUICK)
     for table in ("../landing", "/etc", "_console/web/releases", "a\0b"):
-        with pytest.raises(DataError, match="no table of a warehouse"):
+        with pytest.raises(DataError, match="is not a table of a warehouse"):
             await driver.profile(replace(SAMPLE, table=table))
     await driver.close()
 
