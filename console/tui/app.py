@@ -158,6 +158,8 @@ class ConsoleApp(App[int]):
                 changes = self._cockpit.changes()
                 self._dirty = True  # for changes from before the subscription
                 async for view in changes:
+                    if self._dirty:
+                        continue  # everything is drawn anew in any case
                     if only_lag_differs(self.state.views.get(view.region.name), view):
                         self._lag_changed = True
                     else:

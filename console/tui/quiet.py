@@ -12,12 +12,24 @@ from textual.widgets import Static
 
 
 class Line(Static):
-    """A `Static` that ignores an update to what it already shows."""
+    """A `Static` that ignores an update to what it already shows, and keeps its place where its height stays.
+
+    Laying out draws the whole screen, so it is asked for only where the widget becomes higher or lower.
+    """
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
-        if isinstance(content, Content) and isinstance(self.content, Content) and content.is_same(self.content):
-            return
+        before = self.content
+        if isinstance(content, Content) and isinstance(before, Content):
+            if content.is_same(before):
+                return
+            layout = layout and not self._as_high(content, before)
         super().update(content, layout=layout)
+
+    def _as_high(self, content: Content, before: Content) -> bool:
+        width = self.content_size.width
+        if width <= 0 or self.styles.is_auto_width:
+            return False
+        return bool(content) and content.get_height(self.styles, width) == before.get_height(self.styles, width)
 
 
 class Titled:

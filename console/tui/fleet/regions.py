@@ -109,10 +109,6 @@ class RegionList(ScrollView, can_focus=True):
     def on_resize(self, event: Resize) -> None:
         self._reveal()
 
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._cache.clear()
-
     def watch_state(self, before: ScreenState, state: ScreenState) -> None:
         if tuple(state.views) != tuple(before.views):
             self.marked &= frozenset(state.views)
@@ -179,7 +175,8 @@ class RegionList(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         style = self.get_visual_style(CURRENT) if view and current else self.visual_style
         look = look_of(view, self.state.at) if view else ""
-        return self.state.plans.get(name, ""), name in self.marked, current, width, style, look, self._columns_of
+        plan, marked = self.state.plans.get(name, ""), name in self.marked
+        return plan, marked, current, width, style, look, self._columns_of, self.app.theme
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width

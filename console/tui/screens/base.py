@@ -9,8 +9,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import Reactive, reactive
 from textual.screen import Screen
+from textual.widget import Widget
 
 from console.runner.view import RegionView
 from console.tui.actions import ActionRequest, RegionAction, coach
@@ -82,6 +83,7 @@ class BaseScreen(Screen[None]):
         Binding("ctrl+z", "app.suspend_process", "Suspend", tooltip="suspend to the shell; fg resumes"),
     ]
     state: reactive[ScreenState] = reactive(ScreenState(views={}), repaint=False)  # its widgets repaint themselves
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)  # the two widgets concerned repaint themselves
     in_region: ClassVar[bool] = False  # whether it is the screen of one region
     name_of: ClassVar[ScreenName] = "fleet"
 

@@ -4,13 +4,13 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Static
 
 from console.runner.view import RegionView
 from console.tui.commands.keys import FIRST, FooterKey
 from console.tui.labels import idle, under_way
 from console.tui.panes.pane import Pane
 from console.tui.panes.summary import draw_summary
+from console.tui.quiet import Line
 from console.tui.screens.base import BaseScreen, GoTo, ScreenName
 from console.tui.state import ScreenState
 
@@ -48,7 +48,7 @@ class RegionScreen(BaseScreen):
         super().__init__(state)
         self._region = region
         self._first = pane
-        self._summary = Static(id="summary")
+        self._summary = Line(id="summary")
 
     def body(self) -> ComposeResult:
         yield self._summary

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from console.model.event import Recorded
 from console.runner.view import RegionView
@@ -20,6 +20,7 @@ from console.tui.labels import idle, running_step
 from console.tui.panes.pane import Pane
 from console.tui.panes.safety import same_plan
 from console.tui.panes.steps import draw_progress
+from console.tui.quiet import Line
 from console.tui.rollout.days import DayCursor
 from console.tui.rollout.days_pane import DaysPane
 from console.tui.rollout.log import LogEntries, log_lines, log_title
@@ -50,8 +51,8 @@ class RolloutScreen(RegionScreen):
 
     def __init__(self, state: ScreenState, region: str, pane: str = "") -> None:
         super().__init__(state, region, pane or "days")
-        self._line = Static(id="stages")
-        self._brief = Static(id="brief")
+        self._line = Line(id="stages")
+        self._brief = Line(id="brief")
         self._entries = LogEntries()
         self._sought = ""
         self._asked = ""
