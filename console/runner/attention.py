@@ -81,6 +81,49 @@ def attention(views: Mapping[str, RegionView], now: float) -> tuple[RegionNeed, 
     return tuple(sorted(needs, key=_urgency))
 
 
+class Attention:
+    """`attention` over views that are replaced and never changed: judges those anew that are others, or whose needs the
+    time alone may have changed.
+    """
+
+    def __init__(self) -> None:
+        self._judged: dict[str, _Judged] = {}
+
+    def of(self, views: Mapping[str, RegionView], now: float) -> tuple[RegionNeed, ...]:
+        if len(self._judged) > len(views):
+            self._judged = {name: judged for name, judged in self._judged.items() if name in views}
+        needs = [need for name, view in views.items() for need in self._of(name, view, now)]
+        return tuple(sorted(needs, key=_urgency))
+
+    def _of(self, name: str, view: RegionView, now: float) -> tuple[RegionNeed, ...]:
+        known = self._judged.get(name)
+        if known is None or known.view is not view or not known.since <= now < known.until:
+            later = (moment for moment in _moments(view) if moment >= now)
+            known = _Judged(
+                view=view, since=now, until=min(later, default=float("inf")), needs=tuple(_needs(view, now))
+            )
+            self._judged[name] = known
+        return known.needs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """Needs of one view, and the time for which they hold."""
+
+    view: RegionView
+    since: float
+    until: float
+    needs: tuple[RegionNeed, ...]
+
+
+def _moments(view: RegionView) -> Iterator[float]:
+    """When the passing of time alone changes the needs of a view."""
+    if view.status.reads_until:
+        yield view.status.reads_until - HOUR
+    for need in _dates(view):
+        yield from (need.due - SOON_SECONDS, need.due)
+
+
 def upcoming(views: Mapping[str, RegionView], now: float) -> tuple[RegionNeed, ...]:
     """Due dates that need nobody yet, the nearest first."""
     dates = [need for view in views.values() for need in _dates(view) if need.due > now + SOON_SECONDS]
@@ -92,10 +135,10 @@ def well_since(views: Mapping[str, RegionView]) -> float:
     return max((view.status.changed for view in views.values()), default=0.0)
 
 
-def in_trouble(views: Mapping[str, RegionView], now: float) -> frozenset[str]:
-    """Regions that need a person, except those that only wait at a gate in order."""
+def troubled(needs: Iterable[RegionNeed]) -> frozenset[str]:
+    """The regions of these needs, except those that only wait at a gate in order."""
     fine = (NeedKind.GATE, NeedKind.WAITING, NeedKind.CLEANUP)
-    return frozenset(need.region for need in attention(views, now) if need.kind not in fine)
+    return frozenset(need.region for need in needs if need.kind not in fine)
 
 
 def _urgency(need: RegionNeed) -> tuple[bool, float, float, int]:

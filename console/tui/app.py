@@ -20,7 +20,7 @@ from textual.screen import Screen
 
 from console.errors import ConsoleError
 from console.paths import pictures_dir
-from console.runner.attention import attention
+from console.runner.attention import Attention
 from console.runner.view import Cockpit
 from console.runner.waves import queued_regions
 from console.runner.words import ALL, CommandWords
@@ -97,6 +97,7 @@ class ConsoleApp(App[int]):
         self._next_repaint = 0.0  # by the monotonic clock
         self._dialog_open = False
         self._grouping = PlanGrouping()
+        self._attention = Attention()
         self._words, self._memory = words, memory or ScreenMemory(None)
         self._ran: deque[RanCommand] = deque(maxlen=COMMANDS_KEPT)
         self._looked = self._memory.looked
@@ -118,7 +119,7 @@ class ConsoleApp(App[int]):
             at=self._clock(),
             groups=self._grouping.of(views),
             plans=self._grouping.labels(views),
-            needs=attention(views, self._clock()),
+            needs=self._attention.of(views, self._clock()),
             looked=self._looked,
             queued=queued_regions(views, desired),
         )
@@ -183,8 +184,12 @@ class ConsoleApp(App[int]):
         before, self.state = self.state, self._snapshot()
         if not self.app_focus and (news := noteworthy(before, self.state)):
             self._write(notice_sequence(news, os.environ))
-        for screen in self.screen_stack:
-            if isinstance(screen, BaseScreen | Dialog):
+        seen = True
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, BaseScreen):
+                screen.adopt(self.state, seen=seen)
+                seen = False  # a full screen covers those below it
+            elif isinstance(screen, Dialog):
                 screen.state = self.state
         self.call_after_refresh(self._painted, started)
 

@@ -29,7 +29,8 @@ class Line(Static):
         width = self.content_size.width
         if width <= 0 or self.styles.is_auto_width:
             return False
-        return bool(content) and content.get_height(self.styles, width) == before.get_height(self.styles, width)
+        rules = self.styles.get_rules()
+        return bool(content) and content.get_height(rules, width) == before.get_height(rules, width)
 
 
 class Titled:

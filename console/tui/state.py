@@ -62,9 +62,14 @@ def noteworthy(before: ScreenState, now: ScreenState) -> str:
 def only_lag_differs(before: RegionView | None, now: RegionView) -> bool:
     """Whether nothing but the lag, and when it was heard, has changed, as at rest. Values that did not change are carried
     over, so that only plain ones are compared."""
-    return before is not None and _same(before, now, VIEW_FIELDS) and _same(before.status, now.status, STATUS_FIELDS)
+    return (
+        before is not None
+        and same_fields(before, now, VIEW_FIELDS)
+        and same_fields(before.status, now.status, STATUS_FIELDS)
+    )
 
 
-def _same(before: object, now: object, names: Sequence[str]) -> bool:
+def same_fields(before: object, now: object, names: Sequence[str]) -> bool:
+    """Whether these attributes are the same objects, or equal plain values: told without comparing what may be large."""
     pairs = ((getattr(before, name), getattr(now, name)) for name in names)
     return all(was is new or (isinstance(was, str | int | float) and was == new) for was, new in pairs)

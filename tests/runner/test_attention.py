@@ -9,7 +9,7 @@ from console.model.event import Ailing, Checked, Logged, Recorded
 from console.model.incident import TryFailed, WaitBegan
 from console.model.region import Policy, Region
 from console.model.status import Status, StepStatus
-from console.runner.attention import KEYS, NeedKind, attention, in_trouble, upcoming, well_since
+from console.runner.attention import KEYS, NeedKind, attention, troubled, upcoming, well_since
 from console.runner.view import RegionView
 
 NOW = 1_793_620_800.0
@@ -109,4 +109,4 @@ def test_a_region_that_waits_at_its_gate_in_order_is_not_in_trouble() -> None:
         "a": view("a", replace(RUNNING, state="awaiting-confirmation")),
         "b": view("b", replace(RUNNING, held="failed", why="x")),
     }
-    assert in_trouble(views, NOW) == {"b"}
+    assert troubled(attention(views, NOW)) == {"b"}

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import merge
 from itertools import islice
+from operator import attrgetter, is_
 
 from textual.content import Content
 
@@ -34,11 +36,18 @@ class Happenings:
 
     def __init__(self) -> None:
         self._lines: dict[str, tuple[tuple[Recorded, ...], tuple[Happening, ...]]] = {}
+        self._merged_from: list[tuple[Recorded, ...]] = []
+        self._merged: tuple[Happening, ...] = ()
 
-    def of(self, views: Mapping[str, RegionView], most: int = MOST) -> tuple[Happening, ...]:
-        """The newest first."""
+    def of(self, views: Mapping[str, RegionView]) -> tuple[Happening, ...]:
+        """The newest first; the same object while no region has others."""
+        events = [view.events for view in views.values()]
+        if len(events) == len(self._merged_from) and all(map(is_, events, self._merged_from)):
+            return self._merged
+        self._merged_from = events
         each = [reversed(self._of_region(name, view.events)) for name, view in views.items() if view.events]
-        return tuple(islice(merge(*each, key=lambda line: line.at, reverse=True), most))
+        self._merged = tuple(islice(merge(*each, key=attrgetter("at"), reverse=True), MOST))
+        return self._merged
 
     def _of_region(self, region: str, events: tuple[Recorded, ...]) -> tuple[Happening, ...]:
         known = self._lines.get(region)
@@ -71,7 +80,7 @@ def draw_events(happenings: Iterable[Happening], looked: float, at: float, width
         if looked and not before and line.at <= looked:
             before = True
             lines.append(Content.styled(f"── before {moment(looked, at)}, when you last looked ──", "$text-muted"))
-        lines.append(_draw(line, at, width))
+        lines.append(_draw(line, moment(line.at, at), width))
     if not lines:
         return Content.styled(
             "nothing yet: decisions, batches and failures of all regions are listed here.", "$text-muted"
@@ -79,9 +88,10 @@ def draw_events(happenings: Iterable[Happening], looked: float, at: float, width
     return stack_lines(lines)
 
 
-def _draw(line: Happening, at: float, width: int) -> Content:
+@lru_cache(4 * MOST)
+def _draw(line: Happening, when: str, width: int) -> Content:
     who = line.by or "agent"
-    head = Content.assemble((f"{moment(line.at, at)} ", "$text-muted"), safe(line.region, "bold", 40), " ")
+    head = Content.assemble((f"{when} ", "$text-muted"), safe(line.region, "bold", 40), " ")
     tail = safe(f" {who}", "$text-muted", 30) if width >= 60 else Content("")
     room = max(4, width - head.cell_length - tail.cell_length)
     return head + cell(safe(line.text, LEVEL_STYLES[line.level], 300), room) + tail

@@ -1,10 +1,11 @@
 """One region in the list: one line, in columns that are chosen by the width of the screen."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from textual.content import Content
 
+from console.model.status import Status
 from console.runner.view import RegionView
 from console.tui.charts import sparkline
 from console.tui.drawing import badge, bar, cell, draw_label, safe
@@ -17,9 +18,14 @@ from console.tui.labels import (
     state_label,
     under_way,
 )
+from console.tui.state import same_fields
 from console.tui.times import FRESH_SECONDS, STALE_SECONDS, moment
 
 WIDEST, WIDE, NARROW = 168, 110, 76
+# fields that no column shows
+UNSEEN = {"status", "events", "guide", "witness", "seq", "log", "log_dropped"}
+VIEW_FIELDS = tuple(field.name for field in fields(RegionView) if field.name not in UNSEEN)
+STATUS_FIELDS = tuple(field.name for field in fields(Status) if field.name not in UNSEEN)
 DONE_CELLS = 5  # of `100%`, and a blank
 WITH_READY = 18  # cells in which a bar and a time have room
 
@@ -119,6 +125,11 @@ def draw_row(row: Row, shown: Sequence[ListColumn], width: int) -> Content:
 def look_of(view: RegionView, at: float) -> str:
     """All of a line that depends on the time alone: while it is equal the line need not be drawn anew."""
     return f"{_seen_text(view, at)} {state_label(view, at).text}"
+
+
+def same_row(before: RegionView, now: RegionView) -> bool:
+    """Whether both are drawn as the same line, at the same time and with the same plan; False where that is not plain."""
+    return same_fields(before, now, VIEW_FIELDS) and same_fields(before.status, now.status, STATUS_FIELDS)
 
 
 def _cells(shown: Sequence[ListColumn], width: int) -> list[int]:

@@ -15,7 +15,7 @@ from textual.visual import Visual
 
 from console.runner.view import RegionView
 from console.tui.fleet.order import Order, arranged
-from console.tui.fleet.region_row import ListColumn, Row, columns, draw_header, draw_row, look_of
+from console.tui.fleet.region_row import ListColumn, Row, columns, draw_header, draw_row, look_of, same_row
 from console.tui.labels import state_label
 from console.tui.state import ScreenState
 
@@ -128,9 +128,14 @@ class RegionList(ScrollView, can_focus=True):
             return
         top = self.scroll_offset.y
         for at, name in enumerate(self._shown[top : top + self.size.height]):
-            cached = self._cache.get(name)
-            if not cached or cached[0] is not self.state.views.get(name) or cached[1] != self._look(name):
+            cached, view = self._cache.get(name), self.state.views.get(name)
+            if not cached or cached[1] != self._look(name):
                 self.refresh_line(top + at + 1)
+            elif cached[0] is not view:
+                if cached[0] and view and same_row(cached[0], view):
+                    self._cache[name] = (view, *cached[1:])
+                else:
+                    self.refresh_line(top + at + 1)
 
     def watch_filter_text(self) -> None:
         self._arrange()

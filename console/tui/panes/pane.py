@@ -57,6 +57,8 @@ class Pane(Titled, VerticalScroll, can_focus=True):
     def show(self, view: RegionView | None, now: float) -> None:
         self.now = now
         self.view = view
+        if self._inputs:  # which may be others although the view is the same
+            self._redraw()
 
     def watch_view(self) -> None:
         self._redraw()

@@ -94,6 +94,7 @@ class BaseScreen(Screen[None]):
         self._guide = Line(id="guide")
         self._foot = Line(id="foot")
         self._foot.auto_links = False  # keys keep their own colour
+        self._outdated = False  # the state has changed since the screen was drawn
         self.set_reactive(BaseScreen.state, state)
 
     def compose(self) -> ComposeResult:
@@ -109,6 +110,19 @@ class BaseScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.redraw()
+
+    def adopt(self, state: ScreenState, *, seen: bool) -> None:
+        """Draw this state: now if the screen is seen, else once it is."""
+        if seen:
+            self.state = state
+        else:
+            self.set_reactive(BaseScreen.state, state)
+            self._outdated = True
+
+    def on_screen_resume(self) -> None:
+        if self._outdated:
+            self._outdated = False
+            self.redraw()
 
     def watch_state(self) -> None:
         if self.is_mounted:

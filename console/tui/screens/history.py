@@ -8,6 +8,7 @@ from textual.content import Content
 from console.model.region import Region
 from console.runner.view import RegionView
 from console.tui.fleet.events import Happenings, draw_events
+from console.tui.format import MINUTE
 from console.tui.panes.pane import Pane
 from console.tui.screens.base import BaseScreen, ScreenName
 from console.tui.state import ScreenState
@@ -26,7 +27,7 @@ class HistoryScreen(BaseScreen):
         super().__init__(state)
         self._region = region
         self._happenings = Happenings()
-        self._events = Pane("what happened in all regions", self._draw, id="events")
+        self._events = Pane("what happened in all regions", self._draw, inputs=self._inputs, id="events")
 
     def body(self) -> ComposeResult:
         yield self._events
@@ -41,6 +42,9 @@ class HistoryScreen(BaseScreen):
 
     def _draw(self, view: RegionView, width: int, at: float) -> Content:
         return draw_events(self._happenings.of(self.state.views), self.state.looked, at, width)
+
+    def _inputs(self, view: RegionView) -> object:
+        return self._happenings.of(self.state.views), self.state.looked, int(self.state.at // MINUTE)
 
     def copied_command(self) -> str:
         return "console history"

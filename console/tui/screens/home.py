@@ -12,7 +12,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from console.model.region import Region
-from console.runner.attention import RegionNeed, in_trouble
+from console.runner.attention import RegionNeed, troubled
 from console.runner.view import RegionView
 from console.tui.actions import ActionRequest, RegionAction
 from console.tui.commands.keys import FIRST, LAST, LATER, FooterKey
@@ -25,6 +25,7 @@ from console.tui.fleet.order import ORDERS, next_order
 from console.tui.fleet.question import draw_question, question_title
 from console.tui.fleet.regions import RegionList
 from console.tui.fleet.tally import draw_tally
+from console.tui.format import MINUTE
 from console.tui.groups import draw_groups
 from console.tui.panes.pane import Pane
 from console.tui.panes.safety import same_plan
@@ -61,7 +62,7 @@ class HomeScreen(BaseScreen):
         self._groups.display = False
         self._happenings = Happenings()
         self._question = Pane("", self._draw_question, id="question")
-        self._events = Pane("what happened", self._draw_events, id="events")
+        self._events = Pane("what happened", self._draw_events, inputs=self._events_inputs, id="events")
         self._filter = Input(placeholder="name, environment or state; !word excludes", id="filter", compact=True)
         self._filter.cursor_blink = False
         self._following: Timer | None = None
@@ -183,6 +184,9 @@ class HomeScreen(BaseScreen):
     def _draw_events(self, view: RegionView, width: int, at: float) -> Content:
         return draw_events(self._happenings.of(self.state.views), self.state.looked, at, width)
 
+    def _events_inputs(self, view: RegionView) -> object:
+        return self._happenings.of(self.state.views), self.state.looked, int(self.state.at // MINUTE)
+
     def own_keys(self) -> tuple[FooterKey, ...]:
         keys = [FooterKey("n", "next", "screen.next_need", FIRST)] if self.state.needs else []
         if self.current_region:
@@ -192,7 +196,7 @@ class HomeScreen(BaseScreen):
             keys.append(FooterKey("esc", "all", "screen.clear", LATER))
         if len(self.state.views) > 1:
             keys.append(FooterKey("o", "order", "screen.order", LAST))
-            if in_trouble(self.state.views, self.state.at) or self._list.only is not None:
+            if troubled(self.state.needs) or self._list.only is not None:
                 keys.append(FooterKey("e", "troubled" if self._list.only is None else "all", "screen.troubled", LAST))
         return tuple(keys)
 
@@ -222,8 +226,8 @@ class HomeScreen(BaseScreen):
     def action_troubled(self) -> None:
         if self._list.only is not None:
             self._list.only = None
-        elif troubled := in_trouble(self.state.views, self.state.at):
-            self._list.only = troubled
+        elif names := troubled(self.state.needs):
+            self._list.only = names
         else:
             self.refuse("no region is in trouble: there is nothing to show alone")
             return
