@@ -9,7 +9,7 @@ from console.model.event import Ailing, Checked, Logged, Recorded
 from console.model.incident import TryFailed, WaitBegan
 from console.model.region import Policy, Region
 from console.model.status import Status, StepStatus
-from console.runner.attention import KEYS, NeedKind, attention, troubled, upcoming, well_since
+from console.runner.attention import KEYS, Attention, NeedKind, attention, troubled, upcoming, well_since
 from console.runner.view import RegionView
 
 NOW = 1_793_620_800.0
@@ -110,3 +110,13 @@ def test_a_region_that_waits_at_its_gate_in_order_is_not_in_trouble() -> None:
         "b": view("b", replace(RUNNING, held="failed", why="x")),
     }
     assert troubled(attention(views, NOW)) == {"b"}
+
+
+def test_needs_that_are_kept_view_by_view_are_those_that_are_judged_anew() -> None:
+    live = view("a", Status(state="live", changed=NOW), live="r2", previous="r1")
+    reading = view("b", replace(RUNNING, until=NOW + 10 * HOUR))
+    kept = Attention()
+    hours = (0.0, 1.0, 9.0, 9.0 + 1 / 3600, 47.0, 48.0, 49.0, 72.0, 73.0, 1.0)
+    for views in ({"a": live, "b": reading}, {"a": live, "b": replace(reading, problem="x")}, {"b": reading}):
+        for hour in hours:
+            assert kept.of(views, NOW + hour * HOUR) == attention(views, NOW + hour * HOUR), hour

@@ -9,6 +9,7 @@ import pytest
 from textual.content import Content
 from textual.widgets import Static
 
+from console.model.event import Paused, Recorded
 from console.model.plan import NodeChange
 from console.runner.view import RegionView
 from console.tui import app as app_module
@@ -179,3 +180,51 @@ async def test_a_long_log_shows_its_last_line_and_that_of_what_is_added() -> Non
         cockpit.show(logging(170))
         await settle(pilot)
         assert "line 169 of it" in screen_text(app)
+
+
+async def test_lines_of_a_log_draw_no_line_of_the_list_and_lay_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    cockpit = s.ScriptedCockpit(*views())
+    async with running_app(cockpit, size=(160, 48)) as (app, pilot):
+        await settle(pilot)
+        drawn: list[str] = []
+        monkeypatch.setattr(pane, "draw_row", lambda row, *rest: drawn.append(row.view.region.name))
+        laid_out: list[object] = []
+        monkeypatch.setattr(app.screen, "_refresh_layout", lambda *args, **named: laid_out.append(args))
+        cockpit.show(
+            *(
+                replace(each, status=replace(each.status, seq=10, log=(*each.status.log, "x")))
+                for each in cockpit.views.values()
+            )
+        )
+        await settle(pilot)
+        assert app.state.views["r001"].status.seq == 10
+        assert (drawn, laid_out) == ([], [])
+
+
+async def test_a_move_of_the_focus_does_not_draw_the_whole_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running_app(s.ScriptedCockpit(*views()), size=(160, 48)) as (app, pilot):
+        await settle(pilot)
+        whole: list[object] = []
+        monkeypatch.setattr(app.screen, "refresh", lambda *args, **named: whole.append(args))
+        await pilot.press("tab")
+        await settle(pilot)
+        assert isinstance(app.screen.focused, Pane)
+        assert whole == []
+
+
+async def test_an_event_of_another_region_is_listed_at_once_and_a_covered_screen_is_drawn_when_it_is_seen() -> None:
+    quiet, other = s.live(s.US), s.live(s.EU)
+    cockpit = s.ScriptedCockpit(quiet, other)
+    async with running_app(cockpit, size=(160, 48)) as (app, pilot):
+        await settle(pilot)
+        paused = Recorded(rollout="web-2", seq=1, at=s.NOON, event=Paused(by="lunch"))
+        cockpit.show(replace(other, events=(paused,)))
+        await settle(pilot)
+        assert "lunch" in screen_text(app)
+        await pilot.press("2")
+        await settle(pilot)
+        cockpit.show(s.failed(s.EU))
+        await settle(pilot)
+        await pilot.press("1")
+        await settle(pilot)
+        assert "failed" in screen_text(app)

@@ -57,8 +57,10 @@ class Pane(Titled, VerticalScroll, can_focus=True):
     def show(self, view: RegionView | None, now: float) -> None:
         self.now = now
         self.view = view
-        if self._inputs:  # which may be others although the view is the same
-            self._redraw()
+
+    def renew(self) -> None:
+        """Draw what may differ although the view is the same: for a drawing of more than one region."""
+        self._redraw()
 
     def watch_view(self) -> None:
         self._redraw()

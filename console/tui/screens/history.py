@@ -38,6 +38,7 @@ class HistoryScreen(BaseScreen):
 
     def redraw(self) -> None:
         self._events.show(self.current_view or NOWHERE, self.state.at)
+        self._events.renew()
         super().redraw()
 
     def _draw(self, view: RegionView, width: int, at: float) -> Content:

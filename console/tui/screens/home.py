@@ -176,6 +176,7 @@ class HomeScreen(BaseScreen):
         since = f" · since {moment(looked, self.state.at)}, when you last looked" if looked else ""
         self._events.border_title = f"what happened{since}"
         self._events.show(view or NOWHERE, self.state.at)
+        self._events.renew()
         super().redraw()
 
     def _draw_question(self, view: RegionView, width: int, at: float) -> Content:
