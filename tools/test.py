@@ -27,13 +27,14 @@ NO_TESTS = 5  # pytest's exit code where nothing was to be run
 # of each failure, the last lines: what was asserted, and where
 LINES = 25
 
-# Spark fills the machine by itself; a region under fire waits often enough to leave room for others beside it.
+# A region waits often enough, for commits, ticks and processes that start, to leave room for another beside it.
 # `tests/conftest.py` keeps together what shares one.
 TOGETHER = ("-n", "2", "--dist", "loadscope")
 WORKERS = {
     "pure": ("-n", "2"),
     "stores": ("-n", "2"),
     "ssh": TOGETHER,
+    "spark": TOGETHER,
     "faults": TOGETHER,
 }
 

@@ -29,6 +29,7 @@ NEVER = {
     "make demo": "a screen on a terminal, over three regions: tests/demo and tests/screens",
     "make test": "this is it",
     "make demo HEADLESS=1": "four minutes over three regions; its parts are tests/demo and tests/life",
+    "console demo --chaos": "a screen on a terminal until somebody leaves it; tests/demo kills an agent and compares",
     "make demo LOG=access.log": "a screen on a terminal; tests/demo/test_traffic.py reads logs",
     "ssh-keyscan -p 2222 10.20.0.7 >> known_hosts": "another host",
 }

@@ -109,5 +109,5 @@ def test_the_files_stay_as_they_are_where_a_store_does_not_go_through(tmp_path: 
     made.migrate("1_add", "pre", add("kind", "int32"))
     done = made.apply("pre")
     assert done.returncode == 5, done.stderr
-    assert "stay as they are until every store is through" in done.stderr
+    assert "files stay unchanged until every store has all of it" in done.stderr
     assert (tmp_path / "plans/app/tables/issues.yaml").read_text() == TABLE
