@@ -273,12 +273,13 @@ class ConsoleApp(App[int]):
     def action_commands_run(self) -> None:
         self.push_screen(RanScreen(tuple(self._ran)))
 
-    def action_command(self) -> None:
+    def action_command(self, typed: str = "") -> None:
+        """typed: what stands in the line at first"""
         if self._words is None:
             self.toast("commands can be typed where `console` itself opened the screen", "warning")
         else:
             region = self.screen.current_region if isinstance(self.screen, BaseScreen) else ""
-            self.push_screen(CommandScreen(self._words, region), self._typed)
+            self.push_screen(CommandScreen(self._words, region, typed), self._typed)
 
     def _typed(self, command: TypedCommand | None) -> None:
         """Do what was typed, through the same dialogs as its key; what needs a shell is copied."""

@@ -273,6 +273,17 @@ async def test_a_colon_takes_the_words_of_the_command_line_through_the_same_dial
         assert "did you mean promote?" in screen_text(app)
 
 
+async def test_tune_begins_its_command_where_a_rollout_runs_and_says_why_where_none_does() -> None:
+    cockpit = s.ScriptedCockpit(s.running(s.US), s.live(s.EU))
+    async with running_app(cockpit, words=ScreenWords(cli)) as (app, pilot):
+        await pilot.press("T", *"rows=60000", "enter")
+        await settle(pilot)
+        assert app.clipboard == "console tune --region us rows=60000"
+        await pilot.press("j", "T")
+        await settle(pilot)
+        assert "eu: no rollout is running; its limits stand in regions/*.yaml" in toast_text(app)
+
+
 async def test_coming_back_another_day_finds_cursor_order_and_filter_and_what_is_new(tmp_path: Path) -> None:
     file = tmp_path / "screens" / "web.json"
     async with running_app(s.ScriptedCockpit(*moment("before")), memory=file) as (app, pilot):

@@ -19,6 +19,7 @@ from console.tui.commands.keys import ALWAYS, FooterKey, action_keys, draw_foote
 from console.tui.commands.ran import status_command
 from console.tui.fleet.banner import draw_banner
 from console.tui.fleet.graph import draw_graph
+from console.tui.labels import idle
 from console.tui.panes.guide import draw_guide
 from console.tui.quiet import Line
 from console.tui.screens.help import help_sheet
@@ -61,7 +62,7 @@ class BaseScreen(Screen[None]):
         Binding("X", "request('cancel')", "Cancel", tooltip="end the rollout and drop what it has built"),
         Binding("t", "request('retry')", "Retry", tooltip="retry after a failure"),
         Binding("D", "request('discard')", "Discard", tooltip="drop what a failed or paused rollout has built"),
-        Binding("T", "tune", "Tune", tooltip="settings of a running rollout"),
+        Binding("T", "tune", "Tune", tooltip="limits of a running rollout"),
         Binding("r", "request('refresh')", "Refresh", tooltip="read project files and regions again"),
         Binding("d", "goto('plan')", "Diff", tooltip="what the plan changes, table by table"),
         Binding("g", "graph", "Graph", tooltip="which table is computed from which"),
@@ -198,8 +199,15 @@ class BaseScreen(Screen[None]):
     def action_zoom(self, larger: bool) -> None:
         self.refuse("this screen has one pane: there is nothing to zoom")
 
-    def action_tune(self) -> None:
-        self.refuse("settings of a rollout belong to its accepted plan: X cancels it, regions/*.yaml changes them")
+    async def action_tune(self) -> None:
+        """Begin the command that changes limits; a shell runs it, since it compiles the query of `query=` there."""
+        view = self.current_view
+        if view is None:
+            self.refuse("no region is selected")
+        elif idle(view):
+            self.refuse(f"{view.region.name}: no rollout is running; its limits stand in regions/*.yaml")
+        else:
+            await self.run_action(f"app.command({f'tune --region {view.region.name} '!r})")
 
     def action_pane(self, name: str) -> None:
         """Show a pane of the selected region."""

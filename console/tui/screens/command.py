@@ -19,7 +19,10 @@ WORD_CELLS = 16
 
 
 class CommandScreen(ModalScreen[TypedCommand | None]):
-    """Returns the command, or None. tab takes the first word offered; enter runs it, or copies what needs a shell."""
+    """Returns the command, or None. tab takes the first word offered; enter runs it, or copies what needs a shell.
+
+    typed  what stands in the line at first
+    """
 
     AUTO_FOCUS = "#line"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -27,10 +30,11 @@ class CommandScreen(ModalScreen[TypedCommand | None]):
         Binding("tab", "complete", "Complete", priority=True),
     ]
 
-    def __init__(self, words: CommandWords, region: str) -> None:
+    def __init__(self, words: CommandWords, region: str, typed: str = "") -> None:
         super().__init__()
         self._words, self._region = words, region
-        self._line = Input(id="line", compact=True, placeholder="command of the command line, without `console`")
+        hint = "command of the command line, without `console`"
+        self._line = Input(typed, hint, select_on_focus=False, id="line", compact=True)
         self._line.cursor_blink = False
         self._offers = Static(id="offers")
 
