@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from console.demo import judging
@@ -72,7 +73,7 @@ class Chaos:
         judging.start_reader(self._demo)
         await self.strike()
         for view in before:
-            await self._board.until(view.region.name, lambda now, was=view.live: promoted(now, was))  # type: ignore[misc]
+            await self._board.until(view.region.name, partial(promoted, was=view.live))
         await self.judge(known)
 
     def _say(self, *told: str) -> None:

@@ -14,7 +14,6 @@ from console.model.pipeline import digest
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
-from console.model.tuning import Tuning
 
 if TYPE_CHECKING:
     from console.witness import WitnessProgress
@@ -114,10 +113,6 @@ class Cockpit(Protocol):
         ...
 
     async def control(self, region: str, verb: Verb) -> Status: ...
-
-    async def tune(self, region: str, change: Tuning, *, reset: bool = False) -> Status:
-        """Change limits of a running rollout from its next batch on; its query is compiled already."""
-        ...
 
     async def promote(self, region: str) -> Promoted: ...
 

@@ -21,11 +21,11 @@ from console.agent.store.ledger import Releases, Rollouts
 from console.errors import FeedStopped, RegionError
 from console.model.event import Accepted, BatchDone, Fenced, Progress
 from console.model.live import Day, Feed, Release, TableState, TableStats
-from console.model.plan import Plan
 from console.model.schema import Column
 from console.model.slices import EARLY, LATE, Slice
 from console.model.step import Backfill
 from tests.faults.rules.tables import SCHEMA, commit_rows, number, rows, state
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -56,20 +56,7 @@ def context(
         feeds=feeds,
     )
     recorder = Recorder(Rollouts(place, "web"))
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired="d",
-        live="",
-        content="",
-        nodes=(),
-        steps=(STEP,),
-        release=release,
-        rows_limit=rows_limit,
-        target_seconds=60.0,
-    )
+    plan = bare_plan(content="", steps=(STEP,), release=release, rows_limit=rows_limit, target_seconds=60.0)
     recorder.accept(
         "web-1", plan, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=((STEP.id, 10),))
     )

@@ -25,11 +25,11 @@ from console.agent.service import PROTOCOL, Service
 from console.agent.spark_session import Settings
 from console.model.event import Accepted, Ended, Recorded
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.step import Promote
 from tests.agent.test_service import WHO, listening, watching
 from tests.faults.rules.tables import SCHEMA, commit_rows, copying_feed, foreign, number, rows
 from tests.faults.rules.test_maintainer import FEED, release
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -260,18 +260,7 @@ def recorded(service: Service, pipeline: str, made: Release | None = None) -> No
     line = service.controller(pipeline)
     line.releases.propose(made, f"{pipeline}-1", "ada", "laptop")
     line.releases.swap("", "r1", "ada", "laptop")
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline=pipeline,
-        region="eu",
-        desired="d",
-        live="",
-        content="c",
-        nodes=(),
-        steps=(Promote(),),
-        release=made,
-    )
+    plan = bare_plan(pipeline=pipeline, steps=(Promote(),), release=made)
     line.recorder.accept(
         f"{pipeline}-1",
         plan,

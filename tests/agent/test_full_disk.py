@@ -13,27 +13,16 @@ from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.ops import Ops
 from console.model.event import Accepted, Ended, Entered, Event, Failed, Paused, Promoted, StepStarted
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.status import replay
 from console.model.step import Promote
+from tests.plans import bare_plan
 from tests.room import room
 
 pytestmark = pytest.mark.slow
 
 # bytes: no file fits · one of events does · one of decisions does, no checkpoint
 NONE, EVENTS, ROWS = 100, 5_000, 10_000
-PLAN = Plan(
-    format_version=1,
-    tool="t",
-    pipeline="web",
-    region="eu",
-    desired="d",
-    live="",
-    content="c",
-    nodes=(),
-    steps=(Promote(),),
-    release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
-)
+PLAN = bare_plan(steps=(Promote(),), release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()))
 ACCEPTED = Accepted(release="r1", was="", plan="digest", by="ada", host="laptop", steps=(("promote", 0),))
 PROMOTED = Promoted(release="r1", was="", by="ada", host="laptop", version=2)
 

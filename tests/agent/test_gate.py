@@ -25,11 +25,11 @@ from console.agent.store.ledger import Rollouts
 from console.errors import DataError, FeedStopped
 from console.model.event import Accepted, BatchDone, Checked, Fenced, Waiting
 from console.model.live import Feed, Release
-from console.model.plan import Plan
 from console.model.schema import OnRewrite
 from console.model.step import Backfill, CatchUp, Comparison, Pair, Promote, Step, Validate
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, copying_feed, foreign, number, rows, state
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -79,18 +79,7 @@ class Region:
 
     def build(self, wanted: Release, *steps: Step, start: bool = True) -> None:
         """Accept a plan for a release, and carry it up to the gate or to what it fails by."""
-        plan = Plan(
-            format_version=1,
-            tool="t",
-            pipeline="web",
-            region="eu",
-            desired="d",
-            live=self.live,
-            content="c",
-            nodes=(),
-            steps=(*steps, Promote()),
-            release=wanted,
-        )
+        plan = bare_plan(live=self.live, steps=(*steps, Promote()), release=wanted)
         self.line.releases.propose(wanted, "web-2", "ada", "laptop")
         told = tuple((step.id, 0) for step in plan.steps)
         self.line.recorder.accept(
@@ -331,18 +320,7 @@ def test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once
         days=2,
         batches=2,
     )
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired="d",
-        live="",
-        content="c",
-        nodes=(),
-        steps=(history, Promote()),
-        release=copy,
-    )
+    plan = bare_plan(steps=(history, Promote()), release=copy)
     recorder.accept("web-1", plan, Accepted(release="r1", was="", plan="", by="ada", host="laptop", steps=()))
     recorder.store(Fenced(step="backfill/copy/every", source="landing", version=7, slices=2, rows=100))
     for position, rows_in in read.items():

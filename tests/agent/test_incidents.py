@@ -30,7 +30,8 @@ class StoredLines:
     stored: list[Incident] = field(default_factory=list)
     published: list[Event] = field(default_factory=list)
 
-    def report(self, text: str, incident: Incident) -> None:
+    def report(self, text: str, incident: Incident | None) -> None:
+        assert incident
         self.stored.append(incident)
 
     def publish(self, event: Event) -> None:
@@ -40,7 +41,7 @@ class StoredLines:
 def wait_for(causes: Callable[[float], str], seconds: float) -> tuple[list[Incident], StoredLines, ManualClock]:
     """One wait whose cause is a function of the time; returns what was stored of it."""
     lines, clock = StoredLines(), ManualClock()
-    waits = Waits(recorder=lines, clock=clock, step=STEP, what="the backfill")  # type: ignore[arg-type]
+    waits = Waits(recorder=lines, clock=clock, step=STEP, what="the backfill")
     began = clock.elapsed()
     while clock.elapsed() - began < seconds:
         waits.go_on(causes(clock.elapsed() - began), "why")
@@ -64,7 +65,7 @@ def test_a_wait_is_stored_with_its_true_begin_and_its_length() -> None:
 
 def test_without_a_wait_nothing_is_said() -> None:
     lines = StoredLines()
-    Waits(recorder=lines, clock=ManualClock()).end()  # type: ignore[arg-type]
+    Waits(recorder=lines, clock=ManualClock()).end()
     assert (lines.stored, lines.published) == ([], [])
 
 

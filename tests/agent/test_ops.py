@@ -15,9 +15,9 @@ from console.agent.store.ledger import Rollouts
 from console.agent.store.ops import Ops, receipts_of
 from console.model.event import Accepted, BatchDone, Ended, Entered, Event, Promoted, RolledBack, StepDone
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.receipt import Finding, Measured, Place, Receipt
 from console.model.step import Backfill, Promote
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -33,18 +33,7 @@ STEP = Backfill(
     days=2,
     batches=1,
 )
-PLAN = Plan(
-    format_version=1,
-    tool="t",
-    pipeline="web",
-    region="eu",
-    desired="d",
-    live="",
-    content="c",
-    nodes=(),
-    steps=(STEP, Promote()),
-    release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
-)
+PLAN = bare_plan(steps=(STEP, Promote()), release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()))
 ACCEPTED = Accepted(
     release="r1", was="", plan="digest", by="ada@laptop", host="laptop", steps=((STEP.id, 30), ("promote", 0))
 )

@@ -27,10 +27,10 @@ from console.model.event import (
     RolledBack,
 )
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.status import Status, StepStatus, fold
 from console.model.step import Promote
 from tests.agent.manual_clock import ManualClock
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -46,18 +46,7 @@ def promoting(tmp_path: Path) -> Path:
     """A region whose agent died while it promoted r1: the intention is recorded, the outcome is not."""
     controller = opened(tmp_path)
     release = Release(id="r1", pipeline="web", digest="d", tables=(), feeds=())
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired="d",
-        live="",
-        content="c",
-        nodes=(),
-        steps=(Promote(),),
-        release=release,
-    )
+    plan = bare_plan(steps=(Promote(),), release=release)
     controller.releases.propose(release, "web-1", "ada", "laptop")
     controller.recorder.accept(
         "web-1", plan, Accepted(release="r1", was="", plan="digest", by="ada", host="laptop", steps=(("promote", 0),))
@@ -100,18 +89,7 @@ def failed(place: Path, ago_hours: float) -> PipelineController:
     controller = opened(place)
     release = Release(id="r1", pipeline="web", digest="d", tables=(), feeds=())
     controller.releases.propose(release, "web-1", "ada", "laptop")
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired="d",
-        live="",
-        content="c",
-        nodes=(),
-        steps=(Promote(),),
-        release=release,
-    )
+    plan = bare_plan(steps=(Promote(),), release=release)
     controller.recorder.accept(
         "web-1", plan, Accepted(release="r1", was="", plan="digest", by="ada", host="laptop", steps=(("promote", 0),))
     )

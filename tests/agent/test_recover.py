@@ -12,8 +12,8 @@ from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.ops import Ops
 from console.model.event import Accepted, Entered, Promoted, RolledBack
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.step import Promote
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -34,18 +34,7 @@ def live(controller: PipelineController) -> str:
 def at_the_gate(controller: PipelineController, number: int = 0) -> str:
     number, was = number or controller._acceptance.next_number(), live(controller)
     release = Release(id=f"r{number}", pipeline="web", digest="d", tables=(), feeds=())
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired=f"d{number}",
-        live=was,
-        content="c",
-        nodes=(),
-        steps=(Promote(),),
-        release=release,
-    )
+    plan = bare_plan(desired=f"d{number}", live=was, steps=(Promote(),), release=release)
     controller.releases.propose(release, f"web-{number}", "ada", "laptop")
     controller.recorder.accept(
         f"web-{number}",

@@ -40,9 +40,9 @@ from console.model.event import (
 )
 from console.model.incident import SparkBack, TryFailed
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.slices import Slice
 from console.model.step import Backfill
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -131,17 +131,8 @@ class RetrySetup:
 @pytest.fixture
 def setup(tmp_path: Path) -> RetrySetup:
     recorder = Recorder(Rollouts(tmp_path, "web"))
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired="d",
-        live="",
-        content="",
-        nodes=(),
-        steps=(STEP,),
-        release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
+    plan = bare_plan(
+        content="", steps=(STEP,), release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=())
     )
     recorder.accept(
         "web-1", plan, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=((STEP.id, 6000),))

@@ -27,21 +27,11 @@ from console.model.event import Entered, Paused, Progress, Recorded
 from console.model.live import Release
 from console.model.plan import Plan
 from console.model.step import Promote
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
-PLAN = Plan(
-    format_version=1,
-    tool="t",
-    pipeline="web",
-    region="eu",
-    desired="d",
-    live="",
-    content="c",
-    nodes=(),
-    steps=(Promote(),),
-    release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
-)
+PLAN = bare_plan(steps=(Promote(),), release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()))
 OTHER = replace(PLAN, desired="e")
 WHO = {"by": "ada@laptop", "host": "laptop"}
 

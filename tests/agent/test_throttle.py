@@ -17,10 +17,10 @@ from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import Accepted, Lagging, Logged, Recorded, Waiting
 from console.model.incident import Tuned
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.policy import Throttle
 from console.model.tuning import Tuning
 from console.paths import paused
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -76,15 +76,8 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Thro
     def make(throttle: Throttle) -> ThrottleSetup:
         (tmp_path / "_console").mkdir(exist_ok=True)
         recorder = Recorder(Rollouts(tmp_path, "web"))
-        plan = Plan(
-            format_version=1,
-            tool="t",
-            pipeline="web",
-            region="eu",
-            desired="d",
-            live="",
+        plan = bare_plan(
             content="",
-            nodes=(),
             steps=(),
             release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
             throttle=throttle,

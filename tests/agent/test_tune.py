@@ -19,15 +19,12 @@ from console.errors import Conflict, DataError
 from console.model.event import Accepted, BatchDone, Ended, Logged, Paused
 from console.model.incident import Tuned
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.tuning import AS_PLANNED, Tuning
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
-PLAN = Plan(
-    format_version=1, tool="t", pipeline="web", region="eu", desired="d", live="r1", content="c", nodes=(), steps=(), rows_limit=5000,
-    release=Release(id="r2", pipeline="web", digest="d", tables=(), feeds=()),
-)  # fmt: skip
+PLAN = bare_plan(live="r1", steps=(), rows_limit=5000, release=Release(id="r2", pipeline="web", digest="d", tables=(), feeds=()))  # fmt: skip
 TUNING = Tuning(target_seconds=20.0, rows=900)
 
 

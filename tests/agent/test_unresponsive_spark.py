@@ -22,23 +22,12 @@ from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import Accepted
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.step import Promote, Step
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
-PLAN = Plan(
-    format_version=1,
-    tool="t",
-    pipeline="web",
-    region="eu",
-    desired="d",
-    live="",
-    content="c",
-    nodes=(),
-    steps=(Promote(),),
-    release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()),
-)
+PLAN = bare_plan(steps=(Promote(),), release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()))
 DEAF = 0.2
 WHY = f"it did not stop its running job within {DEAF:.0f} s"
 

@@ -13,10 +13,10 @@ from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, LEFT, Watchdo
 from console.agent.spark_session import Settings, SparkHandle
 from console.model.event import Accepted, Entered, Event, Failed, Paused, Resumed
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.status import Status
 from console.model.step import Promote
 from tests.agent.manual_clock import ManualClock
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -111,18 +111,7 @@ def opened(place: Path, watchdog: Watchdog, first: int = 1) -> PipelineControlle
 
 def accepted(controller: PipelineController, number: int) -> None:
     release = Release(id=f"r{number}", pipeline="web", digest="d", tables=(), feeds=())
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired=f"d{number}",
-        live="",
-        content="c",
-        nodes=(),
-        steps=(Promote(),),
-        release=release,
-    )
+    plan = bare_plan(desired=f"d{number}", steps=(Promote(),), release=release)
     controller.releases.propose(release, f"web-{number}", "ada", "laptop")
     controller.recorder.accept(
         f"web-{number}",

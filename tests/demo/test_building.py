@@ -5,6 +5,7 @@ from datetime import date
 
 from console.demo import building
 from console.demo.traffic.generate import DAYS, DayWritten
+from console.model.event import State
 from console.model.region import Region
 from console.model.status import Status, StepStatus
 from console.runner.view import RegionView
@@ -25,10 +26,10 @@ def written(days: int) -> RegionView:
     return view
 
 
-def rolling(state: str = "backfilling") -> RegionView:
+def rolling(state: State = "backfilling") -> RegionView:
     """The same region in the fleet that rolls r1 out."""
     steps = (StepStatus(id="create/requests", state="done"), StepStatus(id="backfill/requests/parse", state="running", rows_done=500_000, rows_total=1_428_000, planned=1_428_000, slices=14, slices_done=5))  # fmt: skip
-    status = Status(rollout="web-1", release="r1", state=state, seq=7, steps=steps, log=("took the lock of web",))  # type: ignore[arg-type]
+    status = Status(rollout="web-1", release="r1", state=state, seq=7, steps=steps, log=("took the lock of web",))
     return RegionView(region=replace(EU, canary=True), status=status)
 
 

@@ -93,9 +93,9 @@ def test_the_result_counts_gaps_over_all_regions_and_names_what_is_wrong() -> No
     assert chaos.lines(Judgement(1, "", ()), 7)[0].startswith("the check did not run")
 
 
-@pytest.mark.parametrize("flags", [{"prepare": True}, {"stop": True}])
-def test_chaos_needs_a_rollout(flags: dict[str, bool]) -> None:
+@pytest.mark.parametrize(("prepare", "stop"), [(True, False), (False, True)])
+def test_chaos_needs_a_rollout(prepare: bool, stop: bool) -> None:
     from console.demo import command
 
     with pytest.raises(UsageError, match="only during a rollout"):
-        command(ROOT, chaos=True, **flags)  # type: ignore[arg-type]
+        command(ROOT, chaos=True, prepare=prepare, stop=stop)

@@ -8,7 +8,9 @@ from deltalake import write_deltalake
 
 from console.demo import payoff
 from console.demo.payoff import EndpointAnswer
-from console.model.live import Release, TableState, Version
+from console.drivers.fake import FakeDriver, FakeRegion
+from console.model.live import Live, Release, TableState, Version
+from console.model.region import Region
 from console.model.schema import Table
 from console.model.status import Status, StepStatus
 
@@ -67,9 +69,11 @@ def test_after_a_rollback_it_counts_the_rows_that_have_landed_since_the_promotio
 
 
 async def test_a_release_without_the_endpoint_is_not_asked() -> None:
-    assert await payoff.ask(
-        object(), "web", Release(id="r1", pipeline="web", digest="", tables=(), feeds=())
-    ) == EndpointAnswer("r1", None)  # type: ignore[arg-type]
+    region = Region(name="eu", warehouse="/data/eu")
+    driver = FakeDriver(FakeRegion(region, Live(region="eu", pipeline="web", release=None)))
+    release = Release(id="r1", pipeline="web", digest="", tables=(), feeds=())
+    assert await payoff.ask(driver, "web", release) == EndpointAnswer("r1", None)
+    assert driver.calls == []
 
 
 @pytest.mark.parametrize(

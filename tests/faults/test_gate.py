@@ -16,11 +16,11 @@ from console.agent.spark_session import Settings
 from console.errors import CheckFailed, Conflict
 from console.model.event import Accepted, Entered
 from console.model.live import Feed, Release
-from console.model.plan import Plan
 from console.model.step import Promote
 from tests.agent.copying import by_arrow
 from tests.faults.rivals.test_steering import at_the_gate, opened
 from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, foreign, number, rows, state
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.faults
 FEED = Feed(materialization="every", source="landing", target="copy", sql="SELECT n, day FROM landing")
@@ -47,15 +47,8 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelineCo
         )
         if not live:
             made.releases.swap(live, name, "ada", "laptop")
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired="d",
+    plan = bare_plan(
         live="r1",
-        content="c",
-        nodes=(),
         steps=(Promote(),),
         release=Release(id="r2", pipeline="web", digest="d", tables=TABLES, feeds=(FEED,)),
     )

@@ -1,6 +1,7 @@
 """What is drawn while nothing but the lag of live regions changes: their lines, once in a while, and nothing else."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from textual._compositor import Compositor
@@ -17,9 +18,9 @@ async def test_a_changed_lag_draws_the_line_of_its_region_and_nothing_else(monke
     drawn: list[Region] = []
     render = Compositor.render_update
 
-    def watched(self: Compositor, *given: object, **more: object) -> object:
+    def watched(self: Compositor, *given: Any, **more: Any) -> object:
         drawn.extend(self._dirty_regions)
-        return render(self, *given, **more)  # type: ignore[arg-type]
+        return render(self, *given, **more)
 
     cockpit = s.ScriptedCockpit(*(s.live(region) for region in (s.US, s.EU, s.AP)))
     async with running_app(cockpit, size=(200, 60)) as (app, pilot):

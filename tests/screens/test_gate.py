@@ -1,6 +1,7 @@
 """The gate: whether it is safe to confirm, as a pane and in the dialog."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from textual.content import Content
@@ -43,8 +44,8 @@ def lossy(view: RegionView) -> RegionView:
     return replace(view, accepted=replace(view.accepted, rollback=back, allowed=("C101:requests",)))
 
 
-def status(view: RegionView, **changes: object) -> RegionView:
-    return replace(view, status=replace(view.status, **changes))  # type: ignore[arg-type]
+def status(view: RegionView, **changes: Any) -> RegionView:
+    return replace(view, status=replace(view.status, **changes))
 
 
 STOPPED = Ailing(

@@ -1,16 +1,24 @@
 """The waits of a rollout as stored events: begun and ended, with a bound on their number however often they change."""
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from console.agent.rollout.clock import Clock, WallClock, span
-from console.agent.rollout.recorder import Recorder
-from console.model.event import Waiting
-from console.model.incident import WaitBegan, WaitEnded
+from console.model.event import Event, Waiting
+from console.model.incident import Incident, WaitBegan, WaitEnded
 
 STORED_SECONDS = 3.0  # a shorter wait is not stored
 # Within one wait another cause is stored once it has stood for so long, and twice as long each time: a wait of days whose
 # cause flaps costs a commit every ten minutes.
 FIRST_CHANGE_SECONDS, LAST_CHANGE_SECONDS = 10.0, 600.0
+
+
+class WaitLog(Protocol):
+    """Where a wait is stored and shown: the rollout's recorder."""
+
+    def report(self, text: str, incident: Incident | None) -> None: ...
+
+    def publish(self, event: Event) -> None: ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,7 +31,7 @@ class Waits:
     what  that waits, as the lines say it: `the backfill`
     """
 
-    recorder: Recorder
+    recorder: WaitLog
     clock: Clock = field(default_factory=WallClock)
     step: str = ""
     what: str = "it"

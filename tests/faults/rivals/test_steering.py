@@ -16,8 +16,8 @@ from console.agent.spark_session import Settings, SparkHandle
 from console.errors import Conflict
 from console.model.event import Accepted, Entered, Promoted, RolledBack, TakenOver
 from console.model.live import Release
-from console.model.plan import Plan
 from console.model.step import Promote
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.faults
 ROUNDS = 15
@@ -31,18 +31,7 @@ def opened(place: Path) -> PipelineController:
 
 def at_the_gate(controller: PipelineController, number: int, live: str) -> None:
     release = Release(id=f"r{number}", pipeline="web", digest="d", tables=(), feeds=())
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired=f"d{number}",
-        live=live,
-        content="c",
-        nodes=(),
-        steps=(Promote(),),
-        release=release,
-    )
+    plan = bare_plan(desired=f"d{number}", live=live, steps=(Promote(),), release=release)
     controller.releases.propose(release, f"web-{number}", "ada", "laptop")
     controller.recorder.accept(
         f"web-{number}",

@@ -19,11 +19,11 @@ from console.errors import RegionError
 from console.model.event import Accepted, BatchDone
 from console.model.live import Feed, Release
 from console.model.pipeline import Copy
-from console.model.plan import Plan
 from console.model.schema import Column
 from console.model.step import AddColumns, Backfill, CreateTable, Fragile, Promote
 from tests.faults.rules import another
 from tests.faults.rules.tables import COLUMNS, column_values, commit_rows, foreign, rows, state
+from tests.plans import bare_plan
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 LANDING = state("landing", kind="landing", managed=True)
@@ -146,18 +146,7 @@ def test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with
         AddColumns("landing", (note,)),
         Release(id="r2", pipeline="web", digest="d2", tables=(wider,), feeds=()),
     )
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired="d2",
-        live="r1",
-        content="c",
-        nodes=(),
-        steps=(step, Promote()),
-        release=release,
-    )
+    plan = bare_plan(desired="d2", live="r1", steps=(step, Promote()), release=release)
     opened.releases.propose(release, "web-2", "ada", "laptop")
     steps = ((step.id, 0), ("promote", 0))
     opened.recorder.accept(
@@ -203,19 +192,7 @@ def test_killed_around_what_a_batch_set_aside_it_is_written_once_and_the_batch_i
         fragile=Fragile("n = 3", ("n",)),
     )
     steps = (CreateTable("parsed"), history, Promote())
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired="d2",
-        live="r1",
-        content="c",
-        nodes=(),
-        steps=steps,
-        release=release,
-        quarantine_rows=1,
-    )
+    plan = bare_plan(desired="d2", live="r1", steps=steps, release=release, quarantine_rows=1)
     opened.releases.propose(release, "web-2", "ada", "laptop")
     opened.recorder.accept(
         "web-2",

@@ -22,9 +22,9 @@ from console.agent.store import log
 from console.errors import Conflict, DataError
 from console.model.event import Accepted, Ended, Entered, Fenced
 from console.model.live import Feed, Release, TableState
-from console.model.plan import Plan
 from console.model.step import Promote
 from tests.faults.rules.tables import SCHEMA, commit_rows, foreign, number, rows, state
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -59,18 +59,7 @@ def controller(tmp_path: Path) -> PipelineController:
     built.releases.propose(first, "web-1", "ada", "laptop")
     built.releases.swap("", "r1", "ada", "laptop")
     built.releases.propose(second, "web-2", "ada", "laptop")
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired="d",
-        live="r1",
-        content="c",
-        nodes=(),
-        steps=(Promote(),),
-        release=second,
-    )
+    plan = bare_plan(live="r1", steps=(Promote(),), release=second)
     built.recorder.accept(
         "web-2", plan, Accepted(release="r2", was="r1", plan="digest", by="ada", host="laptop", steps=(("promote", 0),))
     )

@@ -14,10 +14,10 @@ from console.agent.pipeline import PipelineController
 from console.errors import ConsoleError, DataError
 from console.model.event import Accepted, Ended, Entered
 from console.model.live import Release, TableState
-from console.model.plan import Plan
 from console.model.step import Promote
 from tests.faults.rules.tables import SCHEMA, foreign, rows, state
 from tests.faults.rules.test_maintainer import moved, opened
+from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
@@ -41,18 +41,7 @@ def pipeline(place: Path, *tables: str) -> PipelineController:
 def begins(controller: PipelineController) -> None:
     """A rollout is under way from now on."""
     live = controller.live()
-    plan = Plan(
-        format_version=1,
-        tool="t",
-        pipeline="web",
-        region="eu",
-        desired="d",
-        live="r1",
-        content="c",
-        nodes=(),
-        steps=(Promote(),),
-        release=live,
-    )
+    plan = bare_plan(live="r1", steps=(Promote(),), release=live)
     controller.recorder.accept(
         "web-2", plan, Accepted(release="r2", was="r1", plan="digest", by="ada", host="laptop", steps=(("promote", 0),))
     )

@@ -19,9 +19,9 @@ from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
 from console.model.event import BatchDone, BatchStarted, Checked, Fenced
 from console.model.live import Feed, Release, TableState
-from console.model.plan import Plan
 from console.model.step import Backfill, CatchUp, Comparison, CreateTable, Pair, Promote, Step, Validate
 from tests.faults.rules.tables import column_values, foreign, rows, state
+from tests.plans import bare_plan
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 SQL = "SELECT n, day FROM landing"
@@ -96,18 +96,8 @@ class World:
             tables=(state("landing", kind="landing"), copy or to_be(content)),
             feeds=(feed,),
         )
-        plan = Plan(
-            format_version=1,
-            tool="t",
-            pipeline="web",
-            region="eu",
-            desired=content,
-            live=live.row.id if live else "",
-            content="c",
-            nodes=(),
-            steps=(*steps, Promote()),
-            release=wanted,
-            rows_limit=3,
+        plan = bare_plan(
+            desired=content, live=live.row.id if live else "", steps=(*steps, Promote()), release=wanted, rows_limit=3
         )
         self.line.accept(plan, "ada", "laptop")
 
@@ -265,18 +255,7 @@ def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(worl
     steps = (CreateTable("copy"), CreateTable("below"), EVERY, CatchUp("every", "landing", "copy", "fence"))
     steps_below = (CatchUp("more", "copy", "below", "log"), Validate(()), Promote())
     world.line.accept(
-        Plan(
-            format_version=1,
-            tool="t",
-            pipeline="web",
-            region="eu",
-            desired="a",
-            live="",
-            content="c",
-            nodes=(),
-            steps=(*steps, *steps_below),
-            release=wanted,
-        ),
+        bare_plan(desired="a", steps=(*steps, *steps_below), release=wanted),
         "ada",
         "laptop",
     )
