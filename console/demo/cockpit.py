@@ -13,11 +13,10 @@ from deltalake.exceptions import DeltaError
 from console.demo import payoff
 from console.demo.chaos import Chaos
 from console.demo.prepare import PIPELINE, Demo, build, drivers, operator, start_traffic
-from console.drivers.protocol import Verb
 from console.errors import Conflict, ConsoleError
 from console.model.event import Promoted, RolledBack
 from console.model.live import Live, Release
-from console.model.status import Status
+from console.model.status import Status, Verb
 from console.runner.fleet import Fleet
 from console.runner.journal import Journal
 from console.runner.region_planner import RegionPlanner

@@ -13,10 +13,8 @@ from console.model.measured import FeedSample
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past
 from console.model.region import Region
-from console.model.status import Status
+from console.model.status import Status, Verb
 from console.model.tuning import Tuning
-
-Verb = Literal["pause", "resume", "retry", "cancel", "discard"]
 
 
 @dataclass(frozen=True, slots=True)

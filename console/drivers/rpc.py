@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from console import errors
 from console.drivers.frames import Link
-from console.drivers.protocol import QueryResult, RegionState, Verb, Who
+from console.drivers.protocol import QueryResult, RegionState, Who
 from console.errors import Conflict, DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
 from console.model import codec
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
@@ -21,7 +21,7 @@ from console.model.measured import FeedSample, SamplePage
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past
 from console.model.region import Region
-from console.model.status import Status
+from console.model.status import Status, Verb
 from console.model.tuning import Tuning
 
 PROTOCOL = 1

@@ -38,6 +38,8 @@ from console.model.logline import logline
 from console.model.measured import SparkJob
 from console.model.tuning import AS_PLANNED, Tuned, Tuning
 
+Verb = Literal["pause", "resume", "retry", "cancel", "discard"]  # what a person may have a rollout do
+
 LOG_LINES = 200
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from console import paths
-from console.drivers.protocol import Driver, QueryResult, RegionState, Verb, Who
+from console.drivers.protocol import Driver, QueryResult, RegionState, Who
 from console.errors import AtGate, Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
 from console.model.codec import encode
 from console.model.event import Promoted, Recorded, RolledBack
@@ -17,7 +17,7 @@ from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
-from console.model.status import Status
+from console.model.status import Status, Verb
 from console.model.tuning import Tuning
 from console.runner.actions import JournaledActions
 from console.runner.journal import Journal

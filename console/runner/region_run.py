@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, Protocol
 
-from console.drivers.protocol import Driver, Verb
+from console.drivers.protocol import Driver
 from console.errors import Conflict, ConsoleError, RegionError, Unreachable, away
 from console.model.event import Promoted
 from console.model.fleet import FleetWaves
 from console.model.live import ReleaseRow
 from console.model.plan import Plan
-from console.model.status import Status
+from console.model.status import Status, Verb
 from console.runner.actions import JournaledActions, gate
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import FIRST_SECONDS, LAST_SECONDS, RegionBoard, RegionWatcher, under_way

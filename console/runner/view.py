@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from console.drivers.protocol import QueryResult, Verb
+from console.drivers.protocol import QueryResult
 from console.errors import ConsoleError
 from console.model.codec import encode
 from console.model.event import Promoted, Recorded, RolledBack
@@ -13,7 +13,7 @@ from console.model.measured import FeedSample
 from console.model.pipeline import digest
 from console.model.plan import Plan
 from console.model.region import Region
-from console.model.status import Status
+from console.model.status import Status, Verb
 
 if TYPE_CHECKING:
     from console.witness import WitnessProgress

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Literal, Protocol, assert_never
 
 from console.errors import AtGate, ConsoleError
+from console.model.status import Verb
 from console.runner.view import Cockpit, Outcome
 from console.tui.actions import ActionRequest, RegionAction, objection
 from console.tui.commands.ran import action_command, command_line
@@ -99,9 +100,7 @@ class Dispatcher:
         done = await self._cockpit.rollback(region)
         self._ui.toast(f"{done.release} is live again; {done.was} is kept until cleanup", title=region)
 
-    async def _control(
-        self, regions: tuple[str, ...], verb: Literal["pause", "resume", "retry", "cancel", "discard"]
-    ) -> None:
+    async def _control(self, regions: tuple[str, ...], verb: Verb) -> None:
         async def one(region: str) -> None:
             await self._cockpit.control(region, verb)
 

@@ -199,7 +199,7 @@ def test_a_promotion_that_fails_gives_live_its_own_word_back(region: Region) -> 
 def test_an_agent_that_ends_while_a_rollout_waits_for_its_feeds_fails_nothing(region: Region) -> None:
     region.build(release("r2", "copy/a-1"), Validate(()), start=False)
     region.until(lambda: region.follower._requests)
-    carrier = region.line._executor
+    carrier = region.line.execution.executor
     assert carrier is not None
     region.follower.stop()
     carrier.join(30)

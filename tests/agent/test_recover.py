@@ -32,7 +32,7 @@ def live(controller: PipelineController) -> str:
 
 
 def at_the_gate(controller: PipelineController, number: int = 0) -> str:
-    number, was = number or controller._acceptance.next_number(), live(controller)
+    number, was = number or controller.acceptance.next_number(), live(controller)
     release = Release(id=f"r{number}", pipeline="web", digest="d", tables=(), feeds=())
     plan = bare_plan(desired=f"d{number}", live=was, steps=(Promote(),), release=release)
     controller.releases.propose(release, f"web-{number}", "ada", "laptop")

@@ -94,7 +94,7 @@ class Region(LiveRegion):
         return self.stands()
 
     def stands(self) -> Status:
-        carrier = self.controller._executor
+        carrier = self.controller.execution.executor
         assert carrier is not None
         carrier.join(600)
         assert not carrier.is_alive(), self.controller.recorder.status
@@ -348,7 +348,7 @@ async def test_a_pause_waits_for_nothing_that_spark_is_asked_outside_of_a_batch(
             monkeypatch.setattr(validation, "compare", endless)
     plan = await region.planned(tmp_path, *STATUS)
     region.service.accept(encode(plan), "ada", "laptop")
-    carrier = region.controller._executor
+    carrier = region.controller.execution.executor
     assert carrier is not None
     pausing = threading.Thread(target=region.controller.control, args=("pause", "ada"), daemon=True)
     try:
@@ -370,8 +370,8 @@ async def test_the_throttles_query_is_asked_of_the_live_release_on_real_spark(re
     recorder = region.controller.recorder
     while "throttle.query answers false, not true" not in recorder.status.why:
         assert recorder.status.held == "", recorder.status.why
-        assert region.controller._executor is not None
-        region.controller._executor.join(0.05)
+        assert region.controller.execution.executor is not None
+        region.controller.execution.executor.join(0.05)
     assert recorder.status.shown == "backfilling"
     assert recorder.events(BatchStarted) == ()
     region.discard()

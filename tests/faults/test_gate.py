@@ -76,7 +76,7 @@ def test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchange
     assert shut.value.code == "E_LAG"
     assert (line.live().id, line.releases.version()) == ("r1", before)
     assert line.recorder.status.shown == "awaiting-confirmation"
-    line._follower.start()
+    line.feeds.follower.start()
     assert line.promote("web-2", "r1", "ada", "laptop").release == "r2"
     assert column_values(str(line.warehouse / "copy")) == [0, 1, 2, 3], "they arrived before it was promoted"
     write_deltalake(str(line.warehouse / "landing"), rows(4), mode="append", partition_by=["day"])

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from console.drivers.protocol import QueryResult, Verb
+from console.drivers.protocol import QueryResult
 from console.drivers.replay import Given, Ran
 from console.errors import ConsoleError, Problem
 from console.model.event import Checked, ComparedDay, Promoted, Recorded, RolledBack
@@ -13,7 +13,7 @@ from console.model.live import Release
 from console.model.pipeline import Override
 from console.model.plan import ColumnChange, Drift, NodeChange, Plan, Price
 from console.model.region import Region
-from console.model.status import Status, StepStatus
+from console.model.status import Status, StepStatus, Verb
 from console.model.step import Backfill, CatchUp, CreateTable, Promote, Validate
 from console.runner.view import Outcome, RegionView
 from console.witness import Witness, WitnessProgress, WitnessResult

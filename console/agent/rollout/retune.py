@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from console.agent.rollout.ownership import in_progress
 from console.agent.rollout.recorder import Recorder
-from console.errors import DataError
+from console.errors import Conflict, DataError
 from console.model.event import Logged
 from console.model.live import Release
 from console.model.status import Status
@@ -12,15 +13,18 @@ from console.text import redacted
 
 
 def retune(
-    recorder: Recorder, live: Callable[[], Release], change: Tuning, *, by: str, host: str, reset: bool
+    recorder: Recorder, live: Callable[[], Release], change: Tuning, *, pipeline: str, by: str, host: str, reset: bool
 ) -> Status:
     """Store changed limits for the rollout in progress, so that the next agent keeps them; nothing where none changes.
+    The caller holds the pipeline's lock.
 
     live    the live release, asked for only where tables are named
     reset   go back to the plan first
-    raises  DataError E_RANGE, also for a table that is not in the live release
+    raises  Conflict E_STATE without a rollout in progress; DataError E_RANGE, also for a table that is not live
     """
     status = recorder.status
+    if not in_progress(status):
+        raise Conflict(f"{pipeline}: nothing is under way", hint="console status", code="E_STATE")
     check_ranges(change)
     for table in change.tables or ():
         if live().table(table) is None:

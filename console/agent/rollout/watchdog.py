@@ -13,7 +13,7 @@ from console.agent.rollout.clock import Clock, WallClock
 from console.agent.rollout.ownership import OwnedPipeline
 from console.model.event import RUNNING, Accepted, Event, Expiring, Paused
 from console.model.identity import by_agent
-from console.model.status import Status
+from console.model.status import Status, Verb
 
 ATTACHED_SECONDS = 10.0
 LEFT = by_agent("since its console left")
@@ -25,7 +25,7 @@ STEPPED_SECONDS = 60.0  # a larger change between wall clock and monotonic clock
 class ControlledPipeline(OwnedPipeline, Protocol):
     """What the watchdog needs of a pipeline's controller."""
 
-    def control(self, verb: str, by: str) -> Status: ...
+    def control(self, verb: Verb, by: str) -> Status: ...
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from console.drivers.fake.disk import FakeDisk
-from console.drivers.protocol import Verb, Who
+from console.drivers.protocol import Who
 from console.errors import CheckFailed, Conflict, DataError
 from console.model.event import (
     ENDED,
@@ -35,7 +35,7 @@ from console.model.fleet import FleetWaves
 from console.model.plan import Plan, numbered
 from console.model.rollout_id import release_number, rollout_id, rollout_number
 from console.model.slices import Slice, by_day, cut, pack
-from console.model.status import Status
+from console.model.status import Status, Verb
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
 from console.model.tuning import AS_PLANNED, Tuned, Tuning, check_ranges, described, limits, merged
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from console.drivers.fake.agent import FakeAgent, Scenario
 from console.drivers.fake.disk import FakeDisk
-from console.drivers.protocol import QueryResult, RegionState, Verb, Who
+from console.drivers.protocol import QueryResult, RegionState, Who
 from console.errors import Conflict, DataError, NoAgent, Unreachable
 from console.model.event import Event, Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
@@ -17,7 +17,7 @@ from console.model.measured import FeedSample
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past, Receipt
 from console.model.region import Region
-from console.model.status import Status, replay
+from console.model.status import Status, Verb, replay
 from console.model.tuning import Tuning
 
 

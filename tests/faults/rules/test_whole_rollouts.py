@@ -222,8 +222,8 @@ def test_batches_of_an_agent_that_died_behind_a_commit_are_told_by_the_next_one(
         patched.setattr(crash, "point", point)
         patched.setattr(threading, "excepthook", lambda _: None)
         world.accept("a", *FIRST)
-        assert world.line._executor is not None
-        world.line._executor.join(120)
+        assert world.line.execution.executor is not None
+        world.line.execution.executor.join(120)
     world.stop()
     assert [done.position for done in world.done()] == [2], "nobody told the second one"
     assert column_values(world.copy()) == list(range(1, 9))

@@ -15,8 +15,7 @@ from console.errors import AtGate, Conflict, ConsoleError
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.drivers.protocol import Verb
-    from console.model.status import Status
+    from console.model.status import Status, Verb
 
 
 @command("pause", changes=True, examples="console pause\nconsole pause --region eu")

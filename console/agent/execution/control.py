@@ -1,0 +1,95 @@
+"""Pause, resume, retry, cancel and discard of a rollout: which of them fits its state, and what each does."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, assert_never
+
+from console.agent.execution.execution import Execution
+from console.agent.rollout.followed_feeds import FollowedFeeds
+from console.agent.rollout.ownership import in_progress, last_decision
+from console.agent.rollout.recorder import Recorder
+from console.agent.store import housekeeping
+from console.agent.store.ledger import Releases
+from console.errors import Conflict
+from console.model.event import Ended, Entered, Paused, Resumed, StepStarted
+from console.model.status import Status, Verb
+from console.model.step_id import VALIDATE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutControl:
+    """Controls the rollout of one pipeline. The caller holds the pipeline's lock."""
+
+    warehouse: Path
+    pipeline: str
+    releases: Releases
+    recorder: Recorder
+    execution: Execution
+    feeds: FollowedFeeds
+
+    def apply(self, verb: Verb, by: str) -> Status:
+        """Do what the verb means; pausing twice changes nothing.
+
+        raises  Conflict E_STATE where the verb does not fit the rollout's state
+        """
+        status = self.recorder.status
+        if verb == "pause" and status.held == "paused":
+            return status
+        self._check(verb, status)
+        match verb:
+            case "pause":
+                self.execution.stop()
+                self.recorder.store(Paused(by))
+            case "resume":
+                self._resume(by)
+            case "retry":
+                self._retry(status, by)
+            case "cancel":
+                self._abandon("cancelled", by)
+            case "discard":
+                self._abandon("discarded", by)
+            case _:
+                assert_never(verb)
+        return self.recorder.status
+
+    def _check(self, verb: Verb, status: Status) -> None:
+        """raises Conflict E_STATE where the verb does not fit the rollout's state"""
+        if _fits(verb, status):
+            return
+        state = f"{status.shown}{last_decision(status, self.recorder.progress())}"
+        why = f"{self.pipeline} has had no rollout" if status.state == "none" else f"{self.pipeline} is {state}"
+        raise Conflict(f"{verb} does not fit: {why}", hint="console status", code="E_STATE")
+
+    def _resume(self, by: str) -> None:
+        self.recorder.store(Resumed(by))
+        self.execution.start()
+
+    def _retry(self, status: Status, by: str) -> None:
+        if status.state in ("validating", "awaiting-confirmation"):
+            self.execution.stop()
+            self.recorder.store(Entered("validating"))  # again: the earlier checks no longer count
+            self.recorder.store(StepStarted(str(VALIDATE)))
+        self._resume(by)
+
+    def _abandon(self, state: Literal["cancelled", "discarded"], by: str) -> None:
+        """End the rollout and delete what was built for it alone; the live release is not touched."""
+        self.execution.stop()
+        release = self.recorder.status.release
+        self.recorder.store(Ended(state, by))
+        self.feeds.refollow()
+        housekeeping.drop_preview(self.warehouse, self.releases, release, self.feeds.follower.finish_tick)
+
+
+def _fits(verb: Verb, status: Status) -> bool:
+    """Whether the rollout is in a state in which the verb means something."""
+    match verb:
+        case "pause":
+            return in_progress(status) and not status.held
+        case "resume":
+            return status.held == "paused"
+        case "retry":
+            return status.held == "failed" or (status.state == "awaiting-confirmation" and not status.held)
+        case "cancel" | "discard":
+            return in_progress(status)
+        case _:
+            assert_never(verb)

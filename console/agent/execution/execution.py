@@ -1,0 +1,55 @@
+"""Start and stop of the executor of a pipeline's rollout: at most one runs, and none at the gate."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from console.agent.execution.executor import PlanExecutor
+from console.agent.rollout.context import RolloutContext
+from console.agent.rollout.followed_feeds import FollowedFeeds
+from console.agent.spark_session import SparkHandle
+
+
+@dataclass(slots=True, kw_only=True)
+class Execution:
+    """The executor of one pipeline, if one runs. The caller holds the pipeline's lock.
+
+    feeds       get the context of each executor, since the follower moves the very feeds that it opened
+    keep_hours  the rollback window, see `RolloutContext`
+    """
+
+    warehouse: Path
+    spark: SparkHandle
+    feeds: FollowedFeeds
+    keep_hours: float
+    executor: PlanExecutor | None = None
+
+    @property
+    def running(self) -> bool:
+        return self.executor is not None and self.executor.is_alive()
+
+    def start(self) -> None:
+        """Execute the rest of the plan in place of an executor that runs; at the gate there is nothing left to execute."""
+        self.stop()
+        feeds, status = self.feeds, self.feeds.recorder.status
+        if status.state == "awaiting-confirmation" and not status.held:
+            feeds.refollow()
+            return
+        context = RolloutContext(
+            warehouse=self.warehouse,
+            spark=self.spark,
+            releases=feeds.releases,
+            recorder=feeds.recorder,
+            follower=feeds.follower,
+            keep_hours=self.keep_hours,
+        )
+        feeds.building = context
+        self.executor = PlanExecutor(context, feeds.refollow)
+        self.executor.start()
+
+    def stop(self) -> None:
+        """Stop the executor and wait for its end; the rollout's state stays as it is."""
+        if self.executor is not None:
+            self.executor.stop()
+            self.executor.join()
+            self.executor = None
+            self.feeds.building = None
