@@ -1,6 +1,7 @@
 """All regions of one pipeline: their state, their pending plans, and running those plans wave by wave."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +22,8 @@ from console.model.status import Status, Verb
 from console.model.tuning import Tuning
 from console.runner.actions import JournaledActions
 from console.runner.journal import Journal
+from console.runner.recall import Recall
+from console.runner.recording.recorder import Recorder
 from console.runner.region_run import OnFailure, RegionRun, RunOptions, nothing_to_do
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import Changes, RegionBoard, RegionWatcher, WitnessSearch, under_way
@@ -71,7 +74,14 @@ class Fleet:
         regions = {name: driver.region for name, driver in drivers.items()}
         self._board = RegionBoard(pipeline, (regions[name] for wave in waves(regions.values()) for name in wave))
         self._watchers = {
-            name: RegionWatcher(driver, self._board, journal, sleep=sleep, on_live_changed=self._on_live_changed)
+            name: RegionWatcher(
+                driver,
+                self._board,
+                journal,
+                sleep=sleep,
+                on_live_changed=self._on_live_changed,
+                on_missed=self._on_missed,
+            )
             for name, driver in self._drivers.items()
         }
         self._sleep = sleep
@@ -83,7 +93,7 @@ class Fleet:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._remember = remember
         self._remembered: set[str] = set()
-        self._recalling = asyncio.Semaphore(parallelism)
+        self._recall = Recall(self._board, self._drivers, parallelism)
 
     @property
     def views(self) -> Mapping[str, RegionView]:
@@ -91,6 +101,17 @@ class Fleet:
 
     def changes(self) -> Changes:
         return self._board.changes()
+
+    @property
+    def player(self) -> None:
+        return None
+
+    def now(self) -> float:
+        return time.time()
+
+    def record(self, recorder: Recorder) -> None:
+        """Record whatever changes in the views; raises as `RegionBoard.record`."""
+        self._board.record(recorder)
 
     def driver(self, region: str) -> Driver:
         """raises  UsageError for a region that is not of this fleet"""
@@ -132,22 +153,12 @@ class Fleet:
             self._watchers[name].start()
             if self._remember and name not in self._remembered:
                 self._remembered.add(name)
-                self._spawn(self._recall(name, state.status.rollout), f"past of {name}")
+                self._spawn(self._recall.samples(name), f"samples of {name}")
         if isinstance(live, BaseException):
             raise live
         if isinstance(state, BaseException):
             raise state
         return live
-
-    async def _recall(self, name: str, rollout: str) -> None:
-        """Show what the region stored before we watched; without it the screen shows what it has seen itself."""
-        driver, watcher = self._drivers[name], self._watchers[name]
-        async with self._recalling:
-            with suppress(ConsoleError):
-                watcher.adopt_samples(await driver.samples(self.pipeline, 1.0, None))
-            with suppress(ConsoleError):
-                if rollout:
-                    watcher.adopt_past((await driver.past(self.pipeline, rollout)).events)
 
     async def witness(self, region: str) -> None:
         await self._witness_search.seek(self.driver(region).region, self.pending(region))
@@ -159,6 +170,10 @@ class Fleet:
     def _on_live_changed(self, name: str) -> None:
         """Plan the region again: its live release has changed."""
         self._spawn(self._refresh(name), f"refresh {name}")
+
+    def _on_missed(self, name: str) -> None:
+        if self._remember:
+            self._spawn(self._recall.events(name), f"past of {name}")
 
     # -- run
 

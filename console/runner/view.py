@@ -71,8 +71,63 @@ class Outcome:
     error: ConsoleError | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a playback is. Times are those of the recording: seconds since 1970, UTC.
+
+    at, begins, ends
+    speed      recorded seconds a second
+    playing    the time goes on; else it is paused, or at the end
+    next_at, next_what   the next decision, and the line that tells it; "" where none follows
+    missing    what the recording does not hold, in words; "" where it holds all that a console received
+    command    the line that begins a playback here
+    """
+
+    at: float
+    begins: float
+    ends: float
+    speed: float
+    playing: bool
+    next_at: float = 0.0
+    next_what: str = ""
+    missing: str = ""
+    command: str = ""
+
+
+class Player(Protocol):
+    """The controls of a playback."""
+
+    @property
+    def position(self) -> Position: ...
+
+    def toggle(self) -> None:
+        """Pause or go on; at the end, begin again."""
+        ...
+
+    def faster(self, by: int) -> None:
+        """So many steps of speed up, or down."""
+        ...
+
+    async def seek(self, at: float) -> None:
+        """Go to a time; the nearest one that the recording has."""
+        ...
+
+    async def seek_decision(self, by: int) -> bool:
+        """Go to the next decision (1) or the one before (-1); False where there is none."""
+        ...
+
+
 class Cockpit(Protocol):
     """Operations offered to the faces. `Fleet` implements them; none blocks the caller's event loop."""
+
+    @property
+    def player(self) -> Player | None:
+        """The controls of the time, where a recording is played; None over regions themselves."""
+        ...
+
+    def now(self) -> float:
+        """The time that the views are of, seconds since 1970, UTC: a face that shows a time asks for this one."""
+        ...
 
     @property
     def views(self) -> Mapping[str, RegionView]:

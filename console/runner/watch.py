@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -12,23 +12,25 @@ from weakref import WeakSet
 
 from console.drivers.protocol import Driver, RegionState
 from console.errors import ConsoleError, NoAgent, Unreachable, away
-from console.model.event import ENDED, Accepted, Ended, Lagging, Promoted, Recorded, RolledBack
+from console.model.event import ENDED, Accepted, Ended, Promoted, Recorded, RolledBack
 from console.model.live import Live
-from console.model.measured import FeedSample
 from console.model.plan import Plan
 from console.model.region import Region
-from console.model.status import Status, fold
+from console.model.status import Status
 from console.runner.journal import Journal
+from console.runner.recording.recorder import Recorder
 from console.runner.view import RegionView
+from console.runner.view_events import with_event
 from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.witness import WitnessProgress, WitnessWorker
 
 HEARD_SECONDS = 4.0  # between two notes of when a region was heard
-EVENTS_KEPT = 400  # of one region, in its view
-SAMPLES_SECONDS = 2 * 3600.0  # of samples kept in a view
 FIRST_SECONDS, LAST_SECONDS = 0.25, 15.0  # between two attempts to reach a region
+
+
+Observer = Callable[[RegionView, RegionView, Recorded | None], None]
 
 
 class Changes:
@@ -66,6 +68,8 @@ class RegionBoard:
         self.pipeline = pipeline
         self._views = {region.name: RegionView(region=region) for region in regions}
         self._readers: WeakSet[Changes] = WeakSet()
+        self._observers: list[Observer] = []
+        self._recorder: Recorder | None = None
 
     @property
     def views(self) -> Mapping[str, RegionView]:
@@ -76,12 +80,36 @@ class RegionBoard:
 
     def set(self, name: str, **changes: Any) -> RegionView:
         """Change fields of one view; who waits hears of it, unless nothing changed."""
-        view = replace(self._views[name], **changes)
-        if view != self._views[name]:
-            self._views[name] = view
+        return self.put(replace(self._views[name], **changes))
+
+    def happened(self, name: str, recorded: Recorded) -> RegionView:
+        """Apply one event to a view."""
+        return self.put(with_event(self._views[name], recorded), recorded)
+
+    def put(self, view: RegionView, recorded: Recorded | None = None) -> RegionView:
+        """Replace one view. recorded: the event that alone makes the difference, if it is one"""
+        before = self._views[view.region.name]
+        if view != before:
+            self._views[view.region.name] = view
+            for observer in self._observers:
+                observer(before, view, recorded)
             for reader in tuple(self._readers):
                 reader.put(view)
         return view
+
+    def observe(self, observer: "Observer") -> None:
+        """Call this with every change from now on, in order and none left out: the view before and after, and the event."""
+        self._observers.append(observer)
+
+    def record(self, recorder: Recorder) -> None:
+        """Record every change, until `close`.
+
+        raises  UsageError for a file that is there already, or cannot be written
+        """
+        recorder.open(self.pipeline, [view.region for view in self._views.values()])
+        recorder.begin(self._views)
+        self.observe(recorder)
+        self._recorder = recorder
 
     def changes(self) -> Changes:
         reader = Changes()
@@ -100,9 +128,11 @@ class RegionBoard:
         return self._views[name]
 
     def close(self) -> None:
-        """End every reader's iteration."""
+        """End every reader's iteration, and the recording."""
         for reader in tuple(self._readers):
             reader.end()
+        if self._recorder:
+            self._recorder.close()
 
 
 class WitnessSearch:
@@ -132,13 +162,6 @@ class WitnessSearch:
             self._worker.stop()
 
 
-def joined(known: Sequence[FeedSample], new: Sequence[FeedSample]) -> tuple[FeedSample, ...]:
-    """Samples by time, each once; those of the last two hours."""
-    have = {(sample.feed, sample.at) for sample in known}
-    every = sorted([*known, *(s for s in new if (s.feed, s.at) not in have)], key=lambda sample: sample.at)
-    return tuple(sample for sample in every if sample.at > every[-1].at - SAMPLES_SECONDS) if every else ()
-
-
 def under_way(status: Status) -> bool:
     """True while a rollout is running, waits at its gate, or is paused or failed."""
     return status.state not in ENDED and status.state != "none"
@@ -152,6 +175,7 @@ class RegionWatcher:
     active_runs      runs of this console that wait for the region: while there are any, each attempt also wakes the agent
     fatal_error      why watching ended for good: the agent's answers make no sense, or we may not talk to it
     on_live_changed  called after an event that changed the live release
+    on_missed        called where the region's rollout has stored events that did not come this way
     """
 
     def __init__(
@@ -162,6 +186,7 @@ class RegionWatcher:
         *,
         sleep: Callable[[float], Awaitable[None]],
         on_live_changed: Callable[[str], None],
+        on_missed: Callable[[str], None] = lambda name: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
@@ -174,6 +199,7 @@ class RegionWatcher:
         self._journal = journal
         self._sleep = sleep
         self._on_live_changed = on_live_changed
+        self._on_missed = on_missed
         self._accepted: tuple[str, Plan | None] = ("", None)
         self._task: asyncio.Task[None] | None = None
 
@@ -202,7 +228,7 @@ class RegionWatcher:
                 commits, rows, seconds = ours.lag_commits, ours.lag_rows, ours.lag_seconds
                 theirs = replace(theirs, lag_commits=commits, lag_rows=rows, lag_seconds=seconds)
             theirs = replace(theirs, log=theirs.log or ours.log)
-        self._board.set(
+        view = self._board.set(
             self._name,
             status=theirs,
             live=state.live,
@@ -212,17 +238,9 @@ class RegionWatcher:
             heard=self._now(),
         )
         self._accepted = (state.status.rollout, state.plan)
-
-    def adopt_past(self, events: Sequence[Recorded]) -> None:
-        """Show what was stored before this console watched: all that is older than the first event it has received."""
-        known = self._board[self._name].events
-        first = (known[0].at, known[0].seq) if known else (float("inf"), 0)
-        older = [recorded for recorded in events if recorded.seq and (recorded.at, recorded.seq) < first]
-        self._board.set(self._name, events=(*older, *known)[-EVENTS_KEPT:])
-
-    def adopt_samples(self, samples: Sequence[FeedSample]) -> None:
-        """Show the rates and the lag that were measured before this console watched."""
-        self._board.set(self._name, samples=joined(samples, self._board[self._name].samples))
+        newest = next((known.seq for known in reversed(view.events) if known.rollout == theirs.rollout), 0)
+        if newest < theirs.seq:
+            self._on_missed(self._name)
 
     def _resync(self, state: RegionState) -> None:
         """Adopt the region's state, and plan again if the pending plan is for another release than the live one."""
@@ -309,17 +327,9 @@ class RegionWatcher:
             return False
         if recorded.seq:
             await self._record(recorded)
-        view = self._board[self._name]
-        events = (*view.events, recorded)[-EVENTS_KEPT:] if recorded.seq else view.events
-        samples = view.samples
-        if isinstance(recorded.event, Lagging) and recorded.event.samples:
-            samples = joined(samples, recorded.event.samples)
-        self._board.set(self._name, status=fold(view.status, recorded), events=events, samples=samples)
+        self._board.happened(self._name, recorded)
         match recorded.event:
-            case Promoted(release=release, was=was) | RolledBack(release=release, was=was):
-                self._board.set(self._name, live=release, previous=was)
-                self._on_live_changed(self._name)
-            case Ended():
+            case Promoted() | RolledBack() | Ended():
                 self._on_live_changed(self._name)
         return True
 

@@ -7,7 +7,6 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -64,7 +63,6 @@ AGE_SECONDS = 10  # after so many without news everything is drawn anew, since f
 class ConsoleApp(App[int]):
     """Draws a cockpit until the operator quits.
 
-    clock            seconds since 1970, UTC
     repaint_seconds  shortest time between two repaints
     words            the command line's own words, for `:`
     memory           what is kept between two visits: cursor, order, filter, and when one last looked
@@ -81,7 +79,6 @@ class ConsoleApp(App[int]):
         title: str = "",
         coach: bool = False,
         readonly: bool = False,
-        clock: Callable[[], float] = time.time,
         repaint_seconds: float = REPAINT_SECONDS,
         words: CommandWords | None = None,
         memory: ScreenMemory | None = None,
@@ -89,7 +86,7 @@ class ConsoleApp(App[int]):
         super().__init__(driver_class=TerminalDriver)
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
         self._cockpit = cockpit
-        self._clock = clock
+        self._clock = cockpit.now
         self._title, self._coach, self._readonly = title, coach, readonly
         self._repaint_seconds = repaint_seconds
         self._dirty = self._lag_changed = False

@@ -115,7 +115,7 @@ async def test_a_key_is_seen_within_three_times_what_a_bare_table_takes_however_
         table = bare.query_one(DataTable)
         alone = await seconds(bare, "down", lambda: table.cursor_row, monkeypatch)
     cockpit = s.ScriptedCockpit(*views())
-    session = ConsoleApp(cockpit, title="web", clock=lambda: s.NOON)
+    session = ConsoleApp(cockpit, title="web")
     async with session.run_test(size=SIZE) as pilot:
         await pilot.pause()
         regions = session.screen.query_one(RegionList)
@@ -166,7 +166,7 @@ async def test_a_key_is_seen_on_every_screen_within_one_and_a_half_times_what_a_
         table = bare.query_one(DataTable)
         alone = await seconds(bare, "down", lambda: table.cursor_row, monkeypatch)
     cockpit = s.ScriptedCockpit(*views()[:FEW])
-    session = ConsoleApp(cockpit, title="web", clock=lambda: s.NOON)
+    session = ConsoleApp(cockpit, title="web")
     async with session.run_test(size=SIZE) as pilot:
         await pilot.pause()
         if not isinstance(session.screen, kind):

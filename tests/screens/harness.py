@@ -13,7 +13,6 @@ from console.tui.app import ConsoleApp
 from console.tui.dialogs.dialog import Dialog
 from console.tui.fleet.memory import ScreenMemory
 from console.tui.screens.home import HomeScreen
-from tests.screens.scripted import NOON
 
 
 @asynccontextmanager
@@ -33,7 +32,6 @@ async def running_app(
         title="web",
         coach=coach,
         readonly=readonly,
-        clock=lambda: NOON,
         repaint_seconds=repaint,
         words=words,
         memory=ScreenMemory(memory),

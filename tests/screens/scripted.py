@@ -39,6 +39,13 @@ class ScriptedCockpit:
     def views(self) -> Mapping[str, RegionView]:
         return self._views
 
+    @property
+    def player(self) -> None:
+        return None
+
+    def now(self) -> float:
+        return NOON
+
     def show(self, *views: RegionView) -> None:
         for view in views:
             self._views[view.region.name] = view

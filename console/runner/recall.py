@@ -1,0 +1,35 @@
+"""Shows in the views what regions stored before a console watched them, or while it had lost them."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+
+from console.drivers.protocol import Driver
+from console.errors import ConsoleError
+from console.runner.view_events import with_past, with_samples
+from console.runner.watch import RegionBoard
+
+SAMPLES_HOURS = 1.0
+
+
+class Recall:
+    """Asks some regions at a time. Without an answer the view shows what the console has seen itself."""
+
+    def __init__(self, board: RegionBoard, drivers: Mapping[str, Driver], parallelism: int) -> None:
+        self._board, self._drivers = board, drivers
+        self._slots = asyncio.Semaphore(parallelism)
+
+    async def samples(self, name: str) -> None:
+        """Rates and lag of the last hour."""
+        async with self._slots:
+            with suppress(ConsoleError):
+                samples = await self._drivers[name].samples(self._board.pipeline, SAMPLES_HOURS, None)
+                self._board.put(with_samples(self._board[name], samples))
+
+    async def events(self, name: str) -> None:
+        """Stored events of the region's rollout."""
+        async with self._slots:
+            with suppress(ConsoleError):
+                if rollout := self._board[name].status.rollout:
+                    past = await self._drivers[name].past(self._board.pipeline, rollout)
+                    self._board.put(with_past(self._board[name], past.events))

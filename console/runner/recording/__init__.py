@@ -1,0 +1,1 @@
+"""Recordings of what a console saw of its regions, and playing them back in the same views."""

@@ -1,0 +1,47 @@
+"""What an event, or what a region had stored before, changes in its view. Pure: the watcher and a playback share it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from console.model.event import Lagging, Promoted, Recorded, RolledBack
+from console.model.measured import FeedSample
+from console.model.status import fold
+from console.runner.view import RegionView
+
+EVENTS_KEPT = 400  # of one region, in its view
+SAMPLES_SECONDS = 2 * 3600.0  # of samples kept in a view
+
+
+def with_event(view: RegionView, recorded: Recorded) -> RegionView:
+    """The view after one more event, stored or fleeting, of its rollout."""
+    view = replace(view, status=fold(view.status, recorded))
+    if recorded.seq:
+        view = replace(view, events=(*view.events, recorded)[-EVENTS_KEPT:])
+    match recorded.event:
+        case Lagging(samples=samples) if samples:
+            return with_samples(view, samples)
+        case Promoted(release=release, was=was) | RolledBack(release=release, was=was):
+            return replace(view, live=release, previous=was)
+    return view
+
+
+def with_past(view: RegionView, events: Sequence[Recorded]) -> RegionView:
+    """The view with stored events that it did not receive: from before it was watched, or from while its link was lost."""
+    known = {(recorded.rollout, recorded.seq) for recorded in view.events}
+    missed = [recorded for recorded in events if recorded.seq and (recorded.rollout, recorded.seq) not in known]
+    if not missed:
+        return view
+    every = sorted([*missed, *view.events], key=lambda recorded: (recorded.at, recorded.seq))
+    return replace(view, events=tuple(every[-EVENTS_KEPT:]))
+
+
+def with_samples(view: RegionView, samples: Sequence[FeedSample]) -> RegionView:
+    """The view with these samples among its own: by time, each once, those of the last two hours."""
+    return replace(view, samples=joined(view.samples, samples))
+
+
+def joined(known: Sequence[FeedSample], new: Sequence[FeedSample]) -> tuple[FeedSample, ...]:
+    """Samples by time, each once; those of the last two hours."""
+    have = {(sample.feed, sample.at) for sample in known}
+    every = sorted([*known, *(s for s in new if (s.feed, s.at) not in have)], key=lambda sample: sample.at)
+    return tuple(sample for sample in every if sample.at > every[-1].at - SAMPLES_SECONDS) if every else ()
