@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NoReturn
 
-from console.drivers.protocol import QueryResult, Verb
+from console.drivers.protocol import QueryResult
 from console.errors import Conflict, ConsoleError
 from console.model.event import Promoted, Recorded, RolledBack
-from console.model.status import Status
+from console.model.status import Status, Verb
 from console.runner.recording.entry import decision_line
 from console.runner.recording.reader import RecordingReader
 from console.runner.view import Outcome, Position, RegionView
