@@ -23,7 +23,7 @@ from console.model.tuning import Tuning
 from console.runner.actions import JournaledActions
 from console.runner.journal import Journal
 from console.runner.recall import Recall
-from console.runner.recording.recorder import Recorder
+from console.runner.recording.writer import RecordingWriter
 from console.runner.region_run import OnFailure, RegionRun, RunOptions, nothing_to_do
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import Changes, RegionBoard, RegionWatcher, WitnessSearch, under_way
@@ -109,9 +109,9 @@ class Fleet:
     def now(self) -> float:
         return time.time()
 
-    def record(self, recorder: Recorder) -> None:
+    def record(self, writer: RecordingWriter) -> None:
         """Record whatever changes in the views; raises as `RegionBoard.record`."""
-        self._board.record(recorder)
+        self._board.record(writer)
 
     def driver(self, region: str) -> Driver:
         """raises  UsageError for a region that is not of this fleet"""

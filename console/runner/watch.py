@@ -18,7 +18,7 @@ from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
 from console.runner.journal import Journal
-from console.runner.recording.recorder import Recorder
+from console.runner.recording.writer import RecordingWriter
 from console.runner.view import RegionView
 from console.runner.view_events import with_event
 from console.text import safe_text
@@ -69,7 +69,7 @@ class RegionBoard:
         self._views = {region.name: RegionView(region=region) for region in regions}
         self._readers: WeakSet[Changes] = WeakSet()
         self._observers: list[Observer] = []
-        self._recorder: Recorder | None = None
+        self._writer: RecordingWriter | None = None
 
     @property
     def views(self) -> Mapping[str, RegionView]:
@@ -101,15 +101,15 @@ class RegionBoard:
         """Call this with every change from now on, in order and none left out: the view before and after, and the event."""
         self._observers.append(observer)
 
-    def record(self, recorder: Recorder) -> None:
+    def record(self, writer: RecordingWriter) -> None:
         """Record every change, until `close`.
 
         raises  UsageError for a file that is there already, or cannot be written
         """
-        recorder.open(self.pipeline, [view.region for view in self._views.values()])
-        recorder.begin(self._views)
-        self.observe(recorder)
-        self._recorder = recorder
+        writer.open(self.pipeline, [view.region for view in self._views.values()])
+        writer.begin(self._views)
+        self.observe(writer)
+        self._writer = writer
 
     def changes(self) -> Changes:
         reader = Changes()
@@ -131,8 +131,8 @@ class RegionBoard:
         """End every reader's iteration, and the recording."""
         for reader in tuple(self._readers):
             reader.end()
-        if self._recorder:
-            self._recorder.close()
+        if self._writer:
+            self._writer.close()
 
 
 class WitnessSearch:

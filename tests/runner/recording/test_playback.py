@@ -20,7 +20,7 @@ from console.model.region import Spark, Ssh
 from console.runner.recording.entry import Entry
 from console.runner.recording.player import SPEEDS, Playback
 from console.runner.recording.reader import RecordingReader, open_recording
-from console.runner.recording.recorder import Recorder
+from console.runner.recording.writer import RecordingWriter
 from console.runner.view import RegionView
 from console.runner.watch import RegionBoard
 from console.text import hide
@@ -36,7 +36,7 @@ def stepping() -> Callable[[], float]:
     return lambda: BEGAN + next(ticks) / 10
 
 
-class Watched(Recorder):
+class Watched(RecordingWriter):
     """Keeps beside each line what the live views were after it."""
 
     def __init__(self, path: Path) -> None:
@@ -327,7 +327,7 @@ def test_what_is_hidden_on_screens_is_hidden_in_the_file(tmp_path: Path) -> None
     conf = (("spark.hadoop.fs.s3a.secret.key", "hunter2hunter2"),)
     hide(conf)
     board = a_board(spark=Spark(conf=conf), transport=Ssh(host="10.1.2.3", key="/home/ada/.ssh/id"))
-    board.record(Recorder(tmp_path / "r"))
+    board.record(RecordingWriter(tmp_path / "r"))
     board.happened("eu", logged("GET https://ada:pass@host/x?sig=abcdef12345"))
     board.set("eu", note="hunter2hunter2", link_why="password=verysecret")
     board.close()
@@ -341,14 +341,14 @@ def test_what_is_hidden_on_screens_is_hidden_in_the_file(tmp_path: Path) -> None
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "r").write_text("precious")
     with pytest.raises(UsageError, match="is there already"):
-        a_board().record(Recorder(tmp_path / "r"))
+        a_board().record(RecordingWriter(tmp_path / "r"))
     with pytest.raises(UsageError, match="No such file"):
-        a_board().record(Recorder(tmp_path / "no" / "r"))
+        a_board().record(RecordingWriter(tmp_path / "no" / "r"))
     assert (tmp_path / "r").read_text() == "precious"
 
 
 def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    board, recorder = a_board(), Recorder(tmp_path / "r")
+    board, recorder = a_board(), RecordingWriter(tmp_path / "r")
     board.record(recorder)
 
     def full(file: int, data: bytes) -> int:
@@ -356,7 +356,7 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path: Path, monkeyp
 
     board.happened("eu", logged("one"))
     with monkeypatch.context() as patched:
-        patched.setattr("console.runner.recording.recorder.os.write", full)
+        patched.setattr("console.runner.recording.writer.os.write", full)
         board.happened("eu", logged("two"))
     board.happened("eu", logged("three"))
     board.close()
@@ -370,7 +370,7 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path: Path, monkeyp
 def test_a_clock_that_goes_back_does_not_spoil_the_recording(tmp_path: Path) -> None:
     times = iter((BEGAN, BEGAN, BEGAN + 5, BEGAN - 100, BEGAN + 6, BEGAN + 7))
     board = a_board()
-    board.record(Recorder(tmp_path / "r", clock=lambda: next(times)))
+    board.record(RecordingWriter(tmp_path / "r", clock=lambda: next(times)))
     for text in ("one", "two", "three"):
         board.happened("eu", logged(text))
     board.close()
@@ -381,7 +381,7 @@ def test_a_day_of_lag_at_rest_is_of_a_size_that_the_page_tells(tmp_path: Path) -
     """An agent at rest tells its lag once a second, and samples of the pipeline and of two feeds every ten."""
     board = a_board()
     ticks = itertools.count()
-    board.record(Recorder(tmp_path / "r", clock=lambda: BEGAN + next(ticks)))
+    board.record(RecordingWriter(tmp_path / "r", clock=lambda: BEGAN + next(ticks)))
     for second in range(600):
         at = BEGAN + second
         samples = tuple(

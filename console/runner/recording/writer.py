@@ -13,7 +13,7 @@ from console.runner.recording.entry import FORMAT, FORMAT_VERSION, Entry, Header
 from console.runner.view import RegionView
 
 
-class Recorder:
+class RecordingWriter:
     """Observer of a `RegionBoard`. A file that cannot be written ends the recording, and neither the console nor a rollout.
 
     path   a new file, which only its owner may read
