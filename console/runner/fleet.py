@@ -91,9 +91,7 @@ class Fleet:
         self._errors: dict[str, ConsoleError] = {}
         self._running: Counter[str] = Counter()  # regions of the runs that are under way here
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._remember = remember
-        self._remembered: set[str] = set()
-        self._recall = Recall(self._board, self._drivers, parallelism)
+        self._recall = Recall(self._board, self._drivers, parallelism) if remember else None
 
     @property
     def views(self) -> Mapping[str, RegionView]:
@@ -151,8 +149,7 @@ class Fleet:
         if isinstance(state, RegionState):
             self._watchers[name].adopt_state(state)
             self._watchers[name].start()
-            if self._remember and name not in self._remembered:
-                self._remembered.add(name)
+            if self._recall:
                 self._spawn(self._recall.samples(name), f"samples of {name}")
         if isinstance(live, BaseException):
             raise live
@@ -172,7 +169,7 @@ class Fleet:
         self._spawn(self._refresh(name), f"refresh {name}")
 
     def _on_missed(self, name: str) -> None:
-        if self._remember:
+        if self._recall:
             self._spawn(self._recall.events(name), f"past of {name}")
 
     # -- run

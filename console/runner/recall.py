@@ -18,9 +18,13 @@ class Recall:
     def __init__(self, board: RegionBoard, drivers: Mapping[str, Driver], parallelism: int) -> None:
         self._board, self._drivers = board, drivers
         self._slots = asyncio.Semaphore(parallelism)
+        self._sampled: set[str] = set()
 
     async def samples(self, name: str) -> None:
-        """Rates and lag of the last hour."""
+        """Rates and lag of the last hour, asked for once."""
+        if name in self._sampled:
+            return
+        self._sampled.add(name)
         async with self._slots:
             with suppress(ConsoleError):
                 samples = await self._drivers[name].samples(self._board.pipeline, SAMPLES_HOURS, None)
