@@ -73,17 +73,7 @@ class Fleet:
         self._actions = JournaledActions(journal, pipeline, who)
         regions = {name: driver.region for name, driver in drivers.items()}
         self._board = RegionBoard(pipeline, (regions[name] for wave in waves(regions.values()) for name in wave))
-        self._watchers = {
-            name: RegionWatcher(
-                driver,
-                self._board,
-                journal,
-                sleep=sleep,
-                on_live_changed=self._on_live_changed,
-                on_missed=self._on_missed,
-            )
-            for name, driver in self._drivers.items()
-        }
+        self._watchers = {name: self._watcher(driver, sleep) for name, driver in self._drivers.items()}
         self._sleep = sleep
         options = RunOptions(reconnect_seconds, frozenset(without), on_failure)
         self._region_run = RegionRun(self, self._board, self._watchers, self._actions, options, sleep=sleep)
@@ -92,6 +82,10 @@ class Fleet:
         self._running: Counter[str] = Counter()  # regions of the runs that are under way here
         self._tasks: set[asyncio.Task[Any]] = set()
         self._recall = Recall(self._board, self._drivers, parallelism) if remember else None
+
+    def _watcher(self, driver: Driver, sleep: Callable[[float], Awaitable[None]]) -> RegionWatcher:
+        calls = {"on_live_changed": self._on_live_changed, "on_missed": self._on_missed}
+        return RegionWatcher(driver, self._board, self._journal, sleep=sleep, **calls)
 
     @property
     def views(self) -> Mapping[str, RegionView]:
