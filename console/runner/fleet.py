@@ -84,8 +84,14 @@ class Fleet:
         self._recall = Recall(self._board, self._drivers, parallelism) if remember else None
 
     def _watcher(self, driver: Driver, sleep: Callable[[float], Awaitable[None]]) -> RegionWatcher:
-        calls = {"on_live_changed": self._on_live_changed, "on_missed": self._on_missed}
-        return RegionWatcher(driver, self._board, self._journal, sleep=sleep, **calls)
+        return RegionWatcher(
+            driver,
+            self._board,
+            self._journal,
+            sleep=sleep,
+            on_live_changed=self._on_live_changed,
+            on_missed=self._on_missed,
+        )
 
     @property
     def views(self) -> Mapping[str, RegionView]:
