@@ -108,8 +108,9 @@ class Fleet:
         return time.time()
 
     def record(self, writer: RecordingWriter) -> None:
-        """Record whatever changes in the views; raises as `RegionBoard.record`."""
-        self._board.record(writer)
+        """Record whatever changes in the views; raises as `RecordingWriter.open`."""
+        writer.open(self.pipeline, [view.region for view in self.views.values()])
+        self._board.observe(writer)
 
     def driver(self, region: str) -> Driver:
         """raises  UsageError for a region that is not of this fleet"""

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
 from console.drivers.protocol import Driver, RegionState
@@ -18,7 +18,6 @@ from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
 from console.runner.journal import Journal
-from console.runner.recording.writer import RecordingWriter
 from console.runner.view import RegionView
 from console.runner.view_events import with_event
 from console.text import safe_text
@@ -30,7 +29,18 @@ HEARD_SECONDS = 4.0  # between two notes of when a region was heard
 FIRST_SECONDS, LAST_SECONDS = 0.25, 15.0  # between two attempts to reach a region
 
 
-Observer = Callable[[RegionView, RegionView, Recorded | None], None]
+class Observer(Protocol):
+    """Is told every change of a board, in order and none left out."""
+
+    def begin(self, views: Mapping[str, RegionView]) -> None:
+        """The views as they are now."""
+        ...
+
+    def __call__(self, before: RegionView, after: RegionView, recorded: Recorded | None) -> None:
+        """One view was replaced. recorded: the event that alone makes the difference, if it is one"""
+        ...
+
+    def close(self) -> None: ...
 
 
 class Changes:
@@ -69,7 +79,6 @@ class RegionBoard:
         self._views = {region.name: RegionView(region=region) for region in regions}
         self._readers: WeakSet[Changes] = WeakSet()
         self._observers: list[Observer] = []
-        self._writer: RecordingWriter | None = None
 
     @property
     def views(self) -> Mapping[str, RegionView]:
@@ -97,19 +106,10 @@ class RegionBoard:
                 reader.put(view)
         return view
 
-    def observe(self, observer: "Observer") -> None:
-        """Call this with every change from now on, in order and none left out: the view before and after, and the event."""
+    def observe(self, observer: Observer) -> None:
+        """Tell it every change from now on, until `close`."""
+        observer.begin(self._views)
         self._observers.append(observer)
-
-    def record(self, writer: RecordingWriter) -> None:
-        """Record every change, until `close`.
-
-        raises  UsageError for a file that is there already, or cannot be written
-        """
-        writer.open(self.pipeline, [view.region for view in self._views.values()])
-        writer.begin(self._views)
-        self.observe(writer)
-        self._writer = writer
 
     def changes(self) -> Changes:
         reader = Changes()
@@ -128,11 +128,11 @@ class RegionBoard:
         return self._views[name]
 
     def close(self) -> None:
-        """End every reader's iteration, and the recording."""
+        """End every reader's iteration, and the observers."""
         for reader in tuple(self._readers):
             reader.end()
-        if self._writer:
-            self._writer.close()
+        for observer in self._observers:
+            observer.close()
 
 
 class WitnessSearch:

@@ -313,6 +313,11 @@ def a_board(**more: object) -> RegionBoard:
     return RegionBoard("web", [replace(region("eu"), **more)])
 
 
+def record(board: RegionBoard, writer: RecordingWriter) -> None:
+    writer.open(board.pipeline, [view.region for view in board.views.values()])
+    board.observe(writer)
+
+
 def logged(text: str) -> Recorded:
     return Recorded("web-1", 0, BEGAN, Logged(text))
 
@@ -327,7 +332,7 @@ def test_what_is_hidden_on_screens_is_hidden_in_the_file(tmp_path: Path) -> None
     conf = (("spark.hadoop.fs.s3a.secret.key", "hunter2hunter2"),)
     hide(conf)
     board = a_board(spark=Spark(conf=conf), transport=Ssh(host="10.1.2.3", key="/home/ada/.ssh/id"))
-    board.record(RecordingWriter(tmp_path / "r"))
+    record(board, RecordingWriter(tmp_path / "r"))
     board.happened("eu", logged("GET https://ada:pass@host/x?sig=abcdef12345"))
     board.set("eu", note="hunter2hunter2", link_why="password=verysecret")
     board.close()
@@ -341,15 +346,15 @@ def test_what_is_hidden_on_screens_is_hidden_in_the_file(tmp_path: Path) -> None
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "r").write_text("precious")
     with pytest.raises(UsageError, match="is there already"):
-        a_board().record(RecordingWriter(tmp_path / "r"))
+        record(a_board(), RecordingWriter(tmp_path / "r"))
     with pytest.raises(UsageError, match="No such file"):
-        a_board().record(RecordingWriter(tmp_path / "no" / "r"))
+        record(a_board(), RecordingWriter(tmp_path / "no" / "r"))
     assert (tmp_path / "r").read_text() == "precious"
 
 
 def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board, recorder = a_board(), RecordingWriter(tmp_path / "r")
-    board.record(recorder)
+    record(board, recorder)
 
     def full(file: int, data: bytes) -> int:
         raise OSError(28, "No space left on device")
@@ -370,7 +375,7 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path: Path, monkeyp
 def test_a_clock_that_goes_back_does_not_spoil_the_recording(tmp_path: Path) -> None:
     times = iter((BEGAN, BEGAN, BEGAN + 5, BEGAN - 100, BEGAN + 6, BEGAN + 7))
     board = a_board()
-    board.record(RecordingWriter(tmp_path / "r", clock=lambda: next(times)))
+    record(board, RecordingWriter(tmp_path / "r", clock=lambda: next(times)))
     for text in ("one", "two", "three"):
         board.happened("eu", logged(text))
     board.close()
@@ -381,7 +386,7 @@ def test_a_day_of_lag_at_rest_is_of_a_size_that_the_page_tells(tmp_path: Path) -
     """An agent at rest tells its lag once a second, and samples of the pipeline and of two feeds every ten."""
     board = a_board()
     ticks = itertools.count()
-    board.record(RecordingWriter(tmp_path / "r", clock=lambda: BEGAN + next(ticks)))
+    record(board, RecordingWriter(tmp_path / "r", clock=lambda: BEGAN + next(ticks)))
     for second in range(600):
         at = BEGAN + second
         samples = tuple(
