@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from console.agent.receipts.listener import AuditListener, AuditStopped
 from console.agent.service import Service, describe
 from console.errors import ConsoleError, DataError, FrameTooLong, type_name
 from console.model import codec
 from console.model.event import Recorded
+from console.model.receipt import AuditProgress
 from console.text import redacted
 
 FRAME = 1 << 20
@@ -165,7 +167,7 @@ class _Connection:
             self._later = True
             return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": {}})
         try:
-            call = self._service.method(request["method"])
+            call = self._audit if request["method"] == "audit" else self._service.method(request["method"])
             if not isinstance(params, dict):
                 raise DataError("params must be an object")
             pool = self._quick if request["method"] in QUICK else self._pool
@@ -173,6 +175,8 @@ class _Connection:
             return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": self._encoded(result)})
         except ConsoleError as error:
             return _error(request.get("id"), error)
+        except AuditStopped:
+            return _error(request.get("id"), ConsoleError("the audit was broken off", code="E_STOPPED"))
         except TypeError as error:
             return _error(request.get("id"), DataError(f"{request['method']}: {error}"))
         except Exception as error:  # a bug is answered too, or the caller would wait for ever
@@ -214,6 +218,20 @@ class _Connection:
             self._write(_frame({"jsonrpc": "2.0", "method": "event", "params": self._encoded(recorded)}).frame)
             with contextlib.suppress(ConnectionError):
                 await self._writer.drain()
+
+    def _audit(self, **params: Any) -> Any:
+        """Runs in a thread; broken off when the connection closes, since then nobody waits for it."""
+        listener = AuditListener(self._notify_audit)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._stopped_by, listener.stop)
+        return self._service.audit(listener, **params)
+
+    def _notify_audit(self, progress: AuditProgress) -> None:
+        """Progress that does not fit a frame, or whose console has left, is dropped: the answer has all findings."""
+        frame = _frame({"jsonrpc": "2.0", "method": "audited", "params": self._encoded(progress)})
+        if frame.ok:
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._write, frame.frame)
 
     def _encoded(self, value: object) -> Any:
         """As JSON, in the version that the console at the other end understands."""

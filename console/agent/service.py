@@ -20,7 +20,8 @@ from console.agent.ingest.landing import LandingWriter
 from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
 from console.agent.receipts import audit
-from console.agent.rollout import ownership
+from console.agent.receipts.listener import AuditListener
+from console.agent.rollout import notes, ownership
 from console.agent.sampler import Sampler
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.samples import SampleRing
@@ -66,6 +67,7 @@ class Service:
             "watch": self.watch,
             "control": self.control,
             "tune": self.tune,
+            "note": self.note,
             "promote": self.promote,
             "rollback": self.rollback,
             "take_over": self.take_over,
@@ -201,6 +203,9 @@ class Service:
         with ownership.owned(self.controller(pipeline), console) as controller:
             return controller.tune(codec.decode(Tuning, tuning), by, host, reset=reset)
 
+    def note(self, pipeline: str, text: str, by: str, host: str) -> Any:
+        return notes.leave_note(self.controller(pipeline), text, by, host)
+
     def take_over(self, pipeline: str, by: str, host: str, console: str) -> Any:
         return ownership.take_over(self.controller(pipeline), console, by, host)
 
@@ -228,7 +233,11 @@ class Service:
         return queries.query(self.controller(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
 
     def verify(self, pipeline: str, rollout: str) -> Any:
-        return audit.verify(self.warehouse, self.controller(pipeline).pipeline, rollout, self.spark)
+        return self.audit(AuditListener(), pipeline, rollout)
+
+    def audit(self, listener: AuditListener, pipeline: str, rollout: str) -> Any:
+        """`verify` for a console that hears of its progress, and breaks it off by leaving."""
+        return audit.verify(self.warehouse, self.controller(pipeline).pipeline, rollout, self.spark, listener)
 
     def run(self, pipeline: str, kind: str, name: str, by: str, host: str, run: str = "") -> dict[str, Any]:
         match kind:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from console.cli.format import count, span, table
 from console.model.codec import encode
 from console.model.event import Ailing, Checked
+from console.model.note import Note
 from console.model.region import Region
 from console.model.status import Status, StepStatus
 from console.runner.view import Outcome, RegionView
@@ -27,7 +28,9 @@ Kind = Literal[
     "check",
     "link",
     "taken_over",
+    "note",
 ]
+NOTES_SHOWN = 5  # of one region
 _AT_END = ("live", "rolled-back", "cancelled", "discarded", "cleaned")
 
 
@@ -164,6 +167,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
     if status.tuned and status.state not in _AT_END and status.tuned.tuning.changed:
         changed = ", ".join(status.tuned.tuning.changed)
         notes.append(f"tuned: {changed}, by {safe_text(status.tuned.by)} from {safe_text(status.tuned.host)}")
+    notes += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
     if status.quarantined:
         rows = count(status.quarantined, "row")
         notes.append(f"{rows} that do not convert are in quarantine: SELECT * FROM _console.quarantine")
@@ -175,6 +179,12 @@ def _notes(view: RegionView, now: float) -> list[str]:
         until = datetime.fromtimestamp(status.changed + view.region.policy.keep_failed_hours * 3600, UTC)
         notes.append(f"what it built is kept until {until:%Y-%m-%d %H:%M}Z")
     return [*notes, *(f"check {_check(check)}" for check in status.checks)]
+
+
+def note_line(note: Note) -> str:
+    """`note of 2026-11-22 08:12Z by ana on laptop: …`"""
+    at = datetime.fromtimestamp(note.at, UTC).strftime("%Y-%m-%d %H:%MZ")
+    return safe_text(f"note of {at} by {note.by} on {note.host}: {note.text}")
 
 
 def _unattended(view: RegionView) -> str:
@@ -244,6 +254,11 @@ def progress_lines(before: RegionView, after: RegionView) -> list[StatusLine]:
     if new.console and new.console != old.console:
         text = f"{new.taken_by} took {new.rollout} over"
         lines.append(StatusLine("taken_over", safe_text(text), {"by": new.taken_by, "rollout": new.rollout}))
+    lines += [
+        StatusLine("note", safe_text(f"note by {note.by}: {note.text}"), encode(note))
+        for note in new.notes
+        if note not in old.notes
+    ]
     lines += _step_lines(old, new)
     lines += [
         StatusLine("check", f"check {_check(check)}", {"check": encode(check)})

@@ -1,6 +1,6 @@
 """A region as the runner sees it. Real regions, SSH regions and the fake all answer these calls."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -11,7 +11,7 @@ from console.model.live import Live, ReleaseRow
 from console.model.load import EventRun, LoadState
 from console.model.measured import FeedSample
 from console.model.plan import Plan
-from console.model.receipt import Finding, Past
+from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
@@ -89,9 +89,14 @@ class Driver(Protocol):
         """
         ...
 
-    async def verify(self, pipeline: str, rollout: str) -> tuple[Finding, ...]:
+    async def verify(
+        self, pipeline: str, rollout: str, tell: Callable[[AuditProgress], None] | None = None
+    ) -> tuple[Finding, ...]:
         """Check a rollout's receipts again; reads its tables, starting an agent if none runs.
 
+        Cancelling the call breaks the audit off in the region, within a check too; an older agent finishes it.
+
+        tell    called with its progress; never by an older agent
         raises  DataError if the region knows no such rollout
         """
         ...
@@ -136,6 +141,13 @@ class Driver(Protocol):
 
         reset   go back to the plan first
         raises  Conflict where nothing is under way; DataError E_RANGE
+        """
+        ...
+
+    async def note(self, pipeline: str, text: str, who: Who) -> Status:
+        """Leave a note with the pipeline's newest rollout, whatever its state.
+
+        raises  DataError E_RANGE for an empty or too long one; Conflict where there has been no rollout
         """
         ...
 

@@ -4,14 +4,15 @@ import asyncio
 import math
 import os
 from base64 import b64decode
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from console import errors
 from console.drivers.frames import Link
 from console.drivers.protocol import QueryResult, RegionState, Who
-from console.errors import Conflict, DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
+from console.errors import Conflict, ConsoleError, DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
 from console.model import codec
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
 from console.model.fleet import FleetWaves
@@ -19,7 +20,7 @@ from console.model.live import Live
 from console.model.load import EventRun, LoadState
 from console.model.measured import FeedSample, SamplePage
 from console.model.plan import Plan
-from console.model.receipt import Finding, Past
+from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
@@ -195,9 +196,36 @@ class RpcDriver:
             pages.append(page)
         return tuple(sample for page in reversed(pages) for sample in page.samples)
 
-    async def verify(self, pipeline: str, rollout: str) -> tuple[Finding, ...]:
-        findings = await self._call("verify", {"pipeline": pipeline, "rollout": rollout}, _AUDIT)
+    async def verify(
+        self, pipeline: str, rollout: str, tell: Callable[[AuditProgress], None] | None = None
+    ) -> tuple[Finding, ...]:
+        params = {"pipeline": pipeline, "rollout": rollout}
+        await self.wake()
+        link = await self._transport.dial(start=False)  # one of its own: closing it breaks the audit off
+        link.listen()
+        heard: list[AuditProgress] = []
+        hearing = asyncio.create_task(self._hear_audit(link, heard, tell))
+        try:
+            findings = await self._call_on(link, "audit", params, _AUDIT)
+        except DataError:
+            if heard:
+                raise
+            findings = await self._call("verify", params, _AUDIT)  # an older agent has no such method
+        finally:
+            hearing.cancel()
+            with suppress(asyncio.CancelledError, ConsoleError):
+                await hearing
+            await link.close()
         return self._decode(tuple[Finding, ...], findings)
+
+    async def _hear_audit(
+        self, link: Link, heard: list[AuditProgress], tell: Callable[[AuditProgress], None] | None
+    ) -> None:
+        async for _, params in link.notifications():
+            with suppress(ConsoleError):  # fleeting: what cannot be read is passed over
+                heard.append(self._decode(AuditProgress, params))
+                if tell:
+                    tell(heard[-1])
 
     async def wake(self) -> None:
         await self._dialed(start=True)
@@ -236,6 +264,10 @@ class RpcDriver:
     async def tune(self, pipeline: str, change: Tuning, who: Who, *, reset: bool = False) -> Status:
         params = {"pipeline": pipeline, "tuning": change, **_signature(who), "reset": reset}
         return self._decode(Status, await self._call("tune", params, _CHANGE))
+
+    async def note(self, pipeline: str, text: str, who: Who) -> Status:
+        params = {"pipeline": pipeline, "text": text, "by": who.name, "host": who.host}
+        return self._decode(Status, await self._call("note", params, _CHANGE))
 
     async def take_over(self, pipeline: str, who: Who) -> Status:
         return self._decode(Status, await self._call("take_over", {"pipeline": pipeline, **_signature(who)}, _CHANGE))

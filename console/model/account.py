@@ -23,6 +23,7 @@ from console.model.event import (
     StepStarted,
 )
 from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, WaitEnded
+from console.model.note import Noted
 from console.model.tuning import Tuned
 
 Use = Literal["batches", "waiting", "tries", "spark", "away", "paused", "failed", "gate", "other"]
@@ -210,7 +211,7 @@ class _Sweep:
             case SparkBack():
                 self._spend(at)
                 self._rest()
-            case Tuned():
+            case Tuned() | Noted():
                 self._spend(at)
             case _:
                 assert_never(incident)

@@ -1,7 +1,8 @@
-"""What a stored log line reports, as values: failed tries, waits, Spark's return, changed limits. Added after 0.1.0, which reads the line alone."""
+"""What a stored log line reports, as values: failed tries, waits, Spark's return, changed limits, notes. Added after 0.1.0, which reads the line alone."""
 
 from dataclasses import dataclass
 
+from console.model.note import Noted
 from console.model.tuning import Tuned
 
 
@@ -60,7 +61,7 @@ class SparkBack:
     seconds: float
 
 
-Incident = TryFailed | WaitBegan | WaitEnded | SparkBack | Tuned
+Incident = TryFailed | WaitBegan | WaitEnded | SparkBack | Tuned | Noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from console.model.event import Recorded
+from console.model.measured import SparkJob
 from console.model.status import Status
 
 
@@ -80,6 +81,25 @@ class Finding:
     ok: bool | None
     detail: str
     days: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditProgress:
+    """How far an audit is; never stored.
+
+    number, of         the check that runs, from 1, and how many there are
+    table, step, what  of that check, as in `Finding`
+    found              results since the last report
+    job                its Spark job; None between two jobs
+    """
+
+    number: int
+    of: int
+    table: str
+    step: str
+    what: str
+    found: tuple[Finding, ...] = ()
+    job: SparkJob | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from console.model.fleet import FleetWaves
 from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, WaitEnded
 from console.model.logline import logline
 from console.model.measured import SparkJob
+from console.model.note import NOTES_KEPT, Note, Noted
 from console.model.tuning import AS_PLANNED, Tuned, Tuning
 
 Verb = Literal["pause", "resume", "retry", "cancel", "discard"]  # what a person may have a rollout do
@@ -97,6 +98,7 @@ class Status:
     fleet   the waves that the rollout is part of
     waiting the wait that is stored as begun and not as ended
     tuned   the limits that were changed since the plan was accepted, and by whom last; None for none
+    notes   left by operators since the rollout was accepted, oldest first; the last ones of many
     log_dropped  lines of log that are no longer kept
     spark_lost  since when its Spark is lost (seconds since 1970, UTC); 0 while it runs
     """
@@ -133,6 +135,7 @@ class Status:
     tuned: Tuned | None = field(default=None, metadata=BESIDE)
     checked_at: float = field(default=0.0, metadata=BESIDE)
     log_dropped: int = field(default=0, metadata=BESIDE)
+    notes: tuple[Note, ...] = field(default=(), metadata=BESIDE)
 
     @property
     def tuning(self) -> Tuning:
@@ -202,8 +205,7 @@ def fold(status: Status, recorded: Recorded) -> Status:
 
 def _folded(status: Status, recorded: Recorded) -> Status:
     seq = recorded.seq or status.seq
-    # events that are never stored do not count as a change: a lag reported every second must not renew a failure's age
-    changed = max(status.changed, recorded.at) if recorded.seq else status.changed
+    changed = max(status.changed, recorded.at) if _is_change(recorded) else status.changed
     status = replace(status, seq=seq, changed=changed)
     match recorded.event:
         case Accepted(release=release, was=was, plan=plan, by=by, host=_, steps=steps):
@@ -238,6 +240,15 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             assert_never(recorded.event)
 
 
+def _is_change(recorded: Recorded) -> bool:
+    """Whether an event renews the age of a failure: neither a lag reported every second, nor a note or changed limits."""
+    match recorded.event:
+        case Logged(incident=Noted() | Tuned()):
+            return False
+        case _:
+            return bool(recorded.seq)
+
+
 def _informed(status: Status, event: Expiring | DriverLost | TakenOver | Logged, at: float) -> Status:
     """Events that mainly have a line in the operator's log."""
     match event:
@@ -248,12 +259,12 @@ def _informed(status: Status, event: Expiring | DriverLost | TakenOver | Logged,
         case DriverLost():
             return replace(status, spark_lost=at, waiting=None)
         case Logged():
-            return _with_incident(status, event.incident)
+            return _with_incident(status, event.incident, at)
         case _:
             assert_never(event)
 
 
-def _with_incident(status: Status, incident: Incident | None) -> Status:
+def _with_incident(status: Status, incident: Incident | None, at: float) -> Status:
     match incident:
         case None:
             return status
@@ -267,6 +278,9 @@ def _with_incident(status: Status, incident: Incident | None) -> Status:
             return replace(status, spark_lost=0.0)
         case Tuned():
             return replace(status, tuned=incident)
+        case Noted(by=by, host=host, text=text):
+            note = Note(at=at, by=by, host=host, text=text)
+            return replace(status, notes=(*status.notes, note)[-NOTES_KEPT:])
         case _:
             assert_never(incident)
 

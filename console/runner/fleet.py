@@ -306,6 +306,12 @@ class Fleet:
             lambda: driver.tune(self.pipeline, change, self.who, reset=reset),
         )
 
+    async def note(self, region: str, text: str) -> Status:
+        driver = self.driver(region)
+        return await self._actions.perform(
+            region, "note", {"text": text}, lambda: driver.note(self.pipeline, text, self.who)
+        )
+
     async def promote(self, region: str) -> Promoted:
         driver, status = self.driver(region), self._board[region].status
         if not under_way(status) and status.state != "live":

@@ -1,8 +1,9 @@
 """Verification of one rollout's receipts: against the tables as of the recorded versions while these can be read, else
 against today's rows where that is conclusive, else not at all, which the finding states."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from console.agent.failure import from_spark
 from console.agent.feeds.live_feed import live_feeds_of
 from console.agent.receipts.cross_check import cross_check
 from console.agent.receipts.findings import Subject
+from console.agent.receipts.listener import AuditListener
 from console.agent.receipts.readable import readability, removals
 from console.agent.receipts.step_receipts import has_receipts, in_half, ops_of, sums_by_day
 from console.agent.recount.live import pinned_feed, recount
@@ -21,16 +23,26 @@ from console.agent.store.ledger import Rollouts
 from console.agent.store.ops import receipts_of
 from console.errors import DataError
 from console.model.plan import Plan
-from console.model.receipt import Finding, Measured, Place, Receipt
-from console.model.step import CatchUp
+from console.model.receipt import AuditProgress, Finding, Measured, Place, Receipt
+from console.model.step import CatchUp, Step
 
 Sums = Mapping[str, tuple[int, str]]  # day → rows and checksum
 
 
-def verify(warehouse: Path, pipeline: str, rollout: str, spark: SparkHandle) -> tuple[Finding, ...]:
-    """Verify everything about a rollout that can still be checked.
+@dataclass(frozen=True, slots=True)
+class PendingCheck:
+    """A check that reads tables, and what it is about."""
 
-    raises  DataError where no rollout has this name
+    subject: Subject
+    run: Callable[[], Finding]
+
+
+def verify(
+    warehouse: Path, pipeline: str, rollout: str, spark: SparkHandle, listener: AuditListener
+) -> tuple[Finding, ...]:
+    """Verify everything about a rollout that can still be checked, check by check.
+
+    raises  DataError where no rollout has this name; AuditStopped
     """
     rollouts = Rollouts(warehouse, pipeline)
     events, plan = rollouts.events(rollout), rollouts.plan(rollout)
@@ -41,11 +53,16 @@ def verify(warehouse: Path, pipeline: str, rollout: str, spark: SparkHandle) -> 
     session = spark.session(spark__sql__files__maxPartitionNum=str(max(1, spark.slots - 1)))
     audit = Audit(warehouse, plan, session)
     receipts = receipts_of(row for row in rows if row["step"] in readable)
-    for step in plan.steps:
-        if own := tuple(receipt for receipt in receipts if receipt.step == step.id):
-            findings += audit.step(own)
-        if isinstance(step, CatchUp):
-            findings.append(audit.live(step, rollout))
+    checks = [check for step in plan.steps for check in audit.checks(step, receipts, rollout)]
+    told = 0
+    for number, check in enumerate(checks, 1):
+        subject, found = check.subject, tuple(findings[told:])
+        told = len(findings)
+        progress = AuditProgress(
+            number=number, of=len(checks), table=subject.table, step=subject.step, what=subject.what, found=found
+        )
+        with listener.watching(spark, session, progress):
+            findings.append(check.run())
     return tuple(findings)
 
 
@@ -57,27 +74,28 @@ class Audit:
     plan: Plan
     session: Any
 
-    def step(self, receipts: Sequence[Receipt]) -> list[Finding]:
+    def checks(self, step: Step, receipts: Sequence[Receipt], rollout: str) -> Iterator[PendingCheck]:
+        """What can be checked of one step."""
+        if own := [receipt for receipt in receipts if receipt.step == step.id]:
+            yield from self._of_receipts(own)
+        if isinstance(step, CatchUp):
+            yield PendingCheck(Subject(step.target, step.id, "live"), partial(self._live, step, rollout))
+
+    def _of_receipts(self, receipts: Sequence[Receipt]) -> Iterator[PendingCheck]:
         """Source and target as they were, and rows removed from the target since."""
         first = receipts[0]
         how = first.how
         assert how is not None
         read = {r.day: (r.rows_in, r.checksum_in) for r in receipts if r.rows_in}
         written = {r.day: (r.rows_out, r.checksum_out) for r in receipts if r.rows_out}
-        sides = [
-            ("source", how.source, read, self._merged(first.source)),
-            ("target", how.target, written, self._shared(first)),
-        ]
-        findings = [
-            self._side(Subject(first.target, first.step, what), place, recorded, ambiguous, how)
-            for what, place, recorded, ambiguous in sides
-        ]
+        source, target, since = (Subject(first.target, first.step, what) for what in ("source", "target", "since"))
+        merged, shared = self._merged(first.source), self._shared(first)
+        yield PendingCheck(source, partial(self._side, source, how.source, read, merged, how))
+        yield PendingCheck(target, partial(self._side, target, how.target, written, shared, how))
         if not readability(paths.version_path(self.warehouse, how.target.path), how.target).table_gone:
-            subject = Subject(first.target, first.step, "since")
-            findings.append(self._since(subject, how.target, written, self._shared(first)))
-        return findings
+            yield PendingCheck(since, partial(self._since, since, how.target, written, shared))
 
-    def live(self, step: CatchUp, rollout: str) -> Finding:
+    def _live(self, step: CatchUp, rollout: str) -> Finding:
         """A sample of the rows that the feed has moved since, recomputed; another one once its table has grown."""
         subject = Subject(step.target, step.id, "live")
         stored = [paths.version_path(self.warehouse, state.version.path) for state in self.plan.release.tables]

@@ -32,6 +32,7 @@ from console.model.event import (
     TakenOver,
 )
 from console.model.fleet import FleetWaves
+from console.model.note import Noted, note_text
 from console.model.plan import Plan, numbered
 from console.model.rollout_id import release_number, rollout_id, rollout_number
 from console.model.slices import Slice, by_day, cut, pack
@@ -173,6 +174,13 @@ class FakeAgent:
         tuned = Tuned(by=who.name, host=who.host, tuning=tuning)
         if tuning != status.tuning:
             disk.keep(Logged(f"{who.name} from {who.host}: {text}", "info", tuned))
+        return disk.status
+
+    def note(self, text: str, who: Who) -> Status:
+        disk, noted = self.disk, Noted(by=who.name, host=who.host, text=note_text(text))
+        if not disk.status.rollout:
+            raise Conflict(f"{disk.region}: there has been no rollout", hint="console apply", code="E_STATE")
+        disk.keep(Logged(f"note by {who.name} from {who.host}: {noted.text}", "info", noted))
         return disk.status
 
     async def promote(self, rollout: str, live: str, who: Who) -> Promoted:

@@ -15,7 +15,7 @@ from console.model.live import Live, Release, ReleaseRow, TableState, TableStats
 from console.model.load import EventRun, Loads, LoadState
 from console.model.measured import FeedSample
 from console.model.plan import Plan
-from console.model.receipt import Finding, Past, Receipt
+from console.model.receipt import AuditProgress, Finding, Past, Receipt
 from console.model.region import Region
 from console.model.status import Status, Verb, replay
 from console.model.tuning import Tuning
@@ -59,7 +59,8 @@ class FakeRegion:
         self._left: int | None = None  # events still delivered before the link drops
         rows = live.releases or ((ReleaseRow(id=live.release.id, state="live"),) if live.release else ())
         self.disk = FakeDisk(live, rows, clock or _Steps(), self._tell)
-        self.agent = FakeAgent(self.disk, self.script, sleep or _no_time)
+        self.pass_time = sleep or _no_time
+        self.agent = FakeAgent(self.disk, self.script, self.pass_time)
 
     # -- what a test does to it
 
@@ -159,11 +160,35 @@ class FakeDriver:
         wanted = (sample for sample in self.world.samples if feed in (None, sample.feed))
         return tuple(sample for sample in wanted if sample.at > newest - hours * 3600)
 
-    async def verify(self, pipeline: str, rollout: str) -> tuple[Finding, ...]:
+    async def verify(
+        self, pipeline: str, rollout: str, tell: Callable[[AuditProgress], None] | None = None
+    ) -> tuple[Finding, ...]:
         await self._arrive("verify", pipeline)
         if all(recorded.rollout != rollout for recorded in self.world.disk.stored):
             raise DataError(f"{self.region.name}: no rollout {rollout} here", hint="console history")
-        return self.world.findings.get(rollout, ())
+        findings, told = self.world.findings.get(rollout, ()), 0
+        for number, check in enumerate(findings, 1):
+            if tell:
+                found, told = findings[told : number - 1], number - 1
+                tell(
+                    AuditProgress(
+                        number=number,
+                        of=len(findings),
+                        table=check.table,
+                        step=check.step,
+                        what=check.what,
+                        found=found,
+                    )
+                )
+            await self.world.pass_time(1.0)
+        return findings
+
+    async def note(self, pipeline: str, text: str, who: Who) -> Status:
+        await self._arrive("note", pipeline)
+        self.world.agent.wake()
+        status = self.world.agent.note(text, who)
+        self._leave("note")
+        return status
 
     async def wake(self) -> None:
         await self._arrive("wake")

@@ -7,14 +7,15 @@ from itertools import groupby
 from typing import Any
 
 from console.cli.commands.receipts.course import course_data, course_text
+from console.cli.commands.rollout.note import notes_data
 from console.cli.format import count, span, table
 from console.cli.output import Output
 from console.model.codec import encode
-from console.model.event import Accepted, BatchDone, Ended, Logged, Promoted, Recorded, RolledBack
+from console.model.decisions import decisions
+from console.model.event import BatchDone, Ended, Promoted, Recorded
 from console.model.identity import identity
 from console.model.receipt import Finding, Past, Receipt
 from console.model.status import Status
-from console.model.tuning import Tuned
 from console.text import safe_text
 
 _WORDS = {True: ("ok", "green"), False: ("DIFFERS", "red"), None: ("unknown", "yellow")}
@@ -36,7 +37,19 @@ def history_text(pasts: Mapping[str, Past]) -> str:
         ]
         for region, status in _newest_first(pasts)
     ]
-    return table(heads, rows, right=(5,)) if rows else "no rollout yet"
+    if not rows:
+        return "no rollout yet"
+    remarks = [line for region, status in _newest_first(pasts) for line in _remarks(region, status)]
+    return "\n".join([table(heads, rows, right=(5,)), *(["", *remarks] if remarks else [])])
+
+
+def _remarks(region: str, status: Status) -> Iterator[str]:
+    """Notes, the newest first, and changed limits."""
+    place = safe_text(f"{region} {status.rollout}")
+    for note in reversed(status.notes):
+        yield f"{moment(note.at)}  {place}  note by {who(note.by)} from {safe_text(note.host)}: {safe_text(note.text)}"
+    if status.tuned and (changed := ", ".join(status.tuned.tuning.changed)):
+        yield f"{place}  tuned: {changed}, last by {who(status.tuned.by)} from {safe_text(status.tuned.host)}"
 
 
 def history_data(pasts: Mapping[str, Past]) -> list[dict[str, Any]]:
@@ -63,8 +76,8 @@ def past_text(region: str, past: Past) -> str:
 
 def past_data(region: str, past: Past) -> dict[str, Any]:
     decided = [
-        {"at": e.at, "decision": word, "who": identity(by).name, "identity": identity(by).source, "host": host}
-        for e, word, by, host in _decided(past.events)
+        {"at": d.at, "decision": d.what, "who": identity(d.by).name, "identity": identity(d.by).source, "host": d.host}
+        for d in decisions(past.events)
     ]
     return {
         "region": region,
@@ -131,23 +144,9 @@ def _summary(status: Status) -> dict[str, Any]:
         "identity": identity(status.by).source,
         "decided_by": status.decided_by,
         "decided_identity": identity(status.decided_by).source if status.decided_by else "",
+        "notes": notes_data(status.notes),
+        "tuned": encode(status.tuned),
     }
-
-
-def _decided(events: Sequence[Recorded]) -> Iterator[tuple[Recorded, str, str, str]]:
-    """Event, what was decided, by whom, from where."""
-    for recorded in events:
-        match recorded.event:
-            case Accepted(by=by, host=host):
-                yield recorded, "accepted", by, host
-            case Logged(text=line, incident=Tuned(by=by, host=host)):
-                yield recorded, f"tuned ({line.partition(': ')[2]})", by, host
-            case Promoted(release=release, by=by, host=host):
-                yield recorded, f"promoted {release}", by, host
-            case RolledBack(release=release, by=by, host=host):
-                yield recorded, f"rolled back to {release}", by, host
-            case Ended(state=state, by=by):
-                yield recorded, state, by, ""
 
 
 def _decided_at(events: Sequence[Recorded]) -> float:
@@ -157,9 +156,9 @@ def _decided_at(events: Sequence[Recorded]) -> float:
 
 
 def _decisions(events: Sequence[Recorded]) -> Iterator[str]:
-    for recorded, word, by, host in _decided(events):
-        place = f" from {safe_text(host)}" if host else ""
-        yield f"  {moment(recorded.at)}  {safe_text(word)} by {who(by)}{place}"
+    for decision in decisions(events):
+        place = f" from {safe_text(decision.host)}" if decision.host else ""
+        yield f"  {moment(decision.at)}  {safe_text(decision.what)} by {who(decision.by)}{place}"
 
 
 def _batches(events: Sequence[Recorded]) -> Iterator[str]:

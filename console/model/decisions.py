@@ -1,0 +1,65 @@
+"""Who did what in a rollout, from its stored events. Pure."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from console.model.event import (
+    Accepted,
+    Ended,
+    Event,
+    Logged,
+    Paused,
+    Promoted,
+    Recorded,
+    Resumed,
+    RolledBack,
+    TakenOver,
+)
+from console.model.note import Noted
+from console.model.tuning import Tuned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonsDecision:
+    """What a person did, or an agent in a person's place.
+
+    at    seconds since 1970, UTC
+    what  `accepted`, `tuned (lag none → 30)`, `promoted r2`
+    by    the name as it was recorded;  host  "" where the name already has it, and from older agents
+    """
+
+    at: float
+    what: str
+    by: str
+    host: str = ""
+
+
+def decisions(events: Iterable[Recorded]) -> Iterator[PersonsDecision]:
+    """Every decision and every note, oldest first."""
+    for recorded in events:
+        if found := _decision(recorded.at, recorded.event):
+            yield found
+
+
+def _decision(at: float, event: Event) -> PersonsDecision | None:
+    match event:
+        case Accepted(by=by, host=host):
+            return PersonsDecision(at=at, what="accepted", by=by, host=host)
+        case Logged(text=line, incident=Tuned(by=by, host=host)):
+            return PersonsDecision(at=at, what=f"tuned ({line.partition(': ')[2]})", by=by, host=host)
+        case Logged(incident=Noted(by=by, host=host, text=text)):
+            return PersonsDecision(at=at, what=f"noted: {text}", by=by, host=host)
+        case Paused(by):
+            return PersonsDecision(at=at, what="paused", by=by)
+        case Resumed(by) if by:
+            return PersonsDecision(at=at, what="resumed", by=by)
+        case TakenOver(by, host, _):
+            return PersonsDecision(at=at, what="took over", by=by, host=host)
+        case Promoted(release=release, by=by, host=host):
+            return PersonsDecision(at=at, what=f"promoted {release}", by=by, host=host)
+        case RolledBack(release=release, by=by, host=host):
+            return PersonsDecision(at=at, what=f"rolled back to {release}", by=by, host=host)
+        case Ended(state=state, by=by):
+            return PersonsDecision(at=at, what=state, by=by)
+        case _:
+            return None
