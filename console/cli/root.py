@@ -75,7 +75,7 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
     "Prove what was done": {
         "history": LazyCommand("receipts:history", "List the rollouts that the regions remember."),
         "show": LazyCommand("receipts:show", "Show one rollout in full: who decided it, its batches and its receipts."),
-        "verify": LazyCommand("receipts:verify", "Check a rollout's receipts again, against the tables."),
+        "verify": LazyCommand("receipts.verify:verify", "Check a rollout's receipts again, against the tables."),
     },
     "Look around": {
         "compare": LazyCommand("compare:compare", "Report what an edit of a query changes, without running it."),

@@ -13,7 +13,7 @@ import pytest_asyncio
 from deltalake import DeltaTable
 
 from console.errors import ConsoleError
-from console.model.receipt import Finding
+from console.model.receipt import AuditProgress, Finding
 from console.planning import compile_query
 from tests.life.region import ME, LiveRegion
 from tests.life.test_life import CASES
@@ -112,6 +112,39 @@ async def test_an_untouched_rollout_is_equal_in_all_that_is_checked(region: Live
     checked = {(step, what) for step in (PARSE, HOURS) for what in ("receipts", "source", "target", "since")}
     assert set(found) == checked | {(PARSE, "batches"), ("", "decisions"), (FOLLOWED, "live"), (HOURS, "live")}
     assert other_than_equal(found) == {}
+
+
+async def test_verify_is_followed_check_by_check_and_broken_off_within_one(region: LiveRegion) -> None:
+    heard: list[AuditProgress] = []
+    found = await region.driver.verify(NAME, ROLLOUT, heard.append)
+    begun = [report for report in heard if report.job is None]
+    assert [report.number for report in begun] == list(range(1, begun[0].of + 1))
+    told = tuple(finding for report in heard for finding in report.found)
+    assert told == found[: len(told)]
+    assert len(told) == len(found) - 1, "the last check's result is in the answer"
+
+    second = asyncio.Event()
+    leaving = asyncio.create_task(
+        region.driver.verify(NAME, ROLLOUT, lambda report: second.set() if report.number == 2 else None)
+    )
+    await asyncio.wait_for(second.wait(), 120)
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    assert other_than_equal(await verified(region)) == {}
+
+
+async def test_a_note_outlives_its_agent_and_the_account_is_the_same(region: LiveRegion) -> None:
+    before = (await region.driver.past(NAME, ROLLOUT)).rollouts[-1]
+    for _ in range(2):  # an answer that was lost: the same note again
+        status = await region.driver.note(NAME, "waits for \x1b[31mAna", ME)
+    assert [note.text for note in status.notes] == ["waits for \\x1b[31mAna"]
+    await region.driver.stop()
+    after = (await region.driver.past(NAME, ROLLOUT)).rollouts[-1]
+    assert (after.notes, after.seq) == (status.notes, before.seq + 1)
+    assert (after.state, after.changed) == (before.state, before.changed)
+    await region.driver.wake()
+    assert (await region.driver.state(NAME)).status.notes == status.notes
 
 
 async def test_the_ledger_is_readable_by_a_query(region: LiveRegion) -> None:

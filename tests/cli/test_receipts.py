@@ -1,7 +1,9 @@
 """`console history`, `show` and `verify` in front of two regions in memory."""
 
+import asyncio
 import json
 import re
+import signal
 from typing import Any
 
 import pytest
@@ -90,6 +92,42 @@ def test_verify_exits_0_where_nothing_differs_and_1_where_something_does(
     regions = told(deployed, "verify", "--rollout", "web-1", code=code)["regions"]
     assert [(r["region"], r["equal"]) for r in regions] == [("us", True), ("eu", code == 0)]
     assert [f["ok"] for f in regions[1]["findings"]] == [finding.ok for finding in eu]
+
+
+def test_verify_names_the_check_that_runs(deployed: World) -> None:
+    deployed.regions["eu"].findings = {"web-1": (EQUAL, GONE)}
+    result = deployed.call("verify", "--rollout", "web-1", "--region", "eu")
+    assert "eu  1 of 2: backfill/requests/parse target" in result.stderr
+    assert told(deployed, "verify", "--rollout", "web-1", "--region", "eu")["regions"][0]["complete"] is True
+    assert "1 of 2" not in deployed.call("verify", "--rollout", "web-1", "--quiet").output
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_ctrl_c_breaks_verify_off_and_shows_what_was_found(deployed: World, output: str) -> None:
+    eu, us = deployed.regions["eu"], deployed.regions["us"]
+    eu.findings = {"web-1": (EQUAL, DIFFERENT, GONE)}
+    us.findings = {}
+    seconds: list[float] = []
+
+    async def until_interrupted(passed: float) -> None:
+        seconds.append(passed)
+        if len(seconds) == 3:
+            signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(30 if len(seconds) == 3 else 0)
+
+    eu.pass_time = until_interrupted
+    result = deployed.call("verify", "--rollout", "web-1", "--output", output)
+    assert result.exit_code == 130
+    assert "broken off in eu; console verify --rollout web-1 begins anew" in result.stderr
+    if output == "json":
+        regions = json.loads(result.stdout)["regions"]
+        assert [(r["region"], r["complete"], len(r["findings"])) for r in regions] == [
+            ("us", True, 0),
+            ("eu", False, 2),
+        ]
+    else:
+        assert "eu: web-1: broken off after 2 checks, 1 of 2 checks differ" in result.stdout
+        assert "DIFFERS  backfill/requests/parse since" in result.stdout
 
 
 def test_a_region_that_cannot_be_reached_is_5_and_a_difference_elsewhere_is_still_told(deployed: World) -> None:

@@ -89,19 +89,22 @@ def past_data(region: str, past: Past) -> dict[str, Any]:
     }
 
 
-def verified_text(output: Output, region: str, rollout: str, findings: Sequence[Finding]) -> str:
-    """What was checked, line by line, and the sum of it at the end."""
+def verified_text(
+    output: Output, region: str, rollout: str, findings: Sequence[Finding], *, stopped: bool = False
+) -> str:
+    """The sum of what was checked, then each check. stopped: it was broken off before the end"""
     lines = []
     for finding in findings:
         word, colour = _WORDS[finding.ok]
         place = " ".join(part for part in (finding.step or finding.table, finding.what) if part)
         lines.append(f"  {output.paint(f'{word:<7}', colour)}  {safe_text(place)}: {safe_text(finding.detail)}")
-    return "\n".join([safe_text(f"{region}: {rollout}: {_verdict(findings)}"), *lines])
+    return "\n".join([safe_text(f"{region}: {rollout}: {_verdict(findings, stopped)}"), *lines])
 
 
-def verified_data(region: str, findings: Sequence[Finding]) -> dict[str, Any]:
+def verified_data(region: str, findings: Sequence[Finding], *, stopped: bool = False) -> dict[str, Any]:
     equal = not any(finding.ok is False for finding in findings)
-    return {"region": region, "equal": equal, "findings": [encode(finding) for finding in findings]}
+    complete = {"equal": equal, "complete": not stopped}
+    return {"region": region, **complete, "findings": [encode(finding) for finding in findings]}
 
 
 def moment(at: float) -> str:
@@ -114,10 +117,13 @@ def who(by: str) -> str:
     return safe_text(f"{identified.name} ({identified.source})", 160)
 
 
-def _verdict(findings: Sequence[Finding]) -> str:
+def _verdict(findings: Sequence[Finding], stopped: bool) -> str:
     off, unknown = (sum(f.ok is verdict for f in findings) for verdict in (False, None))
     parts = [f"{off} of {count(len(findings), 'check')} differ"] if off else []
     parts += [f"{unknown} can no longer be checked"] if unknown else []
+    if stopped:
+        made = f"broken off after {count(len(findings), 'check')}"
+        return ", ".join([made, *(parts or ["none of which differs"] if findings else [])])
     return ", ".join(parts) or f"all {count(len(findings), 'check')} equal"
 
 

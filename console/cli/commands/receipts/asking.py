@@ -1,0 +1,57 @@
+"""Every region asked at once: its answer, or why it gave none."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, choices
+from console.errors import ConsoleError, UsageError
+
+if TYPE_CHECKING:
+    from console.drivers.protocol import Driver
+    from console.model.receipt import Past
+
+T = TypeVar("T")
+
+
+async def asked(
+    project: OpenProject, ask: "Callable[[Driver], Awaitable[T]]", names: list[str] | None = None
+) -> tuple[dict[str, T], dict[str, ConsoleError]]:
+    """Every region's answer, asked at once; one that gives none is named with its error."""
+    names = list(project.names) if names is None else names
+    async with project.drivers() as drivers:
+        results = await asyncio.gather(*(_answer(ask(drivers[name])) for name in names))
+    answers = {
+        name: answer for name, answer in zip(names, results, strict=True) if not isinstance(answer, ConsoleError)
+    }
+    errors = {name: answer for name, answer in zip(names, results, strict=True) if isinstance(answer, ConsoleError)}
+    return answers, errors
+
+
+async def _answer(asked: Awaitable[T]) -> T | ConsoleError:
+    try:
+        return await asked
+    except ConsoleError as error:
+        return error
+
+
+def check_known(rollout: str, known: bool, pasts: "dict[str, Past]", errors: dict[str, ConsoleError]) -> None:
+    """raises  UsageError where every region answers and none knows the rollout; the first error where one gave none"""
+    if known:
+        return
+    for error in errors.values():
+        raise error
+    there = sorted({status.rollout for past in pasts.values() for status in past.rollouts})
+    raise UsageError(f"no region knows a rollout {rollout!r:.60}", **choices(there, rollout))
+
+
+def errors_data(errors: dict[str, ConsoleError]) -> dict[str, str]:
+    return {name: str(error) for name, error in errors.items()}
+
+
+def print_errors(output: Output, errors: dict[str, ConsoleError]) -> int:
+    """Say which regions gave no answer; returns the exit code."""
+    for name, error in errors.items():
+        output.print_region_error(name, error)
+    return max((error.exit_code for error in errors.values()), default=0)
