@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import struct
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,11 +20,13 @@ from console.errors import ConsoleError, DataError, FrameTooLong, type_name
 from console.model import codec
 from console.model.event import Recorded
 from console.model.receipt import AuditProgress
-from console.text import redacted
+from console.model.watcher import Watcher
+from console.text import redacted, safe_text
 
 FRAME = 1 << 20
 REMEMBERED = 256
 WATCH_QUEUE = 5_000  # unstored events that a slow watcher may be behind
+WHO_CHARACTERS = 200  # of a name that a console gives itself
 THREADS = 16
 # In threads of their own, so that they are answered while all other threads do slow work.
 QUICK = frozenset(("hello", "state", "watch", "samples", "control", "shutdown"))
@@ -206,7 +209,7 @@ class _Connection:
 
         def begin() -> None:
             controller = self._service.controller(str(params["pipeline"]))
-            stop = controller.recorder.watch(int(params.get("after", 0)), enqueue)
+            stop = controller.recorder.watch(int(params.get("after", 0)), enqueue, _watcher(params))
             try:
                 self._loop.call_soon_threadsafe(self._stopped_by, stop)
             except RuntimeError:  # the loop has ended
@@ -241,6 +244,12 @@ class _Connection:
         if not self._closed:
             with contextlib.suppress(ConnectionError, RuntimeError):
                 self._writer.write(data)
+
+
+def _watcher(params: dict[str, Any]) -> Watcher | None:
+    """Who asked to watch; None for an older console, which gives no name."""
+    name, host, console = (safe_text(str(params.get(key, "")), WHO_CHARACTERS) for key in ("by", "host", "console"))
+    return Watcher(name=name, host=host, since=time.time(), console=console) if name else None
 
 
 def _same_user(writer: asyncio.StreamWriter) -> bool:

@@ -28,6 +28,7 @@ from console.agent.store.samples import SampleRing
 from console.agent.survey import survey
 from console.errors import ConsoleError, DataError, RegionError
 from console.model import codec
+from console.model.event import Lagging
 from console.model.fleet import FleetWaves
 from console.model.live import Live
 from console.model.load import EventRun, LoadState
@@ -174,7 +175,7 @@ class Service:
 
     def state(self, pipeline: str) -> dict[str, Any]:
         controller = self.controller(pipeline)
-        controller.recorder.publish(self.follower.lag(pipeline))
+        controller.recorder.publish(self._lagging(pipeline, controller))
         return {
             "status": controller.recorder.status,
             "plan": controller.recorder.plan,
@@ -191,9 +192,12 @@ class Service:
         with ownership.owned(self.controller(decoded.pipeline), console) as controller:
             return {"rollout": controller.accept(decoded, by, host, attached, waves)}
 
-    def watch(self, pipeline: str, after: int = 0) -> dict[str, Any]:
+    def watch(self, pipeline: str, after: int = 0, by: str = "", host: str = "", console: str = "") -> dict[str, Any]:
         self.controller(pipeline)
         return {}
+
+    def _lagging(self, pipeline: str, controller: PipelineController) -> Lagging:
+        return replace(self.follower.lag(pipeline), watchers=controller.recorder.named_watchers)
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
         with ownership.owned(self.controller(pipeline), console) as controller:
@@ -277,8 +281,8 @@ class Service:
         for name, controller in controllers.items():
             try:
                 if controller.recorder.watchers:
-                    lag = self.follower.lag(name)
-                    controller.recorder.publish(replace(lag, samples=samples.get(name, ())))
+                    lagging = self._lagging(name, controller)
+                    controller.recorder.publish(replace(lagging, samples=samples.get(name, ())))
                 controller.tick()
             except Exception as error:  # a full disk, for example: retried in the next second
                 self.report(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")

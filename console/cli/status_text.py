@@ -14,6 +14,8 @@ from console.model.event import Ailing, Checked
 from console.model.note import Note
 from console.model.region import Region
 from console.model.status import Status, StepStatus
+from console.model.tuning import tuned_text
+from console.model.watcher import watchers_text
 from console.runner.view import Outcome, RegionView
 from console.runner.waves import QueuedRegion
 from console.text import safe_text
@@ -164,9 +166,10 @@ def _notes(view: RegionView, now: float) -> list[str]:
         notes.append(f"no agent runs, and {waits}; {_to_follow(view.region)}")
     if status.taken_by and status.state not in _AT_END:
         notes.append(f"{status.rollout} by {safe_text(status.by)}, taken over by {safe_text(status.taken_by)}")
-    if status.tuned and status.state not in _AT_END and status.tuned.tuning.changed:
-        changed = ", ".join(status.tuned.tuning.changed)
-        notes.append(f"tuned: {changed}, by {safe_text(status.tuned.by)} from {safe_text(status.tuned.host)}")
+    if status.state not in _AT_END and (tuned := tuned_text(view.accepted, status.tuned)):
+        notes.append(f"tuned: {safe_text(tuned)}")
+    if watching := watchers_text(status.watchers or ()):
+        notes.append(f"watched by {safe_text(watching)}")
     notes += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
     if status.quarantined:
         rows = count(status.quarantined, "row")
@@ -228,11 +231,19 @@ def percent(status: Status) -> int:
     return 100 if done else min(99, int(100 * status.fraction))
 
 
-def checks_text(status: Status) -> str:
-    """What the gate shows: each check with its outcome."""
-    lines = [f"  {_check(check)}" for check in status.checks] or ["  no table was rebuilt: nothing to compare"]
-    lag = f"  {count(status.lag_commits, 'commit')} behind the source" if status.lag_commits else "  no lag"
-    return "\n".join([*lines, lag])
+def gate_text(view: RegionView, now: float) -> str:
+    """What the gate shows: each check with its outcome, their age, changed limits, notes, and who else looks."""
+    status = view.status
+    lines = [_check(check) for check in status.checks] or ["no table was rebuilt: nothing to compare"]
+    if status.checked_at:
+        lines.append(f"checked {span(now - status.checked_at)} ago")
+    lines.append(f"{count(status.lag_commits, 'commit')} behind the source" if status.lag_commits else "no lag")
+    if tuned := tuned_text(view.accepted, status.tuned):
+        lines.append(safe_text(f"tuned: {tuned}"))
+    if watching := watchers_text(status.watchers or ()):
+        lines.append(safe_text(f"watched by {watching}"))
+    lines += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def progress_lines(before: RegionView, after: RegionView) -> list[StatusLine]:

@@ -114,9 +114,10 @@ class Driver(Protocol):
         """
         ...
 
-    def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+    def watch(self, pipeline: str, after: int = 0, who: Who | None = None) -> AsyncIterator[Recorded]:
         """Events of the current rollout: stored ones with seq > after first, then live ones, without end.
 
+        who     named to the other consoles while this one watches; None to watch without a name
         raises  Unreachable when the link is lost
         """
         ...

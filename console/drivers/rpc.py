@@ -5,14 +5,14 @@ import math
 import os
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from console import errors
+from console.drivers.audit import hearing_audit
 from console.drivers.frames import Link
 from console.drivers.protocol import QueryResult, RegionState, Who
-from console.errors import Conflict, ConsoleError, DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
+from console.errors import Conflict, DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
 from console.model import codec
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
 from console.model.fleet import FleetWaves
@@ -201,31 +201,22 @@ class RpcDriver:
     ) -> tuple[Finding, ...]:
         params = {"pipeline": pipeline, "rollout": rollout}
         await self.wake()
-        link = await self._transport.dial(start=False)  # one of its own: closing it breaks the audit off
-        link.listen()
         heard: list[AuditProgress] = []
-        hearing = asyncio.create_task(self._hear_audit(link, heard, tell))
-        try:
-            findings = await self._call_on(link, "audit", params, _AUDIT)
-        except DataError:
-            if heard:
-                raise
-            findings = await self._call("verify", params, _AUDIT)  # an older agent has no such method
-        finally:
-            hearing.cancel()
-            with suppress(asyncio.CancelledError, ConsoleError):
-                await hearing
-            await link.close()
-        return self._decode(tuple[Finding, ...], findings)
 
-    async def _hear_audit(
-        self, link: Link, heard: list[AuditProgress], tell: Callable[[AuditProgress], None] | None
-    ) -> None:
-        async for _, params in link.notifications():
-            with suppress(ConsoleError):  # fleeting: what cannot be read is passed over
-                heard.append(self._decode(AuditProgress, params))
-                if tell:
-                    tell(heard[-1])
+        def hear(progress: AuditProgress) -> None:
+            heard.append(progress)
+            if tell:
+                tell(progress)
+
+        link = await self._transport.dial(start=False)
+        async with hearing_audit(link, hear):
+            try:
+                findings = await self._call_on(link, "audit", params, _AUDIT)
+            except DataError:
+                if heard:
+                    raise
+                findings = await self._call("verify", params, _AUDIT)  # an older agent knows no `audit`
+        return self._decode(tuple[Finding, ...], findings)
 
     async def wake(self) -> None:
         await self._dialed(start=True)
@@ -237,11 +228,11 @@ class RpcDriver:
         rollout: str = self._fields("accept", await self._call("accept", params, _CHANGE), rollout=str)["rollout"]
         return rollout
 
-    async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+    async def watch(self, pipeline: str, after: int = 0, who: Who | None = None) -> AsyncIterator[Recorded]:
         link = await self._transport.dial(start=False)
         try:
             link.listen()
-            await self._call_on(link, "watch", {"pipeline": pipeline, "after": after}, _QUICK)
+            await self._begin_watch(link, {"pipeline": pipeline, "after": after}, _signature(who) if who else {})
             async for method, params in link.notifications():
                 if method != "event":
                     raise self._unexpected("watch", {"method": method})
@@ -256,6 +247,16 @@ class RpcDriver:
             raise self._with_tail(error, link) from None
         finally:
             await link.close()
+
+    async def _begin_watch(self, link: Link, params: dict[str, Any], signature: dict[str, str]) -> None:
+        """Watch with a name where the agent takes one: an older one refuses the parameters."""
+        if signature:
+            try:
+                await self._call_on(link, "watch", {**params, **signature}, _QUICK)
+                return
+            except DataError:
+                pass
+        await self._call_on(link, "watch", params, _QUICK)
 
     async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
         params = {"pipeline": pipeline, "verb": verb, **_signature(who)}

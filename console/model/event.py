@@ -7,6 +7,7 @@ from console.model.codec import BESIDE, QUIET
 from console.model.fleet import FleetWaves
 from console.model.incident import Incident, SlicedDay
 from console.model.measured import FeedSample, SparkJob
+from console.model.watcher import Watcher
 
 State = Literal[
     "planned",
@@ -200,9 +201,10 @@ class Ailing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lagging:
-    """Lag of the feeds behind their sources, summed, and the feeds that fail; never stored.
+    """Lag of the feeds behind their sources, summed, the feeds that fail, and who watches; never stored.
 
-    samples  the newest ones, of the pipeline and of each feed; () between two measurements
+    samples   the newest ones, of the pipeline and of each feed; () between two measurements
+    watchers  None: not reported, as by older agents
     """
 
     commits: int
@@ -210,6 +212,7 @@ class Lagging:
     seconds: float
     ailing: tuple[Ailing, ...] = field(default=(), metadata=BESIDE)
     samples: tuple[FeedSample, ...] = field(default=(), metadata=BESIDE)
+    watchers: tuple[Watcher, ...] | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Receipt:
 class Finding:
     """The result of one check.
 
-    what  decisions · receipts · batches · source · target · since · live
+    what  decisions · limits · receipts · batches · source · target · since · live
     ok    None where the check can no longer be made; `detail` says why
     days  the days that differ, or that cannot be checked
     """

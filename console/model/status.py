@@ -38,6 +38,7 @@ from console.model.logline import logline
 from console.model.measured import SparkJob
 from console.model.note import NOTES_KEPT, Note, Noted
 from console.model.tuning import AS_PLANNED, Tuned, Tuning
+from console.model.watcher import Watcher
 
 Verb = Literal["pause", "resume", "retry", "cancel", "discard"]  # what a person may have a rollout do
 
@@ -99,6 +100,7 @@ class Status:
     waiting the wait that is stored as begun and not as ended
     tuned   the limits that were changed since the plan was accepted, and by whom last; None for none
     notes   left by operators since the rollout was accepted, oldest first; the last ones of many
+    watchers  consoles that watch it now; None where its agent does not name them, and where none runs
     log_dropped  lines of log that are no longer kept
     spark_lost  since when its Spark is lost (seconds since 1970, UTC); 0 while it runs
     """
@@ -136,6 +138,7 @@ class Status:
     checked_at: float = field(default=0.0, metadata=BESIDE)
     log_dropped: int = field(default=0, metadata=BESIDE)
     notes: tuple[Note, ...] = field(default=(), metadata=BESIDE)
+    watchers: tuple[Watcher, ...] | None = field(default=None, metadata=BESIDE)
 
     @property
     def tuning(self) -> Tuning:
@@ -212,7 +215,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             waiting = tuple(StepStatus(id=id, rows_total=rows, planned=rows) for id, rows in steps)
             return Status(
                 rollout=recorded.rollout, release=release, was=was, plan=plan, by=by, state="planned", seq=seq, started=recorded.at,
-                changed=recorded.at, steps=waiting, fleet=recorded.event.fleet,
+                changed=recorded.at, steps=waiting, fleet=recorded.event.fleet, watchers=status.watchers,
             )  # fmt: skip
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
             return _moved(status, moved)
@@ -226,8 +229,8 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return replace(status, checks=(*kept, check), checked_at=recorded.at)
         case Waiting(why):
             return status if status.held else replace(status, why=why)
-        case Lagging(commits=commits, rows=rows, seconds=seconds, ailing=ailing):
-            return replace(status, lag_commits=commits, lag_rows=rows, lag_seconds=seconds, ailing=ailing)
+        case Lagging() as lagging:
+            return _lagging(status, lagging)
         case Paused(by):
             return replace(status, held="paused", why=f"paused by {by}", waiting=None)
         case Resumed():
@@ -238,6 +241,19 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return _informed(status, said, recorded.at)
         case _:
             assert_never(recorded.event)
+
+
+def _lagging(status: Status, lagging: Lagging) -> Status:
+    """Values that have not changed stay the same objects, so that faces can tell at a glance."""
+    same = lagging.watchers is None or lagging.watchers == status.watchers
+    return replace(
+        status,
+        lag_commits=lagging.commits,
+        lag_rows=lagging.rows,
+        lag_seconds=lagging.seconds,
+        ailing=status.ailing if lagging.ailing == status.ailing else lagging.ailing,
+        watchers=status.watchers if same else lagging.watchers,
+    )
 
 
 def _is_change(recorded: Recorded) -> bool:

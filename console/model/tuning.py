@@ -145,9 +145,19 @@ def _parsed(name: str, text: str) -> float | int | str:
 
 
 def described(before: BatchLimits, after: BatchLimits) -> str:
-    """`target_seconds 60 → 20, lag none → 30`; "" where nothing differs"""
+    """`target_seconds 60 → 20, lag none → 30`; "" where nothing differs. Stored, and compared by `verify`: the wording is fixed"""
     pairs = ((name, _shown(before, name), _shown(after, name)) for name in KNOBS)
     return ", ".join(f"{name} {was} → {now}" for name, was, now in pairs if was != now)
+
+
+def tuned_text(plan: Plan | None, tuned: Tuned | None) -> str:
+    """`target_seconds 60 → 20, by ada from laptop`; "" where nothing differs from the plan. plan: None if unknown"""
+    if tuned is None or not tuned.tuning.changed:
+        return ""
+    change = (
+        described(limits(plan, AS_PLANNED), limits(plan, tuned.tuning)) if plan else ", ".join(tuned.tuning.changed)
+    )
+    return f"{change}, by {tuned.by} from {tuned.host}" if change else ""
 
 
 def _shown(held: BatchLimits, name: str) -> str:

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -71,8 +72,8 @@ class Fleet:
         self._journal = journal
         self._parallelism = parallelism
         self._actions = JournaledActions(journal, pipeline, who)
-        regions = {name: driver.region for name, driver in drivers.items()}
-        self._board = RegionBoard(pipeline, (regions[name] for wave in waves(regions.values()) for name in wave))
+        self._watching = replace(who, console=who.console or uuid4().hex)
+        self._board = RegionBoard(pipeline, _in_waves(drivers), self._watching.console)
         self._watchers = {name: self._watcher(driver, sleep) for name, driver in self._drivers.items()}
         self._sleep = sleep
         options = RunOptions(reconnect_seconds, frozenset(without), on_failure)
@@ -88,6 +89,7 @@ class Fleet:
             driver,
             self._board,
             self._journal,
+            who=self._watching,
             sleep=sleep,
             on_live_changed=self._on_live_changed,
             on_missed=self._on_missed,
@@ -398,6 +400,12 @@ class Fleet:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _in_waves(drivers: Mapping[str, Driver]) -> tuple[Region, ...]:
+    """The regions in the order of waves."""
+    order = waves(driver.region for driver in drivers.values())
+    return tuple(drivers[name].region for wave in order for name in wave)
 
 
 def _landing(pipeline: Pipeline) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from console.model.pipeline import digest
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status, Verb
+from console.model.watcher import Watcher
 
 if TYPE_CHECKING:
     from console.witness import WitnessProgress
@@ -38,6 +39,7 @@ class RegionView:
     events   stored events of its rollout, oldest first, as far as they are known here; the latest ones of many
     samples  of its feeds and of the pipeline, oldest first, of the last hour or more
     heard    when its agent last reported or its logs answered, in whole seconds since 1970, UTC; 0 if never
+    console  id of the console whose view it is, by which it knows itself among those who watch
     witness  progress of the search for the pending plan's witnesses; None if there was no search
     """
 
@@ -59,6 +61,13 @@ class RegionView:
     heard: float = 0.0
     events: tuple[Recorded, ...] = ()
     samples: tuple[FeedSample, ...] = ()
+    console: str = ""
+
+    @property
+    def others_watching(self) -> tuple[Watcher, ...]:
+        """Other consoles that watch the region now, as far as it names them."""
+        watchers = self.status.watchers if self.link == "connected" else None
+        return tuple(watcher for watcher in watchers or () if watcher.console != self.console)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
-from console.drivers.protocol import Driver, RegionState
+from console.drivers.protocol import Driver, RegionState, Who
 from console.errors import ConsoleError, NoAgent, Unreachable, away
 from console.model.event import ENDED, Accepted, Ended, Promoted, Recorded, RolledBack
 from console.model.live import Live
@@ -74,9 +74,10 @@ class Changes:
 class RegionBoard:
     """Views of one pipeline by region name, in the order given. Belongs to one event loop."""
 
-    def __init__(self, pipeline: str, regions: Iterable[Region]) -> None:
+    def __init__(self, pipeline: str, regions: Iterable[Region], console: str = "") -> None:
+        """console: id of this console among those who watch"""
         self.pipeline = pipeline
-        self._views = {region.name: RegionView(region=region) for region in regions}
+        self._views = {region.name: RegionView(region=region, console=console) for region in regions}
         self._readers: WeakSet[Changes] = WeakSet()
         self._observers: list[Observer] = []
 
@@ -172,6 +173,7 @@ class RegionWatcher:
 
     A lost link never means that a rollout has failed or finished (docs/design.md, P2).
 
+    who              named to the other consoles that watch the region
     active_runs      runs of this console that wait for the region: while there are any, each attempt also wakes the agent
     fatal_error      why watching ended for good: the agent's answers make no sense, or we may not talk to it
     on_live_changed  called after an event that changed the live release
@@ -184,12 +186,14 @@ class RegionWatcher:
         board: RegionBoard,
         journal: Journal,
         *,
+        who: Who,
         sleep: Callable[[float], Awaitable[None]],
         on_live_changed: Callable[[str], None],
         on_missed: Callable[[str], None] = lambda name: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
+        self._who = who
         self.active_runs = 0
         self.fatal_error: ConsoleError | None = None
         self._driver = driver
@@ -300,7 +304,7 @@ class RegionWatcher:
 
     async def _watched(self) -> AsyncGenerator[Recorded, None]:
         """The region's events after our view's last one; closing this generator drops the link."""
-        events = self._driver.watch(self._pipeline, self._board[self._name].status.seq)
+        events = self._driver.watch(self._pipeline, self._board[self._name].status.seq, self._who)
         try:
             async for recorded in events:
                 yield recorded

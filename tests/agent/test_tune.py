@@ -12,11 +12,14 @@ import pytest
 from console.agent.execution import backfill_step
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
+from console.agent.receipts.cross_check import cross_check
+from console.agent.receipts.step_receipts import ops_of
 from console.agent.rollout.context import RolloutContext
+from console.agent.rollout.notes import leave_note
 from console.agent.spark_session import Settings
 from console.agent.store.ledger import Rollouts
 from console.errors import Conflict, DataError
-from console.model.event import Accepted, BatchDone, Ended, Logged, Paused
+from console.model.event import Accepted, BatchDone, Ended, Failed, Logged, Paused
 from console.model.incident import Tuned
 from console.model.live import Release
 from console.model.tuning import AS_PLANNED, Tuning
@@ -61,6 +64,39 @@ def test_a_change_is_stored_with_who_made_it_and_the_next_agent_keeps_it(tmp_pat
     assert following.tune(Tuning(), "bob", "tower", reset=True).tuning == AS_PLANNED
     before = following.recorder.status.seq
     assert following.tune(Tuning(), "bob", "tower", reset=True).seq == before, "nothing changes, nothing is stored"
+
+
+def checked(made: PipelineController) -> tuple[bool | None, str]:
+    """What `verify` finds about the changed limits."""
+    plan = made.recorder.plan
+    assert plan
+    findings, _ = cross_check(made.rollouts.events("web-2"), plan, ops_of(made.warehouse, "web").rows("web-2"))
+    found = {finding.what: finding for finding in findings}
+    assert found["decisions"].ok is True, "rows of ops are those that 0.1.0 expects"
+    return (found["limits"].ok, found["limits"].detail) if "limits" in found else (None, "")
+
+
+def test_verify_names_who_changed_which_limit_and_notices_a_line_that_says_something_else(tmp_path: Path) -> None:
+    made = paused(tmp_path)
+    assert checked(made) == (None, "")
+    made.tune(TUNING, "ada", "ops2")
+    made.tune(Tuning(), "bob", "tower", reset=True)
+    ok, detail = checked(made)
+    assert ok is True
+    assert "target_seconds 60 → 20, rows 5,000 → 900 by ada from ops2; target_seconds 20 → 60" in detail
+    assert "by bob from tower" in detail
+    made.recorder.store(Logged("bob from tower: lag none → 5", "info", Tuned(by="ada", host="ops2", tuning=TUNING)))
+    assert checked(made) == (False, "lines and values of changed limits differ (events 5)")
+
+
+def test_neither_a_note_nor_changed_limits_renew_the_age_of_a_failure(tmp_path: Path) -> None:
+    made = paused(tmp_path)
+    before = made.recorder.store(Failed("backfill/requests/parse", "disk full")).at
+    made.tune(TUNING, "ada", "ops2")
+    for _ in range(2):
+        status = leave_note(made, "asked for more disk", "ada", "ops2")
+    assert (status.changed, status.held, len(status.notes)) == (before, "failed", 1)
+    assert controller(tmp_path).recorder.status.notes == status.notes
 
 
 @pytest.mark.parametrize(

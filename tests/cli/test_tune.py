@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from console.cli.output import Output
 from console.model.event import Logged
 from console.model.incident import Tuned
 from tests.cli.conftest import CHANGE, World
@@ -32,7 +33,7 @@ def test_a_change_is_stored_shown_and_leaves_the_plan_as_it_was(running: World) 
     assert entry["tuning"] == {"target_seconds": 20.0, "lag": 30.0} | {
         name: None for name in ("rows", "bytes", "hours", "zone", "query", "tables")
     }
-    assert "tuned: target_seconds, lag, by " in running.call("status", "--region", "us").stdout
+    assert "tuned: target_seconds 60 → 20, lag none → 30, by " in running.call("status", "--region", "us").stdout
     rollout = running.regions["us"].disk.status.rollout
     shown = running.call("show", rollout, "--region", "us").stdout
     assert "tuned (target_seconds 60 → 20, lag none → 30) by " in shown
@@ -42,6 +43,36 @@ def test_a_change_is_stored_shown_and_leaves_the_plan_as_it_was(running: World) 
     assert again.stdout == "us: as it was\n"
     stored = [r.event.incident for r in running.regions["us"].disk.stored if isinstance(r.event, Logged)]
     assert len([incident for incident in stored if isinstance(incident, Tuned)]) == 2
+
+
+def test_who_changed_what_stands_in_status_history_show_and_at_the_gate(
+    running: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuned(running, "lag=30")
+    rollout = running.regions["us"].disk.status.rollout
+    change = "lag none → 30"
+    who = running.regions["us"].disk.status.by.partition(" (")[0]
+    places = {
+        "status": running.call("status", "--region", "us").stdout,
+        "show": running.call("show", rollout, "--region", "us").stdout,
+        "gate": asked_at_the_gate(running, monkeypatch),
+    }
+    for place, text in places.items():
+        (line,) = [line for line in text.splitlines() if change in line and "tuned" in line]
+        assert who in line, place
+    (line,) = [line for line in running.call("history").stdout.splitlines() if "tuned: lag" in line]
+    assert who in line
+    newest = json.loads(running.call("history", "--region", "us", "--output", "json").stdout)["rollouts"][0]
+    assert newest["tuned"]["by"].startswith(who)
+    shown = json.loads(running.call("show", rollout, "--region", "us", "--output", "json").stdout)["regions"][0]
+    assert [d["who"] for d in shown["decisions"] if d["decision"] == f"tuned ({change})"] == [who]
+
+
+def asked_at_the_gate(world: World, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(Output, "may_ask", property(lambda _: True))
+    refused = world.call("promote", "--region", "us", input="no\n")
+    assert refused.exit_code == 3
+    return refused.stderr
 
 
 def test_a_query_is_compiled_before_it_is_sent(running: World) -> None:

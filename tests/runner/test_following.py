@@ -18,10 +18,10 @@ from tests.runner.worlds import Brake, World, fake, refreshed
 class Spoilt(FakeDriver):
     """Breaks whenever it is to follow a rollout, however often it is started anew."""
 
-    async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+    async def watch(self, pipeline: str, after: int = 0, who: Who | None = None) -> AsyncIterator[Recorded]:
         if self.world.disk.status.rollout:
             raise ValueError("a \x1b[2Jbug")
-        async for recorded in super().watch(pipeline, after):
+        async for recorded in super().watch(pipeline, after, who):
             yield recorded
 
 
@@ -52,11 +52,11 @@ async def test_a_region_whose_agent_was_never_started_is_not_called_unreachable_
     """Nothing runs there yet that could be lost; whoever hands the plan over starts it."""
 
     class Fresh(FakeDriver):
-        async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+        async def watch(self, pipeline: str, after: int = 0, who: Who | None = None) -> AsyncIterator[Recorded]:
             if not self.world.disk.status.rollout:
                 await asyncio.sleep(0.05)
                 raise NoAgent("eu: no agent runs")
-            async for recorded in super().watch(pipeline, after):
+            async for recorded in super().watch(pipeline, after, who):
                 yield recorded
 
         async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:
@@ -82,11 +82,11 @@ async def test_a_disk_that_is_away_while_a_rollout_is_under_way_is_waited_for(fo
     class Unmounted(FakeDriver):
         away = 2
 
-        async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+        async def watch(self, pipeline: str, after: int = 0, who: Who | None = None) -> AsyncIterator[Recorded]:
             if self.world.disk.status.rollout and Unmounted.away:
                 Unmounted.away -= 1
                 raise no_warehouse("eu", "/mnt/eu")
-            async for recorded in super().watch(pipeline, after):
+            async for recorded in super().watch(pipeline, after, who):
                 yield recorded
 
     fleet = await refreshed(World(folder, fake("eu")), driver=Unmounted)

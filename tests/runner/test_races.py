@@ -55,8 +55,8 @@ async def test_of_two_headless_runs_one_exits_0_and_the_other_4_however_they_int
 class Deaf(FakeDriver):
     """Hears nothing until the promotion is done, and then only by asking."""
 
-    async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
-        async for recorded in super().watch(pipeline, after):
+    async def watch(self, pipeline: str, after: int = 0, who: Who | None = None) -> AsyncIterator[Recorded]:
+        async for recorded in super().watch(pipeline, after, who):
             if isinstance(recorded.event, Promoted):
                 raise Unreachable("eu: the connection was lost")
             if self.region.name == "nowhere":

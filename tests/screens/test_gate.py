@@ -7,11 +7,15 @@ import pytest
 from textual.content import Content
 
 from console.model.event import Ailing
+from console.model.note import Note
 from console.model.plan import Rollback
+from console.model.tuning import Tuned, Tuning
+from console.model.watcher import Watcher
 from console.runner.view import RegionView
 from console.tui.actions import ActionRequest
 from console.tui.dialogs.dialog import Dialog
 from console.tui.dialogs.gate import confirm_promotion
+from console.tui.fleet.banner import draw_banner, watching
 from console.tui.panes.safety import day_lines, doubts, safety_lines, same_plan
 from console.tui.state import ScreenState
 from tests.screens import scripted as s
@@ -171,3 +175,44 @@ async def test_a_wave_of_one_region_asks_for_the_region() -> None:
         await settle(pilot)
         assert dialog_title(app).startswith("Promote eu")
         assert not toast_text(app)
+
+
+ME = Watcher(name="ada@laptop", host="laptop", since=s.NOON - 600, console="c1")
+BOB = Watcher(name="bob@tower", host="tower", since=s.NOON - 120, console="c2")
+SCREEN = Watcher(name="ada@laptop", host="laptop", since=s.NOON - 60, console="c3")
+
+
+@pytest.mark.parametrize(
+    ("watchers", "at_the_gate", "wide", "narrow"),
+    [
+        (None, "accepted by ada", "", ""),
+        ((ME,), "nobody else looks", "", ""),
+        ((ME, BOB), "also looks: bob@tower since 11:58Z", "bob@tower watches", "+1 watches"),
+        (
+            (ME, BOB, SCREEN),
+            "also looks: bob@tower since 11:58Z, ada@laptop since 11:59Z",
+            "and 1 more watch",
+            "+2 watch",
+        ),
+    ],
+)
+def test_gate_and_banner_say_who_else_looks(
+    watchers: tuple[Watcher, ...] | None, at_the_gate: str, wide: str, narrow: str
+) -> None:
+    view = replace(status(GATE, watchers=watchers), console="c1")
+    assert at_the_gate in " ".join(text(view).split())
+    state = ScreenState(views={"eu": view}, title="web", at=s.NOON)
+    assert watching(state, 160) == (wide if "more" not in wide else f"ada@laptop {wide}")
+    assert watching(state, 80) == narrow
+    assert narrow in draw_banner(state, view, 80).plain
+    gone = replace(view, link="unreachable")
+    assert "also looks" not in text(gone)
+
+
+def test_the_gate_shows_the_last_notes_and_who_changed_which_limit() -> None:
+    notes = tuple(Note(at=s.NOON - 60 * n, by="ana", host="desk", text=f"note {n} [b]\x1b[31m") for n in (5, 4, 3, 2))
+    tuned = Tuned(by="eve", host="tower", tuning=Tuning(target_seconds=20.0))
+    told = " ".join(text(status(GATE, notes=notes, tuned=tuned)).split())
+    assert "note note 2 [b]\\x1b[31m by ana, 2 m" in told
+    assert "note 5" not in told
+    assert "tuned target_seconds 60 → 20, by eve from tower" in told

@@ -23,6 +23,7 @@ from console.model.event import Accepted, BatchDone, Checked, Entered, Event, Fe
 from console.model.fleet import FleetWaves
 from console.model.incident import SlicedDay, SparkBack, TryFailed, Tuned, WaitBegan, WaitEnded
 from console.model.live import Release
+from console.model.note import Noted
 from console.model.plan import Plan, numbered
 from console.model.tuning import Tuning
 from tests.versions.build import CLICKS, COUNTRIES, LANDING, REGION, ROOT, checked_out
@@ -72,6 +73,7 @@ INCIDENTS = (
     TryFailed(step=STEP, label="2026-11-07", first=1, last=1, cause="memory", why="heap", number=1, of=3, rows=9, rows_next=3, seconds=2.0),
     SparkBack(step=STEP, seconds=12.0),
     Tuned(by="ada", host="ops2", tuning=Tuning(target_seconds=20.0)),
+    Noted(by="ada", host="ops2", text="waits for Ana"),
 )  # fmt: skip
 
 

@@ -7,10 +7,12 @@ from console.agent.receipts.findings import Subject
 from console.agent.receipts.step_receipts import has_receipts
 from console.agent.store.ops import Decision, of_decision, receipts_of, seal
 from console.errors import ConsoleError
-from console.model.event import BatchDone, Recorded, StepDone
+from console.model.event import BatchDone, Logged, Recorded, StepDone
 from console.model.plan import Plan
 from console.model.receipt import Finding
 from console.model.step import Step
+from console.model.tuning import AS_PLANNED, Tuned, described, limits
+from console.text import redacted
 
 
 def cross_check(
@@ -20,6 +22,7 @@ def cross_check(
     recorded = any(row["kind"] == "accepted" for row in rows)
     none = "none were kept: the rollout is older than receipts"
     findings = [_decisions(events, rows) if recorded else Subject("", "", "decisions").finding(None, none)]
+    findings += _limits(events, plan)
     done = {e.event.step for e in events if isinstance(e.event, StepDone)}
     readable = set()
     for step in plan.steps:
@@ -48,6 +51,25 @@ def _decisions(events: Sequence[Recorded], rows: Sequence[dict[str, Any]]) -> Fi
         listed = ", ".join(map(str, sorted(wrong)))
         detail = f"the records of who decided differ from the events, or were changed since (events {listed})"
     return Subject("", "", "decisions").finding(not wrong, detail)
+
+
+def _limits(events: Sequence[Recorded], plan: Plan) -> list[Finding]:
+    """Changes of limits while the rollout ran: each line says what its stored values say. No rows of `ops`: 0.1.0 would
+    report them as decisions that nobody made."""
+    before, told, wrong = AS_PLANNED, [], []
+    for recorded in events:
+        match recorded.event:
+            case Logged(text=line, incident=Tuned(by=by, host=host, tuning=after)):
+                change = described(limits(plan, before), limits(plan, after)) or "as planned"
+                told.append(f"{change} by {by} from {host}")
+                wrong += [] if line == redacted(f"{by} from {host}: {change}") else [recorded.seq]
+                before = after
+    if not told:
+        return []
+    detail = f"{len(told)} changes are as they were made: {'; '.join(told)}"
+    if wrong:
+        detail = f"lines and values of changed limits differ (events {', '.join(map(str, wrong))})"
+    return [Subject("", "", "limits").finding(not wrong, detail)]
 
 
 def _receipts(step: Step, rows: Sequence[dict[str, Any]], recorded: bool) -> Finding:

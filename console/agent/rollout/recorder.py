@@ -17,10 +17,11 @@ from console.model.incident import Incident
 from console.model.logline import Level
 from console.model.plan import Plan
 from console.model.status import Status, fold, replay
+from console.model.watcher import Watcher
 from console.text import redacted
 
 E = TypeVar("E")
-Watcher = Callable[[Recorded], None]
+Listener = Callable[[Recorded], None]
 
 
 class Recorder:
@@ -31,7 +32,7 @@ class Recorder:
         self._rollouts = rollouts
         self._ops = Ops(rollouts.path.parent)
         self._guard = threading.RLock()
-        self._watchers: list[Watcher] = []
+        self._watchers: list[tuple[Listener, Watcher | None]] = []
         self._unmirrored: tuple[Recorded, ...] = ()  # events that are not among the receipts yet
         self.rollout = rollouts.latest()
         events = rollouts.events(self.rollout)
@@ -54,6 +55,11 @@ class Recorder:
     def watchers(self) -> int:
         """How many watch the pipeline."""
         return len(self._watchers)
+
+    @property
+    def named_watchers(self) -> tuple[Watcher, ...]:
+        """Those who have given their name, the first one first."""
+        return tuple(who for _, who in tuple(self._watchers) if who is not None)
 
     def events(self, kind: type[E]) -> tuple[E, ...]:
         """The stored events of one kind of the newest rollout."""
@@ -114,17 +120,18 @@ class Recorder:
         text = redacted(text)
         self.publish(Logged(text, "error" if level == "error" else "warning" if level == "warning" else "info"))
 
-    def watch(self, after: int, watcher: Watcher) -> Callable[[], None]:
-        """Call `watcher` with every stored event after number `after`, then with each new one; returns how to stop."""
+    def watch(self, after: int, listener: Listener, who: Watcher | None = None) -> Callable[[], None]:
+        """Call `listener` with every stored event after number `after`, then with each new one; returns how to stop."""
+        entry = (listener, who)
         with self._guard:
             for recorded in self._rollouts.events(self.rollout, after):
-                watcher(recorded)
-            self._watchers.append(watcher)
+                listener(recorded)
+            self._watchers.append(entry)
 
         def stop() -> None:
             with self._guard:
-                if watcher in self._watchers:
-                    self._watchers.remove(watcher)
+                if entry in self._watchers:
+                    self._watchers.remove(entry)
 
         return stop
 
@@ -140,5 +147,5 @@ class Recorder:
 
     def _apply(self, recorded: Recorded) -> None:
         self._status = fold(self._status, recorded)
-        for watcher in tuple(self._watchers):
-            watcher(recorded)
+        for listener, _ in tuple(self._watchers):
+            listener(recorded)

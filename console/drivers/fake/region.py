@@ -19,6 +19,7 @@ from console.model.receipt import AuditProgress, Finding, Past, Receipt
 from console.model.region import Region
 from console.model.status import Status, Verb, replay
 from console.model.tuning import Tuning
+from console.model.watcher import Watcher
 
 
 class FakeRegion:
@@ -56,9 +57,11 @@ class FakeRegion:
         self.heard: list[Callable[[Recorded], None]] = []  # called with every event, before a watcher gets it
         self._survey = live
         self._watchers: set[asyncio.Queue[Recorded | None]] = set()
+        self._named: dict[asyncio.Queue[Recorded | None], Watcher] = {}
         self._left: int | None = None  # events still delivered before the link drops
         rows = live.releases or ((ReleaseRow(id=live.release.id, state="live"),) if live.release else ())
-        self.disk = FakeDisk(live, rows, clock or _Steps(), self._tell)
+        self._clock = clock or _Steps()
+        self.disk = FakeDisk(live, rows, self._clock, self._tell)
         self.pass_time = sleep or _no_time
         self.agent = FakeAgent(self.disk, self.script, self.pass_time)
 
@@ -89,10 +92,13 @@ class FakeRegion:
         return replace(self._survey, release=release, releases=tuple(disk.releases), stats=stats)
 
     def state(self) -> RegionState:
-        return RegionState(self.disk.status, self.disk.plan, tuple(self.disk.releases))
+        status = replace(self.disk.status, watchers=tuple(self._named.values()) or None)
+        return RegionState(status, self.disk.plan, tuple(self.disk.releases))
 
-    async def watch(self, after: int) -> AsyncGenerator[Recorded]:
+    async def watch(self, after: int, who: Who | None = None) -> AsyncGenerator[Recorded]:
         queue: asyncio.Queue[Recorded | None] = asyncio.Queue()
+        if who:
+            self._named[queue] = Watcher(name=who.name, host=who.host, since=self._clock(), console=who.console)
         for recorded in self.disk.stored:
             if recorded.rollout == self.disk.status.rollout and recorded.seq > after:
                 queue.put_nowait(recorded)
@@ -103,6 +109,7 @@ class FakeRegion:
                 yield item
         finally:
             self._watchers.discard(queue)
+            self._named.pop(queue, None)
             self.links -= 1
         raise Unreachable(f"{self.region.name}: the connection was lost")
 
@@ -201,11 +208,11 @@ class FakeDriver:
         self._leave("accept")
         return rollout
 
-    async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+    async def watch(self, pipeline: str, after: int = 0, who: Who | None = None) -> AsyncIterator[Recorded]:
         await self._arrive("watch", pipeline)
         if not self.world.agent.awake:
             raise NoAgent(f"{self.region.name}: no agent runs")
-        events = self.world.watch(after)
+        events = self.world.watch(after, who)
         try:
             async for recorded in events:
                 yield recorded

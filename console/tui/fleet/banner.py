@@ -49,6 +49,7 @@ def _release(state: ScreenState) -> str:
 
 def _right(state: ScreenState, view: RegionView | None, width: int) -> Content:
     parts = [steering(state)] if width >= WIDE else []
+    parts.append(watching(state, width))
     parts.append(clock(state.at))
     if view and width >= WIDE and view.region.zone not in ("", "UTC"):
         parts.append(f"{view.region.name} {clock(state.at, zone_of(view.region.zone))}")
@@ -65,6 +66,18 @@ def steering(state: ScreenState) -> str:
         return ""
     others = f" and {len(steerers) - 1} more" if len(steerers) > 1 else ""
     return f"{steerers[0]}{others} steer{'s' if len(steerers) == 1 else ''}"
+
+
+def watching(state: ScreenState, width: int) -> str:
+    """Which other consoles watch these regions: `bob@tower watches`, or `+2 watch` where there is less room."""
+    others = {watcher.shown for view in state.views.values() for watcher in view.others_watching}
+    if not others:
+        return ""
+    verb = "watches" if len(others) == 1 else "watch"
+    if width < WIDE:
+        return f"+{len(others)} {verb}"
+    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+    return f"{min(others)[:40]}{more} {verb}"
 
 
 def _oldest(state: ScreenState, width: int) -> str:

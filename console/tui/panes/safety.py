@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from console.model.event import Checked, ComparedDay
+from console.model.note import NOTE_CHARACTERS, Note
 from console.model.plan import ACTIONS, Plan
+from console.model.tuning import tuned_text
+from console.model.watcher import watchers_text
 from console.runner.view import RegionView, plan_label
 from console.tui.drawing import safe, wrap_indented
 from console.tui.format import count, plural, span
@@ -17,6 +20,7 @@ from console.tui.panes.summary import lag_text
 
 NAME_CELLS = 11
 MAX_DOUBTS, MAX_TABLES, MAX_CHANGES, MAX_OTHERS = 6, 40, 40, 6
+MAX_NOTES = 3
 MAX_DAYS = 400
 CHECKS_OLD_SECONDS = 1800.0  # after which the age of the checks is a doubt
 EQUAL, DIFFERS = "▪", "✗"
@@ -86,9 +90,13 @@ def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now
         lines += _named("", Content(f"and {len(against) - MAX_DOUBTS} more"), width)
     lines += _named("release", _moved(view), width)
     lines += _named(f"plan {plan_label(view.accepted)}" if view.accepted else "plan", _changes(view.accepted), width)
+    if tuned := tuned_text(view.accepted, status.tuned):
+        lines += _named("tuned", safe(tuned, limit=300), width)
     lines += _named("way back", _way_back(view), width)
     lines += _named("elsewhere", _elsewhere(view, others, now), width)
     lines += _named("who", _who(view), width)
+    for number, note in enumerate(reversed(status.notes[-MAX_NOTES:])):
+        lines += _named("note" if not number else "", _note_text(note, now), width)
     for table, checks in list(_by_table(status.checks).items())[:MAX_TABLES]:
         lines += _named(table, _table_text(checks, width - NAME_CELLS), width)
     return lines
@@ -266,9 +274,18 @@ def _other_text(other: RegionView, now: float) -> Content:
     return Content.assemble(name, " ", safe(status.shown, limit=40))
 
 
+def _note_text(note: Note, now: float) -> Content:
+    age = f", {span(max(0.0, now - note.at))} ago"
+    return Content.assemble(safe(note.text, "bold", 2 * NOTE_CHARACTERS), safe(f"  by {note.by}", limit=120), age)
+
+
 def _who(view: RegionView) -> Content:
     status = view.status
     parts = [safe(f"accepted by {status.by}", limit=120)] if status.by else []
     if status.taken_by:
         parts.append(safe(f"taken over by {status.taken_by}", limit=120))
+    if others := watchers_text(view.others_watching):
+        parts.append(safe(f"also looks: {others}", "$text-warning", 200))
+    elif status.watchers is not None:
+        parts.append(Content.styled("nobody else looks", "$text-muted"))
     return Content(" · ").join(parts) if parts else Content.styled("nobody is named", "$text-muted")

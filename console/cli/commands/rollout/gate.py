@@ -1,5 +1,6 @@
 """`console promote` and `console rollback`: one commit each, asked of a person by the region's name."""
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +10,7 @@ from console.cli.commands.rollout.status import views_of
 from console.cli.flags import command
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
-from console.cli.status_text import checks_text
+from console.cli.status_text import gate_text
 from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, CheckFailed, Conflict, ConsoleError, Unreachable
 from console.runner.waves import next_waves
@@ -112,7 +113,7 @@ def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
     place = f" ({view.region.environment})" if view.region.environment else ""
     click.echo(f"{act} in {name}{safe_text(place)}: {safe_text(question)}", err=True)
     if act == "promote":
-        click.echo(checks_text(view.status), err=True)
+        click.echo(gate_text(view, time.time()), err=True)
     typed = click.prompt(f"type {name} to {act}", default="", show_default=False, err=True)
     if typed.strip() != name:
         raise AtGate(f"{name}: not done: another name was typed", hint=f"console {act} --region {name}")

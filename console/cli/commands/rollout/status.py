@@ -134,6 +134,7 @@ async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, C
                     link="connected",
                     status=state.status,
                     plan=state.plan,
+                    accepted=state.plan,
                     live=state.live,
                     previous=state.previous,
                     behind=behind,
