@@ -28,7 +28,7 @@ from console.runner.recording.writer import RecordingWriter
 from console.runner.region_run import OnFailure, RegionRun, RunOptions, nothing_to_do
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import Changes, RegionBoard, RegionWatcher, WitnessSearch, under_way
-from console.runner.waves import Waves, may_go_on, ready, skipped, waves
+from console.runner.waves import Waves, in_waves, may_go_on, ready, skipped, waves
 
 PROMOTION_SEEN_SECONDS = 30.0  # wait for the event of a promotion after its answer
 CONTROL_SEEN_SECONDS = 2.0  # wait for a control's effect to reach our own view
@@ -73,7 +73,9 @@ class Fleet:
         self._parallelism = parallelism
         self._actions = JournaledActions(journal, pipeline, who)
         self._watching = replace(who, console=who.console or uuid4().hex)
-        self._board = RegionBoard(pipeline, _in_waves(drivers), self._watching.console)
+        self._board = RegionBoard(
+            pipeline, in_waves(driver.region for driver in drivers.values()), self._watching.console
+        )
         self._watchers = {name: self._watcher(driver, sleep) for name, driver in self._drivers.items()}
         self._sleep = sleep
         options = RunOptions(reconnect_seconds, frozenset(without), on_failure)
@@ -400,12 +402,6 @@ class Fleet:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _in_waves(drivers: Mapping[str, Driver]) -> tuple[Region, ...]:
-    """The regions in the order of waves."""
-    order = waves(driver.region for driver in drivers.values())
-    return tuple(drivers[name].region for wave in order for name in wave)
 
 
 def _landing(pipeline: Pipeline) -> tuple[str, ...]:

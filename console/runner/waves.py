@@ -41,6 +41,12 @@ def waves(regions: Iterable[Region]) -> Waves:
     return tuple(tuple(groups[key]) for key in sorted(groups))
 
 
+def in_waves(regions: Iterable[Region]) -> tuple[Region, ...]:
+    """The regions themselves, in that order."""
+    named = {region.name: region for region in regions}
+    return tuple(named[name] for wave in waves(named.values()) for name in wave)
+
+
 def may_go_on(outcomes: Sequence[Outcome]) -> bool:
     """True if every region of a wave is done: any failure, and any closed gate, holds back the next wave.
 
