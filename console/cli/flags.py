@@ -126,7 +126,7 @@ def _how() -> list[click.Option]:
             "--output",
             type=click.Choice(get_args(Output)),
             envvar="CONSOLE_OUTPUT",
-            help="Format of stdout; json prints streams as JSON Lines; markdown and sarif only for check.",
+            help="Format of stdout; json prints streams as JSON Lines; markdown and sarif for some commands.",
         ),
         _Common("--yes", is_flag=True, help="Answer every confirmation with yes."),
         _Common("--no-input", is_flag=True, envvar="CONSOLE_NO_INPUT", help="Never ask, even on a terminal."),

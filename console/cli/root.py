@@ -41,6 +41,10 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
     "Control a rollout": {
         "pause": LazyCommand("rollout.control:pause", "Pause rollouts before their next batch; live feeds continue."),
         "tune": LazyCommand("rollout.tune:tune", "Change the limits of a running rollout from its next batch on."),
+        "handover": LazyCommand(
+            "rollout.handover:handover",
+            "Print what the next shift must know, as Markdown.",
+        ),
         "note": LazyCommand("rollout.note:note", "Leave a note with the rollout of a region, for whoever comes next."),
         "resume": LazyCommand("rollout.control:resume", "Resume paused rollouts."),
         "retry": LazyCommand("rollout.control:retry", "Retry failed rollouts."),

@@ -56,9 +56,10 @@ def test_who_changed_what_stands_in_status_history_show_and_at_the_gate(
         "status": running.call("status", "--region", "us").stdout,
         "show": running.call("show", rollout, "--region", "us").stdout,
         "gate": asked_at_the_gate(running, monkeypatch),
+        "handover": running.call("handover", "--region", "us").stdout,
     }
     for place, text in places.items():
-        (line,) = [line for line in text.splitlines() if change in line and "tuned" in line]
+        (line,) = [line.replace("\u200b", "") for line in text.splitlines() if change in line and "tuned" in line]
         assert who in line, place
     (line,) = [line for line in running.call("history").stdout.splitlines() if "tuned: lag" in line]
     assert who in line

@@ -8,7 +8,7 @@ from console.cli.plan.text import plan_text, summary_line
 from console.errors import Problem
 from console.model.plan import ACTIONS, Plan
 from console.runner.view import grouped
-from console.text import safe_text
+from console.text import safe_markdown, safe_text
 
 MARK = "<!-- console check -->"  # by which the pipeline finds its own comment again
 MOST = 60_000  # characters; the forges refuse comments over 64 KiB
@@ -23,7 +23,7 @@ def comment(plans: Sequence[Plan], problems: Sequence[Problem]) -> str:
     elif not plans:
         lines += ["The files are valid."]
     else:
-        lines += [f"**{cell(summary_line(plans))}**", ""]
+        lines += [f"**{safe_markdown(summary_line(plans))}**", ""]
         for group in grouped(plans):
             lines += _group(group.label, group.plans, group.differs)
         lines += _owners(plans)
@@ -34,15 +34,15 @@ def comment(plans: Sequence[Plan], problems: Sequence[Problem]) -> str:
 
 def _group(label: str, plans: Sequence[Plan], differs: Sequence[str]) -> list[str]:
     first = plans[0]
-    names = ", ".join(cell(plan.region) for plan in plans)
+    names = ", ".join(safe_markdown(plan.region) for plan in plans)
     lines = [f"### Plan {label} · {count(len(plans), 'region')}: {names}", ""]
-    lines += [f"Differs: {cell('; '.join(differs))}", ""] if differs else []
+    lines += [f"Differs: {safe_markdown('; '.join(differs))}", ""] if differs else []
     if not first.changes:
         return [*lines, "Nothing to do.", ""]
     lines += ["| | node | what | why |", "|---|---|---|---|"]
     for node in first.changes:
         lines.append(
-            f"| `{ACTIONS[node.action].symbol}` | {cell(node.name)} ({node.kind}) | {node.action} | {cell(node.why)} |"
+            f"| `{ACTIONS[node.action].symbol}` | {safe_markdown(node.name)} ({node.kind}) | {node.action} | {safe_markdown(node.why)} |"
         )
     lines += [
         "",
@@ -54,7 +54,9 @@ def _group(label: str, plans: Sequence[Plan], differs: Sequence[str]) -> list[st
         time = f"~{span(price.seconds)}" if price.seconds else "not measured" if price.rows else "0 s"
         cost = f"{price.money:.2f}" if price.money else ""
         figures = [f"{price.days}", f"{price.rows:,}", size(price.bytes), size(price.written), time, cost]
-        lines.append(f"| {cell(plan.region)} | {' | '.join(figures)} | {whole.rows:,} rows, {size(whole.bytes)} |")
+        lines.append(
+            f"| {safe_markdown(plan.region)} | {' | '.join(figures)} | {whole.rows:,} rows, {size(whole.bytes)} |"
+        )
     return [*lines, "", *_problems(first.problems)]
 
 
@@ -62,9 +64,9 @@ def _problems(problems: Sequence[Problem]) -> list[str]:
     lines = []
     for problem in problems:
         place = f" (`{_code(problem.where)}`)" if problem.where else ""
-        hint = f" — {cell(problem.hint)}" if problem.hint else ""
+        hint = f" — {safe_markdown(problem.hint)}" if problem.hint else ""
         word = _SEVERITY.get(problem.severity, problem.severity)
-        lines.append(f"- {word} **{cell(problem.code)}** {cell(problem.message)}{place}{hint}")
+        lines.append(f"- {word} **{safe_markdown(problem.code)}** {safe_markdown(problem.message)}{place}{hint}")
     return [*lines, ""] if lines else []
 
 
@@ -73,7 +75,10 @@ def _owners(plans: Sequence[Plan]) -> list[str]:
     if not answers:
         return []
     lines = ["### Results change for", "", "| owner | node | why |", "|---|---|---|"]
-    lines += [f"| {cell(a.owner) or '—'} | {cell(a.name)} ({a.kind}) | {cell(a.why)} |" for a in answers]
+    lines += [
+        f"| {safe_markdown(a.owner) or '—'} | {safe_markdown(a.name)} ({a.kind}) | {safe_markdown(a.why)} |"
+        for a in answers
+    ]
     return [*lines, ""]
 
 
@@ -81,12 +86,6 @@ def _fenced(text: str) -> list[str]:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [fence, text, fence]
-
-
-def cell(outside: str) -> str:
-    """Text from outside in a line or cell: it makes no markup, no row and no mention."""
-    shown = re.sub(r"([\\`*_{}\[\]<>|#~])", r"\\\1", safe_text(outside))
-    return shown.replace("@", "@\u200b")
 
 
 def _code(outside: str) -> str:

@@ -1,0 +1,247 @@
+"""A handover as a value, from the views of the regions. Pure: works from whatever answered, agents or logs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from console.model.event import RUNNING
+from console.model.note import Note
+from console.model.status import Status
+from console.model.tuning import tuned_text
+from console.model.watcher import watchers_text
+from console.runner.attention import NeedKind, RegionNeed, attention, upcoming
+from console.runner.view import RegionView, plan_label
+from console.runner.waves import QueuedRegion
+
+NOTES_EACH = 5  # of a region, the newest ones
+COMMANDS: Mapping[NeedKind, str] = {
+    NeedKind.FAILED: "console retry --region {region}",
+    NeedKind.DIFFERS: "console show {rollout} --region {region}",
+    NeedKind.FEED_STOPPED: "console status --region {region}",
+    NeedKind.PAUSED: "console resume --region {region}",
+    NeedKind.AWAY: "console doctor",
+    NeedKind.EXPIRING: "console status --region {region}",
+    NeedKind.GATE: "console promote --region {region}",
+    NeedKind.RETRIED: "console show {rollout} --region {region}",
+    NeedKind.WAITING: "console show {rollout} --region {region}",
+    NeedKind.UNPLANNED: "console plan --region {region}",
+    NeedKind.CLEANUP: "console rollback --region {region}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingDecision:
+    """Something that a person has to decide, or may.
+
+    due      seconds since 1970, UTC; 0 without a date
+    then     what happens at that time
+    command  that decides it, or shows what there is to decide
+    now      it needs somebody already; else only the date is known
+    """
+
+    region: str
+    cause: str
+    since: float
+    due: float
+    then: str
+    command: str
+    now: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionFacts:
+    """One region: where it stands, as sentences without its name. environment: "" for none"""
+
+    region: str
+    environment: str
+    state: str
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftNote:
+    """A note, and the region that keeps it."""
+
+    region: str
+    rollout: str
+    note: Note
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopCommand:
+    """A command, and what it stops."""
+
+    command: str
+    does: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """at: seconds since 1970, UTC; by: who wrote it"""
+
+    pipeline: str
+    at: float
+    by: str
+    decisions: tuple[PendingDecision, ...]
+    running: tuple[RegionFacts, ...]
+    waiting: tuple[RegionFacts, ...]
+    resting: tuple[RegionFacts, ...]
+    notes: tuple[LeftNote, ...]
+    stop: tuple[StopCommand, ...]
+
+
+def handover(
+    pipeline: str, views: Mapping[str, RegionView], queued: Mapping[str, QueuedRegion], by: str, now: float
+) -> Handover:
+    """What these views tell at this moment. queued: regions whose wave has not begun; now: seconds since 1970, UTC"""
+    running = [view for view in views.values() if _runs(view) and not _halted(view)]
+    waiting = [view for view in views.values() if _halted(view) or view.region.name in queued]
+    resting = [view for view in views.values() if view not in running and view not in waiting]
+    decisions = [_decision(views, need) for need in attention(views, now)]
+    decisions += [replace(_decision(views, need), now=False) for need in upcoming(views, now)]
+    return Handover(
+        pipeline=pipeline,
+        at=now,
+        by=by,
+        decisions=tuple(decisions),
+        running=tuple(_facts(view, _running(view)) for view in running),
+        waiting=tuple(_facts(view, _waiting(view, queued.get(view.region.name))) for view in waiting),
+        resting=tuple(_facts(view, _resting(view)) for view in resting),
+        notes=tuple(_notes(views.values())),
+        stop=tuple(_stop(views.values())),
+    )
+
+
+def _runs(view: RegionView) -> bool:
+    return view.status.state in RUNNING
+
+
+def _halted(view: RegionView) -> bool:
+    """A rollout is under way there and does not move: a person, a limit or its gate holds it, or nobody answers."""
+    status = view.status
+    if view.link == "unreachable" or status.state == "awaiting-confirmation" or status.held:
+        return True
+    return _runs(view) and bool(status.why or view.attended is False)
+
+
+def _decision(views: Mapping[str, RegionView], need: RegionNeed) -> PendingDecision:
+    rollout = views[need.region].status.rollout
+    return PendingDecision(
+        region=need.region,
+        cause=need.cause,
+        since=need.since,
+        due=need.due,
+        then=need.then,
+        command=COMMANDS[need.kind].format(region=need.region, rollout=rollout),
+    )
+
+
+def _facts(view: RegionView, facts: Iterable[str]) -> RegionFacts:
+    state = "unreachable" if view.link == "unreachable" else view.status.shown
+    return RegionFacts(
+        region=view.region.name, environment=view.region.environment, state=state, facts=tuple(filter(None, facts))
+    )
+
+
+def _running(view: RegionView) -> Iterator[str]:
+    status = view.status
+    yield f"{status.was or 'nothing'} → {status.release} ({status.rollout})"
+    yield from _progress(status)
+    running = next((step for step in status.steps if step.state == "running"), None)
+    if running:
+        yield f"now {running.id} {running.batch}".rstrip()
+    yield from _people(view)
+
+
+def _progress(status: Status) -> Iterator[str]:
+    if status.rows_total:
+        yield f"{int(100 * status.fraction)} %: {status.rows_done:,} of {status.rows_total:,} rows"
+    if status.rate:
+        yield f"{status.rate:,.0f} rows a second"
+    if status.eta_seconds is not None and status.state in ("preparing", "backfilling", "catching-up"):
+        yield f"about {_minutes(status.eta_seconds)} of history left"
+
+
+def _waiting(view: RegionView, queued: QueuedRegion | None) -> Iterator[str]:
+    status = view.status
+    if view.link == "unreachable":
+        yield view.link_why or "no answer"
+        yield f"last seen: {view.live} live" if view.live else ""
+        return
+    if queued and not _halted(view):
+        after = f"after {', '.join(queued.after)}" if queued.after else "may begin"
+        yield f"wave {queued.wave} has not begun: {after}"
+        return
+    yield f"{status.was or 'nothing'} → {status.release} ({status.rollout})"
+    if status.state == "awaiting-confirmation" and not status.held:
+        passed = sum(check.ok is True for check in status.checks)
+        yield f"at its gate: {passed} of {len(status.checks)} checks passed"
+    yield status.why
+    yield f"to do: {status.hint}" if status.hint else ""
+    if view.attended is False and not status.held:
+        yield "no agent runs there: it does not go on by itself"
+    yield from _progress(status)
+    yield from _people(view)
+
+
+def _resting(view: RegionView) -> Iterator[str]:
+    status = view.status
+    yield f"{view.live} is live" if view.live else "nothing is live"
+    yield f"a rollback leads to {view.previous}" if view.previous else ""
+    yield "its files declare another release (console plan)" if view.behind else ""
+    yield f"last rollout {status.rollout}: {status.shown}" if status.rollout else ""
+    yield "no agent runs there: live rows wait" if view.attended is False and view.live else ""
+
+
+def _people(view: RegionView) -> Iterator[str]:
+    status = view.status
+    yield f"accepted by {status.by}" if status.by else ""
+    yield f"taken over by {status.taken_by}" if status.taken_by else ""
+    yield f"plan {plan_label(view.accepted)}" if view.accepted else ""
+    tuned = tuned_text(view.accepted, status.tuned)
+    yield f"tuned: {tuned}" if tuned else ""
+    watching = watchers_text(view.others_watching)
+    yield f"watched by {watching}" if watching else ""
+
+
+def _notes(views: Iterable[RegionView]) -> list[LeftNote]:
+    found = [
+        LeftNote(region=view.region.name, rollout=view.status.rollout, note=note)
+        for view in views
+        for note in view.status.notes[-NOTES_EACH:]
+    ]
+    return sorted(found, key=lambda left: left.note.at, reverse=True)
+
+
+def _stop(views: Iterable[RegionView]) -> Iterator[StopCommand]:
+    known = [view for view in views if view.link != "unreachable"]
+    going = [view.region.name for view in known if _runs(view) and not view.status.held]
+    if going:
+        yield StopCommand(
+            command=f"console pause --regions {','.join(going)}",
+            does="stops before the next batch; live feeds go on; `console resume` goes on",
+        )
+    under_way = [view.region.name for view in known if _runs(view) or view.status.state == "awaiting-confirmation"]
+    if under_way:
+        yield StopCommand(
+            command=f"console cancel --regions {','.join(under_way)}",
+            does="ends the rollouts and drops what they have built; what is live is not touched",
+        )
+    for view in known:
+        if view.previous and view.region.name not in under_way:
+            name = view.region.name
+            yield StopCommand(
+                command=f"console rollback --region {name}", does=f"{view.live} back to {view.previous}, in one commit"
+            )
+    yield StopCommand(
+        command="console follow --stop --region NAME",
+        does="ends a region's agent; its rollout and its live feeds stand still until the next one starts",
+    )
+    yield StopCommand(
+        command="touch <warehouse>/_console/pause",
+        does="on a region's host, without a console: no batch begins there while this file exists",
+    )
+
+
+def _minutes(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"
