@@ -1,7 +1,12 @@
-"""Classifies failures by Spark's messages, and picks the line of them that an operator may read."""
+"""Classifies failures by the conditions that Spark names, and picks the line of a message that an operator may read."""
 
 import re
-from typing import Literal
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from deltalake.exceptions import DeltaError
 
 from console.agent.errors import CommitGone
 from console.agent.store.days import OUTSIDE
@@ -9,7 +14,7 @@ from console.errors import ConsoleError
 from console.text import redacted, safe_text
 
 Kind = Literal["memory", "day", "value", "gone", "drift", "passing", "final"]
-# Spark's messages, the first match counts; SQLSTATE class 22 is a value that does not fit, class 42 a name or a type
+# the first match counts; SQLSTATE class 22 is a value that does not fit, class 42 a name or a type
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("memory", re.compile(r"OutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|GC overhead limit|Java heap space")),
     ("day", re.compile(OUTSIDE)),
@@ -19,22 +24,90 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
                         r"|DELTA_VERSIONS_NOT_CONTIGUOUS|does not exist.*\.parquet|\.parquet.*does not exist")),
     ("drift", re.compile(r"UNRESOLVED_COLUMN|SCHEMA_CHANGED|METADATA_CHANGED|COLUMN_DATA_TYPE_MISMATCH|DATATYPE_MISMATCH|SQLSTATE: 42")),
 )  # fmt: skip
-_FOREIGN = ("pyspark", "py4j", "deltalake", "_internal")
 _VALUE = re.compile(r"[Tt]he value .{1,4000}? of the type|'[^']{1,4000}'", re.DOTALL)
+_RAISED = "USER_RAISED_EXCEPTION"  # condition of `raise_error`, whose message is the query's own
+_CHAIN = 16  # causes looked at
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """An error, or one of its causes.
+
+    java       class name of the exception in the JVM; "" where there is none
+    condition  Spark's name for what happened, with sub-condition; "" where it has none
+    state      its SQLSTATE
+    """
+
+    java: str
+    condition: str
+    state: str
+    message: str
+
+    @property
+    def identifiers(self) -> str:
+        """What decides: a message may hold values of the data, and is read only where Spark names no condition."""
+        if not self.condition:
+            return f"{self.java}: {self.message}"
+        if self.condition == _RAISED and OUTSIDE in self.message:
+            return OUTSIDE
+        # Delta's states are wider than its conditions: 22003 also for a version that is gone
+        return self.condition if self.condition.startswith("DELTA_") else f"{self.condition} SQLSTATE: {self.state}"
 
 
 def kind(error: BaseException) -> Kind:
     """The kind of a failure: `memory` and `passing` may be retried, the others not."""
-    text = str(error)
-    module = type(error).__module__.partition(".")[0]
-    if not isinstance(error, OSError) and module not in _FOREIGN:
+    if not _is_foreign(error):
         return "gone" if isinstance(error, CommitGone) else "final"
-    return next((kind for kind, pattern in _KINDS if pattern.search(text)), "passing")
+    texts = [link.identifiers for link in _chain(error)]
+    return next((kind for text in texts for kind, pattern in _KINDS if pattern.search(text)), "passing")
 
 
 def from_spark(error: BaseException) -> bool:
     """Whether Spark itself reports it, about what it was asked to do. A lost JVM is none: it says nothing about a table."""
-    return type(error).__module__.startswith("pyspark") or type(error).__name__ == "Py4JJavaError"
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, PySparkException | Py4JJavaError)
+
+
+def _is_foreign(error: BaseException) -> bool:
+    """Whether it comes from Spark, from the call into its JVM, from deltalake or from the operating system."""
+    from py4j.protocol import Py4JError
+
+    return isinstance(error, OSError | DeltaError | Py4JError) or from_spark(error)
+
+
+def _chain(error: BaseException) -> Iterator[_Link]:
+    """The error and its causes, outermost first."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    match error:
+        case Py4JJavaError():
+            yield from _java_chain(error.java_exception) or [_Link("", "", "", str(error))]
+        case PySparkException():
+            yield _Link("", error.getCondition() or "", error.getSqlState() or "", str(error))
+            yield from _java_chain(getattr(error, "_origin", None))  # pyspark gives it no public name
+        case _:
+            yield _Link("", "", "", str(error))
+
+
+def _java_chain(java: Any) -> list[_Link]:
+    """An exception of the JVM and its causes; empty where the JVM no longer answers."""
+    from py4j.protocol import Py4JError, Py4JNetworkError
+
+    links: list[_Link] = []
+    with suppress(Py4JError, OSError):
+        while java is not None and len(links) < _CHAIN:
+            name, message = str(java.getClass().getName()), str(java.getMessage() or "")
+            try:
+                links.append(_Link(name, java.getCondition() or "", java.getSqlState() or "", message))
+            except Py4JNetworkError:
+                raise
+            except Py4JError:  # no exception of Spark's own: it has no such methods
+                links.append(_Link(name, "", "", message))
+            java = java.getCause()
+    return links
 
 
 def cause(error: BaseException) -> str:

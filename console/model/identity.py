@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 
 OS_USER = "OS user"  # source of a name without one, as in the events of earlier versions
 AGENT = "the agent itself"
@@ -27,9 +28,26 @@ class Identity:
         return name if self.source == OS_USER else f"{name} ({_plain(self.source)[:120]})"
 
 
-def by_agent(reason: str) -> str:
-    """What `by` of an event holds where the agent acted by itself: `the agent, since its console left`."""
-    return f"{_BY_AGENT}{reason}"
+class AgentReason(Enum):
+    """Why the agent acted by itself; the value ends the `by` of such an event."""
+
+    CONSOLE_LEFT = "since its console left"
+    FAILED_LONG_AGO = "after the failure"
+
+
+def by_agent(reason: AgentReason, after: str = "") -> str:
+    """What `by` of an event holds where the agent acted by itself: `the agent, since its console left`.
+
+    after  how long it waited, where that belongs to the reason: `72 h`
+    """
+    return f"{_BY_AGENT}{after} {reason.value}" if after else f"{_BY_AGENT}{reason.value}"
+
+
+def agent_reason(by: str) -> AgentReason | None:
+    """Why the agent acted by itself, from the `by` of an event; None where a person did."""
+    if not by.startswith(_BY_AGENT):
+        return None
+    return next((reason for reason in AgentReason if by.endswith(reason.value)), None)
 
 
 def identity(by: str) -> Identity:

@@ -85,6 +85,8 @@ def spark_says(text: str) -> Exception:
         (CommitGone("landing has lost version 3"), "gone"),
         (spark_says("java.lang.OutOfMemoryError: Java heap space"), "memory"),
         (spark_says("[UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 65536 bytes of memory"), "memory"),
+        (PySparkException(message="[CAST_INVALID_INPUT] 'Java heap space'", errorClass="CAST_INVALID_INPUT"), "value"),
+        (PySparkException(message="[TASK_WRITE_FAILED] 'SCHEMA_CHANGED'", errorClass="TASK_WRITE_FAILED"), "passing"),
         (spark_says("java.io.IOException: No space left on device"), "passing"),
         (spark_says("java.net.SocketTimeoutException: Read timed out"), "passing"),
         (OSError(28, "No space left on device"), "passing"),

@@ -9,9 +9,10 @@ import pytest
 
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
-from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, LEFT, Watchdog, is_attached
+from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, Watchdog, is_attached
 from console.agent.spark_session import Settings, SparkHandle
 from console.model.event import Accepted, Entered, Event, Failed, Paused, Resumed
+from console.model.identity import AgentReason, by_agent
 from console.model.live import Release
 from console.model.status import Status
 from console.model.step import Promote
@@ -20,6 +21,7 @@ from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
 
+LEFT = by_agent(AgentReason.CONSOLE_LEFT)
 DAY = 24 * HOUR
 DISCARD = ("discard", "the agent, 24 h after the failure")
 

@@ -52,7 +52,7 @@ class Health:
 
     def stop(self, why: ConsoleError) -> None:
         """Stop the feed. If its cause may go away, it is due again after growing pauses."""
-        again = self.stopped is not None and self.stopped.code == why.code
+        again = type(self.stopped) is type(why)
         self.stopped, self.tries = why, self.tries + 1 if again else 1
         self._paused_until = inf
         if isinstance(why, HEALING):

@@ -12,11 +12,10 @@ from typing import Literal, Protocol
 from console.agent.rollout.clock import Clock, WallClock
 from console.agent.rollout.ownership import OwnedPipeline
 from console.model.event import RUNNING, Accepted, Event, Expiring, Paused
-from console.model.identity import by_agent
+from console.model.identity import AgentReason, agent_reason, by_agent
 from console.model.status import Status, Verb
 
 ATTACHED_SECONDS = 10.0
-LEFT = by_agent("since its console left")
 HOUR = 3600.0
 SOON, LAST = 24 * HOUR, HOUR  # before files that a rollout still reads may be deleted
 STEPPED_SECONDS = 60.0  # a larger change between wall clock and monotonic clock is a step, not drift
@@ -70,13 +69,13 @@ class Watchdog:
     def due(self, status: Status, watched: bool, running: bool) -> tuple[Literal["pause", "discard"], str] | None:
         """The action that is due and who is recorded for it; None for none."""
         if self._kept_long(status):
-            return "discard", by_agent(f"{self.keep_failed_hours:g} h after the failure")
+            return "discard", by_agent(AgentReason.FAILED_LONG_AGO, f"{self.keep_failed_hours:g} h")
         now = self.clock.elapsed()
         if watched or not self.attached or not running:
             self._watched = now
         elif now - self._watched > ATTACHED_SECONDS:
             self._watched = now  # due again later if it cannot be stored
-            return "pause", LEFT
+            return "pause", by_agent(AgentReason.CONSOLE_LEFT)
         return None
 
     def _kept_long(self, status: Status) -> bool:
@@ -117,7 +116,7 @@ def is_attached(events: Iterable[Event]) -> bool:
         match event:
             case Accepted():
                 attached = event.attached
-            case Paused(by) if by == LEFT:
+            case Paused(by) if agent_reason(by) is AgentReason.CONSOLE_LEFT:
                 attached = False
     return attached
 
