@@ -29,11 +29,13 @@ class ConsoleError(Exception):
     message  one line: the problem and its place
     hint     one line: the command to type or the change to make; may be empty
     code     stable short name (`E_LOCK`, `C101` …) for JSON and for searching the docs; may be empty
+    region   the region that the message names in front; "" where it names none
     """
 
     message: str
     hint: str = field(default="", kw_only=True)
     code: str = field(default="", kw_only=True)
+    region: str = field(default="", kw_only=True)
 
     exit_code: ClassVar[int] = 1
 
@@ -111,7 +113,7 @@ class NoWarehouse(DataError):
 def no_warehouse(region: str, path: object, file: str = "the region's file") -> NoWarehouse:
     lead = f"{region}: " if region else ""
     hint = f"correct `warehouse:` in {file}; for a new region: mkdir -p {path}; or mount its disk"
-    return NoWarehouse(f"{lead}there is no warehouse at {path}", hint=hint)
+    return NoWarehouse(f"{lead}there is no warehouse at {path}", hint=hint, region=region)
 
 
 class RegionError(ConsoleError):
@@ -214,10 +216,12 @@ def type_name(error: ConsoleError) -> str:
     return next(cls.__name__ for cls in type(error).__mro__ if cls in _TREE)
 
 
-def received(name: str, message: str, *, hint: str, code: str) -> ConsoleError:
+def received(name: str, message: str, *, hint: str, code: str, region: str = "") -> ConsoleError:
     """The error that another process named by its type and code; from here on the class decides, not the code.
 
-    name  a key of `BY_NAME`
+    name    a key of `BY_NAME`
+    region  the region that answers; the process does not send whether its message names it
     """
+    region = region if region and message.startswith(f"{region}: ") else ""
     known, narrow = BY_NAME[name], _BY_CODE.get(code, ConsoleError)
-    return (narrow if issubclass(narrow, known) else known)(message, hint=hint, code=code)
+    return (narrow if issubclass(narrow, known) else known)(message, hint=hint, code=code, region=region)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -87,9 +86,8 @@ class Output:
 
 
 def region_lead(region: str, error: ConsoleError) -> str:
-    """`eu: `, or "" where the message already names the region as a word of its own; `eu` is none in `queue` or `eu-west`."""
-    named = re.search(rf"(?<![\w-]){re.escape(region)}(?![\w-])", str(error))
-    return "" if named else f"{region}: "
+    """`eu: `, or "" where the message already has it in front."""
+    return "" if error.region == region else f"{region}: "
 
 
 def as_data(error: ConsoleError) -> dict[str, Any]:

@@ -40,7 +40,7 @@ async def frames(read: Callable[[int], Awaitable[bytes]]) -> AsyncIterator[bytes
             raise Protocol(f"a line of more than {FRAME >> 10} KiB", code="E_FRAME")
 
 
-def rebuild(error: Any) -> ConsoleError:
+def rebuild(error: Any, region: str) -> ConsoleError:
     """The error that the other side raised, from the `error` object of its answer.
 
     raises  Protocol if it is no such object
@@ -55,7 +55,7 @@ def rebuild(error: Any) -> ConsoleError:
             hint, code = data.get("hint", ""), data.get("code", "")
             if not isinstance(hint, str) or not isinstance(code, str):
                 raise Protocol(f"an error whose hint or code is not text: {message[:80]!r}")
-            return received(name, message, hint=hint, code=code)
+            return received(name, message, hint=hint, code=code, region=region)
         case _:
             return RegionError(message)
 
@@ -120,6 +120,7 @@ class Link:
         if len(line) > FRAME:
             raise FrameTooLong(
                 f"{self.peer}: {method} needs a message of {len(line):,} bytes, more than the {FRAME:,} allowed",
+                region=self.peer,
                 hint="split it into smaller pieces",
             )
         answer = self._pending[id] = asyncio.get_running_loop().create_future()
@@ -132,6 +133,7 @@ class Link:
         except TimeoutError:
             raise Unreachable(
                 f"{self.peer}: no answer to {method} in {seconds:g} s; it may still be working",
+                region=self.peer,
                 hint="look at `console status`, then try again",
             ) from None
         finally:
@@ -160,7 +162,7 @@ class Link:
 
     async def close(self) -> None:
         """Drop the link; the process at the other end goes on."""
-        self._end(Unreachable(f"{self.peer}: the link was closed"))
+        self._end(Unreachable(f"{self.peer}: the link was closed", region=self.peer))
         self._receiver.cancel()
         with suppress(asyncio.CancelledError):
             await self._receiver
@@ -176,11 +178,13 @@ class Link:
         try:
             async for line in frames(self._read):
                 await self._dispatch(line)
-            why = Unreachable(f"{self.peer}: the agent closed the connection")
+            why = Unreachable(f"{self.peer}: the agent closed the connection", region=self.peer)
         except OSError as error:
-            why = Unreachable(f"{self.peer}: the connection broke: {error}")
+            why = Unreachable(f"{self.peer}: the connection broke: {error}", region=self.peer)
         except (Protocol, DataError) as error:
-            why = Protocol(f"{self.peer}: the agent does not speak the protocol: {error}", code="E_PROTOCOL")
+            why = Protocol(
+                f"{self.peer}: the agent does not speak the protocol: {error}", region=self.peer, code="E_PROTOCOL"
+            )
         self._end(why)
         if self._notifications:
             await self._notifications.put(None)
@@ -203,7 +207,7 @@ class Link:
             case {"jsonrpc": "2.0", "id": id, "result": result, **rest} if not rest:
                 self._answer(id, result, None)
             case {"jsonrpc": "2.0", "id": id, "error": error, **rest} if not rest:
-                self._answer(id, None, rebuild(error))
+                self._answer(id, None, rebuild(error, self.peer))
             case _:
                 raise Protocol(f"no answer and no notification: {json.dumps(data)[:80]}")
 

@@ -83,7 +83,11 @@ class LocalTransport:
         if link := await self._find_agent():
             return link
         if not start:
-            raise NoAgent(f"{self._region.name}: no agent runs", hint=f"console follow --region {self._region.name}")
+            raise NoAgent(
+                f"{self._region.name}: no agent runs",
+                region=self._region.name,
+                hint=f"console follow --region {self._region.name}",
+            )
         return await self._start_agent()
 
     async def survey(
@@ -111,7 +115,9 @@ class LocalTransport:
             return
         if path.exists():
             hint = f"correct `warehouse:` in {self._region.where or 'the inventory'}"
-            raise DataError(f"{self._region.name}: the warehouse {path} is no directory", hint=hint)
+            raise DataError(
+                f"{self._region.name}: the warehouse {path} is no directory", region=self._region.name, hint=hint
+            )
         raise no_warehouse(self._region.name, path, self._region.where or "the inventory")
 
     async def _find_agent(self) -> Link | None:
@@ -167,7 +173,9 @@ class LocalTransport:
     def _silent(self, agent: "AgentProcess") -> ConsoleError:
         name, hint = self._region.name, f"its log: {agent.log}"
         if agent.code is None:
-            return Unreachable(f"{name}: the agent does not answer after {self._start_seconds:g} s", hint=hint)
+            return Unreachable(
+                f"{name}: the agent does not answer after {self._start_seconds:g} s", region=name, hint=hint
+            )
         kind = _ENDS.get(agent.code, RegionError)
         return kind(f"{name}: the agent ended with exit code {agent.code}: {agent.last_words()}", hint=hint)
 
@@ -284,7 +292,9 @@ def check_peer(end: socket.socket, path: Path, peer: str) -> None:
     """raises  Conflict if the process at the other end of a unix socket is another user's"""
     _, user, _ = struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     if user not in (os.getuid(), 0):
-        raise Conflict(f"{peer}: the socket {path} is held by user {user}", hint="work as that user", code="E_USER")
+        raise Conflict(
+            f"{peer}: the socket {path} is held by user {user}", region=peer, hint="work as that user", code="E_USER"
+        )
 
 
 def _append(path: Path) -> BinaryIO:

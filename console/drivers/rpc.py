@@ -78,10 +78,13 @@ def decoded(cls: type[T], data: object, peer: str) -> T:
     try:
         return codec.decode(cls, data)
     except NewerFormat as error:
-        raise NewerFormat(f"{peer}: its agent is newer: {error}", hint=error.hint, code=error.code) from None
+        raise NewerFormat(
+            f"{peer}: its agent is newer: {error}", region=peer, hint=error.hint, code=error.code
+        ) from None
     except DataError as error:
         raise errors.Protocol(
             f"{peer}: invalid answer of the agent: {error}",
+            region=peer,
             hint="agent and console may be of different versions: `console follow --stop`, then try again",
             code="E_PROTOCOL",
         ) from None
@@ -95,7 +98,9 @@ def plausible(recorded: Recorded, peer: str) -> Recorded:
     answer = [value for value in asdict(recorded.event).values() if isinstance(value, (int, float))]
     low = min((recorded.seq, recorded.at, *(value + 1 for value in answer)))
     if low < 0 or not all(math.isfinite(value) for value in (recorded.at, *answer)):
-        raise errors.Protocol(f"{peer}: {type(recorded.event).__name__} with impossible values", code="E_PROTOCOL")
+        raise errors.Protocol(
+            f"{peer}: {type(recorded.event).__name__} with impossible values", region=peer, code="E_PROTOCOL"
+        )
     return recorded
 
 
@@ -107,23 +112,26 @@ async def greet(link: Link, warehouse: str) -> None:
     try:
         answer = await link.call("hello", {"protocol": PROTOCOL}, seconds=_QUICK)
     except DataError as error:  # it knows our protocol no more than we know its own
-        raise Conflict(f"{link.peer}: {error}", hint=error.hint or _SAME, code="E_VERSION") from None
+        raise Conflict(f"{link.peer}: {error}", region=link.peer, hint=error.hint or _SAME, code="E_VERSION") from None
     match answer:
         case {"protocol": int(protocol), "tool": str(tool), "pid": int(pid), "warehouse": str(held_warehouse)}:
             pass
         case _:
             raise errors.Protocol(
-                f"{link.peer}: invalid greeting of the agent: {str(answer)[:80]!r}", code="E_PROTOCOL"
+                f"{link.peer}: invalid greeting of the agent: {str(answer)[:80]!r}", region=link.peer, code="E_PROTOCOL"
             )
     if protocol != PROTOCOL:
         raise Conflict(
             f"{link.peer}: its agent (console {tool}, process {pid}) speaks protocol {protocol}, this console {PROTOCOL}",
+            region=link.peer,
             hint=_SAME,
             code="E_VERSION",
         )
     if _same_path(held_warehouse) != _same_path(warehouse):
         raise Conflict(
-            f"{link.peer}: the agent at its socket holds {held_warehouse}, not {warehouse}", code="E_WAREHOUSE"
+            f"{link.peer}: the agent at its socket holds {held_warehouse}, not {warehouse}",
+            region=link.peer,
+            code="E_WAREHOUSE",
         )
     if answer.get(
         "later"
@@ -165,7 +173,9 @@ class RpcDriver:
         if link is None:
             state = (await self._transport.survey(pipeline, (), True)).state
             if state is None:
-                raise errors.Protocol(f"{self.region.name}: the survey left out the state", code="E_PROTOCOL")
+                raise errors.Protocol(
+                    f"{self.region.name}: the survey left out the state", region=self.region.name, code="E_PROTOCOL"
+                )
             return replace(state, attended=False)
         return self._decode(RegionState, await self._call_on(link, "state", {"pipeline": pipeline}, _QUICK))
 
@@ -173,7 +183,9 @@ class RpcDriver:
         # read beside the agent, never through it: one rollout may be longer than a frame
         past = (await self._transport.survey(pipeline, (), False, rollout or "*")).past
         if past is None:
-            raise errors.Protocol(f"{self.region.name}: the survey left out the past", code="E_PROTOCOL")
+            raise errors.Protocol(
+                f"{self.region.name}: the survey left out the past", region=self.region.name, code="E_PROTOCOL"
+            )
         return past
 
     async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:

@@ -128,9 +128,11 @@ def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
         answer = codec.loads(line.decode("utf-8"))
         match answer:
             case {"error": {"message": message, **rest}}:
-                return rebuild({"code": 0, "message": message, "data": rest})
+                return rebuild({"code": 0, "message": message, "data": rest}, request.region)
     except (UnicodeDecodeError, DataError, Protocol) as error:
-        return Protocol(f"{request.region}: invalid answer to the survey: {error}", code="E_PROTOCOL")
+        return Protocol(
+            f"{request.region}: invalid answer to the survey: {error}", region=request.region, code="E_PROTOCOL"
+        )
     match answer:
         case {"live": live, **rest}:
             try:
@@ -143,7 +145,11 @@ def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
                 )
             except Protocol as error:
                 return error
-    return Protocol(f"{request.region}: the answer to the survey has neither live nor error", code="E_PROTOCOL")
+    return Protocol(
+        f"{request.region}: the answer to the survey has neither live nor error",
+        region=request.region,
+        code="E_PROTOCOL",
+    )
 
 
 async def raw_profile(warehouse: str, sample: Sample) -> bytes:
@@ -167,10 +173,10 @@ def profiled(region: str, line: bytes) -> Profile:
     try:
         answer = codec.loads(line.decode("utf-8"))
     except (UnicodeDecodeError, DataError) as error:
-        raise Protocol(f"{region}: invalid answer to the profile: {error}", code="E_PROTOCOL") from None
+        raise Protocol(f"{region}: invalid answer to the profile: {error}", region=region, code="E_PROTOCOL") from None
     match answer:
         case {"error": {"message": message, **rest}}:
-            raise rebuild({"code": 0, "message": message, "data": rest})
+            raise rebuild({"code": 0, "message": message, "data": rest}, region)
     return decoded(Profile, answer, region)
 
 

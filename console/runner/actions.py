@@ -134,7 +134,12 @@ def gate(view: RegionView, yes: bool) -> AtGate | CheckFailed | None:
         return AtGate(message, hint=f"console retry --region {name} checks again", code="E_GATE_CHECK")
     request = f"console promote --region {name}"
     if policy == "never":
-        return AtGate(f"{name}: {release} waits for a person: its policy is never", hint=request, code="E_GATE_POLICY")
+        return AtGate(
+            f"{name}: {release} waits for a person: its policy is never",
+            region=name,
+            hint=request,
+            code="E_GATE_POLICY",
+        )
     if not yes:
-        return AtGate(f"{name}: {release} is ready and waits at the gate", hint=request, code="E_GATE")
+        return AtGate(f"{name}: {release} is ready and waits at the gate", region=name, hint=request, code="E_GATE")
     return None

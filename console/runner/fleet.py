@@ -239,7 +239,9 @@ class Fleet:
         if plan.refusals:
             raise Problems.of(plan.refusals)
         if nothing_to_do(plan):
-            raise UsageError(f"{region}: nothing to start: it has what the files declare", hint="console plan")
+            raise UsageError(
+                f"{region}: nothing to start: it has what the files declare", region=region, hint="console plan"
+            )
         body = {"plan": plan.digest(), "desired": plan.desired, "live": plan.live}
         attached, later = fleet is not None and fleet.attached, fleet if fleet and len(fleet.waves) > 1 else None
         try:
@@ -270,7 +272,7 @@ class Fleet:
             raise error
         plan = self._board[region].plan
         if plan is None:
-            raise DataError(f"{region}: not planned yet", hint="console plan")
+            raise DataError(f"{region}: not planned yet", region=region, hint="console plan")
         return plan
 
     def _desired(self, region: str) -> str:
@@ -319,7 +321,7 @@ class Fleet:
     async def promote(self, region: str) -> Promoted:
         driver, status = self.driver(region), self._board[region].status
         if not under_way(status) and status.state != "live":
-            raise Conflict(f"{region}: nothing waits at its gate: {status.shown}", hint="console status")
+            raise Conflict(f"{region}: nothing waits at its gate: {status.shown}", region=region, hint="console status")
         body = {"rollout": status.rollout, "live": status.was}
         promoted = await self._actions.perform(
             region,

@@ -102,11 +102,14 @@ class RegionRun:
             if not await self._ops.carries_same_change(name, plan):
                 raise Conflict(
                     f"{name}: another rollout, {status.rollout} by {status.by}, is under way ({status.shown})",
+                    region=name,
                     hint=f"wait until it ends, or console cancel --region {name}",
                     code="E_UNDER_WAY",
                 )
             if status.held == "paused":
-                raise RegionError(f"{name}: {status.rollout} is {status.why}", hint=f"console resume --region {name}")
+                raise RegionError(
+                    f"{name}: {status.rollout} is {status.why}", region=name, hint=f"console resume --region {name}"
+                )
             await self._wake_agent(name)
             return await self._until_decided(name, status.rollout, yes)
         if nothing_to_do(plan):
@@ -141,7 +144,9 @@ class RegionRun:
             if status.held == "failed":
                 raise await self._failed(name, status)
             if not under_way(status):
-                raise Conflict(f"{name}: {status.rollout} was ended ({status.state}) by {status.decided_by}")
+                raise Conflict(
+                    f"{name}: {status.rollout} was ended ({status.state}) by {status.decided_by}", region=name
+                )
             if blocked := gate(self._board[name], yes):
                 raise blocked
             try:
@@ -187,6 +192,7 @@ class RegionRun:
                 except TimeoutError:
                     raise Unreachable(
                         f"{name}: unreachable for {self.options.waits(name):g} s ({self._board[name].link_why}); a batch may be running",
+                        region=name,
                         hint="the same command continues from there",
                     ) from None
             if watcher.fatal_error:
@@ -206,7 +212,7 @@ class RegionRun:
             await self._ops.control(name, "discard")
             reason = "as --on-failure says" if self.options.on_failure else "as its policy says"
             hint = f"what it built was discarded, {reason}"
-        return RegionError(f"{name}: {status.why}", hint=hint, code="E_FAILED")
+        return RegionError(f"{name}: {status.why}", region=name, hint=hint, code="E_FAILED")
 
     async def _check_promoter(self, name: str, yes: bool) -> None:
         """raises  Conflict if this run was to promote and someone else did"""
@@ -221,6 +227,7 @@ class RegionRun:
         when = datetime.fromtimestamp(row.at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
         raise Conflict(
             f"{name}: {row.id} was promoted by {row.by} from {row.host} at {when}",
+            region=name,
             hint="console status",
             code="E_PROMOTED",
         )
@@ -243,6 +250,7 @@ def _taken_over(name: str, status: Status) -> Conflict:
     when = datetime.fromtimestamp(status.taken_at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     return Conflict(
         f"{name}: {status.taken_by} took {status.rollout} over at {when}",
+        region=name,
         hint=f"console attach --region {name} follows it; --take-over takes it back",
         code="E_TAKEN_OVER",
     )

@@ -13,26 +13,22 @@ from click.testing import CliRunner
 from console.cli.output import region_lead
 from console.cli.root import COMMANDS, cli
 from console.cli.wiring import CliContext, Wiring
-from console.errors import Unreachable
+from console.errors import Unreachable, received
 from tests.cli.conftest import World
 
 HEAVY = ("textual", "pyspark", "sqlglot", "pydantic", "asyncio", "deltalake", "networkx", "asyncssh", "yaml", "rich")
 NAMES = [(name, each.target, each.help) for section in COMMANDS.values() for name, each in section.items()]
 
 
-@pytest.mark.parametrize(
-    ("message", "lead"),
-    [
-        ("eu: no agent runs", ""),
-        ("the plan is for eu, this is us", ""),
-        ("no landing table below /w/eu", ""),
-        ("no answer", "eu: "),
-        ("the queue is full", "eu: "),
-        ("eu-west: no agent runs", "eu: "),
-    ],
-)
-def test_a_region_is_put_before_an_error_that_does_not_name_it(message: str, lead: str) -> None:
-    assert region_lead("eu", Unreachable(message)) == lead
+def test_a_region_is_put_before_an_error_that_does_not_name_it() -> None:
+    assert region_lead("eu", Unreachable("eu: no agent runs", region="eu")) == ""
+    assert region_lead("eu", Unreachable("no landing table below /w/eu")) == "eu: "
+    assert region_lead("eu", Unreachable("us: no agent runs", region="us")) == "eu: "
+
+
+@pytest.mark.parametrize(("message", "region"), [("eu: no agent runs", "eu"), ("eu-west: none", ""), ("none", "")])
+def test_whether_a_received_message_names_its_region_is_known_from_its_front(message: str, region: str) -> None:
+    assert received("Unreachable", message, hint="", code="", region="eu").region == region
 
 
 def call(*words: str) -> tuple[int, str, str]:

@@ -167,7 +167,7 @@ async def test_errors_come_back_as_what_they_were(tmp_path: Path) -> None:
         with pytest.raises(Conflict, match="bob") as caught:
             await link.call("promote", {}, seconds=5)
     assert (caught.value.hint, caught.value.code) == ("h", "E")
-    assert type(rebuild({"code": -32601, "message": "no such method"})) is RegionError
+    assert type(rebuild({"code": -32601, "message": "no such method"}, "eu")) is RegionError
 
 
 @pytest.mark.parametrize("narrow", [FrameTooLong, LoadMoved, NoAgent, NoWarehouse, SchemaMoved])
@@ -178,13 +178,13 @@ def test_an_error_for_one_code_travels_under_its_parents_name_and_comes_back_as_
     error = narrow("eu: no", hint="h")
     data = {"type": type_name(error), "hint": error.hint, "code": error.code}
     assert data["type"] == narrow.__bases__[0].__name__
-    again = rebuild({"code": -32000, "message": str(error), "data": data})
+    again = rebuild({"code": -32000, "message": str(error), "data": data}, "eu")
     assert (type(again), str(again), again.hint, again.code) == (narrow, "eu: no", "h", error.code)
 
 
 def test_a_code_never_changes_the_type_that_an_error_came_with() -> None:
     for code in ("E_NO_AGENT", "E_FRAME", "E_LOG_GONE", "", "ConsoleError"):
-        error = rebuild({"code": 1, "message": "m", "data": {"type": "RegionError", "code": code}})
+        error = rebuild({"code": 1, "message": "m", "data": {"type": "RegionError", "code": code}}, "eu")
         assert (type(error), error.code) == (RegionError, code)
 
 
@@ -266,4 +266,4 @@ keys = st.sampled_from(["code", "message", "data", "type", "hint"])
 @settings(max_examples=60)
 def test_an_error_of_any_shape_is_an_error_of_ours(shape: object) -> None:
     with suppress(Protocol):
-        assert isinstance(rebuild(shape), ConsoleError)
+        assert isinstance(rebuild(shape, "eu"), ConsoleError)

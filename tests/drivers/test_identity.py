@@ -6,7 +6,7 @@ import json
 import pytest
 
 from console.drivers.identity import found, login_name, who
-from console.model.identity import AGENT, OS_USER, Identity, by_agent, identity
+from console.model.identity import AGENT, OS_USER, AgentReason, Identity, by_agent, identity
 
 
 def jwt(claims: object) -> str:
@@ -70,7 +70,7 @@ def test_a_name_can_pretend_no_source_and_steer_nothing() -> None:
 def test_names_of_ledgers_from_before_and_of_the_agent_itself_are_read() -> None:
     assert identity("ada@laptop") == Identity("ada@laptop", OS_USER)
     assert identity("the agent, 72 h after the failure").source == AGENT
-    assert identity(by_agent("since its console left")).source == AGENT
+    assert identity(by_agent(AgentReason.CONSOLE_LEFT)).source == AGENT
     assert identity(f"{Identity('ada', 'SSH login from 192.0.2.7')} from laptop") == Identity(
         "ada from laptop", "SSH login from 192.0.2.7"
     )

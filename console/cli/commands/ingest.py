@@ -163,6 +163,7 @@ def follow(warehouse: str | None, stop: bool) -> int:
         if region.transport:
             raise UsageError(
                 f"{region.name} is behind SSH: its agent runs on {region.transport.host}",
+                region=region.name,
                 hint=f"there: console follow --warehouse {shlex.quote(region.warehouse)}; --stop ends it from here",
             )
         place, config = region.warehouse, agent_config(region, FOLLOW_TICK_SECONDS)

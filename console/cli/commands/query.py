@@ -103,7 +103,7 @@ def _ask(
 def _nothing_live(region: str) -> RegionError:
     """Not a conflict with another console: there is nothing to read until a first release is live."""
     hint = f"console apply --regions {region}, then console promote --region {region}"
-    return RegionError(f"{region}: nothing is live yet", hint=hint, code="E_NOTHING_LIVE")
+    return RegionError(f"{region}: nothing is live yet", region=region, hint=hint, code="E_NOTHING_LIVE")
 
 
 def _given(params: Sequence[str]) -> dict[str, str]:

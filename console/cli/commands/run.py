@@ -135,7 +135,7 @@ def _joined(errors: Sequence[tuple[str, ConsoleError]]) -> ConsoleError:
     region, first = errors[0]
     message = f"{region_lead(region, first)}{first}"
     others = "".join(f"; {name}: {error}" for name, error in errors[1:])
-    return type(first)(message + others, hint=first.hint, code=first.code)
+    return type(first)(message + others, hint=first.hint, code=first.code, region=region)
 
 
 def refused(plans: Sequence[Plan]) -> Problems | None:
@@ -155,6 +155,7 @@ def bound(shown: Mapping[str, Plan], plan: "Planner") -> "Planner":
         if region.name not in shown:
             raise Unreachable(
                 f"{region.name}: it was away when the others were planned, so its plan was not reviewed",
+                region=region.name,
                 hint=f"console apply --region {region.name}",
                 code="E_BEHIND",
             )
@@ -164,6 +165,7 @@ def bound(shown: Mapping[str, Plan], plan: "Planner") -> "Planner":
         if changes := changes_since(reviewed, fresh):
             raise Conflict(
                 f"{region.name}: the plan is stale: {', '.join(change.text for change in changes)}",
+                region=region.name,
                 hint=f"re-plan just this one: console plan --region {region.name} --out FILE",
                 code="E_STALE",
             )

@@ -95,10 +95,15 @@ class FakeAgent:
             self._refuse_taken_over(who)
             if status.plan == plan.digest():
                 return status.rollout
-            raise Conflict(f"{disk.region}: {status.rollout} by {status.by} is under way", hint="console status")
+            raise Conflict(
+                f"{disk.region}: {status.rollout} by {status.by} is under way",
+                region=disk.region,
+                hint="console status",
+            )
         if disk.live != plan.live:
             raise Conflict(
                 f"{disk.region}: the plan starts from {plan.live or 'nothing'}, but live is {disk.live or 'nothing'}",
+                region=disk.region,
                 hint="console plan",
                 code="E_STALE",
             )
@@ -124,7 +129,12 @@ class FakeAgent:
     def take_over(self, who: Who) -> Status:
         status = self.disk.status
         if status.state in (*ENDED, "none"):
-            raise Conflict(f"{self.disk.region}: nothing is under way", hint="console status", code="E_STATE")
+            raise Conflict(
+                f"{self.disk.region}: nothing is under way",
+                region=self.disk.region,
+                hint="console status",
+                code="E_STATE",
+            )
         if status.console != who.console:
             self.disk.keep(TakenOver(who.name, who.host, who.console))
         return self.disk.status
@@ -146,7 +156,11 @@ class FakeAgent:
             "discard": going,
         }
         if not fits[verb]:
-            raise Conflict(f"{disk.region}: {verb} does not fit: the rollout is {status.shown}", hint="console status")
+            raise Conflict(
+                f"{disk.region}: {verb} does not fit: the rollout is {status.shown}",
+                region=disk.region,
+                hint="console status",
+            )
         await self._halt()
         match verb:
             case "pause":
@@ -167,7 +181,9 @@ class FakeAgent:
         self._refuse_taken_over(who)
         disk, status = self.disk, self.disk.status
         if disk.plan is None or status.state in (*ENDED, "none"):
-            raise Conflict(f"{disk.region}: nothing is under way", hint="console status", code="E_STATE")
+            raise Conflict(
+                f"{disk.region}: nothing is under way", region=disk.region, hint="console status", code="E_STATE"
+            )
         check_ranges(change)
         tuning = merged(AS_PLANNED if reset else status.tuning, change)
         text = described(limits(disk.plan, status.tuning), limits(disk.plan, tuning))
@@ -179,7 +195,9 @@ class FakeAgent:
     def note(self, text: str, who: Who) -> Status:
         disk, noted = self.disk, Noted(by=who.name, host=who.host, text=note_text(text))
         if not disk.status.rollout:
-            raise Conflict(f"{disk.region}: there has been no rollout", hint="console apply", code="E_STATE")
+            raise Conflict(
+                f"{disk.region}: there has been no rollout", region=disk.region, hint="console apply", code="E_STATE"
+            )
         disk.keep(Logged(f"note by {who.name} from {who.host}: {noted.text}", "info", noted))
         return disk.status
 
@@ -192,13 +210,18 @@ class FakeAgent:
             row = disk.row(status.release)
             raise Conflict(
                 f"{disk.region}: {row.id} was already promoted by {row.by} from {row.host} at {row.at:.0f}",
+                region=disk.region,
                 hint="console status",
                 code="E_PROMOTED",
             )
         if status.rollout != rollout or status.shown != "awaiting-confirmation":
-            raise Conflict(f"{disk.region}: {rollout} is not at the gate: {status.shown}", hint="console status")
+            raise Conflict(
+                f"{disk.region}: {rollout} is not at the gate: {status.shown}",
+                region=disk.region,
+                hint="console status",
+            )
         if bad := [check for check in status.checks if check.ok is False]:
-            raise CheckFailed(f"{disk.region}: {bad[0].table}: {bad[0].check}: {bad[0].detail}")
+            raise CheckFailed(f"{disk.region}: {bad[0].table}: {bad[0].check}: {bad[0].detail}", region=disk.region)
         disk.keep(Entered("promoting"))
         disk.swap(live, status.release, who)
         promoted = Promoted(release=status.release, was=live, by=who.name, host=who.host, version=disk.commits)
@@ -208,10 +231,12 @@ class FakeAgent:
     def rollback(self, live: str, who: Who) -> RolledBack:
         disk = self.disk
         if disk.status.state not in (*ENDED, "none"):
-            raise Conflict(f"{disk.region}: {disk.status.rollout} is under way", hint="console cancel")
+            raise Conflict(
+                f"{disk.region}: {disk.status.rollout} is under way", region=disk.region, hint="console cancel"
+            )
         previous = disk.in_state("previous")
         if not previous:
-            raise Conflict(f"{disk.region}: nothing to go back to", hint="console status")
+            raise Conflict(f"{disk.region}: nothing to go back to", region=disk.region, hint="console status")
         disk.swap(live, previous, who)
         rolled = RolledBack(release=previous, was=live, by=who.name, host=who.host, version=disk.commits)
         disk.keep(rolled)

@@ -85,7 +85,7 @@ class FakeDisk:
         raises  Conflict if another release than `live` is live
         """
         if self.live != live:
-            raise Conflict(f"{self.region}: live is {self.live}, not {live}", hint="console status")
+            raise Conflict(f"{self.region}: live is {self.live}, not {live}", region=self.region, hint="console status")
         self.commits += 1
         states: dict[str, ReleaseState] = {live: "previous", to: "live"}
         rows = [

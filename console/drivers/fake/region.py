@@ -111,7 +111,7 @@ class FakeRegion:
             self._watchers.discard(queue)
             self._named.pop(queue, None)
             self.links -= 1
-        raise Unreachable(f"{self.region.name}: the connection was lost")
+        raise Unreachable(f"{self.region.name}: the connection was lost", region=self.region.name)
 
     def _tell(self, recorded: Recorded) -> None:
         for hear in tuple(self.heard):
@@ -172,7 +172,9 @@ class FakeDriver:
     ) -> tuple[Finding, ...]:
         await self._arrive("verify", pipeline)
         if all(recorded.rollout != rollout for recorded in self.world.disk.stored):
-            raise DataError(f"{self.region.name}: no rollout {rollout} here", hint="console history")
+            raise DataError(
+                f"{self.region.name}: no rollout {rollout} here", region=self.region.name, hint="console history"
+            )
         findings, told = self.world.findings.get(rollout, ()), 0
         for number, check in enumerate(findings, 1):
             if tell:
@@ -211,7 +213,7 @@ class FakeDriver:
     async def watch(self, pipeline: str, after: int = 0, who: Who | None = None) -> AsyncIterator[Recorded]:
         await self._arrive("watch", pipeline)
         if not self.world.agent.awake:
-            raise NoAgent(f"{self.region.name}: no agent runs")
+            raise NoAgent(f"{self.region.name}: no agent runs", region=self.region.name)
         events = self.world.watch(after, who)
         try:
             async for recorded in events:
@@ -271,7 +273,11 @@ class FakeDriver:
         release = self._release()
         for table in tables:
             if release.table(table) is None:
-                raise DataError(f"{self.region.name}: {release.id} has no table {table}", hint="console status")
+                raise DataError(
+                    f"{self.region.name}: {release.id} has no table {table}",
+                    region=self.region.name,
+                    hint="console status",
+                )
         counts = tuple((name, stats.rows) for name, stats in sorted(self.world.disk.stats.items()) if name in tables)
         blank = QueryResult((("table", "string"), ("rows", "bigint")), counts, release.id)
         answer = replace(self.world.answers.get(sql, blank), release=release.id)
@@ -284,7 +290,9 @@ class FakeDriver:
         release = self._release()
         nodes = release.copies if kind == "copy" else release.sinks
         if all(node.name != name for node in nodes):
-            raise DataError(f"{self.region.name}: {release.id} has no {kind} {name}", hint="console plan")
+            raise DataError(
+                f"{self.region.name}: {release.id} has no {kind} {name}", region=self.region.name, hint="console plan"
+            )
         already = (name, run) in self.world.copied
         if kind == "copy":
             self.world.copied.add((name, run))
@@ -305,7 +313,7 @@ class FakeDriver:
             self.world.loads.add(end)
         stats = self.world.disk.stats.get(table)
         if stats is None:
-            raise DataError(f"{self.region.name}: there is no landing table {table}")
+            raise DataError(f"{self.region.name}: there is no landing table {table}", region=self.region.name)
         self.world.ingested[batch] = len(lines)
         self.world.disk.stats[table] = replace(stats, rows=stats.rows + len(lines), version=stats.version + 1)
         self._leave("ingest")
@@ -335,23 +343,30 @@ class FakeDriver:
     def _release(self) -> Release:
         release = self.world.survey().release
         if release is None:
-            raise Conflict(f"{self.region.name}: no release is live yet", hint="console apply")
+            raise Conflict(f"{self.region.name}: no release is live yet", region=self.region.name, hint="console apply")
         return release
 
     async def _arrive(self, call: str, pipeline: str = "") -> None:
         self.calls.append(call)
         await asyncio.sleep(0)
         if not self.world.reachable:
-            raise Unreachable(f"{self.region.name}: no route to the region")
+            raise Unreachable(f"{self.region.name}: no route to the region", region=self.region.name)
         if pipeline and pipeline != self.world.pipeline:
-            raise DataError(f"{self.region.name}: no pipeline {pipeline} here; it has {self.world.pipeline}")
+            raise DataError(
+                f"{self.region.name}: no pipeline {pipeline} here; it has {self.world.pipeline}",
+                region=self.region.name,
+            )
 
     def _leave(self, call: str) -> None:
         if call in self.lose_answer:
             self.lose_answer.discard(call)
-            raise Unreachable(f"{self.region.name}: the connection was lost before the answer to {call}")
+            raise Unreachable(
+                f"{self.region.name}: the connection was lost before the answer to {call}", region=self.region.name
+            )
         if not self.world.reachable:
-            raise Unreachable(f"{self.region.name}: the connection was lost before the answer to {call}")
+            raise Unreachable(
+                f"{self.region.name}: the connection was lost before the answer to {call}", region=self.region.name
+            )
 
 
 class _Steps:

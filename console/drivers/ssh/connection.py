@@ -77,10 +77,11 @@ class Channel:
         except TimeoutError:
             raise Unreachable(
                 f"{self._peer}: its host accepted the login, but nothing answers there after {seconds:g} s",
+                region=self._peer,
                 hint="log in there: is it short of memory or disk?",
             ) from None
         except OSError as error:
-            raise Unreachable(f"{self._peer}: the connection broke: {error}") from None
+            raise Unreachable(f"{self._peer}: the connection broke: {error}", region=self._peer) from None
         self._unread = rest
         return bytes(got) or end
 
@@ -208,7 +209,9 @@ class Connection:
             jump = _JUMP.fullmatch(self._ssh.jump)
             if not jump or not 0 < int(jump["port"] or 22) < 65_536:
                 raise DataError(
-                    f"{self._region.name}: jump: {self._ssh.jump!r:.80} is no host", hint="write it as user@host:port"
+                    f"{self._region.name}: jump: {self._ssh.jump!r:.80} is no host",
+                    region=self._region.name,
+                    hint="write it as user@host:port",
                 )
             await self._hop(jump["host"].strip("[]"), int(jump["port"] or 22), jump["user"] or self._ssh.user)
         await self._hop(self._ssh.host.strip("[]"), self._ssh.port, self._ssh.user)
@@ -258,6 +261,7 @@ class Connection:
                 user = self._ssh.user or "your own name"
                 return RegionError(
                     f"{name}: {place} does not accept {user}'s public key",
+                    region=name,
                     hint="set `user` and `key` of `transport.ssh`, or ssh-add the key; passwords are never used",
                     code="E_SSH_AUTH",
                 )
@@ -271,7 +275,10 @@ class Connection:
 
     def _unreachable(self, why: str) -> Unreachable:
         return Unreachable(
-            f"{self._region.name}: no SSH: {why}", hint="is the host up, and reachable from here?", code="E_SSH"
+            f"{self._region.name}: no SSH: {why}",
+            region=self._region.name,
+            hint="is the host up, and reachable from here?",
+            code="E_SSH",
         )
 
 

@@ -170,12 +170,13 @@ class SshTransport:
         match codec.loads(line):
             case {"error": {"message": message, **rest}}:
                 try:
-                    error = rebuild({"code": 0, "message": message, "data": rest})
+                    error = rebuild({"code": 0, "message": message, "data": rest}, self._region.name)
                 except Protocol as none:
-                    return Protocol(f"{self._region.name}: {none}", code="E_PROTOCOL")
+                    return Protocol(f"{self._region.name}: {none}", region=self._region.name, code="E_PROTOCOL")
                 return self._as_remote(error)
         return Protocol(
             f"{self._region.name}: its host answers with {line[:80]!r}",
+            region=self._region.name,
             hint="use the same version of console on both sides",
             code="E_PROTOCOL",
         )
@@ -189,6 +190,7 @@ class SshTransport:
             pass
         raise Protocol(
             f"{self._region.name}: its host says {line[:80]!r} before the agent's first output",
+            region=self._region.name,
             hint=f"a login script there prints it: it must print nothing without a terminal; "
             f"the output is in {self.save_tail(line[-4096:])}",
             code="E_PROTOCOL",
@@ -219,7 +221,7 @@ class SshTransport:
         stderr = channel.stderr.decode("utf-8", "replace").strip().splitlines()
         last = stderr[-1][:300] if stderr else "it printed nothing"
         if code is None:
-            return Unreachable(f"{name}: the connection to its host broke", code="E_SSH")
+            return Unreachable(f"{name}: the connection to its host broke", region=name, code="E_SSH")
         if code == 127:
             hint = (
                 "install Python 3.11 or later there"
@@ -228,10 +230,13 @@ class SshTransport:
             )
             missing = "python3" if self._bootstrap else remote.COMMAND[0]
             return RegionError(
-                f"{name}: there is no `{missing}` on the PATH of its host", hint=hint, code="E_NO_CONSOLE"
+                f"{name}: there is no `{missing}` on the PATH of its host", region=name, hint=hint, code="E_NO_CONSOLE"
             )
         return RegionError(
-            f"{name}: the process on its host ended with exit code {code}: {last}", hint=self._where(), code="E_FAR"
+            f"{name}: the process on its host ended with exit code {code}: {last}",
+            region=name,
+            hint=self._where(),
+            code="E_FAR",
         )
 
     def _as_remote(self, error: ConsoleError) -> ConsoleError:

@@ -83,8 +83,14 @@ def taken(answer: str, region: str) -> ConsoleError | None:
             return None
         case ["old", version]:
             hint = "install Python 3.11 or later there, with pyspark and deltalake"
-            return RegionError(f"{region}: python3 on its host is {version:.20}", hint=hint, code="E_BOOTSTRAP")
+            return RegionError(
+                f"{region}: python3 on its host is {version:.20}", region=region, hint=hint, code="E_BOOTSTRAP"
+            )
         case ["broken"]:
             hint = "look at the disk of its host; the file is in ~/.cache/console"
-            return RegionError(f"{region}: the agent's file arrived incomplete", hint=hint, code="E_BOOTSTRAP")
-    return Protocol(f"{region}: its host answered {answer[:80]!r} to the agent's file", code="E_PROTOCOL")
+            return RegionError(
+                f"{region}: the agent's file arrived incomplete", region=region, hint=hint, code="E_BOOTSTRAP"
+            )
+    return Protocol(
+        f"{region}: its host answered {answer[:80]!r} to the agent's file", region=region, code="E_PROTOCOL"
+    )

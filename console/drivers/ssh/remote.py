@@ -112,6 +112,7 @@ def _check_request(request: Request, only: Sequence[str]) -> None:
     if only and os.path.realpath(path) not in {os.path.realpath(place) for place in only}:
         raise RegionError(
             f"{request.region}: this key may not reach {path}",
+            region=request.region,
             hint="see `--only` at its line in ~/.ssh/authorized_keys of that host",
             code="E_ONLY",
         )

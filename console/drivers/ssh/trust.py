@@ -32,7 +32,10 @@ class HostKeys(asyncssh.SSHClient):
             self.known = asyncssh.import_known_hosts("\n".join(texts))
         except ValueError as error:
             raise DataError(
-                f"{region}: known_hosts: {self.files[0]}: {error}", hint="remove that line", code="E_KNOWN_HOSTS"
+                f"{region}: known_hosts: {self.files[0]}: {error}",
+                region=region,
+                hint="remove that line",
+                code="E_KNOWN_HOSTS",
             ) from None
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
@@ -62,12 +65,14 @@ def refused(region: str, keys: HostKeys, host: str, port: int, reason: str) -> R
     if keys.knows(host, port):
         return RegionError(
             f"{region}: the host key of {place} is not the one in {keys.files[0]}: it is {shown}",
+            region=region,
             hint=f"the host was reinstalled, or somebody intercepts the connection: ask its owner before "
             f"ssh-keygen -R {shlex.quote(place)} -f {file}",
             code="E_HOST_KEY",
         )
     return RegionError(
         f"{region}: the host key of {place} is not known: {shown}",
+        region=region,
         hint=f"compare it with `ssh-keygen -lf` on the host, then: ssh-keyscan -p {port} {shlex.quote(host)} >> {file}",
         code="E_HOST_KEY",
     )
@@ -83,7 +88,9 @@ def signing(region: str, reference: str) -> dict[str, Any]:
     kind, _, place = reference.partition(":")
     if kind == "env":
         if place not in os.environ:
-            raise DataError(f"{region}: transport.ssh.key: {place} is not set in the environment", code="E_KEY")
+            raise DataError(
+                f"{region}: transport.ssh.key: {place} is not set in the environment", region=region, code="E_KEY"
+            )
         text = os.environ[place]
         hide([("private_key", text)])
     elif kind == "file":
@@ -91,6 +98,7 @@ def signing(region: str, reference: str) -> dict[str, Any]:
     else:
         raise DataError(
             f"{region}: transport.ssh.key: a `{kind}:` reference holds no SSH key",
+            region=region,
             hint="file:PATH or env:NAME; or leave it out and ssh-add the key",
             code="E_KEY",
         )
@@ -102,7 +110,9 @@ def signing(region: str, reference: str) -> dict[str, Any]:
         hint = (
             "ssh-add it and leave `key` out: a passphrase is never asked for" if locked else "make one with ssh-keygen"
         )
-        raise DataError(f"{region}: transport.ssh.key: {kind}:{place} {why}", hint=hint, code="E_KEY") from None
+        raise DataError(
+            f"{region}: transport.ssh.key: {kind}:{place} {why}", region=region, hint=hint, code="E_KEY"
+        ) from None
     return {"client_keys": [key], "agent_path": None}
 
 
@@ -113,7 +123,9 @@ def _read(region: str, what: str, path: Path, closed: int) -> str:
     """
 
     def wrong(why: str, hint: str = "") -> DataError:
-        return DataError(f"{region}: transport.ssh.{what}: {path} {why}", hint=hint, code=f"E_{what.upper()}")
+        return DataError(
+            f"{region}: transport.ssh.{what}: {path} {why}", region=region, hint=hint, code=f"E_{what.upper()}"
+        )
 
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:

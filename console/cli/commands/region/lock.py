@@ -56,6 +56,7 @@ def _host_regions(warehouse: str | None, *, one: bool) -> list[HostRegion]:
         if region.transport and (one or len(project.regions) == 1):
             raise UsageError(
                 f"{region.name} is behind SSH: its lock is on {region.transport.host}",
+                region=region.name,
                 hint=f"there: console lock show --warehouse {shlex.quote(region.warehouse)}",
             )
         if not region.transport:
@@ -124,10 +125,10 @@ def _sure(output: Output, target: HostRegion, now: LockHolder) -> None:
         return
     hint = f"console lock force --region {target.name} --yes"
     if not output.may_ask:
-        raise AtGate(f"{target.name}: ending {now.description} needs confirmation", hint=hint)
+        raise AtGate(f"{target.name}: ending {now.description} needs confirmation", region=target.name, hint=hint)
     question = f"{now.description} is ended by force; type {target.name} to go on"
     if click.prompt(question, default="", show_default=False, err=True).strip() != target.name:
-        raise AtGate(f"{target.name}: not done: another name was typed", hint=hint)
+        raise AtGate(f"{target.name}: not done: another name was typed", region=target.name, hint=hint)
 
 
 def _refuse_readonly() -> None:

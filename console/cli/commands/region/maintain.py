@@ -48,10 +48,10 @@ def _confirm(output: Output, project: OpenProject) -> None:
     for name in project.names:
         hint = f"console maintain --region {name} --expire --yes"
         if not output.may_ask:
-            raise AtGate(f"{name}: deleting rows past their retention needs confirmation", hint=hint)
+            raise AtGate(f"{name}: deleting rows past their retention needs confirmation", region=name, hint=hint)
         question = f"rows past their retention are deleted from {name}; type {name} to go on"
         if click.prompt(question, default="", show_default=False, err=True).strip() != name:
-            raise AtGate(f"{name}: not done: another name was typed", hint=hint)
+            raise AtGate(f"{name}: not done: another name was typed", region=name, hint=hint)
 
 
 async def _kept(project: OpenProject, output: Output, request: Mapping[str, Any]) -> int:

@@ -53,7 +53,9 @@ async def _attached(project: OpenProject, output: Output, views: "dict[str, Regi
         try:
             state = await fleet.driver(name).state(project.pipeline)
             if state.status.state in (*ENDED, "none"):
-                raise Conflict(f"{name}: nothing is under way", hint=f"console status --region {name}", code="E_STATE")
+                raise Conflict(
+                    f"{name}: nothing is under way", region=name, hint=f"console status --region {name}", code="E_STATE"
+                )
             if take_over:
                 await fleet.driver(name).take_over(project.pipeline, fleet.who)
                 output.info(f"{name}: {state.status.rollout} is yours; {state.status.by} began it")

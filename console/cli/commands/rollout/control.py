@@ -146,11 +146,15 @@ def _confirm_previous(output: Output, project: OpenProject) -> None:
         if not output.may_ask:
             hint = f"console cleanup --region {name} --previous --yes"
             raise AtGate(
-                f"{name}: dropping the previous release makes a rollback impossible and needs confirmation", hint=hint
+                f"{name}: dropping the previous release makes a rollback impossible and needs confirmation",
+                region=name,
+                hint=hint,
             )
         question = f"after this {name} cannot be rolled back; type {name} to go on"
         if click.prompt(question, default="", show_default=False, err=True).strip() != name:
-            raise AtGate(f"{name}: not done: another name was typed", hint=f"console cleanup --region {name}")
+            raise AtGate(
+                f"{name}: not done: another name was typed", region=name, hint=f"console cleanup --region {name}"
+            )
 
 
 async def _clean(project: OpenProject, output: Output, *, dry_run: bool, previous: bool) -> int:

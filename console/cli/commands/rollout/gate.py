@@ -70,25 +70,31 @@ def _answer(output: Output, view: "RegionView", act: Act) -> None:
         question = f"{view.live or NOTHING} → {view.status.release}"
     else:
         if not view.previous:
-            raise Conflict(f"{name}: no previous release to go back to", hint=f"console status --region {name}")
+            raise Conflict(
+                f"{name}: no previous release to go back to", region=name, hint=f"console status --region {name}"
+            )
         question = f"{view.live} → {view.previous}, the release before"
     if output.flags.yes:
         if act == "promote":
             _yes_suffices(view)
         return
     if not output.may_ask:
-        raise AtGate(f"{name}: {act} ({question}) needs confirmation", hint=f"console {act} --region {name} --yes")
+        raise AtGate(
+            f"{name}: {act} ({question}) needs confirmation", region=name, hint=f"console {act} --region {name} --yes"
+        )
     _ask(output, view, act, question)
 
 
 def _fit_for_promotion(view: "RegionView") -> None:
     name, status = view.region.name, view.status
     if status.held:
-        raise Conflict(f"{name}: {status.held}: {status.why}", hint=status.hint or f"console status --region {name}")
+        raise Conflict(
+            f"{name}: {status.held}: {status.why}", region=name, hint=status.hint or f"console status --region {name}"
+        )
     if status.state != "awaiting-confirmation":
         now = "no rollout is under way" if status.state == "none" else f"the rollout is {status.state}, not at its gate"
         by = f" (promoted by {status.decided_by})" if status.state == "live" and status.decided_by else ""
-        raise Conflict(f"{name}: {now}{by}", hint=f"console status --region {name}")
+        raise Conflict(f"{name}: {now}{by}", region=name, hint=f"console status --region {name}")
 
 
 def _yes_suffices(view: "RegionView") -> None:
@@ -96,16 +102,19 @@ def _yes_suffices(view: "RegionView") -> None:
     if view.region.policy.promote == "never":
         raise AtGate(
             f"{name}: the region's policy never lets --yes open the gate",
+            region=name,
             hint=f"console promote --region {name}, on a terminal",
         )
     for check in view.status.checks:
         if check.ok is False:
             raise CheckFailed(
-                f"{name}: {check.table} {check.check} differs: {check.detail}", hint=f"console discard --region {name}"
+                f"{name}: {check.table} {check.check} differs: {check.detail}",
+                region=name,
+                hint=f"console discard --region {name}",
             )
         if check.ok is None:
             hint = f"once it is understood: console promote --region {name}, on a terminal"
-            raise AtGate(f"{name}: {check.table} {check.check} is inconclusive: {check.detail}", hint=hint)
+            raise AtGate(f"{name}: {check.table} {check.check} is inconclusive: {check.detail}", region=name, hint=hint)
 
 
 def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
@@ -116,7 +125,7 @@ def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
         click.echo(gate_text(view, time.time()), err=True)
     typed = click.prompt(f"type {name} to {act}", default="", show_default=False, err=True)
     if typed.strip() != name:
-        raise AtGate(f"{name}: not done: another name was typed", hint=f"console {act} --region {name}")
+        raise AtGate(f"{name}: not done: another name was typed", region=name, hint=f"console {act} --region {name}")
     output.detail(f"{name}: confirmed")
 
 
@@ -161,7 +170,11 @@ def _unmoved(confirmed: "RegionView", now: "RegionView") -> None:
     if before != (now.live, now.previous, now.status.rollout):
         name, by = now.region.name, now.status.decided_by
         state = f"{now.live or NOTHING} is live, {now.status.shown}" + (f" by {by}" if by else "")
-        raise Conflict(f"{name}: changed while it was being confirmed: {state}", hint=f"console status --region {name}")
+        raise Conflict(
+            f"{name}: changed while it was being confirmed: {state}",
+            region=name,
+            hint=f"console status --region {name}",
+        )
 
 
 def _report(output: Output, done: Sequence[dict[str, Any]]) -> None:
@@ -180,4 +193,4 @@ async def refreshed(cockpit: "Cockpit", names: Sequence[str]) -> None:
     for name in names:
         view = cockpit.views[name]
         if view.link == "unreachable":
-            raise Unreachable(f"{name}: {view.link_why}", hint="console doctor")
+            raise Unreachable(f"{name}: {view.link_why}", region=name, hint="console doctor")

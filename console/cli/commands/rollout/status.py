@@ -92,7 +92,12 @@ def feed_error(view: "RegionView") -> FeedStopped | None:
     if not feeds:
         return None
     names = ", ".join(feed.feed for feed in feeds)
-    return FeedStopped(f"{view.region.name}: no live rows through {names}", hint=feeds[0].hint, code=feeds[0].code)
+    return FeedStopped(
+        f"{view.region.name}: no live rows through {names}",
+        region=view.region.name,
+        hint=feeds[0].hint,
+        code=feeds[0].code,
+    )
 
 
 async def samples_of(

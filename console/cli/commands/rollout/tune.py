@@ -108,7 +108,9 @@ async def _compiled(project: OpenProject, fleet: "Fleet", region: str, change: T
     live = await fleet.driver(region).survey(project.pipeline, project.landing(region))
     if live.release is None:
         raise UsageError(
-            f"{region}: nothing is live that a query could read", hint="console tune --region NAME query=none"
+            f"{region}: nothing is live that a query could read",
+            region=region,
+            hint="console tune --region NAME query=none",
         )
     compiled = compile_query(str(change.query), live.release)
     if len(compiled.columns) != 1:
