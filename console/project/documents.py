@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from console.project import values
-from console.project.names import nearest
+from console.project.names import Misspelt, nearest
 
 _REFERENCE = re.compile(r"(?:env|file|keyring|cmd):\S.*")
 _HOURS = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5][0-9]")
@@ -57,14 +57,14 @@ def _zone(value: str) -> str:
         # a machine without time zone data knows none
         if known := {name.lower(): name for name in available_timezones()}:
             meant = known.get(nearest(value, known), "Europe/Madrid")
-            raise ValueError(f"expected a time zone, did you mean `{meant}`?") from None
+            raise Misspelt("expected a time zone", meant) from None
     return value
 
 
 def _rewrite(value: object) -> object:
     # accepted, it would stop the feed like `stop`, and somebody would wait for a replay that never comes
     if value == "replay_days":
-        raise ValueError("`replay_days` is not supported yet, did you mean `stop`?")
+        raise Misspelt("`replay_days` is not supported yet", "stop")
     return value
 
 

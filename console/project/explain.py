@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from console.errors import Problem
 from console.project.documents import Doc, fields
-from console.project.names import did_you_mean, nearest
+from console.project.names import Misspelt, did_you_mean, nearest
 from console.project.yaml import Document, Keys
 
 D = TypeVar("D", bound=Doc)
@@ -90,8 +90,11 @@ def _problem(kind: type[Doc], document: Document, detail: ErrorDetails, node: st
 def _expected(detail: ErrorDetails, raw: str) -> tuple[str, str]:
     code, context = detail["type"], detail.get("ctx", {})
     if code == "value_error":
-        message, _, meant = str(context["error"]).partition(", did you mean ")
-        return message, f"did you mean {meant}" if meant else ""
+        match context["error"]:
+            case Misspelt(message=message, meant=meant):
+                return message, f"did you mean `{meant}`?"
+            case error:
+                return str(error), ""
     if code == "literal_error":
         choices = [choice.strip("'") for choice in str(context["expected"]).replace(" or ", ", ").split(", ")]
         meant = nearest(str(detail["input"]), choices)

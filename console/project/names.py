@@ -66,3 +66,11 @@ def did_you_mean(word: str, known: Iterable[str], what: str = "known") -> str:
         return f"did you mean `{near}`?"
     listed = ", ".join(choices[:20]) + (", …" if len(choices) > 20 else "")
     return f"{what}: {listed}" if choices else ""
+
+
+class Misspelt(ValueError):
+    """A value that does not fit, and the one that may have been meant."""
+
+    def __init__(self, message: str, meant: str) -> None:
+        super().__init__(f"{message}, did you mean `{meant}`?")
+        self.message, self.meant = message, meant

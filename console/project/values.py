@@ -8,7 +8,7 @@ import re
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 
-from console.project.names import nearest
+from console.project.names import Misspelt, nearest
 
 _SIMPLE = {
     "boolean": "boolean", "bool": "boolean", "tinyint": "tinyint", "byte": "tinyint", "smallint": "smallint",
@@ -79,8 +79,8 @@ def _type(tokens: list[str], level: int) -> str:
         _take(tokens, ">")
         return f"{word}<{inner}>"
     meant = nearest(word, [*_SIMPLE, *_DECIMAL, *_NESTED])
-    near = f", did you mean `{meant}`?" if meant else f", known: {', '.join(KNOWN_TYPES)}"
-    raise ValueError(f"`{word[:40]}` is not a Spark type{near}")
+    message = f"`{word[:40]}` is not a Spark type"
+    raise Misspelt(message, meant) if meant else ValueError(f"{message}, known: {', '.join(KNOWN_TYPES)}")
 
 
 def _inner(word: str, tokens: list[str], level: int) -> str:

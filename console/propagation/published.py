@@ -82,7 +82,7 @@ def _row(spelling: str, written: WrittenType) -> str:
     words = [dialect.types.nullable(there.word) for dialect, there in by_dialect.items()]
     lost: dict[str, list[str]] = {}
     for dialect, there in by_dialect.items():
-        for loss in filter(None, dict.fromkeys(there.lossy.split("; "))):
+        for loss in there.losses:
             lost.setdefault(loss, []).append(dialect.kind)
     losses = "; ".join(
         f"{'all' if len(kinds) == len(DIALECTS) else ', '.join(kinds)}: {loss}" for loss, kinds in lost.items()

@@ -94,73 +94,87 @@ class Replication:
         return ""
 
 
+@dataclass(eq=False)
+class UnfitKey(DataError):
+    """A key of the file, or its value, that does not fit.
+
+    keys  those that lead to it; none for the file as a whole
+    """
+
+    keys: tuple[str, ...] = ()
+
+
 def from_data(data: Mapping[str, Any]) -> Replication:
     """A replication from the values of its file, as read by a safe YAML reader.
 
-    raises  DataError naming the key that does not fit
+    raises  UnfitKey
     """
-    _known(data, "replication", {"schema", "tables", "stores"})
-    schema = _text(data.get("schema") or "public", "schema")
-    tables = _mapping(data.get("tables"), "tables")
-    stores = _mapping(data.get("stores"), "stores")
+    _known(data, (), {"schema", "tables", "stores"})
+    schema = _text(data.get("schema") or "public", ("schema",))
+    tables = _mapping(data.get("tables"), ("tables",))
+    stores = _mapping(data.get("stores"), ("stores",))
     entries = tuple(_table(name, entry, schema) for name, entry in tables.items())
     return Replication(entries, tuple(_target(name, entry) for name, entry in stores.items()), schema)
 
 
 def _table(name: str, data: Any, schema: str) -> Replicated:
-    path = f"tables.{name}"
+    path = ("tables", name)
     entry = _mapping(data, path)
     _known(entry, path, {"name", "ignore", "extra", "loose", "targets"})
     before, dot, after = name.rpartition(".")
     targets = {
-        key: _text(value, f"{path}.targets.{key}")
-        for key, value in _mapping(entry.get("targets"), f"{path}.targets").items()
+        key: _text(value, (*path, "targets", key))
+        for key, value in _mapping(entry.get("targets"), (*path, "targets")).items()
     }
     return Replicated(
         schema=before if dot else schema,
         table=after,
-        name=_text(entry.get("name") or "", f"{path}.name", empty=True),
-        ignore=_names(entry.get("ignore"), f"{path}.ignore"),
-        extra=_names(entry.get("extra"), f"{path}.extra"),
-        loose=_names(entry.get("loose"), f"{path}.loose"),
+        name=_text(entry.get("name") or "", (*path, "name"), empty=True),
+        ignore=_names(entry.get("ignore"), (*path, "ignore")),
+        extra=_names(entry.get("extra"), (*path, "extra")),
+        loose=_names(entry.get("loose"), (*path, "loose")),
         targets=targets,
     )
 
 
 def _target(name: str, data: Any) -> Target:
-    path = f"stores.{name}"
+    path = ("stores", name)
     entry = _mapping(data, path)
     if entry.get("kind") not in tuple(DIALECTS):
-        raise DataError(f"{path}.kind: expected {', '.join(DIALECTS)}")
+        raise _unfit((*path, "kind"), f"expected {', '.join(DIALECTS)}")
     options = {key: value for key, value in entry.items() if key not in ("kind", "table", "extra")}
-    table = _text(entry.get("table") or "{table}", f"{path}.table")
+    table = _text(entry.get("table") or "{table}", (*path, "table"))
     return Target(
-        name=name, kind=entry["kind"], table=table, extra=_names(entry.get("extra"), f"{path}.extra"), options=options
+        name=name, kind=entry["kind"], table=table, extra=_names(entry.get("extra"), (*path, "extra")), options=options
     )
 
 
-def _known(data: Mapping[str, Any], path: str, keys: Iterable[str]) -> None:
+def _known(data: Mapping[str, Any], path: tuple[str, ...], keys: Iterable[str]) -> None:
     if strange := sorted(set(data) - set(keys)):
-        raise DataError(f"{path}: unknown key {strange[0]!r:.60}", hint=f"known keys: {', '.join(sorted(keys))}")
+        raise _unfit(path, f"unknown key {strange[0]!r:.60}", hint=f"known keys: {', '.join(sorted(keys))}")
 
 
-def _mapping(data: Any, path: str) -> Mapping[str, Any]:
+def _mapping(data: Any, path: tuple[str, ...]) -> Mapping[str, Any]:
     if data is None:
         return {}
     if not isinstance(data, Mapping):
-        raise DataError(f"{path}: expected keys and values")
+        raise _unfit(path, "expected keys and values")
     return data
 
 
-def _names(data: Any, path: str) -> frozenset[str]:
+def _names(data: Any, path: tuple[str, ...]) -> frozenset[str]:
     if data is None:
         return frozenset()
     if not isinstance(data, list) or not all(isinstance(name, str) and name for name in data):
-        raise DataError(f"{path}: expected a list of column names")
+        raise _unfit(path, "expected a list of column names")
     return frozenset(data)
 
 
-def _text(data: Any, path: str, *, empty: bool = False) -> str:
+def _text(data: Any, path: tuple[str, ...], *, empty: bool = False) -> str:
     if not isinstance(data, str) or not (data or empty):
-        raise DataError(f"{path}: expected a text")
+        raise _unfit(path, "expected a text")
     return data
+
+
+def _unfit(keys: tuple[str, ...], message: str, hint: str = "") -> UnfitKey:
+    return UnfitKey(f"{'.'.join(keys) or 'replication'}: {message}", keys=keys, hint=hint)

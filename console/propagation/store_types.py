@@ -9,9 +9,9 @@ from typing import Final
 from console.propagation.types import FRACTION, Type, array, decimal, timed
 from console.propagation.widening import holds
 
-AS_TEXT: Final = "kept as the text that PostgreSQL prints"
-NO_INFINITY: Final = "infinity has no place"
-NO_NAN: Final = "NaN has no place"
+AS_TEXT: Final = ("kept as the text that PostgreSQL prints",)
+NO_INFINITY: Final = ("infinity has no place",)
+NO_NAN: Final = ("NaN has no place",)
 _LAKE_DECIMAL: Final = re.compile(r"decimal\((\d+) *, *(\d+)\)")
 _LAKE_ARRAY: Final = re.compile(r"(?:list|array)<(.*)>")
 
@@ -20,12 +20,12 @@ _LAKE_ARRAY: Final = re.compile(r"(?:list|array)<(.*)>")
 class StoreType:
     """A type in a store's words.
 
-    word   in a table of types with `{}` for the numbers or the element
-    lossy  what does not survive, or ""
+    word    in a table of types with `{}` for the numbers or the element
+    losses  what does not survive
     """
 
     word: str
-    lossy: str = ""
+    losses: tuple[str, ...] = ()
 
 
 def _same(word: str) -> str:
@@ -74,9 +74,9 @@ def _store_type(types: StoreTypes, kind: Type) -> StoreType:
     there = types.words["decimal(p,s)" if exact else kind.name]
     if kind.element is not None:
         inner = _store_type(types, kind.element)
-        lossy = "; ".join(part for part in (there.lossy, inner.lossy) if part)
-        return StoreType(there.word.format(types.nullable(inner.word)), lossy)
-    return StoreType(there.word.format(types.separator.join(map(str, kind.numbers))), there.lossy)
+        losses = tuple(dict.fromkeys((*there.losses, *inner.losses)))
+        return StoreType(there.word.format(types.nullable(inner.word)), losses)
+    return StoreType(there.word.format(types.separator.join(map(str, kind.numbers))), there.losses)
 
 
 @cache

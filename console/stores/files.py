@@ -13,7 +13,7 @@ from console.errors import DataError, Problem, Problems, UsageError
 from console.model.region import Region
 from console.propagation.migration import Migration
 from console.propagation.migration_file import read
-from console.propagation.replication import Replication, Target, from_data
+from console.propagation.replication import Replication, Target, UnfitKey, from_data
 from console.propagation.tables import ColumnStorage
 from console.stores.protocol import Store
 from console.text import hide, secret
@@ -110,12 +110,11 @@ def read_plan(root: Path, pipeline: str | None) -> ReplicationConfig:
     source = data.pop("source", None) or {}
     try:
         if not isinstance(source, dict):
-            raise DataError("source: expected {url: env:NAME}")
+            raise UnfitKey("source: expected {url: env:NAME}", keys=("source",))
         return ReplicationConfig(pipeline, _with_columns(from_data(data), path.parent), source, file)
-    except DataError as error:
-        keys = tuple(str(error).partition(":")[0].split("."))
+    except UnfitKey as error:
         raise Problems.of(
-            [Problem(code="P050", message=str(error), where=document.place(keys), hint=error.hint)]
+            [Problem(code="P050", message=str(error), where=document.place(error.keys), hint=error.hint)]
         ) from None
 
 
@@ -129,13 +128,16 @@ def _with_columns(replication: Replication, folder: Path) -> Replication:
         if name is None or not target.dialect.column_storage:
             stores.append(target)
             continue
-        path = f"stores.{target.name}.columns"
+        keys = ("stores", target.name, "columns")
+        path = ".".join(keys)
         if not isinstance(name, str) or Path(name).name != name or not (folder / name).is_file():
-            raise DataError(
-                f"{path}: no file {name!r:.60} beside {REPLICATION}", hint="table: {column: {codec: ZSTD(3)}}"
-            )
-        data = parse(read_text(folder / name, folder), name).data
-        stores.append(replace(target, kept=_columns_by_table(replication, target, data, path)))
+            hint = "table: {column: {codec: ZSTD(3)}}"
+            raise UnfitKey(f"{path}: no file {name!r:.60} beside {REPLICATION}", keys=keys, hint=hint)
+        try:
+            data = parse(read_text(folder / name, folder), name).data
+            stores.append(replace(target, kept=_columns_by_table(replication, target, data, path)))
+        except DataError as error:
+            raise UnfitKey(str(error), keys=keys, hint=error.hint) from None
     return replace(replication, stores=tuple(stores))
 
 

@@ -39,6 +39,21 @@ def test_a_secret_in_the_file_is_refused_with_its_place(tmp_path: Path, key: str
     assert "hunter2" not in f"{problem} {problem.hint}"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "place"),
+    [
+        ("kind: iceberg", "kind: paper", "4:11"),
+        ("{issues: }", "{audit.events: {ignore: 3}}", "1:33"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_place(tmp_path: Path, before: str, after: str, place: str) -> None:
+    Project(tmp_path, "", "").replicate(LAKE.replace("KEY", "token").replace("VALUE", "env:X").replace(before, after))
+    with pytest.raises(Problems) as refused:
+        read_plan(tmp_path, "app")
+    [problem] = refused.value.problems
+    assert (problem.code, problem.where) == ("P050", f"plans/app/replication.yaml:{place}")
+
+
 def test_a_secret_that_a_file_leads_to_is_hidden_from_then_on(tmp_path: Path) -> None:
     there = regions(tmp_path, "credential", f"file:{tmp_path}/credential")
     (tmp_path / "credential").write_text("of-a-warehouse-17\n")

@@ -144,9 +144,8 @@ class TableMigration:
 
     def _definition(self, operation: AddColumn) -> str:
         constant = operation.default is not None and operation.default != NOW
-        loss = TYPES.store_type(operation.data_type).lossy
-        if loss:
-            self.warnings.append(f"{operation.name}: {operation.data_type} in ClickHouse: {loss}")
+        if losses := TYPES.store_type(operation.data_type).losses:
+            self.warnings.append(f"{operation.name}: {operation.data_type} in ClickHouse: {'; '.join(losses)}")
         definition = f"{quoted(operation.name)} {self.type_to_add(operation)}"
         if constant and operation.default != EMPTY:
             definition += f" DEFAULT {default_of(str(operation.default), operation.data_type)}"

@@ -9,7 +9,7 @@ from typing import Final
 from console.propagation.store_types import AS_TEXT, NO_INFINITY, NO_NAN, StoreType, StoreTypes
 from console.propagation.types import Type, array, decimal, timed
 
-_CENTURIES: Final = f"only the years 1900 to 2299; {NO_INFINITY}"
+_CENTURIES: Final = ("only the years 1900 to 2299", *NO_INFINITY)
 _READ: Final = {
     "Bool": "boolean", "Int16": "int16", "Int32": "int32", "Int64": "int64", "Float32": "float32",
     "Float64": "float64", "String": "string", "Date32": "date", "UUID": "uuid",
@@ -74,7 +74,7 @@ TYPES: Final = StoreTypes(
         "interval": StoreType("String", AS_TEXT),
         "uuid": StoreType("UUID"),
         "json": StoreType("String"),
-        "array": StoreType("Array({})", "an array that is NULL becomes the empty one"),
+        "array": StoreType("Array({})", ("an array that is NULL becomes the empty one",)),
         "enum": StoreType("LowCardinality(String)"),
         "text_of": StoreType("String", AS_TEXT),
     },

@@ -27,7 +27,7 @@ TYPES: Final = StoreTypes(
         "string": StoreType("string"),
         "bytes": StoreType("binary"),
         "date": StoreType("date", NO_INFINITY),
-        "time": StoreType("time", "24:00:00 has no place"),
+        "time": StoreType("time", ("24:00:00 has no place",)),
         "time_tz": StoreType("string", AS_TEXT),
         "timestamp": StoreType("timestamp", NO_INFINITY),
         "timestamp_tz": StoreType("timestamptz", NO_INFINITY),

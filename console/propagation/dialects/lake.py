@@ -88,8 +88,8 @@ class LakeDialect(Dialect):
                 raise DataError(message, hint="change or drop that column first")
             return Translation()
         wanted = self.types.store_type(operation.data_type)
-        lossy = f"{operation.name}: {operation.data_type} in {self.title}: {wanted.lossy}"
-        warnings = [lossy] if wanted.lossy else []
+        lossy = f"{operation.name}: {operation.data_type} in {self.title}: {'; '.join(wanted.losses)}"
+        warnings = [lossy] if wanted.losses else []
         default = None if operation.default in (None, NOW) else value_of(str(operation.default), operation.data_type)
         if default is None and (operation.default == NOW or not operation.nullable):
             warnings.append(f"{operation.name}: older rows have NULL in {table.name}")
@@ -140,7 +140,9 @@ class LakeDialect(Dialect):
             _free(operation.name, table)
             wanted = self.types.store_type(kind)
             word = wanted.word
-            warnings += [f"{operation.name}: {kind} in {self.title}: {wanted.lossy}"] if wanted.lossy else []
+            warnings += (
+                [f"{operation.name}: {kind} in {self.title}: {'; '.join(wanted.losses)}"] if wanted.losses else []
+            )
         loosened = operation.to.nullable is True and not there.nullable
         steps = tuple(self.retype(there, word, table, loosened=loosened))
         if operation.to.nullable is False and there.nullable:

@@ -174,7 +174,7 @@ def _losses(migrations: Iterable[Observed], dialects: Collection[Dialect]) -> It
             ):
                 lost: dict[str, list[str]] = {}
                 for dialect in dialects:
-                    for loss in filter(None, dict.fromkeys(dialect.types.store_type(kind).lossy.split("; "))):
+                    for loss in dialect.types.store_type(kind).losses:
                         lost.setdefault(loss, []).append(dialect.kind)
                 table = f"{observed.migration.schema}.{observed.migration.table}"
                 for loss, stores in lost.items():

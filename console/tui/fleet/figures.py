@@ -53,13 +53,21 @@ def behind(view: RegionView) -> str:
 
 def ready_at(view: RegionView) -> str:
     """`15:45–16:25`: when the backfill ends at its measured rate, slower or faster; "" where that is not known."""
+    return "–".join(dict.fromkeys(_ready_times(view)))
+
+
+def ready_late(view: RegionView) -> str:
+    """`16:25`: the later of the two; "" where it is not known."""
+    return _ready_times(view)[-1]
+
+
+def _ready_times(view: RegionView) -> tuple[str, ...]:
     status = view.status
     if not working(view) or status.eta_seconds is None or not view.heard or done_fraction(view) >= 1.0:
-        return ""
+        return ("",)
     left = status.eta_seconds
     first, last = view.heard + left * SLOW_SHARE, view.heard + left * FAST_SHARE
-    texts = dict.fromkeys((moment(first, view.heard), moment(last, view.heard)))
-    return "–".join(texts)
+    return moment(first, view.heard), moment(last, view.heard)
 
 
 def hour_of(

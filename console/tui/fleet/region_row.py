@@ -9,7 +9,7 @@ from console.model.status import Status
 from console.runner.view import RegionView
 from console.tui.charts import sparkline
 from console.tui.drawing import badge, bar, cell, draw_label, safe
-from console.tui.fleet.figures import behind, hour_of, lag, ready_at, reason, rows_per_second
+from console.tui.fleet.figures import behind, hour_of, lag, ready_at, ready_late, reason, rows_per_second
 from console.tui.labels import (
     change_pending,
     done_fraction,
@@ -168,7 +168,7 @@ def _done(row: Row, cells: int) -> Content:
 def _done_or_reason(row: Row, cells: int) -> Content:
     """Where there is no column for reasons: the bar of a rollout and when it is ready, else what is planned or wrong."""
     if under_way(row.view):
-        ready = f"{ready_at(row.view).rpartition('–')[2]:>6}" if cells >= WITH_READY else ""
+        ready = f"{ready_late(row.view):>6}" if cells >= WITH_READY else ""
         return Content.assemble(_done(row, cells - len(ready)), ready)
     told = reason(row.view)
     label = f"{row.plan} " if row.plan and change_pending(row.view) else ""
@@ -180,7 +180,7 @@ def _ready(row: Row, cells: int) -> Content:
 
 
 def _ready_late(row: Row, cells: int) -> Content:
-    return Content(ready_at(row.view).rpartition("–")[2])
+    return Content(ready_late(row.view))
 
 
 def _rate(row: Row, cells: int) -> Content:
