@@ -101,7 +101,7 @@ class UnfitKey(DataError):
     keys  those that lead to it; none for the file as a whole
     """
 
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def from_data(data: Mapping[str, Any]) -> Replication:

@@ -24,13 +24,13 @@ def _by_position(one: ast.ClassDef) -> bool:
 
 
 def _fields(one: ast.ClassDef, named: dict[str, ast.ClassDef]) -> set[str]:
-    """Names: a field that only gets another default in a subclass is the same one."""
+    """Names of those taken by position: one that only gets another default in a subclass is the same one."""
     own = {
         ast.unparse(node.target)
         for node in one.body
         if isinstance(node, ast.AnnAssign)
         and "ClassVar" not in ast.unparse(node.annotation)
-        and "init=False" not in ast.unparse(node)
+        and not any(word in ast.unparse(node) for word in ("init=False", "kw_only=True"))
     }
     bases = [base.id for base in one.bases if isinstance(base, ast.Name)]
     return own.union(*(_fields(named[base], named) for base in bases if base in named))
@@ -64,6 +64,10 @@ class Grown(Narrow):
 @dataclass
 class Defaulted(Narrow):
     d: int = 0
+
+@dataclass
+class Named(Narrow):
+    e: int = field(default=0, kw_only=True)
 
 class Row(NamedTuple):
     a: int
