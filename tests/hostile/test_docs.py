@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.walls.test_house import ROOT
+from tests.walls.source import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import duckdb
 import pytest
@@ -23,6 +24,7 @@ KNOWN = NameScope(TABLES, {"t": physical("t", "t", {c: c for c in TABLES["t"]})}
 TARGET = Table(name="agg", kind="aggregate", columns=(), partition_by=("day",))
 
 
+@cache
 def split(sql: str, **types: str) -> FeedCode:
     table = replace(TARGET, columns=columns(**types))
     code, text = feed(Materialization(name="m", into="agg", sql=sql), table, KNOWN, {})
@@ -73,6 +75,7 @@ def base() -> Iterator[duckdb.DuckDBPyConnection]:
     connection.close()
 
 
+@cache
 def duck(sql: str) -> str:
     return sqlglot.transpile(sql, "spark", "duckdb")[0]
 

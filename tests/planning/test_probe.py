@@ -11,14 +11,14 @@ from console.model.plan import Plan
 from console.planning import plan
 from console.planning.loss.probe import Probe, ProbeResult, probed, probes
 from tests.planning.edits import EDITS, MS, Edit, of, parse, requests, typed
-from tests.planning.world import REGION, REQUESTS
+from tests.planning.world import CACHE, REGION, REQUESTS
 
 STATUS = "CAST(get_json_object(payload, '$.status') AS INT)"
 AS_DATE = Edit(of(requests(columns=typed("status", "date")), parse(STATUS, STATUS.replace("INT", "DATE"))))
 
 
 def planned(edit: Edit) -> Plan:
-    return plan(edit.pipeline(), edit.survey(), REGION, "test")
+    return plan(edit.pipeline(), edit.survey(), REGION, "test", CACHE)
 
 
 def asked(edit: Edit, *payloads: str | None) -> ProbeResult:

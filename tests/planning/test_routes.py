@@ -12,11 +12,13 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan, numbered
 from console.model.schema import Column
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Pair, Promote, Validate
+from console.planning import plan
 from tests.planning.world import (
     COUNT,
     HOURLY,
     LANDING,
     PARSE,
+    REGION,
     REQUESTS,
     actions,
     empty,
@@ -540,7 +542,7 @@ def test_a_join_is_replayed_with_a_warning_and_without_comparing_what_it_gives()
 
 def test_a_region_is_planned_in_a_fraction_of_a_second() -> None:
     was, desired = live(), with_agent(pipeline())
-    planned(desired, was)
+    plan(desired, was, REGION, "test")
     start = time.process_time()
-    planned(desired, was)
+    plan(desired, was, REGION, "test")
     assert time.process_time() - start < 0.5

@@ -7,9 +7,11 @@ from console.model.pipeline import Copy, Endpoint, Materialization, Parameter, P
 from console.model.plan import NodeChange, Plan, numbered
 from console.model.region import Limits, Region
 from console.model.schema import Column, Table
-from console.planning import plan
+from console.planning import PlannerCache, plan
 
 REGION = Region(name="eu", warehouse="/warehouse", limits=Limits(rows=2000))
+# one for all plans of a run, as for the regions of a fleet; `test_threads` shows that a plan is the same without it
+CACHE = PlannerCache()
 DAYS = tuple(Day(f"2026-11-{day:02}", 1000, 9000) for day in range(1, 15))
 
 
@@ -141,11 +143,11 @@ def promoted(done: Plan, was: Live) -> Live:
 
 def live(desired: Pipeline | None = None) -> Live:
     start = empty()
-    return promoted(plan(desired or pipeline(), start, REGION, "test"), start)
+    return promoted(plan(desired or pipeline(), start, REGION, "test", CACHE), start)
 
 
 def planned(desired: Pipeline, region: Live | None = None) -> Plan:
-    return plan(desired, region or live(), REGION, "test")
+    return plan(desired, region or live(), REGION, "test", CACHE)
 
 
 def actions(done: Plan) -> dict[str, str]:

@@ -36,16 +36,16 @@ async def test_a_changed_lag_draws_the_line_of_its_region_and_nothing_else(monke
 
 async def test_lag_waits_for_its_turn_and_anything_else_is_drawn_at_once() -> None:
     cockpit = s.ScriptedCockpit(*(s.live(region) for region in (s.US, s.EU)))
-    async with running_app(cockpit, repaint=0.5) as (app, pilot):
+    async with running_app(cockpit, repaint=0.3) as (app, pilot):
         await settle(pilot)
-        await pilot.pause(1.2)  # what the start has changed is drawn
+        await pilot.pause(0.65)  # what the start has changed is drawn
         before = app._painted_at
         view = cockpit.views["eu"]
         cockpit.show(replace(view, status=replace(view.status, lag_seconds=77.0)))
-        await pilot.pause(1.2)
+        await pilot.pause(0.65)
         assert app._painted_at == before
         cockpit.show(s.at_gate(s.US))
-        await pilot.pause(1.2)
+        await pilot.pause(0.65)
         assert app._painted_at > before
 
 

@@ -14,7 +14,7 @@ from console.drivers.ssh.remote import without_beats
 from console.model.region import Ssh
 from console.project import load
 from tests.cli.conftest import FILES
-from tests.walls.test_house import ROOT
+from tests.walls.source import ROOT
 
 pytestmark = pytest.mark.slow
 

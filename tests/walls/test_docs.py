@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from console import __version__
-from tests.walls.test_house import PACKAGE, ROOT
+from tests.walls.source import PACKAGE, ROOT
 
 # `planning/routes/feeds.py`, `agent/rollout/rebind.drain`, `tests/faults/rules/`: below the repository, console/, tests/ or the page
 PATH = re.compile(r"`([a-z]\w*(?:/\w+)+)(/|(?:\.\w+)*)`")

@@ -5,13 +5,12 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PACKAGE = ROOT / "console"
+from tests.walls.source import PACKAGE, ROOT, nodes, sources, tree
+
 MOST_LINES, MOST_FUNCTION_LINES, MOST_FILES = 400, 40, 12
 # where SQL is put together: the compiler itself, the agent, which runs what the compiler made, the translator
 # to ClickHouse, and the stores, which ask about their own tables
@@ -24,21 +23,11 @@ ADDRESS = re.compile(
 )
 
 
-def sources() -> list[Path]:
-    return sorted(path for path in PACKAGE.rglob("*.py"))
-
-
 def loaded_after(code: str) -> set[str]:
     """Top-level modules that a fresh interpreter has loaded after running this."""
     script = f"{code}\nimport sys; print(' '.join({{name.partition('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(done.stdout.splitlines()[-1].split())
-
-
-def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
 
 
 def test_no_room_knows_one_that_it_must_not_know() -> None:
@@ -78,24 +67,17 @@ def test_the_demos_judges_know_nothing_of_what_they_judge(judge: str) -> None:
 
 def test_sql_is_never_put_together_outside_its_doors() -> None:
     found = []
-    for path in sources():
-        inside = str(path.relative_to(PACKAGE))
-        if inside.startswith(SQL_DOORS):
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else None
-            if isinstance(first, ast.Constant) and SQL.match(str(first.value)):
-                found.append(f"{inside}:{first.lineno}")
+    for inside, node in nodes(ast.JoinedStr):
+        first = node.values[0] if node.values and not inside.startswith(SQL_DOORS) else None
+        if isinstance(first, ast.Constant) and SQL.match(str(first.value)):
+            found.append(f"{inside}:{first.lineno}")
     assert found == []
 
 
 def test_rows_of_delta_are_read_through_no_python_object() -> None:
     """pyarrow's threads still hold deltalake's own file system when the interpreter ends, and abort the process."""
-    found = []
-    for path in sources():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Attribute) and node.attr in ("to_pyarrow_dataset", "to_pyarrow_table"):
-                found.append(f"{path.relative_to(PACKAGE)}: {node.attr}")
+    attributes = [f"{inside}: {node.attr}" for inside, node in nodes(ast.Attribute)]
+    found = [text for text in attributes if text.endswith((": to_pyarrow_dataset", ": to_pyarrow_table"))]
     assert found == ["stores/lakes/delta_rows.py: to_pyarrow_dataset"]
 
 
@@ -118,7 +100,7 @@ def test_one_name_means_one_thing() -> None:
     """A public class at the top of a module: whoever reads its name elsewhere need not ask which one is meant."""
     homes: dict[str, list[str]] = {}
     for path in sources():
-        for node in ast.parse(path.read_text()).body:
+        for node in tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
@@ -126,31 +108,23 @@ def test_one_name_means_one_thing() -> None:
 
 def test_functions_stay_short() -> None:
     found = []
-    for path in sources():
-        for function in functions(ast.parse(path.read_text())):
-            lines = (
-                (function.end_lineno or 0) - function.lineno + 1 - len((ast.get_docstring(function) or "").splitlines())
-            )
-            if lines > MOST_FUNCTION_LINES:
-                found.append(f"{path.relative_to(ROOT)}:{function.lineno} {function.name}: {lines}")
+    for inside, function in (*nodes(ast.FunctionDef), *nodes(ast.AsyncFunctionDef)):
+        docstring = (ast.get_docstring(function) or "").splitlines()
+        lines = (function.end_lineno or 0) - function.lineno + 1 - len(docstring)
+        if lines > MOST_FUNCTION_LINES:
+            found.append(f"{inside}:{function.lineno} {function.name}: {lines}")
     assert found == []
 
 
-def compared_codes(tree: ast.AST) -> list[int]:
-    """Lines that compare an error's code with a text."""
-    return [
-        node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Compare)
-        for part in ast.walk(node)
-        if isinstance(part, ast.Constant) and str(part.value).startswith("E_")
-    ]
+def compares_a_code(comparison: ast.AST) -> bool:
+    """Whether a text in it is an error's code."""
+    return any(isinstance(part, ast.Constant) and str(part.value).startswith("E_") for part in ast.walk(comparison))
 
 
 def test_code_decides_by_classes_of_errors_never_by_their_codes() -> None:
-    found = {str(path.relative_to(PACKAGE)): compared_codes(ast.parse(path.read_text())) for path in sources()}
-    assert {path: lines for path, lines in found.items() if lines} == {}
-    assert compared_codes(ast.parse('if error.code in ("E_FRAME", ""):\n    pass')) == [1]
+    found = [f"{inside}:{node.lineno}" for inside, node in nodes(ast.Compare) if compares_a_code(node)]
+    assert found == []
+    assert compares_a_code(ast.parse('error.code in ("E_FRAME", "")', mode="eval").body)
 
 
 def test_nothing_is_left_undone_or_looked_away_from() -> None:

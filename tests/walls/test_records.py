@@ -2,15 +2,15 @@
 
 import ast
 from collections.abc import Iterable
-from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent.parent.parent / "console"
+from tests.walls.source import nodes
+
 MOST_BY_POSITION = 4
 
 
-def positional(trees: Iterable[ast.AST]) -> list[str]:
+def positional(found: Iterable[ast.AST]) -> list[str]:
     """Dataclasses and named tuples with more fields, their bases' included, that take them by position."""
-    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for node in found if isinstance(node, ast.ClassDef)]
     named = {one.name: one for one in classes}
     return sorted(one.name for one in classes if _by_position(one) and len(_fields(one, named)) > MOST_BY_POSITION)
 
@@ -37,7 +37,7 @@ def _fields(one: ast.ClassDef, named: dict[str, ast.ClassDef]) -> set[str]:
 
 
 def test_records_of_five_fields_are_keyword_only() -> None:
-    assert positional(ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))) == []
+    assert positional(node for _, node in nodes(ast.ClassDef)) == []
 
 
 def test_a_planted_record_is_found() -> None:
@@ -76,5 +76,5 @@ class Row(NamedTuple):
     d: int
     e: int
 """
-    assert positional([ast.parse(planted)]) == ["Grown", "Row", "Wide"]
-    assert positional([ast.parse(planted.replace("slots=True", "kw_only=True"))]) == ["Grown", "Row"]
+    assert positional(ast.parse(planted).body) == ["Grown", "Row", "Wide"]
+    assert positional(ast.parse(planted.replace("slots=True", "kw_only=True")).body) == ["Grown", "Row"]
