@@ -36,6 +36,7 @@ class Terms:
 
     keys      group columns;  sums  states that are sums of doubles;  sketches  states that are sketches
     volatile  states that two computations may not reproduce (now(), rand())
+    moments   states of variances and correlations: a number of values, means, and sums of squares about them
     sql       over the feed's views: `keys`, and a row's addend under the name of each of `sums`; "" for none
     """
 
@@ -44,6 +45,7 @@ class Terms:
     sketches: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()
     sql: str = ""
+    moments: tuple[str, ...] = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

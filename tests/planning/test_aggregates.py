@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from console.model.pipeline import Materialization
 from console.model.schema import Table
 from console.planning.sql.compile import FeedCode, NameScope, feed
+from console.planning.sql.duckdb import read_of
 from console.planning.sql.relation import physical
 from console.planning.sql.tree import Text
 from tests.planning.world import columns
@@ -147,7 +148,16 @@ def test_another_fraction_is_another_value_and_the_same_state() -> None:
     ("sql", "word"),
     [
         ("SELECT day, count(DISTINCT s) AS n FROM t GROUP BY day", "DISTINCT"),
-        ("SELECT day, stddev(i) AS n FROM t GROUP BY day", "no state"),
+        ("SELECT day, mode(i) AS n FROM t GROUP BY day", "no state"),
+        ("SELECT day, first(i) AS n FROM t GROUP BY day", "no order"),
+        ("SELECT day, last_value(i) AS n FROM t GROUP BY day", "no order"),
+        ("SELECT day, histogram_numeric(f, 5) AS n FROM t GROUP BY day", "no state"),
+        ("SELECT day, max_by(i, try_to_number(s, '9')) AS n FROM t GROUP BY day", "is not known"),
+        ("SELECT day, max_by(map(i, i), l) AS n FROM t GROUP BY day", "no order"),
+        ("SELECT day, max_by(i, l, 3) AS n FROM t GROUP BY day", "only one value"),
+        ("SELECT day, collect_set(i) AS n FROM t GROUP BY day", "a set is an array"),
+        ("SELECT day, hll_sketch_agg(f) AS n FROM t GROUP BY day", "takes string"),
+        ("SELECT day, kll_sketch_agg_double(i) AS n FROM t GROUP BY day", "takes double"),
         ("SELECT day, approx_percentile(i, array(0.5, 0.9)) AS n FROM t GROUP BY day", "fraction"),
         ("SELECT day, count(*) AS n FROM t GROUP BY day HAVING count(*) > 1", "HAVING"),
         ("SELECT day, count(*) AS n FROM t GROUP BY day ORDER BY n LIMIT 3", "LIMIT"),
@@ -167,3 +177,49 @@ def test_group_by_all_is_the_same_as_the_keys_named() -> None:
     one = split("SELECT k, day, count(*) AS n FROM t GROUP BY ALL", k="string", day="date", n="bigint")
     other = split("SELECT k, day, count(*) AS n FROM t GROUP BY k, day", k="string", day="date", n="bigint")
     assert (one.feed.sql, one.read, one.relation.rows) == (other.feed.sql, other.read, other.relation.rows)
+
+
+MORE = """SELECT day, any_value(s) AS some, max_by(s, l) AS last, stddev(f) / avg(f) AS spread, corr(i, f) AS pair,
+  bool_and(i > 2) AS every, collect_set(s) AS seen, hll_sketch_agg(s, 8) AS sketch, bit_or(i) AS bits FROM t GROUP BY day"""
+MORE_TYPES = {
+    "day": "date", "some": "string", "last": "string", "spread": "double", "pair": "double", "every": "boolean",
+    "seen": "array<string>", "sketch": "binary", "bits": "int",
+}  # fmt: skip
+
+
+def test_every_state_has_a_column_of_its_own_and_a_type_that_delta_stores() -> None:
+    code = split(MORE, **MORE_TYPES)
+    assert {column.name: column.type for column in code.stored} == {
+        "day": "date", "some": "string", "last__by": "struct<o:bigint,v:string>",
+        "spread__1__moments": "struct<n:bigint,mx:double,sx:double>", "spread__2__sum": "double",
+        "spread__2__count": "bigint",
+        "pair__moments": "struct<n:bigint,mx:double,my:double,sx:double,sy:double,sxy:double>", "every": "boolean",
+        "seen__set": "array<string>", "sketch__hll": "binary", "bits": "int",
+    }  # fmt: skip
+    terms = code.feed.terms
+    assert terms is not None
+    assert terms.moments == ("spread__1__moments", "pair__moments")
+    assert (terms.sums, terms.sketches, terms.volatile) == (("spread__2__sum",), ("sketch__hll",), ("some",))
+    read_of(code.read)
+
+
+def test_only_any_value_is_not_repeated() -> None:
+    """Ties of an order and the elements of a set are settled by the state; which value `any_value` keeps is not."""
+    code = split(MORE, **MORE_TYPES)
+    assert [name for name, value in code.relation.columns.items() if value.volatile] == ["some"]
+    assert code.split is not None
+    assert code.split.inexact == ("spread", "pair", "sketch")
+
+
+def test_the_condition_of_a_filter_stands_at_every_aggregate_of_a_state() -> None:
+    code = split("SELECT day, var_pop(f) FILTER (WHERE s = 'x') AS v FROM t GROUP BY day", day="date", v="double")
+    assert code.feed.sql.count("FILTER(WHERE `t`.`s` = 'x')") == 5
+
+
+def test_all_are_true_where_the_least_is_and_one_is_where_the_greatest_is() -> None:
+    """So that either spelling is one state and a change between them is none."""
+    spelled = ("bool_and(i > 2)", "every(i > 2)", "min(i > 2)"), ("bool_or(i > 2)", "some(i > 2)", "max(i > 2)")
+    for calls in spelled:
+        codes = [split(f"SELECT day, {call} AS b FROM t GROUP BY day", day="date", b="boolean") for call in calls]
+        assert len({code.relation.columns["b"].hash for code in codes}) == 1
+        assert len({code.read for code in codes}) == 1

@@ -6,6 +6,7 @@ from typing import Any
 from console.agent.feeds.checksum import sums_per_day
 from console.agent.recount import sums
 from console.agent.recount.doubles import differ
+from console.agent.recount.moments import SUFFIX, merged, moments_differ
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.model.event import Checked, ComparedDay
 from console.model.schema import types
@@ -108,7 +109,8 @@ def _by_key(
     sum_states = sums.sum_states(plan.pairs, old, new)
     quantiles = [pair for pair in plan.pairs if _stored_as_quantiles(pair, old, new)]
     estimates = [pair for pair in plan.pairs if pair not in quantiles and _uses_sketch(pair, old, new)]
-    others = {*plan.keys, *(pair.new for pair in quantiles), *(each.pair.new for each in sum_states)}
+    moments = [pair for pair in plan.pairs if _moments_of(pair, old, new)]
+    others = {*plan.keys, *(pair.new for pair in (*quantiles, *moments)), *(each.pair.new for each in sum_states)}
     values = [pair for pair in plan.pairs if pair.new not in others or pair in estimates]
     counts = _joined(session, plan, old, new, values, estimates)
     ok = not counts["gone"] and not counts["extra"]
@@ -121,6 +123,8 @@ def _by_key(
         yield sums.compare(session, plan, old, new, sum_states, sources)
     for pair in quantiles:
         yield _quantile_counts(session, plan, pair, old, new)
+    for pair in moments:
+        yield _moments(session, plan, pair, old, new)
 
 
 def _joined(
@@ -128,17 +132,24 @@ def _joined(
 ) -> dict[str, int]:
     """Numbers of groups: missing in the new version `gone`, in the old `extra`, all `keys`, with value i differing `d<i>`."""
     from pyspark.sql.functions import col, count_if, lit
+    from pyspark.sql.functions import hll_sketch_estimate as estimate
 
     kinds = types(new.state.table.columns)
+    sketches = {pair.new for pair in estimates if kinds[pair.new] == "binary"}
+    kinds |= dict.fromkeys(sketches, "bigint")
     old_keys = [_old_name(plan, key) for key in plan.keys]
+
+    def value(pair: Pair, name: str) -> Any:
+        return estimate(col(name)) if pair.new in sketches else col(name)
+
     left = old.rows(session).select(
         *(col(k).cast(kinds[n]).alias(f"k{i}") for i, (k, n) in enumerate(zip(old_keys, plan.keys, strict=True))),
-        *(col(pair.old).cast(kinds[pair.new]).alias(f"a{i}") for i, pair in enumerate(values)),
+        *(value(pair, pair.old).cast(kinds[pair.new]).alias(f"a{i}") for i, pair in enumerate(values)),
         lit(1).alias("in_old"),
     )
     right = new.rows(session).select(
         *(col(key).alias(f"l{i}") for i, key in enumerate(plan.keys)),
-        *(col(pair.new).alias(f"b{i}") for i, pair in enumerate(values)),
+        *(value(pair, pair.new).alias(f"b{i}") for i, pair in enumerate(values)),
         lit(1).alias("in_new"),
     )
     on = [col(f"k{i}").eqNullSafe(col(f"l{i}")) for i in range(len(plan.keys))]
@@ -214,3 +225,41 @@ def _sketch_sizes(session: Any, plan: Comparison, column: str, side: Pinned, nam
     keys = [_old_name(plan, key) if name == "was" else key for key in plan.keys]
     groups = stored.groupBy(*(col(key).alias(f"{name}{i}") for i, key in enumerate(keys)))
     return groups.agg(coalesce(size(merged(col(column + QUANTILES))), lit(0)).alias(name))
+
+
+def _moments_of(pair: Pair, old: Pinned, new: Pinned) -> list[tuple[str, str, str]]:
+    """(old name, new name, type) of the states of variances and correlations behind a column of both versions."""
+    was = types(old.state.version.columns)
+    now = {name: kind for name, kind in types(new.state.version.columns).items() if name.endswith(SUFFIX)}
+    return [
+        (other, name, kind)
+        for name, kind in now.items()
+        if name.startswith(f"{pair.new}__") and was.get(other := pair.old + name.removeprefix(pair.new)) == kind
+    ]
+
+
+def _moments(session: Any, plan: Comparison, pair: Pair, old: Pinned, new: Pinned) -> Checked:
+    """Compare what variances and correlations are computed from, by what rounding can do to it."""
+    from pyspark.sql.functions import col, lit
+
+    states = _moments_of(pair, old, new)
+    was = _united(
+        session, [_old_name(plan, key) for key in plan.keys], old, [(a, kind) for a, _, kind in states], "was"
+    )
+    now = _united(session, plan.keys, new, [(b, kind) for _, b, kind in states], "now")
+    on = [col(f"was{i}").eqNullSafe(col(f"now{i}")) for i in range(len(plan.keys))]
+    off = lit(False)
+    for i, (_, _, kind) in enumerate(states):
+        off = off | moments_differ(col(f"was_state{i}"), col(f"now_state{i}"), kind)
+    groups = was.join(now, on, "inner").where(off).count()
+    name = f"moments of {pair.new}"
+    detail = f"{groups:,} groups differ by more than rounding" if groups else "the same in every group, up to rounding"
+    return Checked(table=plan.table, check=name, ok=not groups, detail=detail)
+
+
+def _united(session: Any, keys: Sequence[str], side: Pinned, states: Sequence[tuple[str, str]], name: str) -> Any:
+    """Keys as `<name>0` …, and each state of a group as `<name>_state0` …"""
+    from pyspark.sql.functions import col
+
+    groups = side.stored(session).groupBy(*(col(key).alias(f"{name}{i}") for i, key in enumerate(keys)))
+    return groups.agg(*(merged(col(of), kind).alias(f"{name}_state{i}") for i, (of, kind) in enumerate(states)))

@@ -137,7 +137,7 @@ def summary(differing: Sequence[RowDifference], versions: Sequence[int], source:
         columns = f" ({first(worst.columns)})" if worst.columns else ""
         figures = f"lacks {worst.missing:,} rows and has {worst.extra:,} others"
         return f"{at} {figures} than {source} gives as Delta reads it{columns}{more}"
-    what = f"{worst.estimates:,} sketches" if worst.estimates else f"{len(worst.sums):,} sums"
+    what = f"{worst.estimates:,} sketches or moments" if worst.estimates else f"{len(worst.sums):,} sums"
     return f"{at}: {what} differ from what {source} gives{more}"
 
 
@@ -151,7 +151,8 @@ def target_shape(pinned: PinnedFeed) -> TargetShape:
         kept = tuple((c.name, c.type) for c in columns if c.name not in state.inexact)
         return TargetShape(exact=kept, left_out=tuple(c.name for c in columns if c.name in state.inexact))
     sums, sketches, volatile = (terms.sums, terms.sketches, terms.volatile) if terms else _shape_by_types(state)
-    inexact = {*sums, *sketches, *volatile}
+    moments = [name for name in terms.moments if name not in volatile] if terms else []
+    inexact = {*sums, *sketches, *volatile, *moments}
     exact = tuple((column.name, column.type) for column in columns if column.name not in inexact)
     return TargetShape(
         exact=exact,
@@ -159,6 +160,7 @@ def target_shape(pinned: PinnedFeed) -> TargetShape:
         sketches=tuple(name for name in sketches if name not in volatile),
         left_out=volatile,
         keys=terms.keys if terms else (),
+        moments=tuple((column.name, column.type) for column in columns if column.name in moments),
     )
 
 

@@ -121,7 +121,7 @@ def _difference(worst: RowDifference, versions: Sequence[int]) -> str:
     if worst.missing or worst.extra:
         columns = f" ({', '.join(worst.columns[:3])})" if worst.columns else ""
         return f"{at} would lack {worst.missing:,} rows and have {worst.extra:,} others than Delta reads in it{columns}"
-    what = f"{worst.estimates:,} sketches" if worst.estimates else f"{len(worst.sums):,} sums"
+    what = f"{worst.estimates:,} sketches or moments" if worst.estimates else f"{len(worst.sums):,} sums"
     return f"{at} would give {what} that are not of the rows which Delta reads in it"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from console.agent.recount.doubles import differ
 from console.agent.recount.files import COMMIT, Unreadable
+from console.agent.recount.moments import moments_differ
 from console.agent.recount.sums import python_key
 from console.model.schema import quoted
 
@@ -25,6 +26,7 @@ class TargetShape:
     exact     (name, Spark type);  sums  states that are sums of doubles;  sketches  states that are sketches
     left_out  columns that two computations may not reproduce
     keys      an aggregate's group columns, among the exact ones
+    moments   (name, Spark type) of states of variances and correlations
     """
 
     exact: tuple[tuple[str, str], ...]
@@ -32,6 +34,12 @@ class TargetShape:
     sketches: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    moments: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def inexact(self) -> tuple[str, ...]:
+        """Sums, sketches and moments, in this order."""
+        return (*self.sums, *self.sketches, *(name for name, _ in self.moments))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +48,7 @@ class RowDifference:
 
     number     of the commit in the sample
     missing    recomputed rows that are not stored;  extra  stored rows that were not recomputed
-    estimates  rows with differing sketches
+    estimates  rows with differing sketches or moments
     columns    that differ
     sums       differing sums: (keys as by `python_key`, state, stored value, recomputed value)
     """
@@ -103,13 +111,13 @@ def _groups(stored: Any, recomputed: Any, shape: TargetShape, tasks: int) -> Any
         return rows.select(
             COMMIT,
             *(comparable(col(quoted(name)), kind).alias(f"c{i}") for i, (name, kind) in enumerate(shape.exact)),
-            *(col(quoted(name)).alias(f"s{i}") for i, name in enumerate((*shape.sums, *shape.sketches))),
+            *(col(quoted(name)).alias(f"s{i}") for i, name in enumerate(shape.inexact)),
             lit(sign).alias("sign"),
         )
 
     both = side(stored, 1).union(side(recomputed, -1)).coalesce(tasks)
     sums = [total("sign").alias("n"), count_if(col("sign") > 0).alias("held")]
-    for i in range(len(shape.sums) + len(shape.sketches)):
+    for i in range(len(shape.inexact)):
         sums.append(most(when(col("sign") > 0, col(f"s{i}"))).alias(f"a{i}"))
         sums.append(most(when(col("sign") < 0, col(f"s{i}"))).alias(f"b{i}"))
     return both.groupBy(COMMIT, *(f"c{i}" for i in range(len(shape.exact)))).agg(*sums)
@@ -126,6 +134,8 @@ def _counts(shape: TargetShape) -> list[Any]:
     sketches_differ = lit(False)
     for i, name in enumerate(shape.sketches, len(shape.sums)):
         sketches_differ = sketches_differ | _sketches_differ(name, col(f"a{i}"), col(f"b{i}"))
+    for i, (_, kind) in enumerate(shape.moments, len(shape.sums) + len(shape.sketches)):
+        sketches_differ = sketches_differ | moments_differ(col(f"a{i}"), col(f"b{i}"), kind)
     return [
         total(greatest(-col("n"), lit(0))).alias("missing"),
         total(greatest(col("n"), lit(0))).alias("extra"),

@@ -20,7 +20,7 @@ _NODES = """
     Except Distinct Window WindowSpec Lateral Values Tuple Hint Cube Rollup GroupingSets Qualify Filter
     Alias Aliases Column Identifier Star Literal Null Boolean Placeholder Interval IntervalSpan Var DataType DataTypeParam ColumnDef
     HexString RawString National Paren Lambda Kwarg PropertyEQ Dot Bracket Slice
-    Add Sub Mul Div IntDiv Mod Neg DPipe BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift BitwiseRightShift
+    IgnoreNulls Add Sub Mul Div IntDiv Mod Neg DPipe BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift BitwiseRightShift
     And Or Xor Not EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ Is In Between Like ILike LikeAny RegexpLike RegexpILike
     Escape Exists Case If JoinHint Cast TryCast AtTimeZone FromTimeZone Collate
 """

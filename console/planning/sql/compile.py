@@ -15,6 +15,7 @@ from console.planning.sql.aggregates import STORED, Split, split
 from console.planning.sql.relation import Relation
 from console.planning.sql.resolve import qualified, schema
 from console.planning.sql.semantics import functions, relation_of
+from console.planning.sql.states import settled_ties
 from console.planning.sql.syntax import roundtrip
 from console.planning.sql.tree import (
     DIALECT,
@@ -161,7 +162,7 @@ def _feed(
         text.report("S113", f"{materialization.name} reads no table: rows can only come from one", done)
         return None
     _check_shape(done, driving, table, text)
-    relation = relation_of(done, known.relations)
+    relation = relation_of(settled_ties(done) if table.kind == "aggregate" else done, known.relations)
     _check_incremental(relation, table, text, done)
     parts = split(done, table, text) if table.kind == "aggregate" and not text.problems else None
     if text.problems:

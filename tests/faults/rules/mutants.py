@@ -95,7 +95,17 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("days do not prune", BACKFILL, "(col(column) < _bound(", '(col(column).cast("string").cast("timestamp") < _bound(', f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
     bug("sums by XOR", SUMS, "from pyspark.sql.functions import sum as total", "from pyspark.sql.functions import bit_xor as total", f"{BATCHES}::test_sums_tell_apart_what_weaker_sums_do_not"),
     bug("NULLs are not hashed", SUMS, "for part in (value.isNull(), value)", "for part in (value,)", f"{BATCHES}::test_sums_see_in_which_column_a_null_stands"),
-    bug("states are not cast", "console/planning/sql/aggregates.py", "states.append((Column(name=stored, type=state.type), cast(partial, state.type)))", "states.append((Column(name=stored, type=state.type), partial))", f"{BATCHES}::test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones"),
+    bug("states are not cast", "console/planning/sql/aggregates.py", "partial = cast(_filtered(state.partial.copy(), condition), state.type)", "partial = _filtered(state.partial.copy(), condition)", f"{BATCHES}::test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones"),
+    # partial states and their comparison
+    bug("ties are chance", "console/planning/sql/states.py", 'struct(y AS o, x AS v) END', 'struct(y AS o, x AS v, rand() AS r) END', f"{RULES}/test_states.py"),
+    bug("rows without an order take part", "console/planning/sql/states.py", '"CASE WHEN y IS NOT NULL THEN struct(y AS o, x AS v) END"', '"struct(y AS o, x AS v)"', f"{RULES}/test_states.py"),
+    bug("moments unite without their distance", "console/planning/sql/states.py", "    a.sx + b.sx + (b.mx - a.mx) * (b.mx - a.mx) * (a.n * (b.n / (a.n + b.n))) AS sx) END)", "    a.sx + b.sx AS sx) END)", f"{RULES}/test_states.py"),
+    bug("pairs are counted one by one", "console/planning/sql/states.py", '_template("CASE WHEN y IS NOT NULL THEN x END", x=a, y=b)', "a", f"{RULES}/test_states.py"),
+    bug("a set is a list", "console/planning/sql/states.py", "array_sort(array_distinct(flatten(collect_list(x))))", "array_sort(flatten(collect_list(x)))", f"{RULES}/test_states.py"),
+    bug("all is any", "console/planning/sql/states.py", 'merge="min" if all_of else "max"', 'merge="max"', f"{RULES}/test_states.py"),
+    bug("a FILTER is forgotten", "console/planning/sql/aggregates.py", "    if condition is None:\n", "    if True:\n", f"{RULES}/test_states.py"),
+    bug("moments are never apart", "console/agent/recount/moments.py", "    return ~a.eqNullSafe(b) & ~coalesce(", "    return lit(False) & ~coalesce(", f"{RULES}/test_states.py"),
+    bug("rounding has no bound", "console/agent/recount/moments.py", "lit(NEAR) * sqrt(sx) * sqrt(sy) + rounding * lit(_MARGIN) * first + second", "lit(NEAR) * sqrt(sx) * sqrt(sy)", f"{RULES}/test_states.py"),
     # feeds that stand still
     bug("a follower passes over a shorter source", FOLLOW, "while feed.seen != end and", "while feed.seen < end and", STANDING),
     bug("any source is believed", ONCE, "if last is not None and source and (recorded", "if last is None and source and (recorded", STANDING),

@@ -53,6 +53,7 @@ _AGGREGATES = allow.AGGREGATE_NAMES | {
     "tuple_intersection_agg_double", "tuple_intersection_agg_integer", "tuple_sketch_agg_double", "approx_top_k",
     "tuple_sketch_agg_integer", "tuple_union_agg_double", "tuple_union_agg_integer", "approx_top_k_accumulate",
     "approx_top_k_combine", "measure", "count_distinct", "percentile", "try_sum", "try_avg",
+    "max_by_value", "min_by_value", "sorted_set",
 }  # fmt: skip
 
 
