@@ -32,7 +32,7 @@ def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) 
     stored = Releases(warehouse, pipeline).all()
     live = next((h.release for h in stored if h.row.state == "live"), None)
     tables = (
-        {state.table.name: (version_path(warehouse, state.version.path), state.table.time) for state in live.tables}
+        {state.table.name: (version_path(warehouse, state.version.path), state.stored_time) for state in live.tables}
         if live
         else {}
     )

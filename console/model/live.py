@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from console.model.codec import BESIDE, QUIET
+from console.model.codec import BESIDE, QUIET, needed
 from console.model.created import TableSettings
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.schema import Column, Table
@@ -68,6 +68,17 @@ class Feed:
     terms: Terms | None = field(default=None, metadata=BESIDE)
 
 
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Where a managed landing table stores the values that lines give for one of its columns.
+
+    stored  stored columns, narrowest type first: a value goes to each that is needed to read it back
+    """
+
+    column: str
+    stored: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
     """One table of a release.
@@ -75,6 +86,7 @@ class TableState:
     read    compiled Spark SQL over a view named `stored`: the logical columns (renames, defaults, merged states)
     rows    the rows fingerprint;  values  column → value fingerprint (docs/design.md, how a plan is decided)
     inexact columns whose values may differ between two computations (sketches, sums of doubles, now(), rand())
+    intake  of a managed landing table; () where each column is stored under its own name
     """
 
     table: Table
@@ -83,6 +95,16 @@ class TableState:
     rows: str
     values: dict[str, str]
     inexact: tuple[str, ...] = ()
+    intake: tuple[Intake, ...] = field(default=(), metadata=needed("0.2.0"))
+
+    def stored_in(self, column: str) -> tuple[str, ...]:
+        """The stored columns of one of a landing table's columns."""
+        return next((each.stored for each in self.intake if each.column == column), (column,))
+
+    @property
+    def stored_time(self) -> str:
+        """The stored column of the time column; "" without one."""
+        return self.stored_in(self.table.time)[0]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,6 +72,7 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
         version = verdict.live.version
     read = wanted.read if verdict.rebuilt else verdict.read
     return TableState(
+        intake=verdict.storage.intake if verdict.storage else (),
         table=replace(wanted.table, where=""),
         version=version,
         read=read,
@@ -91,17 +92,19 @@ def _landing(verdict: Verdict, wanted: DesiredTable, live: Live) -> Version:
             columns=wanted.table.columns,
             partition_by=wanted.table.partition_by,
         )
-    columns = (*stats.columns, *added(wanted, live))
+    columns = (*stats.columns, *added(verdict, live))
     return Version(content=wanted.content, path=wanted.table.name, columns=columns, partition_by=stats.partition_by)
 
 
-def added(wanted: DesiredTable, live: Live) -> tuple[Column, ...]:
-    """Columns that a managed landing table is declared with and does not have yet."""
-    stats = live.table(wanted.table.name)
-    if stats is None or wanted.table.kind != "landing" or not wanted.table.managed:
+def added(verdict: Verdict, live: Live) -> tuple[Column, ...]:
+    """Columns that a managed landing table is to store and does not have yet."""
+    if verdict.storage is not None:
+        return verdict.storage.added
+    state, stats = verdict.live, live.table(verdict.name)
+    if state is None or stats is None or not _is_landing(verdict) or not state.table.managed:
         return ()
     real = {column.name.lower() for column in stats.columns}
-    return tuple(column for column in wanted.table.columns if column.name.lower() not in real)
+    return tuple(column for column in state.version.columns if column.name.lower() not in real)
 
 
 def steps(verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> tuple[Step, ...]:
@@ -114,7 +117,7 @@ def steps(verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -
         if verdict.rebuilt or (_is_landing(verdict) and live.table(verdict.name) is None)
     ]
     for verdict in wanted:
-        if verdict.wanted is not None and (columns := added(verdict.wanted, live)):
+        if columns := added(verdict, live):
             made.append(AddColumns(verdict.name, columns))
     for verdict in rebuilt:
         made += _backfills(verdict, verdicts, live, limits, cache)

@@ -8,6 +8,7 @@ from console.model.plan import ColumnChange
 from console.model.schema import Column, Table
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.desired import DesiredTable
+from console.planning.landing.widening import widened
 from console.planning.sql.convert import kept
 from console.planning.sql.reads import Pick
 
@@ -119,6 +120,8 @@ def _pick(column: Column, origin: str | None, wanted: DesiredTable, live: TableS
                 return Pick(name=column.name, of=origin)
             if origin == column.name and _states_kept(wanted, live, column):
                 return Pick(name=column.name, of=origin, fresh=True)
+            if wanted.table.kind == "landing" and widened(old[1], new[1]) and _movable(column.name, wanted.table):
+                return Pick(name=column.name, of=origin, type=column.type)
             if widens(old[1], new[1], wanted, column):
                 return Pick(name=column.name, of=origin, type=column.type)
             return Reason("type", f"{column.name} changes from {old[1]} to {new[1]}")
@@ -126,6 +129,11 @@ def _pick(column: Column, origin: str | None, wanted: DesiredTable, live: TableS
     if column.name in wanted.literals:
         return Pick(name=column.name, literal=wanted.literals[column.name], type=column.type)
     return Reason("new", f"{column.name} is new")
+
+
+def _movable(name: str, landing: Table) -> bool:
+    """Whether values of a landing table's column may lie in two stored ones: not those that files and days are told by."""
+    return name not in (landing.time, *landing.partition_by)
 
 
 def widens(old: str, new: str, wanted: DesiredTable, column: Column) -> bool:

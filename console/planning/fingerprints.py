@@ -3,6 +3,8 @@
 A release holds hashes, and a hash tells nothing but that it is another: a planner that hashes otherwise (a rule that was
 corrected, another sqlglot) would take every table for changed. So where a release was hashed by other rules, what its
 hashes stood for is hashed anew: its compiled queries, which it holds in full. Meaning is then compared with meaning.
+
+The same is done below a landing table of which columns are renamed: values of such a table stand for their names.
 """
 
 from collections import Counter
@@ -17,6 +19,8 @@ from console.model.schema import types
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.desired import Desired, DesiredTable, adopted
 from console.planning.diff import split_value
+from console.planning.landing.forward_query import all_renamed
+from console.planning.reuse.shown import as_source
 from console.planning.sql.aggregates import STORED
 from console.planning.sql.relation import Relation, mix, physical
 from console.planning.sql.semantics import relation_of
@@ -31,9 +35,12 @@ def restated(release: Release, desired: Desired, rules: str, cache: PlannerCache
     desired  what is wanted: its fingerprints stand for every query of the release that means the same
     rules    by which `desired` was hashed; a release of 0.1.0 names none
     """
-    if release.rules == rules:
+    renamed = all_renamed(release, {name: wanted.table for name, wanted in desired.tables.items()})
+    if release.rules == rules and not renamed:
         return release
-    return cache.by_identity(_RELEASES, lambda: _restated(release, desired), release, desired)
+    return cache.by_identity(
+        _RELEASES, lambda: _restated(release, desired, renamed, everything=release.rules != rules), release, desired
+    )
 
 
 def _alike(wanted: DesiredTable, state: TableState, feeds: Iterable[Feed]) -> bool:
@@ -52,16 +59,23 @@ def _sources(feeds: Iterable[Feed]) -> frozenset[str]:
     return frozenset(name for feed in feeds for name in (feed.source, *feed.joins))
 
 
-def _restated(release: Release, desired: Desired) -> Release:
+def _restated(
+    release: Release, desired: Desired, renamed: Mapping[str, Mapping[str, str]], *, everything: bool
+) -> Release:
+    """renamed: landing table → live column → new name; everything: not only what is below these tables"""
     made = {state.table.name: state for state in release.tables}
     same: set[str] = set()  # tables that mean what they are wanted to mean, as those do that they are computed from
+    touched: set[str] = set(made) if everything else set(renamed)
     for name, wanted in desired.tables.items():
         if (state := made.get(name)) is None:
             continue
         feeds = release.feeds_into(name)
-        if state.table.kind == "landing":
-            landing = adopted(state.table)
-            made[name] = replace(state, rows=landing.rows, values=landing.values)
+        if touched & _sources(feeds):
+            touched.add(name)
+        if name not in touched:
+            pass
+        elif state.table.kind == "landing":
+            made[name] = _landing(state, renamed.get(name, {}))
         elif _alike(wanted, state, feeds) and same >= _sources(feeds):
             made[name] = replace(state, rows=wanted.rows, values=wanted.values)
         elif wanted.table.kind != "landing":
@@ -71,10 +85,18 @@ def _restated(release: Release, desired: Desired) -> Release:
     return replace(release, tables=tuple(made.values()))
 
 
+def _landing(state: TableState, renamed: Mapping[str, str]) -> TableState:
+    """A live landing table with each column standing for its name, a renamed one for the new name."""
+    columns = tuple(replace(column, name=renamed.get(column.name, column.name)) for column in state.table.columns)
+    landing = adopted(replace(state.table, columns=columns))
+    values = {was.name: landing.values[now.name] for was, now in zip(state.table.columns, columns, strict=True)}
+    return replace(state, rows=landing.rows, values=values)
+
+
 def _live_sources(made: Mapping[str, TableState], names: Collection[str]) -> dict[str, Relation]:
     """Tables of the release as sources; those above are hashed by these rules already."""
     states = [made[name] for name in names if name in made]
-    return {s.table.name: physical(s.table.name, s.rows, s.values, types=types(s.table.columns)) for s in states}
+    return {state.table.name: as_source(state)[1] for state in states}
 
 
 def _state(

@@ -1,14 +1,18 @@
 """The planner's rules: problems of a region or a plan that the operator has to see. Codes in docs/codes.md."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from console.errors import Problem
-from console.model.live import Live
+from console.model.live import Live, TableStats
 from console.model.pipeline import Pipeline
 from console.model.schema import Column, Table
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import Desired, DesiredTable
 from console.planning.diff import Diff
+from console.planning.landing.forward_query import renamed
+from console.planning.landing.problems import unpartitioned
+from console.planning.landing.widening import widened
 from console.planning.loss import history, protocol, values
 from console.planning.routes.verdict import Verdict
 from console.planning.sql.tree import UnknownColumn, kind
@@ -39,19 +43,41 @@ def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
             problems += unreadable
             continue  # nothing else of it was read
         problems += protocol.cut(table, stats, live.region)
-        actual = {column.name.lower(): column for column in stats.columns}
-        for column in table.columns:
-            problems += _landing_column(table, column, actual.get(column.name.lower()), live)
+        problems += _landing_columns(table, stats, live)
+    return problems
+
+
+def _landing_columns(table: Table, stats: TableStats, live: Live) -> list[Problem]:
+    actual = {column.name.lower(): column for column in stats.columns}
+    before = live.release.table(table.name) if live.release else None
+    was = {new: old for old, new in renamed(table, before).items()} if before else {}
+    taken = (
+        {part.lower() for column in before.table.columns for part in before.stored_in(column.name)} if before else ()
+    )
+    problems: list[Problem] = []
+    for column in table.columns:
+        old = was.get(column.name, column.name)
+        declared = before.table.column(old) if before and table.managed else None
+        if before is None or declared is None:
+            own = None if table.managed and column.name.lower() in taken else actual.get(column.name.lower())
+            problems += _landing_column(table, column, own, live)
+            continue
+        # the widest of its stored columns has the type that is live; a wider one is stored beside it
+        found = actual.get(before.stored_in(old)[-1].lower())
+        if found is not None and found.type == declared.type and widened(kind(declared.type), kind(column.type)):
+            continue
+        problems += _landing_column(table, column, replace(found, name=column.name) if found else None, live)
     return problems
 
 
 def _landing_column(table: Table, column: Column, actual: Column | None, live: Live) -> list[Problem]:
     name = f"{table.name}.{column.name}"
     if actual is None:
-        if table.managed and column.nullable:
+        if table.managed and (column.nullable or column.default is not None):
             return []
         if table.managed:
-            message, hint = f"{name} is new and not nullable: older rows have no value", "declare it nullable"
+            message = f"{name} is new and not nullable: older rows have no value"
+            hint = "declare it nullable, or give it a default"
             return [Problem(code="C111", message=message, where=table.where, hint=hint, node=table.name)]
         message = f"{name} is declared, and the table in {live.region} has no such column"
         return [
@@ -74,7 +100,7 @@ def _landing_column(table: Table, column: Column, actual: Column | None, live: L
             code="C112",
             message=message,
             where=table.where,
-            hint="declare what is there and cast in the materialization",
+            hint=f"declare what is there{', drop forward_query' if table.forward_query else ''} and cast in the materialization",
             node=table.name,
         )
     ]
@@ -105,6 +131,9 @@ def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live,
     """Problems of a plan that could run."""
     forward_queries = [problem for verdict in verdicts.values() for problem in verdict.problems]
     problems = [problem for verdict in verdicts.values() for problem in _protocol(verdict, live)]
+    for verdict in verdicts.values():
+        if verdict.wanted is not None and verdict.wanted.table.kind == "landing":
+            problems += unpartitioned(verdict.wanted.table, live.table(verdict.name), verdict.live, live.region)
     for verdict in verdicts.values():
         if not verdict.rebuilt or verdict.wanted is None:
             continue

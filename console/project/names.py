@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from console.model.landing import is_reserved
+
 RULE = "a lower-case letter, then up to 62 of a-z 0-9 _ -"
 SAVED = "saved"  # the folder beside the pipelines that holds saved plans
 # `stored` is the view under which every compiled query finds a table's own rows: a table of that name would be given another's
@@ -43,6 +45,8 @@ def wrong_column(name: str, ours: bool) -> str:
         return f"the column name {name!a} holds a control character"
     if ours and (near := _NOT_IN_DELTA.search(name)):
         return f"the column name `{name}` holds `{near[0]}`, which Delta does not store"
+    if ours and is_reserved(name):
+        return f"the column name `{name}` is kept for the stored values of `{name.partition('@')[0]}`"
     return ""
 
 

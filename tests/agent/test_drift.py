@@ -10,6 +10,8 @@ from deltalake import write_deltalake
 from console.agent.feeds.backfill import History
 from console.agent.resilience.drift import check
 from console.errors import RegionError
+from console.model.live import Intake, TableState, Version
+from console.model.schema import Table
 from console.model.step import Backfill
 
 pytestmark = pytest.mark.slow
@@ -36,8 +38,13 @@ def altered(place: Path, schema: pa.Schema, *read: str) -> History:
         columns=read,
     )
     nothing = cast(Any, None)
+    table = Table(name="landing", kind="landing", columns=())
+    source = TableState(
+        table=table, version=Version(content="", path="landing", columns=()), read="", rows="", values={},
+        intake=(Intake("length", ("size",)),),
+    )  # fmt: skip
     return History(
-        step=step, source=nothing, source_path=path, target=nothing, target_path="", fence=0, slices=(), writer=nothing
+        step=step, source=source, source_path=path, target=nothing, target_path="", fence=0, slices=(), writer=nothing
     )
 
 
@@ -59,6 +66,11 @@ def test_what_is_read_and_gone_or_another_type_is_told_with_a_way_out(
     assert str(found.value) == f"landing has changed since its fence at version 0: {said}"
     assert found.value.code == "E_DRIFT"
     assert "discard" in found.value.hint
+
+
+def test_a_renamed_column_is_looked_for_under_its_stored_name(tmp_path: Path) -> None:
+    with pytest.raises(RegionError, match="size was int, is gone"):
+        check(altered(tmp_path, FIRST.remove(2), "id", "length"))
 
 
 def test_where_it_is_not_known_what_is_read_every_column_counts(tmp_path: Path) -> None:

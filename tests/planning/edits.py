@@ -44,6 +44,10 @@ class Edit:
         return self.wanted(self.before(pipeline()))
 
 
+def _zoned() -> tuple[Column, ...]:
+    return tuple(replace(column, name="zone") if column.name == "region" else column for column in LANDING.columns)
+
+
 def requests(**changes: Any) -> Change:
     def change(desired: Pipeline) -> Pipeline:
         table = desired.table("requests")
@@ -238,6 +242,21 @@ EDITS: dict[str, Edit] = {
         landing(), before=landing(columns=(*LANDING.columns, Column(name="ext_id", type="string")))
     ),
     # rules
+    "landing_column_renamed": Edit(
+        of(
+            landing(columns=_zoned(), forward_query="* EXCEPT (region), region AS zone"),
+            parse("region AS host", "zone AS host"),
+        )
+    ),
+    "landing_column_widened": Edit(
+        landing(columns=(*LANDING.columns, Column(name="n", type="bigint"))),
+        before=landing(columns=(*LANDING.columns, Column(name="n", type="int"))),
+    ),
+    "C130_landing_computed": Edit(landing(forward_query="* EXCEPT (payload), upper(payload) AS payload")),
+    "C131_landing_partitioned": Edit(landing(partition_by=("region",))),
+    "C132_landing_without_null": Edit(
+        landing(columns=tuple(replace(c, nullable=c.name != "id") for c in LANDING.columns))
+    ),
     "C101_days_are_gone": Edit(AGENT, region=landing_since(10)),
     "C101_accepted": Edit(AGENT, region=landing_since(10), allowed=("C101:requests",)),
     "C101_shorter_retention": Edit(of(AGENT, landing(retention_days=5))),

@@ -231,7 +231,8 @@ def _slices(context: RolloutContext, step: Backfill, source: TableState, days: A
 def _stored_time(source: TableState, time_column: str) -> str:
     """The stored column whose file statistics give the days: the logical one, or "" if that was renamed."""
     stored = {column.name for column in source.version.columns}
-    return time_column if time_column in stored else ""
+    name = source.stored_in(time_column)[0]
+    return name if name in stored else ""
 
 
 def _open_live(context: RolloutContext, step: Backfill, fence: int, session: Any) -> None:

@@ -16,7 +16,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from console import crash
 from console.agent.errors import CommitGone
 from console.agent.ingest import loads
-from console.agent.ingest.values import parse_lines, typed
+from console.agent.ingest.shape import Shape, in_stored_columns, shape_of
+from console.agent.ingest.values import parse_lines, spread_over, typed
 from console.agent.pipeline import PipelineController
 from console.agent.store import log, write_lock
 from console.errors import DataError, RegionError, SchemaMoved
@@ -56,17 +57,18 @@ class LandingWriter:
                 more[MARKS] = b64encode(marks).decode()
             if here:
                 return {"rows": 0, "already": True}
-            if run is not None and run.schema not in ("", schema_id(opened)):
+            shape = self._shape(table, opened)
+            if run is not None and run.schema not in ("", schema_id(opened, shape)):
                 raise SchemaMoved(
                     f"{table}: its columns have changed since the lines were checked", hint="send the file again"
                 )
-            rows = parse_lines(lines, [field.name for field in opened.schema().fields], numbers)
+            rows = _rows(opened, shape, lines, numbers)
             note["rows_in"] = len(rows)
             properties = CommitProperties(
                 custom_metadata={"userMetadata": json.dumps(note), **more},
                 app_transactions=[Transaction(app_id, number)],
             )
-            columns = typed(opened, rows, numbers)
+            columns = typed(opened, rows, numbers, shape.labels)
             crash.point("before-commit-landing")
             write_deltalake(path, columns, mode="append", commit_properties=properties)
             crash.point("after-commit-landing")
@@ -83,8 +85,9 @@ class LandingWriter:
         path = self._landing(table)
         log.check_intact(path)
         opened, numbers = DeltaTable(path), _lines(at, len(lines))
-        typed(opened, parse_lines(lines, [field.name for field in opened.schema().fields], numbers), numbers)
-        return {"schema": schema_id(opened)}
+        shape = self._shape(table, opened)
+        typed(opened, _rows(opened, shape, lines, numbers), numbers, shape.labels)
+        return {"schema": schema_id(opened, shape)}
 
     def load_state(self, table: str, load: str, first: str, *, named: bool, batch: str, after: int) -> LoadState:
         """How far the loads that a file may belong to have landed.
@@ -118,6 +121,15 @@ class LandingWriter:
             log.check_intact(path)
             yield path
 
+    def _shape(self, table: str, opened: DeltaTable) -> Shape:
+        """What lines may name: by the live release, asked for anew for each batch, and by the one before it."""
+        releases = {stored.row.state: stored.release for stored in self._controller.releases.all()}
+        live = releases["live"].table(table)
+        assert live is not None
+        before = releases["previous"].table(table) if "previous" in releases else None
+        others = [before] if before and before.version.path == live.version.path else []
+        return shape_of(live, others, [field.name for field in opened.schema().fields])
+
     def _landing(self, table: str) -> str:
         release = self._controller.live()
         state = release.table(table)
@@ -130,9 +142,17 @@ class LandingWriter:
         return self._controller.path(state.version.path)
 
 
-def schema_id(table: DeltaTable) -> str:
-    """A short digest of the schema and partitioning that lines are checked against."""
-    schema = json.dumps([table.schema().to_json(), table.metadata().partition_columns])
+def _rows(table: DeltaTable, shape: Shape, lines: Sequence[str], numbers: Sequence[int] | None) -> list[dict[str, Any]]:
+    """Lines as rows of the table's stored columns."""
+    rows = parse_lines(lines, tuple(shape.stored), numbers, shown=shape.names)
+    if shape.plain:
+        return rows
+    return in_stored_columns(shape, rows, numbers or range(1, len(rows) + 1), spread_over(table, shape))
+
+
+def schema_id(table: DeltaTable, shape: Shape) -> str:
+    """A short digest of the schema, the partitioning and the names that lines are checked against."""
+    schema = json.dumps([table.schema().to_json(), table.metadata().partition_columns, *shape.key()])
     return hashlib.blake2b(schema.encode(), digest_size=8).hexdigest()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from console.agent.ingest.shape import Place, Reading, Shape, spread
 from console.errors import DataError
 
 Read = Callable[[Any], Any]  # converts a JSON value to its column's type; raises one of MISFITS
@@ -48,11 +49,16 @@ _JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_number, object_
 
 
 def parse_lines(
-    lines: Sequence[str], columns: Sequence[str], numbers: Sequence[int] | None = None
+    lines: Sequence[str],
+    columns: Sequence[str],
+    numbers: Sequence[int] | None = None,
+    *,
+    shown: Sequence[str] | None = None,
 ) -> list[dict[str, Any]]:
     """NDJSON lines as objects with known keys only; numbers with a fraction or an exponent as Decimals.
 
     numbers  line numbers in the file; 1, 2, 3 … by default
+    shown    the columns that an error lists, if not all
     raises   DataError with the line's number
     """
     known = set(columns)
@@ -68,40 +74,80 @@ def parse_lines(
             raise DataError(f"line {number} is not a JSON object: {line[:60]!r}")
         if unknown := [key for key in row if key not in known]:
             raise DataError(
-                f"line {number} has the unknown key {unknown[0]!r:.60}; the columns are {', '.join(columns)}",
+                f"line {number} has the unknown key {unknown[0]!r:.60}; the columns are {', '.join(shown or columns)}",
                 hint="lines are matched by column name",
             )
         rows.append(row)
     return rows
 
 
-def typed(table: DeltaTable, rows: Sequence[Mapping[str, Any]], numbers: Sequence[int] | None = None) -> Any:
+def typed(
+    table: DeltaTable,
+    rows: Sequence[Mapping[str, Any]],
+    numbers: Sequence[int] | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Any:
     """Rows as Arrow in the table's schema.
 
     numbers  line number of each row in the file
+    labels   stored column → its name in lines, where that is another
     raises   DataError naming line and column of the first value that does not fit, column by column
     """
     import pyarrow as pa
 
-    numbers = numbers or range(1, len(rows) + 1)
+    numbers, labels = numbers or range(1, len(rows) + 1), labels or {}
     schema, partitions = pa.schema(table.schema().to_arrow()), table.metadata().partition_columns
     arrays = []
     for field in schema:
-        values = _values(rows, numbers, field.name, _reader(pa, field.type), str(field.type))
+        label = labels.get(field.name, field.name)
+        values = _values(rows, numbers, (field.name, label), _reader(pa, field.type), str(field.type))
         if field.name in partitions:
-            _check_partition(values, numbers, field.name, pa.types.is_binary(field.type))
+            _check_partition(values, numbers, label, pa.types.is_binary(field.type))
         try:
             arrays.append(pa.array(values, field.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             at = next(n for n, value in enumerate(values) if not _fits(pa, value, field.type))
-            raise _unfit(numbers[at], field.name, rows[at][field.name], str(field.type)) from None
+            raise _unfit(numbers[at], label, rows[at][field.name], str(field.type)) from None
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _values(rows: Sequence[Mapping[str, Any]], numbers: Sequence[int], column: str, read: Read, kind: str) -> list[Any]:
+def spread_over(table: DeltaTable, shape: Shape) -> Place:
+    """Chooses, of the columns that a name may be stored in, those that take a value."""
+    import pyarrow as pa
+
+    types = {field.name: field.type for field in pa.schema(table.schema().to_arrow())}
+
+    def reading(place: str) -> Reading:
+        read, type = _reader(pa, types[place]), types[place]
+
+        def held(value: Any) -> Any:
+            try:
+                found = read(value)
+            except MISFITS:
+                return None
+            return found if _fits(pa, found, type) else None
+
+        return Reading(held, bool(pa.types.is_float32(type)))
+
+    readings = {places: [reading(place) for place in places] for places in shape.stored.values() if len(places) > 1}
+
+    def place(places: tuple[str, ...], value: Any) -> dict[str, Any]:
+        takes = spread(value, readings[places])
+        if not any(takes):
+            return {places[-1]: value}  # refused there, by its type
+        return {name: value for name, taken in zip(places, takes, strict=True) if taken}
+
+    return place
+
+
+def _values(
+    rows: Sequence[Mapping[str, Any]], numbers: Sequence[int], names: tuple[str, str], read: Read, kind: str
+) -> list[Any]:
+    """names: the stored column, and its name in lines"""
+    stored, column = names
     values = []
     for number, row in zip(numbers, rows, strict=True):
-        value = row.get(column)
+        value = row.get(stored)
         try:
             values.append(None if value is None else read(value))
         except _TooFine as error:

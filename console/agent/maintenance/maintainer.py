@@ -206,7 +206,7 @@ def owned_tables(controller: PipelineController) -> dict[str, TableState]:
 
 def _longer(one: TableState, other: TableState) -> TableState:
     """The declaration with the longer retention; without any where they measure age by different columns."""
-    if one.table.time != other.table.time:
+    if one.stored_time != other.stored_time:
         return replace(one, table=replace(one.table, retention_days=None))
     longest = inf if one.table.retention_days is None else one.table.retention_days
     return one if other.table.retention_days is not None and other.table.retention_days <= longest else other

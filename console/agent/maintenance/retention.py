@@ -14,7 +14,7 @@ def cutoff(state: TableState, today: date) -> date | None:
     """The first day that is kept; None where nothing expires: no retention, one longer than the calendar, or no stored
     time column."""
     stored = {column.name for column in state.version.columns}
-    if state.table.retention_days is None or state.table.time not in stored:
+    if state.table.retention_days is None or state.stored_time not in stored:
         return None
     try:
         return today - timedelta(days=state.table.retention_days)
@@ -50,4 +50,4 @@ def _older(state: TableState, keep: date) -> Any:
     """A range on the raw column, which prunes files (rule 11). Spark takes a day for its first moment, in the session's UTC."""
     from pyspark.sql.functions import col, lit
 
-    return col(quoted(state.table.time)) < lit(keep)
+    return col(quoted(state.stored_time)) < lit(keep)

@@ -151,7 +151,9 @@ def _place(
     if not columns or not set(columns) <= set(kinds):  # renamed, or stored as states: then all stored columns
         columns = tuple(kinds)
     days = [
-        name for name in (time, *state.version.partition_by) if kinds.get(name, "").startswith(("timestamp", "date"))
+        name
+        for name in (state.stored_in(time)[0], *state.version.partition_by)
+        if kinds.get(name, "").startswith(("timestamp", "date"))
     ]
     covered = tuple((name, kinds[name]) for name in columns if can_hash(kinds[name]))
     return Place(

@@ -16,7 +16,7 @@ def check(history: History) -> None:
     raises  RegionError E_DRIFT naming the columns that changed
     """
     was, now = _columns(history.source_path, history.fence), _columns(history.source_path)
-    needed = {name.lower() for name in history.step.columns}
+    needed = {place.lower() for name in history.step.columns for place in history.source.stored_in(name)}
     changed = [
         f"{name} was {kind}, {f'is {now[name]}' if name in now else 'is gone'}"
         for name, kind in was.items()

@@ -11,6 +11,7 @@ from console.model.live import Live, TableState
 from console.model.pipeline import Pipeline
 from console.model.plan import Rollback
 from console.planning.desired import DesiredTable
+from console.planning.diff import Diff
 from console.planning.loss.protocol import raised
 
 
@@ -19,6 +20,8 @@ class Changed(Protocol):
     def wanted(self) -> DesiredTable | None: ...
     @property
     def live(self) -> TableState | None: ...
+    @property
+    def diff(self) -> Diff | None: ...
     @property
     def rebuilt(self) -> bool: ...
 
@@ -40,10 +43,15 @@ def rollback(pipeline: Pipeline, verdicts: Mapping[str, Changed], live: Live) ->
         if keep_days is not None and (kept_days is None or keep_days < kept_days):
             lost += [f"{name}.{column.name}" for column in was.columns]
             reasons.append(f"rows of {name} older than {keep_days} days may be gone")
-        elif now.kind == "landing" and (gone := [c.name for c in was.columns if now.column(c.name) is None]):
-            lost += [f"{name}.{column}" for column in gone]
-            what = "its producers may no longer send" if not now.managed else "rows that arrive meanwhile may lack"
-            reasons.append(f"{what} {', '.join(gone)} of {name}")
+        elif now.kind == "landing" and verdict.diff is not None:
+            if gone := verdict.diff.hidden:
+                lost += [f"{name}.{column}" for column in gone]
+                what = "its producers may no longer send" if not now.managed else "rows that arrive meanwhile may lack"
+                reasons.append(f"{what} {', '.join(gone)} of {name}")
+            for pick in verdict.diff.picks:
+                if pick.type and (column := was.column(pick.of)) is not None:
+                    lost.append(f"{name}.{pick.of}")
+                    reasons.append(f"values of {name}.{pick.name} that are no {column.type} are NULL there")
     for copy in live.release.copies:
         if copy.mode == "append" and not any(c.name == copy.name and c.into == copy.into for c in pipeline.copies):
             lost.append(f"{copy.into}.*")

@@ -12,6 +12,7 @@ from console.model.schema import types
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.desired import Desired, DesiredTable
 from console.planning.reuse.columns_read import columns_of_query
+from console.planning.reuse.shown import as_source, shown_values
 from console.planning.sql.compile import NameScope
 from console.planning.sql.relation import Relation, physical, unknown
 from console.planning.sql.semantics import relation_of
@@ -33,10 +34,11 @@ class SourceVerdict(Protocol):
 
 def as_live(release: Release, names: Collection[str]) -> NameScope:
     """Some tables of a release, and what their rows and values mean."""
-    states = [state for state in release.tables if state.table.name in names]
-    tables = {state.table.name: types(state.table.columns) for state in states}
-    relations = {s.table.name: physical(s.table.name, s.rows, s.values, types=tables[s.table.name]) for s in states}
-    return NameScope(tables, relations)
+    sources = {state.table.name: as_source(state) for state in release.tables if state.table.name in names}
+    return NameScope(
+        {name: columns for name, (columns, _) in sources.items()},
+        {name: relation for name, (_, relation) in sources.items()},
+    )
 
 
 def as_wanted(desired: Desired, names: Collection[str]) -> NameScope:
@@ -91,9 +93,10 @@ def continuation(
             if not verdict.changes:
                 continue
             state = release.table(source)
+            before = shown_values(state) if state else {}
             for column in read_by(feed, source, as_live(release, of((feed,))), cache):
                 now = verdict.wanted.values.get(column) if verdict.wanted else None
-                if state is not None and now == state.values.get(column):
+                if now is not None and now == before.get(column):
                     continue
                 if now is not None or verdict.rebuilt:
                     return Continuation(f"its feed reads {source}.{column}, which means something else now")

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from console.model.created import changed
+from console.model.landing import is_reserved
 from console.model.live import Live, TableState, TableStats
 from console.model.plan import Drift
 from console.model.schema import Column
@@ -63,7 +64,7 @@ def _table(state: TableState, stats: TableStats) -> list[Drift]:
         elif _type(actual[column.name]) != _type(column):
             drifts.append(_retyped(state, column, actual[column.name]))
     for column in stats.columns:
-        if column.name not in recorded:
+        if column.name not in recorded and not (landing and is_reserved(column.name)):
             adopt = f"declare {column.name} in tables/{name}.yaml" + ("" if landing else " and compute it in its query")
             repair = f"there: ALTER TABLE {name} DROP COLUMN, or leave it: nothing of ours reads it"
             drifts.append(

@@ -12,10 +12,11 @@ from console.model.live import Live
 from console.model.plan import ACTIONS, Action
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import Desired, DesiredTable
+from console.planning.landing import storage
 from console.planning.routes import create, drop, keep
 from console.planning.routes.change import Change
 from console.planning.routes.verdict import Verdict
-from console.planning.sql.reads import Pick, compose, landing_read
+from console.planning.sql.reads import Pick, compose
 
 
 @runtime_checkable
@@ -49,7 +50,7 @@ def routes(desired: Desired, live: Live, cache: PlannerCache) -> dict[str, Verdi
     for verdict in verdicts.values():
         for source, columns in verdict.needs.items():
             exposed.setdefault(source, set()).update(columns)
-    return {n: v if n in same else _with_read(v, exposed.get(n, set()), cache) for n, v in verdicts.items()}
+    return {n: v if n in same else _with_read(v, exposed.get(n, set()), live, cache) for n, v in verdicts.items()}
 
 
 def _route(
@@ -65,7 +66,7 @@ def _route(
     return next(verdict for verdict in found if verdict is not None)
 
 
-def _with_read(verdict: Verdict, exposed: set[str], cache: PlannerCache) -> Verdict:
+def _with_read(verdict: Verdict, exposed: set[str], region: Live, cache: PlannerCache) -> Verdict:
     """How the new release reads a version that stays.
 
     exposed  live columns that feeds from it still need
@@ -74,12 +75,13 @@ def _with_read(verdict: Verdict, exposed: set[str], cache: PlannerCache) -> Verd
     if wanted is None or verdict.rebuilt:
         return verdict
     extra = tuple(sorted(exposed))
+    if live is not None and not verdict.changes and not extra:
+        return replace(verdict, read=live.read)
     if wanted.table.kind == "landing":
-        return replace(verdict, read=landing_read(wanted.table.columns, extra), exposed=extra)
+        kept = storage.stored(wanted.table, live, region.table(verdict.name), diff, extra)
+        return replace(verdict, read=kept.read, exposed=extra, storage=kept)
     assert live is not None
     assert diff is not None
-    if not verdict.changes and not extra:
-        return replace(verdict, read=live.read)
     order = {column.name: at for at, column in enumerate(wanted.table.columns)}
     picks = sorted([*diff.picks, *verdict.picks], key=lambda pick: order[pick.name])
     picks += [Pick(name=name, of=name) for name in extra]

@@ -6,9 +6,9 @@ from console.planning.cache.releases import shared_release
 from console.planning.desired import Desired
 from console.planning.diff import compare, same_declaration
 from console.planning.reuse import live_feeds
+from console.planning.routes import metadata
 from console.planning.routes.change import Change
 from console.planning.routes.verdict import Verdict
-from console.planning.sql.reads import landing_read
 
 _UNCHANGED = Memo[dict[str, Verdict]](256)
 
@@ -19,7 +19,10 @@ def verdict(change: Change) -> Verdict | None:
         same = not diff.settings and not diff.hidden and not diff.computed
         if not same or not same_declaration(wanted.table, live.table):
             return None
-        return Verdict(name=change.name, action="keep", why="unchanged", wanted=wanted, live=live, diff=diff)
+        return Verdict(
+            name=change.name, action="keep", why="unchanged", wanted=wanted, live=live, diff=diff,
+            problems=metadata.of_landing(change),
+        )  # fmt: skip
     if not change.stays or not diff.plain or diff.settings:
         return None
     return Verdict(
@@ -42,8 +45,7 @@ def _untouched(desired: Desired, release: Release, cache: PlannerCache) -> dict[
         diff = compare(wanted, shared_release(release, cache).table(name) or live, cache)
         above = live_feeds.of((*wanted.feeds, *release.feeds_into(name)))
         if diff.readable and diff.layout and diff.plain and not diff.settings and above <= same.keys():
-            read = landing_read(wanted.table.columns) if wanted.table.kind == "landing" else live.read
             same[name] = Verdict(
-                name=name, action="keep", why="unchanged", wanted=wanted, live=live, diff=diff, read=read
+                name=name, action="keep", why="unchanged", wanted=wanted, live=live, diff=diff, read=live.read
             )
     return same

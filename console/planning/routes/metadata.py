@@ -1,6 +1,8 @@
 """The release changes and the table does not: its stored rows give all that is wanted, read or described otherwise."""
 
+from console.errors import Problem
 from console.planning.diff import Diff
+from console.planning.landing.problems import landing_problems
 from console.planning.routes.change import Change
 from console.planning.routes.reasons import are, listed
 from console.planning.routes.verdict import Verdict
@@ -14,7 +16,7 @@ def verdict(change: Change) -> Verdict | None:
     if change.is_landing:
         return Verdict(
             name=change.name, action="metadata", why=_landing_reason(change), wanted=wanted, live=change.live, diff=diff,
-            columns=diff.columns,
+            columns=diff.columns, problems=of_landing(change),
         )  # fmt: skip
     return Verdict(
         name=change.name, action="metadata", why=reason(diff), wanted=wanted, live=change.live, diff=diff,
@@ -33,9 +35,19 @@ def reason(diff: Diff) -> str:
     return f"{', '.join([*parts, *diff.settings])}: no row moves"
 
 
+def of_landing(change: Change) -> tuple[Problem, ...]:
+    """What a landing table's declaration asks for in vain, its forward query included."""
+    diff, told = change.diff, landing_problems(change.wanted.table, change.live, change.region, change.diff)
+    used = any(column.change in ("renamed", "type") for column in diff.columns)
+    unused = () if used or told else change.unused_forward_query("no column of it is renamed or of another type")
+    return (*told, *unused)
+
+
 def _landing_reason(change: Change) -> str:
     diff = change.diff
-    parts = [f"{listed(diff.hidden)} no longer read"] if diff.hidden else []
-    if added := [column.name for column in change.wanted.table.columns if column.name in diff.computed]:
+    parts = [f"{c.was} becomes {c.column}" for c in diff.columns if c.change == "renamed"]
+    parts += [f"{pick.name} widens to {pick.type}, in a second column" for pick in diff.picks if pick.type]
+    parts += [f"{listed(diff.hidden)} no longer read"] if diff.hidden else []
+    if added := [column for column, why in diff.computed.items() if why.kind == "new"]:
         parts.append(f"{listed(added)} added")
     return f"{', '.join([*parts, *diff.settings]) or 'declaration'}: no row moves"

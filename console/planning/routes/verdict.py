@@ -8,6 +8,7 @@ from console.model.live import Feed, TableState
 from console.model.plan import ACTIONS, Action, ColumnChange
 from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
+from console.planning.landing.storage import Storage
 from console.planning.sql.reads import Pick
 
 
@@ -55,6 +56,7 @@ class Verdict:
     filters   materializations that only filter more than before
     needs     source → live columns that it must go on showing, since the table's feeds stay
     exposed   live columns that its own read goes on showing, since a feed that stays reads them
+    storage   of a landing table that changes: where its columns are stored
     problems  what is wrong with the operator's `forward_query`
     """
 
@@ -72,6 +74,7 @@ class Verdict:
     filters: tuple[str, ...] = ()
     needs: Mapping[str, frozenset[str]] = field(default_factory=dict)
     exposed: tuple[str, ...] = ()
+    storage: Storage | None = None
     problems: tuple[Problem, ...] = ()
 
     @property

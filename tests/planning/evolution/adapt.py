@@ -7,7 +7,8 @@ What has to be said otherwise, and why it changes nothing that the cases are abo
 - a view that a materialization reads becomes a CTE of it; ORDER BY of a materialization is left out;
 - `WITH expression AS name` is the expression; one that takes a view's first row, which no feed can know, a constant;
 - an aggregate of ours is partitioned by a day among its keys: where it has none, `_day` is added on both sides;
-- a landing table is managed, so that new columns may be added; its columns are nullable, as Delta has them then.
+- a landing table is managed, so that it may change; a text that may not be NULL has the default which the other engine
+  gives it, another column without a constant for a default is nullable.
 """
 
 import json
@@ -51,14 +52,22 @@ def pipeline(side: dict[str, Any]) -> Pipeline:
 
 
 def _table(data: dict[str, Any]) -> Table:
-    columns = tuple(Column(name=c["name"], type=c["spark_type"].lower()) for c in data["columns"])
     landing = data["kind"] == "landing"
+    columns = tuple(_column(c, landing) for c in data["columns"])
     times = [c.name for c in columns if c.type == "timestamp"]
     ttl = re.search(r"toIntervalDay\((\d+)\)", data["engine"].get("ENGINE_TTL") or "")
     return Table(
         name=data["name"], kind="landing" if landing else "append", columns=columns, time=times[0] if times else "",
         retention_days=int(ttl[1]) if ttl else None, managed=landing, where=f"{data['name']}.yaml:1:1",
     )  # fmt: skip
+
+
+def _column(data: dict[str, Any], landing: bool) -> Column:
+    name, type = data["name"], data["spark_type"].lower()
+    if not landing or type != "string":
+        return Column(name=name, type=type)
+    default = data["default"] or ("''" if not data["nullable"] else None)
+    return Column(name=name, type=type, nullable=bool(data["nullable"]), default=default)
 
 
 def _query(sql: str, views: dict[str, str]) -> exp.Select:

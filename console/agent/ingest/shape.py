@@ -1,0 +1,119 @@
+"""What lines for a landing table may name, and the stored columns that take their values.
+
+While a release to which a rollback returns is kept, lines of its shape are taken as well: producers do not change their
+lines in the instant of a promotion. The live release decides where both know a name.
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from console.errors import DataError
+from console.model.landing import is_reserved
+from console.model.live import TableState
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """names: as the live release declares them; stored: name → stored columns, narrowest type first"""
+
+    names: tuple[str, ...]
+    stored: Mapping[str, tuple[str, ...]]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Stored column → the name that the live release has for it."""
+        return {place: name for name in reversed(self.names) for place in self.stored.get(name, ()) if place != name}
+
+    @property
+    def plain(self) -> bool:
+        """Every value goes where its name says."""
+        return all(places == (name,) for name, places in self.stored.items())
+
+    def key(self) -> list[Any]:
+        """As JSON: what is checked against one shape does not hold for another."""
+        return [] if self.plain else sorted([name, *places] for name, places in self.stored.items())
+
+
+def shape_of(live: TableState, others: Iterable[TableState], real: Sequence[str]) -> Shape:
+    """live, others: the table in the live and in other kept releases; real: its stored columns"""
+    stored: dict[str, tuple[str, ...]] = {}
+    for state in (live, *others):
+        for column in state.table.columns:
+            places, known = state.stored_in(column.name), stored.get(column.name)
+            # a rollback does not end the acceptance of values that only the newer release shows
+            if known is None or places[: len(known)] == known:
+                stored[column.name] = places
+    existing = {name.lower(): name for name in real}
+    stored = {
+        name: tuple(existing[place.lower()] for place in places)
+        for name, places in stored.items()
+        if all(place.lower() in existing for place in places)
+    }
+    taken = {place for name, places in stored.items() for place in places}
+    for name in real:  # as a column that no release declares any more: producers may go on sending it
+        if name not in taken and not is_reserved(name):
+            stored.setdefault(name, (name,))
+    return Shape(tuple(column.name for column in live.table.columns), stored)
+
+
+Place = Callable[[tuple[str, ...], Any], Row]  # the columns of a chain that take a value
+
+
+def in_stored_columns(shape: Shape, rows: Sequence[Row], numbers: Sequence[int], place: Place) -> list[Row]:
+    """Rows of lines as rows of stored columns, values still as in JSON.
+
+    raises  DataError for a line that names one column twice
+    """
+    moved = []
+    for number, row in zip(numbers, rows, strict=True):
+        found: Row = {}
+        names: dict[str, str] = {}
+        for name, value in row.items():
+            places = shape.stored[name]
+            if (other := names.setdefault(places[0], name)) != name:
+                raise DataError(
+                    f"line {number} gives {other} and {name}, which are one column", hint="give one of them"
+                )
+            found |= place(places, value) if len(places) > 1 and value is not None else {places[0]: value}
+        moved.append(found)
+    return moved
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """read gives the value of a column's type, or None where it is none; as_stored what the column gives back of it."""
+
+    read: Callable[[Any], Any]
+    single: bool = False  # four bytes
+
+    def as_stored(self, value: Any) -> Any:
+        return struct.unpack("<f", struct.pack("<f", value))[0] if self.single else value
+
+
+def spread(value: Any, readings: Sequence[Reading]) -> list[bool]:
+    """Which columns of a chain take a value: each that can hold it and whose narrower ones do not give it back.
+
+    readings  of the columns, narrowest first
+    """
+    takes: list[bool] = []
+    shown: Any = None
+    for reading in readings:
+        held = reading.read(value)
+        if held is None or (shown is not None and _same(shown, reading.as_stored(held))):
+            takes.append(False)
+            continue
+        takes.append(True)
+        shown = reading.as_stored(held)
+    return takes
+
+
+def _same(narrow: Any, wide: Any) -> bool:
+    """Whether the narrower value, cast, is the wider one. Text is never the same: a cast may spell it otherwise."""
+    if isinstance(narrow, date) and not isinstance(narrow, datetime) and isinstance(wide, datetime):
+        return datetime.combine(narrow, time(), UTC) == wide
+    return not isinstance(wide, str) and type(narrow) is not bool and bool(narrow == wide)

@@ -1,0 +1,124 @@
+"""How a release stores and reads a landing table: every wider or reused name has a stored column of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import sqlglot
+from sqlglot import exp
+
+from console.model.landing import numbered_name, wider_name
+from console.model.live import Intake, TableState, TableStats
+from console.model.schema import Column, Table
+from console.planning.diff import Diff
+from console.planning.sql.aggregates import STORED
+from console.planning.sql.reads import landing_read
+from console.planning.sql.tree import DIALECT, cast, kind, name, render
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """read, intake as in `TableState`; added: stored columns that the real table is to get"""
+
+    read: str
+    intake: tuple[Intake, ...] = ()
+    added: tuple[Column, ...] = ()
+
+
+def stored(
+    table: Table, live: TableState | None, stats: TableStats | None, diff: Diff | None, exposed: Sequence[str] = ()
+) -> Storage:
+    """How the new release keeps a landing table.
+
+    live, stats  its state in the live release and the real table; None where there is none
+    exposed      live columns that feeds which stay go on reading under their old names
+    """
+    if not table.managed:
+        return Storage(read=landing_read(table.columns, exposed))
+    made = _Columns(table, live, stats, diff, exposed).storage()
+    return made if stats else replace(made, added=())  # an empty table is created with all of its columns
+
+
+class _Columns:
+    def __init__(
+        self,
+        table: Table,
+        live: TableState | None,
+        stats: TableStats | None,
+        diff: Diff | None,
+        exposed: Sequence[str],
+    ) -> None:
+        self._table, self._live = table, live
+        self._real = {column.name.lower(): column for column in stats.columns} if stats else {}
+        self._picks = {pick.name: pick for pick in diff.picks} if diff else {}
+        self._exposed = exposed
+        self._read = _projections(live.read) if live else {}
+        self._added: list[Column] = []
+        self._taken = {part.lower() for pick in self._picks.values() if live for part in live.stored_in(pick.of)}
+
+    def storage(self) -> Storage:
+        shown: dict[str, exp.Expr] = {}
+        intake: list[Intake] = []
+        for column in self._table.columns:
+            value, places = self._continued(column) if column.name in self._picks else self._fresh(column)
+            shown[column.name] = value
+            intake.append(Intake(column.name, places))
+        for old in self._exposed:
+            shown[old] = self._read[old.lower()].copy()
+        plain = all(each.stored == (each.column,) for each in intake)
+        return Storage(read=_select(shown), intake=() if plain else tuple(intake), added=tuple(self._added))
+
+    def _continued(self, column: Column) -> tuple[exp.Expr, tuple[str, ...]]:
+        """A column that goes on: its reading, in a wider type beside the values that only this one holds."""
+        assert self._live is not None
+        pick = self._picks[column.name]
+        value, places = self._read[pick.of.lower()].copy(), self._live.stored_in(pick.of)
+        if not pick.type:
+            return value, places
+        wide = self._place(wider_name(places[0], kind(column.type)), column.type)
+        value = exp.Coalesce(this=exp.column(name(wide)), expressions=[cast(value, column.type)])
+        return value, (*places, wide)
+
+    def _fresh(self, column: Column) -> tuple[exp.Expr, tuple[str, ...]]:
+        """A column that is new: stored under its own name, unless that holds the values of another one."""
+        place = self._place(column.name, column.type)
+        value: exp.Expr = exp.column(name(place))
+        if column.default is not None:
+            default = cast(sqlglot.parse_one(column.default, read=DIALECT), column.type)
+            value = exp.Coalesce(this=value, expressions=[default])
+        return value, (place,)
+
+    def _place(self, wish: str, type: str) -> str:
+        """A stored column for a value: one of this name and type that no other column has, or a new one."""
+        names = (wish, *(numbered_name(wish, number) for number in range(2, len(self._real) + 3)))
+        for place in names:
+            real = self._real.get(place.lower())
+            if place.lower() in self._taken or (real is not None and _other(real, type)):
+                continue
+            self._taken.add(place.lower())
+            if real is None:
+                self._added.append(Column(name=place, type=type))
+            return place
+        raise AssertionError(f"more names than columns: {wish}")
+
+
+def _other(real: Column, type: str) -> bool:
+    try:
+        return kind(real.type) != kind(type)
+    except ValueError:
+        return True
+
+
+def _projections(read: str) -> dict[str, exp.Expr]:
+    tree = sqlglot.parse_one(read, read=DIALECT)
+    assert isinstance(tree, exp.Select)
+    return {part.alias_or_name.lower(): part.unalias() for part in tree.expressions}
+
+
+def _select(shown: Mapping[str, exp.Expr]) -> str:
+    parts = [_named(value, as_) for as_, value in shown.items()]
+    return render(exp.select(*parts).from_(exp.to_table(STORED)))
+
+
+def _named(value: exp.Expr, as_: str) -> exp.Expr:
+    same = isinstance(value, exp.Column) and value.name == as_
+    return value if same else exp.alias_(value, name(as_))

@@ -1,0 +1,183 @@
+"""Lines for a landing table whose columns were renamed and widened, as Delta's own reader gives them back. No Java."""
+
+import json
+import struct
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from console.agent.feeds.follower import FeedFollower
+from console.agent.ingest.landing import LandingWriter
+from console.agent.ingest.shape import Reading, spread
+from console.agent.pipeline import PipelineController
+from console.agent.spark_session import Settings, SparkHandle
+from console.errors import DataError, SchemaMoved
+from console.model.live import Intake, Release, TableState, Version
+from console.model.load import START, EventRun, chain_of
+from console.model.schema import Column, Table
+
+pytestmark = pytest.mark.slow
+
+STORED = pa.schema(
+    [("id", pa.string()), ("ip", pa.string()), ("n", pa.int32()), ("n@bigint", pa.int64()), ("x", pa.float32()),
+     ("x@double", pa.float64()), ("day", pa.date32()), ("day@timestamp", pa.timestamp("us", "UTC")), ("old", pa.string())]
+)  # fmt: skip
+BEFORE = {"id": "string", "ip": "string", "n": "int", "x": "float", "day": "date"}
+AFTER = {"id": "string", "client": "string", "n": "bigint", "x": "double", "day": "timestamp"}
+WIDER = (
+    Intake("id", ("id",)), Intake("client", ("ip",)), Intake("n", ("n", "n@bigint")), Intake("x", ("x", "x@double")),
+    Intake("day", ("day", "day@timestamp")),
+)  # fmt: skip
+
+
+def state(columns: dict[str, str], intake: tuple[Intake, ...] = ()) -> TableState:
+    declared = tuple(Column(name=name, type=type) for name, type in columns.items())
+    table = Table(name="landing", kind="landing", columns=declared, managed=True)
+    version = Version(content="c", path="landing", columns=declared)
+    return TableState(table=table, version=version, read="", rows="", values={}, intake=intake)
+
+
+class World:
+    """A region with two releases of one landing table, the newer one live."""
+
+    def __init__(self, root: Path) -> None:
+        self.path = str(root / "landing")
+        write_deltalake(self.path, pa.Table.from_pylist([], STORED))
+        spark = SparkHandle(Settings(region="eu"), -1)
+        follower = FeedFollower(spark, 1.0, lambda *_: None)
+        self.controller = PipelineController(root, "web", spark, follower, Settings(region="eu"))
+        self.writer = LandingWriter(self.controller)
+        self.propose("r1", state(BEFORE))
+        self.propose("r2", state(AFTER, WIDER))
+        self.promote("", "r1")
+        self.promote("r1", "r2")
+
+    def propose(self, id: str, table: TableState) -> None:
+        release = Release(id=id, pipeline="web", digest="d", tables=(table,), feeds=())
+        self.controller.releases.propose(release, f"web-{id[1:]}", "ada", "laptop")
+
+    def promote(self, live: str, to: str) -> None:
+        self.controller.releases.swap(live, to, "ada", "laptop")
+
+    def send(self, *lines: dict[str, Any], batch: str = "b1") -> dict[str, Any]:
+        return self.writer.append("landing", batch, [json.dumps(line) for line in lines])
+
+    def rows(self) -> list[dict[str, Any]]:
+        return sorted(DeltaTable(self.path).to_pyarrow_table().to_pylist(), key=lambda row: row["id"] or "")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_lines_of_both_shapes_in_one_batch_land_in_the_same_columns(world: World) -> None:
+    world.send({"id": "a", "ip": "1.1.1.1", "n": 1}, {"id": "b", "client": "2.2.2.2", "n": 2})
+    assert [(row["ip"], row["n"], row["n@bigint"]) for row in world.rows()] == [
+        ("1.1.1.1", 1, None),
+        ("2.2.2.2", 2, None),
+    ]
+
+
+def test_a_value_that_only_the_wider_type_holds_lies_there_alone(world: World) -> None:
+    world.send({"id": "a", "n": 5_000_000_000, "x": 1e300, "day": "2026-11-20T10:00:00Z"})
+    (row,) = world.rows()
+    assert (row["n"], row["n@bigint"], row["x"], row["x@double"]) == (None, 5_000_000_000, None, 1e300)
+    assert (row["day"], row["day@timestamp"]) == (None, datetime(2026, 11, 20, 10, tzinfo=UTC))
+
+
+def test_a_value_that_the_older_type_rounds_lies_in_both(world: World) -> None:
+    world.send({"id": "a", "x": 0.1, "day": "2026-11-20"}, {"id": "b", "x": 0.5})
+    rounded, exact = world.rows()
+    assert (rounded["x"], rounded["x@double"]) == (struct.unpack("f", struct.pack("f", 0.1))[0], 0.1)
+    assert (rounded["day"], rounded["day@timestamp"]) == (date(2026, 11, 20), None)
+    assert (exact["x"], exact["x@double"]) == (0.5, None)
+
+
+def test_a_column_that_no_release_declares_any_more_is_still_taken(world: World) -> None:
+    world.send({"id": "a", "old": "kept"})
+    assert world.rows()[0]["old"] == "kept"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ({"id": "b", "ip": "1", "client": "2"}, "line 2 gives ip and client, which are one column"),
+        ({"id": "b", "n@bigint": 1}, "line 2 has the unknown key 'n@bigint'; the columns are id, client, n, x, day"),
+        ({"id": "b", "n": 10**20}, "line 2: n: 100000000000000000000 is not a valid int64"),
+        ({"id": "b", "client": 7}, "line 2: client: 7 is not a valid string"),
+        ({"id": "b", "x": "much"}, "line 2: x: 'much' is not a valid double"),
+    ],
+)
+def test_a_line_that_fits_neither_shape_refuses_its_batch_by_the_names_that_are_live(
+    world: World, line: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(DataError) as refused:
+        world.send({"id": "a"}, line)
+    assert str(refused.value) == says
+    assert world.rows() == []
+
+
+def test_after_a_rollback_the_same_batch_is_acknowledged_and_new_lines_of_both_shapes_land(world: World) -> None:
+    line = {"id": "a", "client": "1.1.1.1", "n": 5_000_000_000}
+    assert world.send(line)["already"] is False
+    world.promote("r2", "r1")
+    assert world.send(line)["already"] is True
+    world.send({"id": "b", "client": "2.2.2.2", "n": 6_000_000_000}, {"id": "c", "ip": "3.3.3.3", "n": 3}, batch="b2")
+    world.promote("r1", "r2")
+    assert world.send(line)["already"] is True
+    found = [(row["ip"], row["n"], row["n@bigint"]) for row in world.rows()]
+    assert found == [("1.1.1.1", None, 5_000_000_000), ("2.2.2.2", None, 6_000_000_000), ("3.3.3.3", 3, None)]
+
+
+def test_once_the_previous_release_is_cleaned_up_its_names_are_refused(world: World) -> None:
+    world.controller.releases.mark("r1", "retired")
+    with pytest.raises(DataError, match="unknown key 'ip'; the columns are id, client"):
+        world.send({"id": "a", "ip": "1.1.1.1"})
+    world.send({"id": "a", "client": "1.1.1.1"})
+
+
+def test_lines_that_were_checked_against_other_names_are_checked_again(world: World) -> None:
+    line = '{"id": "a", "client": "1.1.1.1"}'
+    world.promote("r2", "r1")
+    schema = world.writer.check("landing", [line], [(1, 1)])["schema"]
+    world.controller.releases.mark("r2", "retired")
+    first = chain_of(START, [line])[0].hex()
+    run = EventRun(load="a", first=first, after=0, before=START.hex(), at=((1, 1),), schema=schema, named=True)
+    with pytest.raises(SchemaMoved):
+        world.writer.append("landing", "b", [line], run)
+
+
+def held(kind: Callable[[Any], Any], test: Callable[[Any], bool]) -> Reading:
+    return Reading(lambda value: kind(value) if test(value) else None)
+
+
+CHAIN = (
+    held(int, lambda v: isinstance(v, int) and abs(v) < 2**31),
+    held(int, lambda v: isinstance(v, int) and abs(v) < 2**63),
+    held(float, lambda v: isinstance(v, float) or abs(v) < 2**53),
+)
+
+
+@settings(max_examples=300)
+@given(st.one_of(st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False)))
+def test_the_widest_column_that_took_a_value_gives_it_back(value: float) -> None:
+    takes = spread(value, CHAIN)
+    given_back = [reading.read(value) for reading, taken in zip(CHAIN, takes, strict=True) if taken]
+    fits = [found for reading in CHAIN if (found := reading.read(value)) is not None]
+    assert bool(given_back) is bool(fits)
+    assert given_back[-1:] == fits[-1:] == ([value] if fits else [])
+    assert _apart(given_back)
+
+
+def _apart(values: Sequence[Any]) -> bool:
+    """No value is stored twice in forms that are equal."""
+    return all(a != b for a, b in pairwise(values))

@@ -1,0 +1,213 @@
+"""A managed landing table whose declaration changes: no row moves, or the plan refuses and says what would do."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from console.errors import Problem, Problems
+from console.model.codec import dumps
+from console.model.live import Intake, Live
+from console.model.pipeline import Pipeline
+from console.model.plan import Plan
+from console.model.schema import Column, Table
+from console.model.step import AddColumns, Promote
+from tests.planning.world import (
+    LANDING,
+    PARSE,
+    actions,
+    columns,
+    empty,
+    live,
+    node,
+    pipeline,
+    planned,
+    promoted,
+    stats,
+    with_sql,
+    with_table,
+)
+
+RENAMED = columns(id="string", zone="string", ts="timestamp", payload="string")
+RENAME = "* EXCEPT (region), region AS zone"
+N = (*LANDING.columns, Column(name="n", type="int"))
+
+
+def landing(**changes: Any) -> Table:
+    return replace(LANDING, **changes)
+
+
+def wanted(**changes: Any) -> Pipeline:
+    return with_table(pipeline(), landing(**changes))
+
+
+def renamed(**changes: Any) -> Pipeline:
+    after = with_table(pipeline(), landing(columns=RENAMED, forward_query=RENAME, **changes))
+    return with_sql(after, "parse", PARSE.replace("region AS host", "zone AS host"))
+
+
+def state(done: Plan) -> Any:
+    found = done.release.table("landing")
+    assert found is not None
+    return found
+
+
+def refused(desired: Pipeline, region: Live | None = None) -> Problem:
+    try:
+        problems = planned(desired, region).refusals
+    except Problems as found:
+        problems = found.problems
+    assert len(problems) == 1, problems
+    return problems[0]
+
+
+def test_a_renamed_column_moves_no_row_of_its_table_nor_of_those_below() -> None:
+    done = planned(renamed())
+    assert actions(done) == {"landing": "metadata"}
+    assert done.steps == (Promote(),)
+    assert node(done, "landing").why == "region becomes zone: no row moves"
+    assert done.rollback.lossless
+    assert Intake("zone", ("region",)) in state(done).intake
+    assert "`region` AS `zone`" in state(done).read
+
+
+def test_a_table_below_may_go_on_reading_the_old_name_until_its_query_is_changed() -> None:
+    assert any(p.code == "C104" for p in planned_problems(wanted(columns=RENAMED, forward_query=RENAME)))
+    done = planned(renamed())
+    (feed,) = (feed for feed in done.release.feeds if feed.source == "landing")
+    assert "`landing`.`region`" in feed.sql
+    assert state(done).read.endswith("`payload`, `region` FROM stored")
+
+
+def planned_problems(desired: Pipeline) -> tuple[Problem, ...]:
+    with pytest.raises(Problems) as found:
+        planned(desired)
+    return found.value.problems
+
+
+def test_a_renamed_column_is_settled_and_keeps_its_reading_through_later_plans() -> None:
+    region = promoted(planned(renamed()), live())
+    again = planned(
+        with_sql(with_table(pipeline(), landing(columns=RENAMED)), "parse", PARSE.replace("region AS", "zone AS")),
+        region,
+    )
+    assert actions(again) == {}
+    more = (*RENAMED, Column(name="ext", type="string"))
+    later = planned(
+        with_sql(with_table(pipeline(), landing(columns=more)), "parse", PARSE.replace("region AS", "zone AS")), region
+    )
+    assert actions(later) == {"landing": "metadata"}
+    assert "`region` AS `zone`" in state(later).read
+    assert state(later).read.endswith(", `region` FROM stored")  # the feed of requests still reads it
+
+
+def test_a_name_that_became_free_gets_a_stored_column_of_its_own() -> None:
+    region = promoted(planned(renamed()), live())
+    more = (*RENAMED, Column(name="region", type="int"))
+    desired = with_sql(with_table(pipeline(), landing(columns=more)), "parse", PARSE.replace("region AS", "zone AS"))
+    done = planned(desired, region)
+    assert Intake("region", ("region@2",)) in state(done).intake
+    assert AddColumns("landing", (Column(name="region@2", type="int"),)) in done.steps
+    # the live feed of requests reads another column under that name
+    assert actions(done)["requests"] == "replay"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stored", "read"),
+    [
+        ("int", "bigint", "n@bigint", "COALESCE(`n@bigint`, CAST(`n` AS BIGINT)) AS `n`"),
+        ("float", "double", "n@double", "COALESCE(`n@double`, CAST(`n` AS DOUBLE)) AS `n`"),
+        ("decimal(10,2)", "decimal(20,4)", "n@decimal-20-4", "CAST(`n` AS DECIMAL(20, 4))) AS `n`"),
+        ("date", "timestamp", "n@timestamp", "COALESCE(`n@timestamp`, CAST(`n` AS TIMESTAMP)) AS `n`"),
+        ("int", "string", "n@string", "COALESCE(`n@string`, CAST(`n` AS STRING)) AS `n`"),
+    ],
+)
+def test_a_wider_type_is_stored_beside_the_values_that_are_there(old: str, new: str, stored: str, read: str) -> None:
+    was = (*LANDING.columns, Column(name="n", type=old))
+    region = promoted(planned(wanted(columns=was)), live())
+    done = planned(wanted(columns=(*LANDING.columns, Column(name="n", type=new))), region)
+    assert actions(done) == {"landing": "metadata"}
+    assert done.steps == (AddColumns("landing", (Column(name=stored, type=new),)), Promote())
+    assert state(done).intake[-1] == Intake("n", ("n", stored))
+    assert read in state(done).read
+    assert done.rollback.columns == ("landing.n",)
+    assert done.rollback.why == f"values of landing.n that are no {old} are NULL there"
+
+
+def test_a_column_widens_again_and_is_renamed_with_all_that_it_stores() -> None:
+    region = promoted(planned(wanted(columns=N)), live())
+    for type in ("bigint", "decimal(30,2)"):
+        region = promoted(planned(wanted(columns=(*LANDING.columns, Column(name="n", type=type))), region), region)
+    more = (*LANDING.columns, Column(name="m", type="string"))
+    done = planned(wanted(columns=more, forward_query="* EXCEPT (n), CAST(n AS string) AS m"), region)
+    assert state(done).intake[-1] == Intake("m", ("n", "n@bigint", "n@decimal-30-2", "n@string"))
+
+
+def test_an_older_agent_refuses_a_release_whose_lines_it_would_store_elsewhere() -> None:
+    assert '"intake!0.2.0"' in dumps(planned(renamed()).release)
+    assert "intake" not in dumps(planned(wanted(columns=N)).release)
+
+
+def test_a_new_column_with_a_default_may_be_without_null_and_older_rows_read_the_default() -> None:
+    more = (*LANDING.columns, Column(name="tenant", type="string", nullable=False, default="''"))
+    done = planned(wanted(columns=more))
+    assert actions(done) == {"landing": "metadata"}
+    assert "COALESCE(`tenant`, CAST('' AS STRING)) AS `tenant`" in state(done).read
+
+
+REFUSED = {
+    "another partitioning": (wanted(partition_by=("region",)), "C131", "leave partition_by out"),
+    "a computed column": (
+        wanted(forward_query="* EXCEPT (payload), upper(payload) AS payload"), "C130", "compute payload in the queries",
+    ),
+    "one column under two names": (
+        wanted(columns=(*LANDING.columns, Column(name="zone", type="string")), forward_query="*, region AS zone"),
+        "C130", "plan and promote the rename by itself first",
+    ),
+    "no longer NULL": (
+        wanted(columns=tuple(replace(c, nullable=c.name != "id") for c in LANDING.columns)), "C132", "leave it nullable",
+    ),
+    "a narrower type": (wanted(columns=columns(id="string", region="int", ts="timestamp", payload="string")), "C112", ""),
+    "nothing to say": (wanted(forward_query="id, region, ts, payload"), "C108", "drop it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_need_other_rows_is_refused_and_told_what_would_do(name: str) -> None:
+    desired, code, hint = REFUSED[name]
+    problem = refused(desired)
+    assert (problem.code, problem.node) == (code, "landing")
+    assert hint in problem.hint
+    assert problem.where == LANDING.where
+
+
+def test_the_time_column_keeps_its_type() -> None:
+    day = landing(columns=columns(id="string", ts="date", payload="string", region="string"))
+    start = empty(stats("landing", "landing", day.columns))
+    region = promoted(planned(with_table(pipeline(), day), start), start)
+    wide = replace(day, columns=tuple(replace(c, type="timestamp" if c.name == "ts" else c.type) for c in day.columns))
+    assert "is the time column" in refused(with_table(pipeline(), wide), region).message
+
+
+def test_the_hint_of_each_refusal_leads_to_a_plan() -> None:
+    assert planned(wanted()).refusals == ()  # partition_by or forward_query left out, the type left as it is
+    both = (*LANDING.columns, Column(name="payload_2", type="string"))
+    assert planned(wanted(columns=both)).refusals == ()
+
+
+def test_a_forward_query_on_a_table_of_others_is_refused() -> None:
+    foreign = promoted(planned(wanted(managed=False)), live())
+    assert "its producers write this table" in refused(wanted(managed=False, forward_query="*"), foreign).message
+
+
+def test_a_declared_partitioning_that_the_real_table_does_not_have_is_said() -> None:
+    region = promoted(planned(wanted(managed=False)), live())
+    done = planned(wanted(managed=False, partition_by=("region",)), region)
+    (said,) = (problem for problem in done.problems if problem.code == "C131")
+    assert (said.severity, "is not partitioned in eu" in said.message) == ("warn", True)
+
+
+def test_a_forward_query_that_made_the_live_release_is_only_left_over() -> None:
+    region = promoted(planned(renamed()), live())
+    done = planned(renamed(), region)
+    assert (actions(done), [p.code for p in done.problems], done.refusals) == ({}, ["C109"], ())
