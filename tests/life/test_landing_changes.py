@@ -1,0 +1,186 @@
+"""A landing table whose columns are renamed and widened under 200 rows a second, forward, back and forward again: no row is
+lost or doubled, no batch refused, no read fails. Judged by the lines that were sent, without anything of ours.
+"""
+
+import asyncio
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from deltalake import DeltaTable
+
+from console.errors import Unreachable
+from tests.life.region import FIRST_DAY, LiveRegion
+from tests.life.test_lost_days import written
+
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+EVERY, BATCH = 0.2, 40  # seconds, lines
+WIDE = 5_000_000_000
+BEFORE = {
+    "pipeline.yaml": "description: lines that change\n",
+    "tables/landing.yaml": "kind: landing\nmanaged: true\ntime: ts\ncolumns: {id: string, ts: timestamp, ip: string, n: int}\n",
+    "tables/requests.yaml": "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date, ip: string, n: bigint}\n",
+    "materializations/parse.sql": "/* into: requests */\nSELECT id, ts, to_date(ts) AS day, ip, n FROM landing\n",
+    "tables/visits.yaml": "time: ts\ncolumns: {id: string, ts: timestamp, who: string}\n",
+    "materializations/visit.sql": "/* into: visits */\nSELECT id, ts, ip AS who FROM landing\n",
+}
+AFTER = {
+    **BEFORE,
+    "tables/landing.yaml": (
+        'kind: landing\nmanaged: true\ntime: at\nforward_query: "id, ts AS at, ip AS client, n"\n'
+        "columns: {id: string, at: timestamp, client: string, n: bigint}\n"
+    ),
+    "materializations/parse.sql": "/* into: requests */\nSELECT id, at AS ts, to_date(at) AS day, client AS ip, n FROM landing\n",
+    "materializations/visit.sql": "/* into: visits */\nSELECT id, at AS ts, client AS who FROM landing\n",
+}
+
+
+class Producer:
+    """Sends lines of either shape, and remembers every one of them."""
+
+    def __init__(self, region: LiveRegion) -> None:
+        self._region, self._rng = region, random.Random(7)
+        self._enough = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.newer = False  # whether lines may be of the newer shape
+        self.lines: list[dict[str, Any]] = []
+        self.batches: list[tuple[str, list[str]]] = []
+        self.slowest = 0.0
+
+    def _line(self) -> dict[str, Any]:
+        at = (FIRST_DAY + timedelta(seconds=self._rng.randrange(2 * 86400))).isoformat()
+        row: dict[str, Any] = {"id": f"e{len(self.lines)}", "n": self._rng.randrange(1000)}
+        newer = self.newer and self._rng.random() < 0.6
+        if newer and self._rng.random() < 0.3:
+            row["n"] += WIDE
+        row |= {"at": at, "client": f"c{row['n'] % 7}"} if newer else {"ts": at, "ip": f"c{row['n'] % 7}"}
+        self.lines.append(row)
+        return row
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._produce())
+
+    async def _produce(self) -> None:
+        while not self._enough.is_set():
+            lines = [json.dumps(self._line()) for _ in range(BATCH)]
+            self.batches.append((f"p{len(self.batches)}", lines))
+            started = asyncio.get_running_loop().time()
+            await self.send(*self.batches[-1])
+            self.slowest = max(self.slowest, asyncio.get_running_loop().time() - started)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._enough.wait(), EVERY)
+
+    async def send(self, batch: str, lines: list[str]) -> dict[str, Any]:
+        while True:
+            try:
+                return await self._region.driver.ingest("web", "landing", batch, lines)
+            except Unreachable:
+                await asyncio.sleep(0.2)
+
+    async def end(self) -> None:
+        self._enough.set()
+        if self._task is not None:
+            await self._task
+
+
+class Reader:
+    """Reads through the live release, again and again."""
+
+    def __init__(self, region: LiveRegion) -> None:
+        self._region = region
+        self.reads = 0
+        self._enough = asyncio.Event()
+        self._task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        most = 0
+        while not self._enough.is_set():
+            # under the release that is live, whatever the columns are called there
+            ((rows, keys),) = await self._region.table("web", "count(*), count(DISTINCT id)", "landing")
+            assert rows == keys, "a row is there twice"
+            assert rows >= most, "a row is gone"
+            most, self.reads = rows, self.reads + 1
+            await asyncio.sleep(0.5)
+
+    async def end(self) -> None:
+        self._enough.set()
+        await self._task
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
+    live = LiveRegion(tmp_path_factory.mktemp("landing"), rows=0)
+    shutil.rmtree(live.warehouse / "landing")
+    try:
+        yield live
+    finally:
+        await live.close()
+
+
+def truth(lines: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
+    return Counter(
+        (line["id"], line.get("at", line.get("ts")), line.get("client", line.get("ip")), line["n"]) for line in lines
+    )
+
+
+async def found(region: LiveRegion, table: str, *columns: str) -> Counter[tuple[Any, ...]]:
+    names = ", ".join(columns)
+    rows = await region.table("web", names, table)
+    return Counter(
+        tuple(str(value).replace(" ", "T") if at == 1 else value for at, value in enumerate(row)) for row in rows
+    )
+
+
+def same(rows: Counter[tuple[Any, ...]], wanted: Counter[tuple[Any, ...]]) -> None:
+    one, other = (Counter((row[0], str(row[1])[:19], *row[2:]) for row in side.elements()) for side in (rows, wanted))
+    assert (one - other, other - one) == (Counter(), Counter())
+
+
+async def test_columns_are_renamed_and_widened_under_a_writer_that_never_stops(
+    region: LiveRegion, tmp_path: Path
+) -> None:
+    region.install("web", written(tmp_path / "before", BEFORE))
+    await region.roll_out("web")
+    producer = Producer(region)
+    producer.start()
+    reader = Reader(region)
+
+    region.install("web", written(tmp_path / "after", AFTER))
+    plan = await region.plan("web")
+    assert {node.name: node.action for node in plan.nodes} == {
+        "landing": "metadata",
+        "requests": "replay",
+        "visits": "keep",
+    }
+    await region.roll_out("web")
+    producer.newer = True
+    await asyncio.sleep(3)
+    acknowledged = producer.batches[-2]
+
+    await region.roll_back("web")
+    assert (await producer.send(*acknowledged))["already"] is True
+    await asyncio.sleep(3)  # lines of both shapes, wide values among them, under the release that has them no more
+    await region.roll_out("web")
+    assert (await producer.send(*acknowledged))["already"] is True
+    await asyncio.sleep(2)
+
+    await producer.end()
+    await reader.end()
+    await region.quiet(["web"])
+    wanted = truth(producer.lines)
+    same(await found(region, "landing", "id", "at", "client", "n"), wanted)
+    same(await found(region, "requests", "id", "ts", "ip", "n"), wanted)
+    same(await found(region, "visits", "id", "ts", "who"), Counter(row[:3] for row in wanted.elements()))
+    stored = DeltaTable(str(region.warehouse / "landing")).to_pyarrow_table()
+    assert stored.num_rows == len(producer.lines)
+    assert {row["n"] for row in stored.to_pylist() if row["n"] is not None} <= set(range(1000))
+    assert producer.slowest < 5
+    assert reader.reads > 10
