@@ -8,8 +8,7 @@ from console.model.plan import ColumnChange
 from console.model.schema import Column, Table
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.desired import DesiredTable
-from console.planning.landing.widening import widened
-from console.planning.sql.convert import kept
+from console.planning.sql.convert import kept, read_wider
 from console.planning.sql.reads import Pick
 
 
@@ -120,7 +119,7 @@ def _pick(column: Column, origin: str | None, wanted: DesiredTable, live: TableS
                 return Pick(name=column.name, of=origin)
             if origin == column.name and _states_kept(wanted, live, column):
                 return Pick(name=column.name, of=origin, fresh=True)
-            if wanted.table.kind == "landing" and widened(old[1], new[1]) and _movable(column.name, wanted.table):
+            if wanted.table.kind == "landing" and read_wider(old[1], new[1]) and _movable(column.name, wanted.table):
                 return Pick(name=column.name, of=origin, type=column.type)
             if widens(old[1], new[1], wanted, column):
                 return Pick(name=column.name, of=origin, type=column.type)

@@ -12,9 +12,9 @@ from console.planning.desired import Desired, DesiredTable
 from console.planning.diff import Diff
 from console.planning.landing.forward_query import renamed
 from console.planning.landing.problems import unpartitioned
-from console.planning.landing.widening import widened
 from console.planning.loss import history, protocol, values
 from console.planning.routes.verdict import Verdict
+from console.planning.sql.convert import read_wider
 from console.planning.sql.tree import UnknownColumn, kind
 
 
@@ -64,7 +64,7 @@ def _landing_columns(table: Table, stats: TableStats, live: Live) -> list[Proble
             continue
         # the widest of its stored columns has the type that is live; a wider one is stored beside it
         found = actual.get(before.stored_in(old)[-1].lower())
-        if found is not None and found.type == declared.type and widened(kind(declared.type), kind(column.type)):
+        if found is not None and found.type == declared.type and read_wider(kind(declared.type), kind(column.type)):
             continue
         problems += _landing_column(table, column, replace(found, name=column.name) if found else None, live)
     return problems

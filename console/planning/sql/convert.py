@@ -17,6 +17,7 @@ _FITS = dict(zip(INTEGERS, (2, 4, 9, 18), strict=True))  # that it holds whateve
 _FLOATS = {"float": 7, "double": 15}  # digits of a whole number that come back as they were
 _EXACT = {"float": ("tinyint", "smallint"), "double": ("tinyint", "smallint", "int")}
 _TIMES = ("timestamp", "timestamp_ntz")
+_TO_TEXT = ("boolean", *INTEGERS, "float", "double", "date", *_TIMES)
 _NESTED = (exp.DataType.Type.ARRAY, exp.DataType.Type.MAP, exp.DataType.Type.STRUCT)
 
 
@@ -46,6 +47,15 @@ def kept(old: str, new: str) -> Kept:
     if old == "timestamp" and _is_number(new):  # seconds, of which only a decimal of six places keeps all
         return "may fail" if new.startswith("decimal") and decimal(new)[1] >= 6 else "cut"
     return "whole" if old == "date" and new in _TIMES else "may fail"
+
+
+def read_wider(old: str, new: str) -> bool:
+    """Whether each value has one reading in the new type, so that values of both may stand in one column when it is read."""
+    if kept(old, new) == "wider":
+        return True
+    if new == "string":
+        return old in _TO_TEXT or old.startswith("decimal")
+    return old == "date" and new in _TIMES
 
 
 def _is_number(type: str) -> bool:
