@@ -73,10 +73,11 @@ def test_verify_says_that_no_live_row_came_only_while_the_log_tells_all_commits(
     release = Release(id="r1", pipeline="web", digest="d", tables=(feed.source, feed.target), feeds=(feed.spec,))
     plan: Any = SimpleNamespace(release=release)
     audit, step = Audit(tmp_path, plan, None), CatchUp("every", "landing", "copy", "fence")
-    assert (audit.live(step, "web-1").ok, audit.live(step, "web-1").detail) == (True, "no live row has arrived yet")
+    [live] = audit.checks(step, (), "web-1")
+    assert (live.run().ok, live.run().detail) == (True, "no live row has arrived yet")
     DeltaTable(feed.target_path).create_checkpoint()
     Path(feed.target_path, "_delta_log", f"{0:020}.json").unlink()
-    assert audit.live(step, "web-1").ok is None
+    assert live.run().ok is None
 
 
 def test_a_live_commit_of_files_that_nobody_counted_is_one_as_well(tmp_path: Path) -> None:

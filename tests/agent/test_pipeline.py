@@ -16,6 +16,7 @@ from console.model.event import (
     Accepted,
     Ended,
     Entered,
+    Event,
     Expiring,
     Failed,
     Fenced,
@@ -27,7 +28,7 @@ from console.model.event import (
     RolledBack,
 )
 from console.model.live import Release
-from console.model.status import Status, StepStatus, fold
+from console.model.status import Status, StepStatus, Verb, fold
 from console.model.step import Promote
 from tests.agent.manual_clock import ManualClock
 from tests.plans import bare_plan
@@ -118,7 +119,7 @@ def test_a_failed_rollout_keeps_what_it_built_for_its_time_and_is_then_discarded
 def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
     controller = failed(tmp_path, 1.0)
     messages = []
-    for event, verb in (
+    stories: tuple[tuple[Event, Verb], ...] = (
         (Failed("promote", "disk full"), "pause"),
         (Resumed("eve from desk"), "retry"),
         (Paused("bob from phone"), "retry"),
@@ -128,7 +129,8 @@ def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
         (RolledBack(release="r0", was="r1", by="bob", host="phone", version=3), "cancel"),
         (Ended("discarded", "eve from desk"), "discard"),
         (Accepted(release="r2", was="", plan="digest", by="ada", host="laptop", steps=()), "retry"),
-    ):
+    )
+    for event, verb in stories:
         controller.recorder.store(event)
         with pytest.raises(Conflict) as refused:
             controller.control(verb, "ada from laptop")

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from console.agent import queries
-from console.agent.rollout.watchdog import LEFT
 from console.agent.server import WATCH_QUEUE, Server, _Connection
 from console.agent.service import Service
 from console.agent.spark_session import Settings
 from console.errors import Conflict, DataError, RegionError
 from console.model import codec
 from console.model.event import Entered, Paused, Progress, Recorded
+from console.model.identity import AgentReason, by_agent
 from console.model.live import Release
 from console.model.plan import Plan
 from console.model.step import Promote
@@ -80,9 +80,16 @@ def test_a_rollout_stays_tied_across_a_restart_until_it_has_paused_for_that(star
     assert service.controller("web").watchdog.attached
     service = start()
     assert service.controller("web").watchdog.attached
-    service.controller("web").recorder.store(Paused(LEFT))
+    service.controller("web").recorder.store(Paused(by_agent(AgentReason.CONSOLE_LEFT)))
     service.control("web", "resume", **WHO)
     assert not start().controller("web").watchdog.attached
+
+
+def test_what_no_rollout_can_do_is_refused_by_name(start: Callable[[], Service]) -> None:
+    service = start()
+    accept(service, PLAN)
+    with pytest.raises(DataError, match="'explode' is none of pause, resume, retry, cancel, discard"):
+        service.control("web", "explode", **WHO)
 
 
 def test_a_plan_of_a_console_that_was_taken_over_is_refused(start: Callable[[], Service]) -> None:

@@ -146,7 +146,7 @@ def test_a_holder_on_another_host_is_not_ended_from_here(
     tmp_path: Path, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A warehouse on a shared disk: the lock is seen, the process is not."""
-    monkeypatch.setattr("console.drivers.holder._processes_with", lambda _: [])
+    monkeypatch.setattr("console.drivers.lock_holder._processes_with", lambda _: [])
     done = console("lock", "force", "--warehouse", str(tmp_path), "--yes")
     assert (done.exit_code, "no process of this host" in done.stderr) == (4, True)
     assert agent.process.poll() is None

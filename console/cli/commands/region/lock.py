@@ -10,7 +10,7 @@ import click
 from console.cli.flags import command, refuse_readonly
 from console.cli.output import Output
 from console.cli.wiring import cli_context, open_project
-from console.drivers.holder import LockHolder, end, here, holder
+from console.drivers.lock_holder import LockHolder, end, here, holder
 from console.errors import AtGate, ConsoleError, UsageError
 
 
