@@ -17,7 +17,7 @@ def screen(cockpit: "Cockpit", *, title: str = "", coach: bool = False, readonly
     from console.paths import screen_file
     from console.tui import run
 
-    memory = screen_file(title)
+    memory = screen_file(title) if cockpit.player is None else None
     return run(cockpit, title=title, coach=coach, readonly=readonly, words=ScreenWords(cli), memory=memory)
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -35,6 +36,7 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         "watch": LazyCommand(
             "rollout.status:watch", "Follow the rollouts under way until they end or wait at the gate."
         ),
+        "playback": LazyCommand("rollout.playback:playback", "Play a recording of rollouts in the screens."),
         "promote": LazyCommand("rollout.gate:promote", "Open the gate: make the checked release live, in one commit."),
         "rollback": LazyCommand("rollout.gate:rollback", "Go back to the previous release, in one commit."),
     },
@@ -158,13 +160,19 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 @click.option("--headless", is_flag=True, help="Plan and apply without a screen, as `apply` does.")
 @click.option("--dry-run", is_flag=True, help="With --headless: only plan.")
 @click.option("--attached", is_flag=True, help="With --headless: the agents stop when this console does.")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Record in a new file what the screen receives, for `console playback`.",
+)
 @run_options
 @loss_options
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
 @click.pass_context
-def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> int:
+def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool, record: Path | None) -> int:
     """Carry a data-pipeline schema change through many regions: plan, backfill, validate, promote, roll back.
 
     Without a command it opens the screen.
@@ -172,7 +180,11 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> in
     if ctx.invoked_subcommand:
         if headless:
             raise UsageError(f"--headless stands alone, without {ctx.invoked_subcommand}", hint="console --headless")
+        if record:
+            raise UsageError("--record is for the screen, without a command", hint="console watch --record FILE")
         return 0
+    if headless and record:
+        raise UsageError("--record is for the screen", hint="beside it: console watch --record FILE")
     if headless:
         from console.cli.commands.rollout.plan_apply import headless_run
 
@@ -180,7 +192,7 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> in
             refuse_readonly(ctx, "--headless")
         return headless_run(dry_run=dry_run, attached=attached)
     context = cli_context()
-    from console.cli.wiring import open_project, why_no_screen
+    from console.cli.wiring import open_project, recorded, why_no_screen
 
     screen, why = context.wiring.screen, why_no_screen()
     if screen is None or why:
@@ -190,12 +202,9 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> in
         return 64
 
     project = open_project()
-    return screen(
-        project.open_fleet(steering=True, remember=True),
-        title=project.pipeline,
-        coach=True,
-        readonly=context.flags.readonly,
-    )
+    fleet = project.open_fleet(steering=True, remember=True)
+    with recorded(fleet, record):
+        return screen(fleet, title=project.pipeline, coach=True, readonly=context.flags.readonly)
 
 
 cli.params.extend(common())

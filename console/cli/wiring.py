@@ -1,7 +1,7 @@
 """From flags to an open project: its files, its regions and their drivers. Nothing heavy is imported before it is used."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from uuid import uuid4
@@ -12,6 +12,8 @@ import console
 from console.cli.flags import Flags, root_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from console.demo import ScreenRunner
     from console.drivers.protocol import Driver, Who
     from console.model.live import Live
@@ -94,9 +96,11 @@ class OpenProject:
                 await driver.close()
 
     @asynccontextmanager
-    async def fleet(self, planner: "Planner | None" = None, *, steering: bool = False) -> "AsyncIterator[Fleet]":
+    async def fleet(
+        self, planner: "Planner | None" = None, *, steering: bool = False, remember: bool = False
+    ) -> "AsyncIterator[Fleet]":
         """The runner over these regions; links and journal are closed afterwards, the agents go on."""
-        fleet = self.open_fleet(planner, steering=steering)
+        fleet = self.open_fleet(planner, steering=steering, remember=remember)
         try:
             yield fleet
         finally:
@@ -128,6 +132,24 @@ class OpenProject:
     def plan_of(self, pipeline: "Pipeline", live: "Live", region: "Region") -> "Plan":
         """A region's plan, with the losses that were accepted on the command line."""
         return self.planner.plan(pipeline, live, region, self.allowed)
+
+
+@contextmanager
+def recorded(fleet: "Fleet", path: "Path | None") -> "Iterator[None]":
+    """Record in a new file, if one is named, what the fleet shows until it is closed.
+
+    raises  UsageError for a file that cannot be created; afterwards RegionError where not all could be written
+    """
+    if path is None:
+        yield
+        return
+    from console.runner.recording.writer import RecordingWriter
+
+    writer = RecordingWriter(path)
+    fleet.record(writer)
+    yield
+    if writer.error:
+        raise writer.error
 
 
 def tool() -> str:

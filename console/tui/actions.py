@@ -25,20 +25,21 @@ class ActionRequest(Message):
     regions: tuple[str, ...]
 
 
-def objection(action: RegionAction, view: RegionView, readonly: bool = False, now: float = 0.0) -> str:
+def objection(action: RegionAction, view: RegionView, refusal: str = "", now: float = 0.0) -> str:
     """Why the action does not apply to the region now, as a sentence; "" where it does.
 
     Judged by the view alone: the region itself decides, and answers when the call is made.
 
-    now  seconds since 1970, UTC; 0 leaves the age of the figures out
+    refusal  why no region may be asked at all (`ScreenState.refusal`)
+    now      seconds since 1970, UTC; 0 leaves the age of the figures out
     """
+    if refusal:
+        return refusal
     name, state = view.region.name, state_label(view).text
     if action == "refresh":
         return ""
-    if action == "witness":  # changes nothing in the region, so a read-only console may ask for it
+    if action == "witness":
         return "" if view.plan else _no_plan(view)
-    if readonly:
-        return "this console is read-only; start it without --readonly"
     if view.link == "unreachable":
         return f"{name} is unreachable; r retries"
     match action:

@@ -20,7 +20,7 @@ from textual.screen import Screen
 from console.errors import ConsoleError
 from console.paths import pictures_dir
 from console.runner.attention import Attention
-from console.runner.view import Cockpit
+from console.runner.view import Cockpit, Position
 from console.runner.waves import queued_regions
 from console.runner.words import ALL, CommandWords
 from console.text import safe_text
@@ -33,6 +33,8 @@ from console.tui.dispatch import Dispatcher, Severity
 from console.tui.fleet.memory import ScreenMemory
 from console.tui.groups import PlanGrouping
 from console.tui.labels import working
+from console.tui.playback.controls import PlaybackRequest, perform
+from console.tui.playback.jump import JumpScreen
 from console.tui.screens.base import BaseScreen, CopyRequest, GoTo
 from console.tui.screens.command import CommandScreen
 from console.tui.screens.home import HomeScreen
@@ -119,7 +121,11 @@ class ConsoleApp(App[int]):
             needs=self._attention.of(views, self._clock()),
             looked=self._looked,
             queued=queued_regions(views, desired),
+            position=self._position(),
         )
+
+    def _position(self) -> Position | None:
+        return self._cockpit.player.position if self._cockpit.player else None
 
     def get_line_filters(self) -> list[LineFilter]:
         encoding = getattr(sys.__stderr__, "encoding", None) or "ascii"
@@ -136,7 +142,8 @@ class ConsoleApp(App[int]):
         self._home.call_after_refresh(self._home.restore, self._memory.fleet)  # its list has its regions by then
         self.set_interval(self._repaint_seconds, self._repaint)
         self.run_worker(self._follow(), group="follow")
-        self.run_worker(self.dispatcher.dispatch(ActionRequest(action="refresh", regions=())), group="refresh")
+        if self.state.position is None:
+            self.run_worker(self.dispatcher.dispatch(ActionRequest(action="refresh", regions=())), group="refresh")
 
     async def on_unmount(self) -> None:
         self._memory.save(self._home.remembered(), self._clock(), self.theme)
@@ -179,7 +186,8 @@ class ConsoleApp(App[int]):
         self._painted_at = started
         self._next_repaint = started + UNSEEN_SECONDS
         before, self.state = self.state, self._snapshot()
-        if not self.app_focus and (news := noteworthy(before, self.state)):
+        live = self.state.position is None
+        if live and not self.app_focus and (news := noteworthy(before, self.state)):
             self._write(notice_sequence(news, os.environ))
         seen = True
         for screen in reversed(self.screen_stack):
@@ -192,13 +200,13 @@ class ConsoleApp(App[int]):
 
     def _tick(self) -> None:
         """Once a second, if nothing else was drawn: the clock, and figures that have grown old."""
-        if (now := int(self._clock())) == self._last_tick:
+        if (now := int(self._clock())) == (last := self._last_tick):
             return
         self._last_tick = now
-        if now % AGE_SECONDS == 0:
+        if now // AGE_SECONDS != last // AGE_SECONDS:
             self._dirty = True
             return
-        self.state = replace(self.state, at=self._clock())
+        self.state = replace(self.state, at=self._clock(), position=self._position())
         if isinstance(self.screen, BaseScreen):
             self.screen.set_reactive(BaseScreen.state, self.state)
             self.screen.show_time()
@@ -251,6 +259,22 @@ class ConsoleApp(App[int]):
             return
         if isinstance(self.screen, RolloutScreen) and self.screen.current_region == region:
             self.screen.adopt_past(events)
+
+    async def on_playback_request(self, message: PlaybackRequest) -> None:
+        player = self._cockpit.player
+        if player is None:
+            return
+        if message.pressed == "time":
+            self.push_screen(JumpScreen(player.position), self._jump)
+            return
+        if why := await perform(message.pressed, player):
+            self.toast(why, "warning")
+        self._dirty = True
+
+    async def _jump(self, at: float | None) -> None:
+        if at is not None and self._cockpit.player:
+            await self._cockpit.player.seek(at)
+            self._dirty = True
 
     def on_copy_request(self, message: CopyRequest) -> None:
         self.copy_to_clipboard(message.text)

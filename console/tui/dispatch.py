@@ -41,7 +41,7 @@ class Dispatcher:
     async def dispatch(self, request: ActionRequest) -> None:
         """Do what was requested, or say why it does not apply."""
         regions = self._applicable(request.action, request.regions)
-        if request.action == "refresh":
+        if request.action == "refresh" and not self._ui.state.refusal("refresh"):
             line = action_command("refresh", request.regions)
             await self._attempt("", lambda: self._cockpit.refresh(request.regions), line)
         elif regions:
@@ -50,7 +50,7 @@ class Dispatcher:
     def _applicable(self, action: RegionAction, regions: Sequence[str]) -> tuple[str, ...]:
         state = self._ui.state
         objections = {
-            name: objection(action, state.views[name], state.readonly, state.at)
+            name: objection(action, state.views[name], state.refusal(action), state.at)
             for name in regions
             if name in state.views
         }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 
 from console.model.status import Status
 from console.runner.attention import RegionNeed
-from console.runner.view import Group, RegionView
+from console.runner.view import Group, Position, RegionView
 from console.runner.waves import QueuedRegion
 from console.tui.labels import Condition, condition, state_label
 
@@ -30,6 +30,7 @@ class ScreenState:
     queued    regions whose wave of a rollout has not started
     needs     what needs a person, the most pressing first
     looked    when the operator last looked, seconds since 1970, UTC; 0 if never
+    position  where a playback is; None over regions themselves
     """
 
     views: Mapping[str, RegionView]
@@ -42,6 +43,14 @@ class ScreenState:
     queued: Mapping[str, QueuedRegion] = field(default_factory=dict)
     needs: tuple[RegionNeed, ...] = ()
     looked: float = 0.0
+    position: Position | None = None
+
+    def refusal(self, action: str) -> str:
+        """Why no region may be asked for this at all, as a sentence; "" where it may."""
+        if self.position:
+            return "this is a recording: what it shows has happened, and nothing in it can be changed or asked anew"
+        changes = action not in ("refresh", "witness")
+        return "this console is read-only; start it without --readonly" if self.readonly and changes else ""
 
 
 def noteworthy(before: ScreenState, now: ScreenState) -> str:

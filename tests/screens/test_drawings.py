@@ -155,7 +155,7 @@ def test_every_dialog_is_blocked_where_its_action_does_not_apply(view: RegionVie
         "cancel": confirm_end(state, (name,), "cancel"), "discard": confirm_end(state, (name,), "discard"),
     }  # fmt: skip
     for action in get_args(RegionAction):
-        assert action in ("refresh", "witness") or objection(action, view, readonly=True)
+        assert action in ("refresh", "witness") or objection(action, view, shut.refusal(action))
     for action, content in dialogs.items():
         assert bool(content.blocked) >= bool(objection(action, view))
         for line in content.lines:

@@ -25,6 +25,7 @@ from console.model.event import (
     Resumed,
     RolledBack,
     TakenOver,
+    fleeting,
 )
 from console.model.logline import logline
 from console.model.measured import FeedSample
@@ -200,9 +201,7 @@ def read_entry(line: bytes, names: frozenset[str]) -> Entry:
     name = data.get("region")
     if not isinstance(name, str) or name not in names:
         raise DataError(f"region {name!r:.60} is not one of the recording's")
-    event = decode(Recorded, data["event"]) if "event" in data else None
-    if event is not None:
-        read_time(event.at)
+    event = _event(data["event"]) if "event" in data else None
     changed: Any = decode(_Fields, data.get("view", {}))
     given = {key: value for key in _FIELDS if (value := getattr(changed, key)) is not _ABSENT}
     samples = decode(_Samples, {"samples": data.get("samples", [])}).samples
@@ -210,6 +209,18 @@ def read_entry(line: bytes, names: frozenset[str]) -> Entry:
         read_time(sample.at)
     decided = data.get("decision") is True
     return Entry(at=at, region=name, event=event, fields=given, samples=samples, decision=decided)
+
+
+def _event(data: object) -> Recorded | None:
+    """None for a fleeting event of a kind that this version does not know."""
+    try:
+        event = decode(Recorded, data)
+    except DataError:
+        if fleeting(data):
+            return None
+        raise
+    read_time(event.at)
+    return event
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
 """Plays a recording: the views of a fleet at a recorded time, with a clock that can be paused, sped up and set."""
 
 import asyncio
-import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Literal, NoReturn
 
 from console.drivers.protocol import QueryResult
@@ -13,6 +11,7 @@ from console.model.event import Promoted, Recorded, RolledBack
 from console.model.status import Status, Verb
 from console.runner.recording.entry import decision_line
 from console.runner.recording.reader import RecordingReader
+from console.runner.recording.times import shown
 from console.runner.view import Outcome, Position, RegionView
 from console.runner.watch import Changes, RegionBoard
 
@@ -83,7 +82,7 @@ class Playback:
             next_at=next_at,
             next_what=what,
             missing="; ".join(missing),
-            command=f"{self._command} --at {shlex.quote(stamp(at))}",
+            command=f"{self._command} --at {shown(at)}",
         )
 
     def toggle(self) -> None:
@@ -246,8 +245,3 @@ class Playback:
             await asyncio.gather(self._task, return_exceptions=True)
         self._board.close()
         self._recording.close()
-
-
-def stamp(at: float) -> str:
-    """`2026-11-23T13:02:10Z`"""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -51,7 +51,7 @@ def action_keys(state: ScreenState, view: RegionView | None, targets: Sequence[s
     views = [state.views[name] for name in targets if name in state.views] or ([view] if view else [])
     keys = []
     for key, action, label, rank in ACTIONS:
-        fitting = [each for each in views if not objection(action, each, state.readonly)]
+        fitting = [each for each in views if not objection(action, each, state.refusal(action))]
         if fitting:
             resumes = action == "pause" and all(each.status.held == "paused" for each in fitting)
             keys.append(FooterKey(key, "resume" if resumes else label, f"screen.request('{action}')", rank))

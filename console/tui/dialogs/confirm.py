@@ -16,7 +16,7 @@ from console.tui.state import ScreenState
 def confirm_start(state: ScreenState, regions: Sequence[str]) -> DialogContent:
     """Which regions go in which wave, and which are left out and why."""
     views = [state.views[name] for name in regions if name in state.views]
-    ready = [view for view in views if not objection("start", view, state.readonly)]
+    ready = [view for view in views if not objection("start", view, state.refusal("start"))]
     lines: list[Content] = []
     for number, wave in enumerate(_waves(ready), 1):
         then = "" if number == 1 else " · once the wave before is live"
@@ -25,7 +25,7 @@ def confirm_start(state: ScreenState, regions: Sequence[str]) -> DialogContent:
         )
         lines += [_ready(view) for view in wave]
     left_out = [
-        Content.assemble("  ", safe(objection("start", view, state.readonly), "$text-muted", 160))
+        Content.assemble("  ", safe(objection("start", view, state.refusal("start")), "$text-muted", 160))
         for view in views
         if view not in ready
     ]
@@ -50,7 +50,7 @@ def confirm_start(state: ScreenState, regions: Sequence[str]) -> DialogContent:
 def confirm_end(state: ScreenState, regions: Sequence[str], action: Literal["cancel", "discard"]) -> DialogContent:
     """What ending a rollout drops: what it has built, never what is live."""
     views = [state.views[name] for name in regions if name in state.views]
-    blocked = next((why for view in views if (why := objection(action, view, state.readonly))), "")
+    blocked = next((why for view in views if (why := objection(action, view, state.refusal(action)))), "")
     lines = [
         Content.assemble("  ", safe(view.region.name, "bold", 60), safe(f"  {view.status.release}", limit=60), f"  {view.status.rows_done:,} built rows are dropped")
         for view in views

@@ -50,7 +50,7 @@ def confirm_rollback(state: ScreenState, region: str) -> DialogContent:
         _line("lag", Content(lag_text(view) or "none measured")),
         _line("after", Content.assemble(safe(view.previous, limit=60), " was kept up to date: no row is lost. ", safe(view.live, limit=60), " is kept until cleanup.")),
     )  # fmt: skip
-    blocked = objection("rollback", view, state.readonly)
+    blocked = objection("rollback", view, state.refusal("rollback"))
     return DialogContent(
         title=f"Roll back {region}",
         environments=(view.region.environment,),
@@ -91,7 +91,7 @@ def _details(view: RegionView) -> list[Content]:
 
 
 def _blocked(state: ScreenState, view: RegionView) -> str:
-    if against := objection("promote", view, state.readonly):
+    if against := objection("promote", view, state.refusal("promote")):
         return against
     doubt = promotion_blocker(view.status)
     if doubt and not any(check.ok is False for check in view.status.checks):

@@ -17,12 +17,18 @@ def draw_banner(state: ScreenState, view: RegionView | None, width: int) -> Cont
     """Left: pipeline and states; right: who steers, the times and the age of the oldest figure."""
     right = _right(state, view, width)
     left = Content.assemble(
-        (" console ", "bold $text-accent") if width >= WIDE else " ",
+        _lead(state, width),
         safe(f"{state.title}  " if state.title else "", "bold", 40),
         ("read-only  ", "bold $text-warning") if state.readonly else "",
     )
     left = left + _states(state, width - left.cell_length - right.cell_length)
     return cell(left, max(0, width - right.cell_length)) + right
+
+
+def _lead(state: ScreenState, width: int) -> Content:
+    if state.position:
+        return Content.styled(" PLAYBACK ", "bold reverse $text-warning") + " "
+    return Content.styled(" console ", "bold $text-accent") if width >= WIDE else Content(" ")
 
 
 def _states(state: ScreenState, room: int) -> Content:

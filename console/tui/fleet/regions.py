@@ -85,6 +85,10 @@ class RegionList(ScrollView, can_focus=True):
         self._columns_of: object = None
         self._cache: dict[str, tuple[RegionView | None, tuple[object, ...], Strip]] = {}
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        # marks are for actions, which a recording has none of: its key pauses there
+        return self.state.position is None if action == "mark" else super().check_action(action, parameters)
+
     @property
     def shown(self) -> list[str]:
         """Names of the regions that are not hidden, in order."""

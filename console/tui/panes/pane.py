@@ -16,6 +16,7 @@ from console.tui.drawing import safe, stack_lines
 from console.tui.quiet import Line, Titled
 
 CHUNK_LINES = 40  # lines
+AGES_SECONDS = 10.0  # after which a drawing of the same view is another, since it has grown older
 Drawing = Callable[[RegionView, int, float], Content]
 
 
@@ -43,7 +44,7 @@ class Pane(Titled, VerticalScroll, can_focus=True):
     ) -> None:
         super().__init__(id=id)
         self.border_title = safe(title)
-        self.now = 0.0
+        self.now = self._drawn_at = 0.0
         self._drawing = drawing
         self._inputs = inputs
         self._last_inputs: object = None
@@ -55,7 +56,10 @@ class Pane(Titled, VerticalScroll, can_focus=True):
         yield from self._parts
 
     def show(self, view: RegionView | None, now: float) -> None:
+        aged = not 0 <= now - self._drawn_at < AGES_SECONDS
         self.now = now
+        if view == self.view and aged:
+            self._redraw()
         self.view = view
 
     def renew(self) -> None:
@@ -77,6 +81,7 @@ class Pane(Titled, VerticalScroll, can_focus=True):
             if current_inputs == self._last_inputs:
                 return
             self._last_inputs = current_inputs
+        self._drawn_at = self.now
         content = self._drawing(self.view, width, self.now) if self.view else Content("")
         if content.is_same(self._content):
             return

@@ -17,10 +17,14 @@ from console.runner.view import RegionView
 from console.tui.actions import ActionRequest, RegionAction, coach
 from console.tui.commands.keys import ALWAYS, FooterKey, action_keys, draw_footer, screen_keys
 from console.tui.commands.ran import status_command
+from console.tui.drawing import stack_lines
 from console.tui.fleet.banner import draw_banner
 from console.tui.fleet.graph import draw_graph
 from console.tui.labels import idle
 from console.tui.panes.guide import draw_guide
+from console.tui.playback.bar import draw_bar, draw_missing, playback_keys
+from console.tui.playback.controls import BINDINGS as PLAYBACK_BINDINGS
+from console.tui.playback.controls import Control, PlaybackRequest
 from console.tui.quiet import Line
 from console.tui.screens.help import help_sheet
 from console.tui.screens.sheet import SheetScreen
@@ -82,6 +86,7 @@ class BaseScreen(Screen[None]):
         Binding("question_mark,f1", "help", "Help", tooltip="all keys"),
         Binding("q", "app.quit", "Quit", tooltip="quit; agents keep running"),
         Binding("ctrl+z", "app.suspend_process", "Suspend", tooltip="suspend to the shell; fg resumes"),
+        *PLAYBACK_BINDINGS,
     ]
     state: reactive[ScreenState] = reactive(ScreenState(views={}), repaint=False)  # its widgets repaint themselves
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)  # the two widgets concerned repaint themselves
@@ -92,6 +97,7 @@ class BaseScreen(Screen[None]):
         super().__init__()
         self._banner = Line(id="banner")
         self._coach = Line(id="coach")
+        self._player = Line(id="player")
         self._guide = Line(id="guide")
         self._foot = Line(id="foot")
         self._foot.auto_links = False  # keys keep their own colour
@@ -103,6 +109,7 @@ class BaseScreen(Screen[None]):
         yield Vertical(*self.body(), id="parts")
         yield self._guide
         yield self._coach
+        yield self._player
         yield self._foot
 
     def body(self) -> ComposeResult:
@@ -145,19 +152,23 @@ class BaseScreen(Screen[None]):
 
     def redraw(self) -> None:
         self.show_time()
-        self._coach.display = self.state.coach
+        self._coach.display = self.state.coach and self.state.position is None
+        self._player.display = self.state.position is not None
         self.update_keys()
 
     def show_time(self) -> None:
         """Draw what ages while nothing happens."""
-        self._banner.update(draw_banner(self.state, self.current_view, self.app.size.width), layout=False)
+        width = self.app.size.width
+        self._banner.update(draw_banner(self.state, self.current_view, width), layout=False)
+        if position := self.state.position:
+            self._player.update(stack_lines(filter(None, (draw_bar(position, width), draw_missing(position, width)))))
 
     def update_keys(self) -> None:
         """Show the next keys for the selected region, in the coach line and in the footer, and what the demo tells of it."""
         guide = draw_guide(self.current_view) if self.current_view else Content("")
         self._guide.display = bool(guide)
         self._guide.update(guide)
-        if self.state.coach:
+        if self.state.coach and self.state.position is None:
             advice = coach(self.state, self.current_region, in_region=self.in_region)
             self._coach.update(Content.assemble(("next  ", "$text-muted"), advice), layout=False)
         self._foot.update(draw_footer(self.footer_keys(), self.app.size.width), layout=False)
@@ -165,6 +176,8 @@ class BaseScreen(Screen[None]):
     def footer_keys(self) -> Sequence[FooterKey]:
         """The keys that fit now, in the order in which they are shown."""
         actions = action_keys(self.state, self.current_view, self.target_regions)
+        if position := self.state.position:
+            actions = playback_keys(position)
         return (*self.own_keys(), *actions, *screen_keys(self.name_of), *ALWAYS)
 
     def own_keys(self) -> tuple[FooterKey, ...]:
@@ -202,7 +215,9 @@ class BaseScreen(Screen[None]):
     async def action_tune(self) -> None:
         """Begin the command that changes limits; a shell runs it, since it compiles the query of `query=` there."""
         view = self.current_view
-        if view is None:
+        if why := self.state.refusal("tune"):
+            self.refuse(why)
+        elif view is None:
             self.refuse("no region is selected")
         elif idle(view):
             self.refuse(f"{view.region.name}: no rollout is running; its limits stand in regions/*.yaml")
@@ -214,7 +229,9 @@ class BaseScreen(Screen[None]):
 
     def action_witness(self) -> None:
         """Show the witnesses of the selected region, and search for them."""
-        if region := self.current_region:
+        if why := self.state.refusal("witness"):
+            self.refuse(why)
+        elif region := self.current_region:
             self.action_pane("witness")
             self.post_message(ActionRequest(action="witness", regions=(region,)))
         else:
@@ -229,8 +246,15 @@ class BaseScreen(Screen[None]):
         else:
             self.refuse(f"{view.region.name}: no plan yet, and so no graph; r reads it again")
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self.state.position is not None if action == "playback" else super().check_action(action, parameters)
+
+    def action_playback(self, control: Control) -> None:
+        self.post_message(PlaybackRequest(control))
+
     def action_copy(self) -> None:
-        self.post_message(CopyRequest(self.copied_command()))
+        position = self.state.position
+        self.post_message(CopyRequest(position.command if position else self.copied_command()))
 
     def copied_command(self) -> str:
         """The command that prints what the screen shows."""

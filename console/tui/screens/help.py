@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from textual.actions import parse
 from textual.binding import Binding
 from textual.content import Content
 from textual.screen import Screen
@@ -11,7 +12,7 @@ from console.tui.screens.sheet import SheetScreen
 
 KEY_NAMES = {
     "question_mark": "?", "slash": "/", "escape": "esc", "space": "space", "enter": "enter", "colon": ":", "at": "@",
-    "plus": "+", "underscore": "_", "left_square_bracket": "[", "right_square_bracket": "]", "less_than_sign": "<",
+    "comma": ",", "full_stop": ".", "plus": "+", "underscore": "_", "left_square_bracket": "[", "right_square_bracket": "]", "less_than_sign": "<",
     "greater_than_sign": ">", "left": "←", "right": "→",
 }  # fmt: skip
 GLOBAL_KEYS = (("↑ ↓ j k", "move"), ("ctrl+p", "all commands, by name; themes"), ("tab", "next pane"))
@@ -27,8 +28,10 @@ def help_sheet(below: Screen[None]) -> SheetScreen:
     """The keys of the screen below and of its focused widget, and the symbols."""
     tooltips: dict[str, str] = {}
     for node in (below.focused, below):
-        for _, binding in node._bindings if node else ():
-            if binding.tooltip:
+        if node is None:
+            continue
+        for _, binding in node._bindings:
+            if binding.tooltip and node.check_action(*_action(binding)) is not False:
                 tooltips.setdefault(_key_name(binding), binding.tooltip)
     return SheetScreen("keys", [*_key_lines((tooltips | dict(GLOBAL_KEYS)).items()), *_sign_lines()])
 
@@ -43,6 +46,11 @@ def _sign_lines() -> Iterable[Content]:
         yield Content("")
         yield Content.styled(f"symbols of {name}", "$text-muted")
         yield Content(signs)
+
+
+def _action(binding: Binding) -> tuple[str, tuple[object, ...]]:
+    _, name, parameters = parse(binding.action)
+    return name, parameters
 
 
 def _key_name(binding: Binding) -> str:

@@ -191,7 +191,8 @@ class HomeScreen(BaseScreen):
     def own_keys(self) -> tuple[FooterKey, ...]:
         keys = [FooterKey("n", "next", "screen.next_need", FIRST)] if self.state.needs else []
         if self.current_region:
-            keys += [FooterKey("enter", "open", "screen.open"), FooterKey("space", "mark", "screen.mark", LAST)]
+            keys += [FooterKey("enter", "open", "screen.open")]
+            keys += [FooterKey("space", "mark", "screen.mark", LAST)] if self.state.position is None else []
         keys.append(FooterKey("/", "filter", "screen.filter"))
         if self._list.hidden or self._list.marked:
             keys.append(FooterKey("esc", "all", "screen.clear", LATER))

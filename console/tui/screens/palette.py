@@ -42,7 +42,8 @@ def entries(screen: BaseScreen) -> Iterable[Entry]:
     yield "Quit", "the agents keep running", partial(screen.run_action, "app.quit")
     view = screen.current_view
     for action_name, action, description in ACTIONS:
-        if action == "refresh" or (view and not objection(action, view, screen.state.readonly)):
+        refusal = screen.state.refusal(action)
+        if (action == "refresh" and not refusal) or (view and not objection(action, view, refusal)):
             yield action_name, description, partial(screen.action_request, action)
 
 

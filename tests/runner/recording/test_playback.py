@@ -75,6 +75,15 @@ async def rolled_out(folder: Path) -> tuple[Path, Seen]:
     return recorder.path, recorder.seen
 
 
+def spaced(path: Path, seconds: float = 60.0) -> Path:
+    """The same recording with so much time between two entries."""
+    lines = [json.loads(line) for line in lines_of(path)]
+    for number, line in enumerate(lines[1:]):
+        line["at"] = BEGAN + seconds * number
+    path.write_text("".join(json.dumps({**line}, separators=(",", ":")) + "\n" for line in lines))
+    return path
+
+
 def paused(path: Path, at: float | None = None) -> Playback:
     player = Playback(open_recording(path), "console playback one.jsonl", at=at)
     player.toggle()
@@ -295,6 +304,8 @@ async def test_unknown_keys_are_passed_over_and_a_newer_format_is_refused(folder
     lines = [json.loads(line) for line in lines_of(path)]
     later = [{**line, "weather": "fog"} for line in lines]
     later.insert(9, {"at": later[8]["at"], "region": "us", "mood": {"type": "Fine"}})
+    newer = {"type": "Recorded", "rollout": "web-2", "seq": 0, "at": BEGAN, "event": {"type": "Hum", "pitch": 440}}
+    later.insert(9, {"at": later[8]["at"], "region": "us", "event": newer})
     path.write_text("".join(json.dumps(line) + "\n" for line in later))
     player = paused(path)
     shown = await views_at(player, seen[-1][0])

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,13 +17,14 @@ from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.progress import printing_progress
 from console.cli.status_text import status_data, status_text
-from console.cli.wiring import OpenProject, cli_context, open_project
+from console.cli.wiring import OpenProject, cli_context, open_project, recorded
 from console.errors import ConsoleError, FeedStopped, RegionError
 from console.model.event import RUNNING, Promoted, RolledBack
 from console.model.measured import KEPT_HOURS, FeedSample
 from console.runner.exit_codes import worst
 from console.runner.journal import Journal
 from console.runner.view import RegionView
+from console.runner.watch import under_way
 from console.runner.waves import queued_regions
 
 if TYPE_CHECKING:
@@ -169,10 +171,20 @@ async def _state(driver: "Driver", pipeline: str) -> "RegionState | ConsoleError
         return error
 
 
-@command("watch", examples="console watch\nconsole watch --regions eu --output json")
+@command(
+    "watch", examples="console watch\nconsole watch --regions eu --output json\nconsole watch --record night.jsonl"
+)
 @click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Stop watching after this time.")
-def watch(timeout: float | None) -> int:
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Record in a new file what is received, until every rollout has ended, for `console playback`.",
+)
+def watch(timeout: float | None, record: Path | None) -> int:
     """Follow the rollouts under way until they end or wait at the gate.
+
+    With --record it also waits through gates, pauses and failures, until every rollout has ended, Ctrl-C or --timeout.
 
     Exits 0 when all have ended, 3 when one waits at the gate or is paused, 1 when one has failed, a live feed has
     stopped or --timeout has passed, 5 when a region is unreachable. Ctrl-C stops watching; the agents continue.
@@ -181,7 +193,7 @@ def watch(timeout: float | None) -> int:
     output = Output(cli_context().flags)
     cli_context().streaming = output.json
     seen: dict[str, RegionView] = {}
-    run_interruptible(_until_still(project, output, seen, timeout), lambda: farewell(seen))
+    run_interruptible(_until_still(project, output, seen, timeout, record), lambda: farewell(seen))
     views = list(seen.values())
     errors = {view.region.name: view.link_why for view in views if view.link == "unreachable"}
     if output.json:
@@ -207,21 +219,25 @@ def _moving(view: "RegionView") -> bool:
     return view.status.state in RUNNING and not view.status.held
 
 
-async def until_still(cockpit: "Cockpit") -> None:
-    """Return when nothing moves any more; a region out of reach is waited for, for its agent may be at work."""
+async def until_still(cockpit: "Cockpit", *, ended: bool = False) -> None:
+    """Return when nothing moves any more; a region out of reach is waited for, for its agent may be at work.
+
+    ended  return only when no rollout is under way any more
+    """
     changes = cockpit.changes()
-    while any(_moving(view) for view in cockpit.views.values()):
+    while any(under_way(view.status) if ended else _moving(view) for view in cockpit.views.values()):
         await anext(changes)
 
 
 async def _until_still(
-    project: OpenProject, output: Output, seen: "dict[str, RegionView]", timeout: float | None
+    project: OpenProject, output: Output, seen: "dict[str, RegionView]", timeout: float | None, record: Path | None
 ) -> None:
-    async with project.fleet() as fleet:
+    async with project.fleet(remember=record is not None) as fleet:
         try:
-            async with printing_progress(fleet, output):
-                await fleet.refresh(project.names)
-                await asyncio.wait_for(until_still(fleet), timeout)
+            with recorded(fleet, record):
+                async with printing_progress(fleet, output):
+                    await fleet.refresh(project.names)
+                    await asyncio.wait_for(until_still(fleet, ended=record is not None), timeout)
         except TimeoutError:
             raise RegionError(
                 f"still under way after {timeout:g} s; the agents continue", hint="console watch", code="E_TIMEOUT"

@@ -1,0 +1,60 @@
+"""Times within a recording, as they are typed. Pure."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from console.errors import UsageError
+
+_BY = re.compile(r"([+-])(\d{1,6})([smhd])")
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?Z?")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def read_moment(typed: str, now: float, begins: float, ends: float) -> float:
+    """`13:02`, `13:02:10`, `2026-11-23T13:02Z`, `+5m`, `-1h` (from now) as seconds since 1970, UTC.
+
+    A clock time is that of the first day of the recording that has it.
+    raises  UsageError for what is no time of the recording
+    """
+    text = typed.strip()
+    if by := _BY.fullmatch(text):
+        wanted = now + int(by[2]) * _SECONDS[by[3]] * (1 if by[1] == "+" else -1)
+        return max(begins, min(ends, wanted))
+    clock = _CLOCK.fullmatch(text)
+    wanted = _clock_time(clock, begins, ends) if clock else _date_and_time(text)
+    # a second is the finest that is typed or shown: both ends belong to it
+    if not int(begins) <= wanted <= ends + 1:
+        raise UsageError(
+            f"{text} is not in the recording, which begins {shown(begins)} and ends {shown(ends)}",
+            hint="name a time between",
+        )
+    return max(begins, min(ends, wanted))
+
+
+def _clock_time(clock: re.Match[str], begins: float, ends: float) -> float:
+    hour, minute, second = (int(part or 0) for part in clock.groups())
+    day = datetime.fromtimestamp(begins, UTC)
+    try:
+        first = day.replace(hour=hour, minute=minute, second=second, microsecond=0)
+    except ValueError:
+        raise _no_time(clock[0]) from None
+    if first.timestamp() < int(begins) and (first + timedelta(days=1)).timestamp() <= ends + 1:
+        first += timedelta(days=1)
+    return first.timestamp()
+
+
+def _date_and_time(text: str) -> float:
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        raise _no_time(text) from None
+    return (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
+
+
+def _no_time(text: str) -> UsageError:
+    return UsageError(f"{text!r:.60} is no time", hint="13:02, 13:02:10, 2026-11-23T13:02Z, +5m or -1h")
+
+
+def shown(at: float) -> str:
+    """`2026-11-23T13:02:10Z`"""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

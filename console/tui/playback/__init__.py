@@ -1,0 +1,1 @@
+"""The line and the keys of a playback, on every screen."""
