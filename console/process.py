@@ -26,8 +26,8 @@ def birth(pid: int) -> str:
         except OSError:
             return ""
         return "" if state in "ZX" else fields[18]
-    told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return told.stdout.strip()
+    listed = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return listed.stdout.strip()
 
 
 def leave(code: int) -> NoReturn:

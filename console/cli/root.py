@@ -197,8 +197,8 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool, recor
     screen, why = context.wiring.screen, why_no_screen()
     if screen is None or why:
         click.echo(ctx.get_help())
-        told = why or "there is no screen here"
-        click.echo(f"error: {told}\nhint: console plan, console status and console apply need none", err=True)
+        reason = why or "there is no screen here"
+        click.echo(f"error: {reason}\nhint: console plan, console status and console apply need none", err=True)
         return 64
 
     project = open_project()

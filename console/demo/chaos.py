@@ -43,12 +43,14 @@ class Chaos:
         with suppress(ProcessLookupError):
             os.kill(self.killed, signal.SIGKILL)
         kept = view.status.rows_done
-        said = f"agent of {self.region}, process {self.killed}, killed in batch {batch} after {kept:,} rows"
-        self._say(said)
+        killing = f"agent of {self.region}, process {self.killed}, killed in batch {batch} after {kept:,} rows"
+        self._say(killing)
         while (pid := agent_pid(warehouse)) in (0, self.killed):
             await asyncio.sleep(BACK_SECONDS)
         after = time.monotonic() - started
-        self._say(said, f"process {pid} took over {after:.0f} s later and goes on from the last commit: {kept:,} rows")
+        self._say(
+            killing, f"process {pid} took over {after:.0f} s later and goes on from the last commit: {kept:,} rows"
+        )
 
     async def judge(self, known: judging.Facts) -> None:
         """Once all regions are live: compare them with an independent computation, and show the result.
@@ -76,8 +78,8 @@ class Chaos:
             await self._board.until(view.region.name, partial(promoted, was=view.live))
         await self.judge(known)
 
-    def _say(self, *told: str) -> None:
-        self._tell(self.region, tuple(f"{NAME if not at else '':<{CELLS}}{line}" for at, line in enumerate(told)))
+    def _say(self, *report: str) -> None:
+        self._tell(self.region, tuple(f"{NAME if not at else '':<{CELLS}}{line}" for at, line in enumerate(report)))
 
 
 def in_history(view: RegionView) -> bool:
@@ -106,8 +108,8 @@ def lines(judgement: judging.Judgement, killed: int) -> tuple[str, ...]:
         return ("the check did not run: console demo --chaos --headless shows why",)
     count = len(judgement.figures)
     regions = f"{count} regions" if count > 1 else "1 region"
-    told = (
+    report = (
         f"gaps {total['gaps']:,}, duplicates {total['duplicates']:,}, changed rows {total['changed']:,}"
         f" in {total['compared']:,} rows of {regions}, although process {killed} was killed"
     )
-    return (told, *wrong)
+    return (report, *wrong)

@@ -123,8 +123,8 @@ class DemoFleet(Fleet):
 
     def _tell(self, source: Literal["chaos", "change"], name: str, lines: tuple[str, ...]) -> None:
         """Replace what the region's guide says of one thing."""
-        said = self._guides[name] = {**self._guides[name], source: lines}
-        self._board.set(name, guide=(*said.get("chaos", ()), *said.get("change", ())))
+        guides = self._guides[name] = {**self._guides[name], source: lines}
+        self._board.set(name, guide=(*guides.get("chaos", ()), *guides.get("change", ())))
 
     async def _strike(self, built: asyncio.Task[None]) -> None:
         await asyncio.shield(built)

@@ -45,8 +45,8 @@ def _line(event: Event) -> str:
     match event:
         case Logged(text, level):
             return text if level == "info" else f"{level}: {text}"
-        case Expiring(_, _, told):
-            return f"warning: {told}"
+        case Expiring(_, _, message):
+            return f"warning: {message}"
         case DriverLost(step, why):
             return f"warning: Spark went away in {step}" + (f": {why}" if why else "")
         case TakenOver(by, host, _):

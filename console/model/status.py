@@ -237,8 +237,8 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return replace(status, held="", why="", hint="")
         case Failed(_, why, hint):
             return replace(status, held="failed", why=why, hint=hint, waiting=None)
-        case Expiring() | DriverLost() | TakenOver() | Logged() as said:
-            return _informed(status, said, recorded.at)
+        case Expiring() | DriverLost() | TakenOver() | Logged() as notice:
+            return _informed(status, notice, recorded.at)
         case _:
             assert_never(recorded.event)
 
@@ -268,8 +268,8 @@ def _is_change(recorded: Recorded) -> bool:
 def _informed(status: Status, event: Expiring | DriverLost | TakenOver | Logged, at: float) -> Status:
     """Events that mainly have a line in the operator's log."""
     match event:
-        case Expiring(_, level, told):
-            return replace(status, expiring=level, hint=status.hint if status.held == "failed" else told)
+        case Expiring(_, level, message):
+            return replace(status, expiring=level, hint=status.hint if status.held == "failed" else message)
         case TakenOver(by, host, console):
             return replace(status, console=console, taken_by=f"{by} on {host}", taken_at=at)
         case DriverLost():

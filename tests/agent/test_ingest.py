@@ -192,7 +192,7 @@ def test_batches_of_a_console_that_knew_no_loads_count_as_landed(project: Ingest
     lines = events(LINES)
     (project.root / "events.ndjson").write_text("".join(line + "\n" for line in lines))
     with open(project.root / "events.ndjson", "rb") as source:
-        pieces = list(examine(source, "events.ndjson").pieces(gap_bytes=0))
+        pieces = list(examine(source, "events.ndjson").chunks(gap_bytes=0))
         batch = hashlib.sha256((project.root / "events.ndjson").read_bytes()).hexdigest()
     spark = SparkHandle(Settings(region="eu"), -1)
     older = LandingWriter(

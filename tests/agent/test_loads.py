@@ -139,7 +139,7 @@ def sending(
 
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "PIECE_LINES", 3)
+    monkeypatch.setattr(cutting, "CHUNK_LINES", 3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

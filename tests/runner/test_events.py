@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from console.errors import DataError
 from console.model.load import START, chain_of, link
 from console.runner.ingest import events as events_module
-from console.runner.ingest.events import PIECE_BYTES, Events, examine
+from console.runner.ingest.events import CHUNK_BYTES, Events, examine
 
 FRAME = 1 << 20
 rows = st.lists(
@@ -38,13 +38,13 @@ def test_every_event_is_in_exactly_one_piece_in_order_with_its_line(
 ) -> None:
     data = ndjson(events, blank)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(events_module, "PIECE_BYTES", budget)
-        patch.setattr(events_module, "PIECE_LINES", 4)
+        patch.setattr(events_module, "CHUNK_BYTES", budget)
+        patch.setattr(events_module, "CHUNK_LINES", 4)
         file = looked_through(data)
-        cut = list(file.pieces())
+        cut = list(file.chunks())
         grown = replace(file, source=io.BytesIO(data + b'{"later": 1}\n'))
-        assert cut == list(grown.pieces())
-        rest = list(file.pieces(after))
+        assert cut == list(grown.chunks())
+        rest = list(file.chunks(after))
     assert [json.loads(line) for piece in cut for line in piece.events] == events
     assert all(1 <= len(piece.events) <= 4 for piece in cut)
     said = data.decode().split("\n")
@@ -71,11 +71,11 @@ def test_a_chain_does_not_depend_on_where_it_was_cut(events: list[dict[str, str]
 
 def test_a_piece_fits_a_frame_however_its_lines_are_escaped_and_wherever_they_stand() -> None:
     events = [{"payload": '"\\é\U0001f600' * 2000, "n": str(n)} for n in range(60)]
-    cut = list(looked_through(ndjson(events)).pieces())
+    cut = list(looked_through(ndjson(events)).chunks())
     assert len(cut) > 1
     assert max(len(json.dumps({"lines": piece.events})) for piece in cut) < FRAME - 4096
     assert sum(len(piece.events) for piece in cut) == 60
-    short = list(looked_through(b"{}\n\n" * 50_000).pieces())
+    short = list(looked_through(b"{}\n\n" * 50_000).chunks())
     assert max(len(json.dumps({"lines": piece.events, "at": piece.at})) for piece in short) < FRAME - 4096
 
 
@@ -91,7 +91,7 @@ def test_the_batch_is_the_content_and_nothing_else() -> None:
         (b'{"id": 1}\n[1]\nnot\n', "f:2: no JSON object; f:3: not JSON: .*"),
         (b'{"id": "\xff"}\n', "f:1: not JSON: .*utf-8.*"),
         (b"\n \n", "f: no events"),
-        (b"x" * (PIECE_BYTES + 10), "f:1: longer than .*"),
+        (b"x" * (CHUNK_BYTES + 10), "f:1: longer than .*"),
         (b"[" * 100_000 + b"\n", "f:1: not JSON: .*"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from console.drivers.fake import FakeDriver, FakeRegion, Scenario, said
+from console.drivers.fake import FakeDriver, FakeRegion, Scenario, stored_events
 from console.errors import (
     AtGate,
     CheckFailed,
@@ -260,7 +260,7 @@ async def test_cancelled_under_a_run_it_ends_as_a_conflict_naming_who(folder: Pa
     (outcome,) = await run
     assert exit_code([outcome]) == 4
     assert "bob@tower" in str(outcome.error)
-    assert len(said(eu, Ended)) == 1
+    assert len(stored_events(eu, Ended)) == 1
     await one.close()
     await two.close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.drivers.fake import FakeDriver, said
+from console.drivers.fake import FakeDriver, stored_events
 from console.drivers.protocol import Who
 from console.errors import Conflict, Unreachable
 from console.model.event import Accepted, Promoted, Recorded
@@ -30,7 +30,7 @@ async def test_of_two_consoles_that_promote_one_succeeds_and_the_other_is_told_w
     (lost,) = [result for result in results if isinstance(result, Conflict)]
     assert won.by in str(lost)
     assert won.host in str(lost)
-    assert len(said(eu, Promoted)) == 1
+    assert len(stored_events(eu, Promoted)) == 1
     await one.close()
     await two.close()
 
@@ -47,7 +47,7 @@ async def test_of_two_headless_runs_one_exits_0_and_the_other_4_however_they_int
     first = await one.run(yes=True)
     codes = sorted([exit_code(first), exit_code(await second[0])])
     assert codes == [0, 4]
-    assert len(said(eu, Promoted)) == len(said(eu, Accepted)) == 1
+    assert len(stored_events(eu, Promoted)) == len(stored_events(eu, Accepted)) == 1
     await one.close()
     await two.close()
 
@@ -116,5 +116,5 @@ async def test_asked_again_after_a_lost_answer_a_promotion_of_ours_is_no_conflic
     eu = fake("eu")
     fleet = await refreshed(World(folder, eu), driver=Torn)
     assert ends(await fleet.run(yes=True)) == {"eu": ("live", None)}
-    assert len(said(eu, Promoted)) == 1
+    assert len(stored_events(eu, Promoted)) == 1
     await fleet.close()

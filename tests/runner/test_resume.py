@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.drivers.fake import FakeDriver, FakeRegion, said
+from console.drivers.fake import FakeDriver, FakeRegion, stored_events
 from console.model.event import BatchDone, Promoted
 from console.runner.journal import Journal
 from console.runner.view import Outcome
@@ -28,8 +28,8 @@ def in_full(world: FakeRegion) -> None:
     assert [(row.id, row.state) for row in disk.releases] == [("r1", "previous"), ("r2", "live")]
     assert disk.status.state == "live"
     assert disk.status.rows_done == 6000
-    assert len(said(world, Promoted)) == 1
-    assert sum(event.rows_in for event in said(world, BatchDone) if isinstance(event, BatchDone)) == 6000
+    assert len(stored_events(world, Promoted)) == 1
+    assert sum(event.rows_in for event in stored_events(world, BatchDone) if isinstance(event, BatchDone)) == 6000
 
 
 async def test_an_unbroken_run_ends_live_and_says_all_there_is_to_say(folder: Path) -> None:

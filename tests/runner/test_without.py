@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from console.drivers.fake import Scenario, said
+from console.drivers.fake import Scenario, stored_events
 from console.errors import RegionError, Unreachable
 from console.model.event import Ended
 from console.model.region import Policy
@@ -76,7 +76,7 @@ async def test_what_becomes_of_a_failure_the_command_decides_and_else_the_policy
     (outcome,) = await fleet.run(yes=True)
     assert exit_code([outcome]) == 1
     assert eu.disk.status.shown == end
-    assert len(said(eu, Ended)) == (end == "discarded")
+    assert len(stored_events(eu, Ended)) == (end == "discarded")
     assert outcome.error is not None
     assert ("--on-failure" in outcome.error.hint) == (asked == "discard")
     await fleet.close()

@@ -24,7 +24,7 @@ ELSEWHERE = re.compile(r"\bDESIGN\b|\bFACTS\.md\b|\bFAULTS §|\bnext\.md\b")
 # what the worked changes of CONTRIBUTING.md would add, and must not have been added under that name since
 IMAGINED = {
     "console/planning/routes/relayout.py",
-    "console/agent/rollout/emptied_columns.py",
+    "console/agent/recount/emptied_columns.py",
     "console/propagation/dialects/duckdb.py",
     "console/stores/duckdb.py",
 }

@@ -54,10 +54,10 @@ def verify(
     audit = Audit(warehouse, plan, session)
     receipts = receipts_of(row for row in rows if row["step"] in readable)
     checks = [check for step in plan.steps for check in audit.checks(step, receipts, rollout)]
-    told = 0
+    reported = 0
     for number, check in enumerate(checks, 1):
-        subject, found = check.subject, tuple(findings[told:])
-        told = len(findings)
+        subject, found = check.subject, tuple(findings[reported:])
+        reported = len(findings)
         progress = AuditProgress(
             number=number, of=len(checks), table=subject.table, step=subject.step, what=subject.what, found=found
         )

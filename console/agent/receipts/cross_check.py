@@ -56,17 +56,17 @@ def _decisions(events: Sequence[Recorded], rows: Sequence[dict[str, Any]]) -> Fi
 def _limits(events: Sequence[Recorded], plan: Plan) -> list[Finding]:
     """Changes of limits while the rollout ran: each line says what its stored values say. No rows of `ops`: 0.1.0 would
     report them as decisions that nobody made."""
-    before, told, wrong = AS_PLANNED, [], []
+    before, as_made, wrong = AS_PLANNED, [], []
     for recorded in events:
         match recorded.event:
             case Logged(text=line, incident=Tuned(by=by, host=host, tuning=after)):
                 change = described(limits(plan, before), limits(plan, after)) or "as planned"
-                told.append(f"{change} by {by} from {host}")
+                as_made.append(f"{change} by {by} from {host}")
                 wrong += [] if line == redacted(f"{by} from {host}: {change}") else [recorded.seq]
                 before = after
-    if not told:
+    if not as_made:
         return []
-    detail = f"{len(told)} changes are as they were made: {'; '.join(told)}"
+    detail = f"{len(as_made)} changes are as they were made: {'; '.join(as_made)}"
     if wrong:
         detail = f"lines and values of changed limits differ (events {', '.join(map(str, wrong))})"
     return [Subject("", "", "limits").finding(not wrong, detail)]

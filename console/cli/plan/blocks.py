@@ -37,9 +37,9 @@ def drift(plans: Sequence[Plan], paint: Paint) -> list[str]:
     lines = []
     for found, regions in where.items():
         name = safe_text(".".join(filter(None, (found.table, found.name))))
-        said, real = safe_text(found.said) or "nothing", safe_text(found.found) or "nothing"
+        declared, real = safe_text(found.said) or "nothing", safe_text(found.found) or "nothing"
         lines.append(
-            f"  {paint('drift', 'yellow')} in {', '.join(map(safe_text, regions))}: {name} ({found.what}): the release has {said}, the table has {real}"
+            f"  {paint('drift', 'yellow')} in {', '.join(map(safe_text, regions))}: {name} ({found.what}): the release has {declared}, the table has {real}"
         )
         lines += [f"      to adopt it:  {safe_text(found.adopt)}", f"      to repair it: {safe_text(found.repair)}"]
     return ["", *lines] if lines else []
@@ -96,12 +96,12 @@ def time(price: Price) -> str:
 
 def limits(plans: Sequence[Plan]) -> list[str]:
     """What each region's batches wait for, and how many rows may be set aside; nothing where nothing was asked for."""
-    told: dict[str, list[str]] = {}
+    regions_of: dict[str, list[str]] = {}
     for plan in plans:
-        said = _limits(plan)
-        if said:
-            told.setdefault(said, []).append(safe_text(plan.region))
-    return [f"  in {', '.join(names)} {said}" for said, names in told.items()]
+        settings = _limits(plan)
+        if settings:
+            regions_of.setdefault(settings, []).append(safe_text(plan.region))
+    return [f"  in {', '.join(names)} {settings}" for settings, names in regions_of.items()]
 
 
 def _limits(plan: Plan) -> str:
@@ -112,8 +112,8 @@ def _limits(plan: Plan) -> str:
         parts.append(f"while live rows are at most {span(throttle.lag_seconds)} behind")
     if throttle.query:
         parts.append("while throttle.query answers true")
-    said = f"batches begin only {', '.join(parts)}" if parts else ""
+    settings = f"batches begin only {', '.join(parts)}" if parts else ""
     if plan.quarantine_rows:
         rows = count(plan.quarantine_rows, "row")
-        said += f"{'; ' if said else ''}up to {rows} that do not convert may go to quarantine"
-    return said
+        settings += f"{'; ' if settings else ''}up to {rows} that do not convert may go to quarantine"
+    return settings

@@ -2,6 +2,6 @@
 
 from console.drivers.fake.agent import Scenario
 from console.drivers.fake.disk import FakeDisk, Write
-from console.drivers.fake.region import FakeDriver, FakeRegion, said
+from console.drivers.fake.region import FakeDriver, FakeRegion, stored_events
 
-__all__ = ["FakeDisk", "FakeDriver", "FakeRegion", "Scenario", "Write", "said"]
+__all__ = ["FakeDisk", "FakeDriver", "FakeRegion", "Scenario", "Write", "stored_events"]

@@ -175,10 +175,10 @@ class FakeDriver:
             raise DataError(
                 f"{self.region.name}: no rollout {rollout} here", region=self.region.name, hint="console history"
             )
-        findings, told = self.world.findings.get(rollout, ()), 0
+        findings, reported = self.world.findings.get(rollout, ()), 0
         for number, check in enumerate(findings, 1):
             if tell:
-                found, told = findings[told : number - 1], number - 1
+                found, reported = findings[reported : number - 1], number - 1
                 tell(
                     AuditProgress(
                         number=number,
@@ -384,7 +384,7 @@ async def _no_time(_: float) -> None:
     await asyncio.sleep(0)
 
 
-def said(world: FakeRegion, kind: type[Event]) -> list[Event]:
+def stored_events(world: FakeRegion, kind: type[Event]) -> list[Event]:
     """The stored events of one kind, over all rollouts, in order."""
     return [recorded.event for recorded in world.disk.stored if isinstance(recorded.event, kind)]
 

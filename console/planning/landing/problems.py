@@ -45,10 +45,10 @@ def _forward_query(table: Table, live: TableState) -> list[Problem]:
         message = f"forward_query of {table.name}: its producers write this table, and none of its rows are rewritten"
         hint = "drop it; rename and convert in the queries that read the table"
         return [_refused("C130", table, message, hint)]
-    said = continued(table, live)
-    found = list(said.problems)
-    if said.computed:
-        names = ", ".join(said.computed)
+    continuation = continued(table, live)
+    found = list(continuation.problems)
+    if continuation.computed:
+        names = ", ".join(continuation.computed)
         message = (
             f"forward_query of {table.name} computes {names}: a landing table's rows stay as they were sent, so that it may"
             " only name columns and convert them to a wider type"
@@ -56,7 +56,7 @@ def _forward_query(table: Table, live: TableState) -> list[Problem]:
         hint = f"compute {names} in the queries that read {table.name}; or add it as a new column that producers send"
         found.append(_refused("C130", table, message, hint))
     taken = renamed(table, live)
-    for new, old in said.origins.items():
+    for new, old in continuation.origins.items():
         if new != old and taken.get(old) != new:
             message = f"forward_query of {table.name} gives {new} what {old} holds, and {_stays(table, live, new, old)}"
             hint = "a landing column goes on under one new name: plan and promote the rename by itself first"

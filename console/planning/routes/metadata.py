@@ -37,10 +37,10 @@ def reason(diff: Diff) -> str:
 
 def of_landing(change: Change) -> tuple[Problem, ...]:
     """What a landing table's declaration asks for in vain, its forward query included."""
-    diff, told = change.diff, landing_problems(change.wanted.table, change.live, change.region, change.diff)
+    diff, layout = change.diff, landing_problems(change.wanted.table, change.live, change.region, change.diff)
     used = any(column.change in ("renamed", "type") for column in diff.columns)
-    unused = () if used or told else change.unused_forward_query("no column of it is renamed or of another type")
-    return (*told, *unused)
+    unused = () if used or layout else change.unused_forward_query("no column of it is renamed or of another type")
+    return (*layout, *unused)
 
 
 def _landing_reason(change: Change) -> str:

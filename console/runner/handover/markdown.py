@@ -30,8 +30,8 @@ def markdown(given: Handover) -> str:
 
 def _summary(given: Handover) -> str:
     counts = [(len(given.running), "running"), (len(given.waiting), "waiting"), (len(given.resting), "at rest")]
-    told = ", ".join(f"{number} {word}" for number, word in counts if number)
-    return f"Regions: {told or 'none'}"
+    counted = ", ".join(f"{number} {word}" for number, word in counts if number)
+    return f"Regions: {counted or 'none'}"
 
 
 def _decisions(given: Handover) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A file of events, read from its start as often as needed and never whole into memory: checked, cut into pieces that fit
+"""A file of events, read from its start as often as needed and never whole into memory: checked, cut into chunks that fit
 a frame, and compared with the part of it that has landed.
 """
 
@@ -12,14 +12,14 @@ from console.errors import Conflict, DataError
 from console.model.load import START, chain_of, link
 
 # of a frame of 1 MiB; the rest is for the request around the lines
-PIECE_BYTES = 900 * 1024
-PIECE_LINES = 20_000
+CHUNK_BYTES = 900 * 1024
+CHUNK_LINES = 20_000
 GAP_BYTES = 32  # of a request, for the number of a line that does not follow the one before
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class EventChunk:
     """Consecutive events that fit one request.
 
     at  (line, how many events stand from there on, one a line), for every unbroken run of lines
@@ -46,16 +46,16 @@ class Events:
     count: int
     first: bytes
 
-    def pieces(self, after: int = 0, *, gap_bytes: int = GAP_BYTES) -> Iterator[Piece]:
+    def chunks(self, after: int = 0, *, gap_bytes: int = GAP_BYTES) -> Iterator[EventChunk]:
         """The events after the first `after`. The same content is always cut at the same places, wherever it starts."""
-        counted, room, buffer, at = 0, PIECE_BYTES, list[str](), list[tuple[int, int]]()
+        counted, room, buffer, at = 0, CHUNK_BYTES, list[str](), list[tuple[int, int]]()
         for line, event in self._events():
             follows = bool(at) and sum(at[-1]) == line
             cost = _cost(event) + (0 if follows else gap_bytes)
-            if buffer and (cost > room or len(buffer) == PIECE_LINES):
+            if buffer and (cost > room or len(buffer) == CHUNK_LINES):
                 if counted > after:
                     yield _after(buffer, at, max(0, after - (counted - len(buffer))))
-                room, buffer, at, follows = PIECE_BYTES, [], [], False
+                room, buffer, at, follows = CHUNK_BYTES, [], [], False
             buffer.append(event)
             at[-1:] = [(at[-1][0], at[-1][1] + 1)] if follows else [*at[-1:], (line, 1)]
             room -= cost
@@ -91,8 +91,8 @@ class Events:
 
     def older_end(self, commits: int) -> int:
         """Number of events in the first `commits` commits of a console that knew no loads."""
-        pieces = zip(range(commits), self.pieces(gap_bytes=0), strict=False)
-        return sum(len(piece.events) for _, piece in pieces)
+        chunks = zip(range(commits), self.chunks(gap_bytes=0), strict=False)
+        return sum(len(chunk.events) for _, chunk in chunks)
 
     def _events(self) -> Iterator[tuple[int, str]]:
         """(line, event) for every line that holds one.
@@ -124,14 +124,14 @@ class Events:
         )
 
 
-def _after(buffer: list[str], at: list[tuple[int, int]], skipped: int) -> Piece:
-    """A piece without its first `skipped` events."""
+def _after(buffer: list[str], at: list[tuple[int, int]], skipped: int) -> EventChunk:
+    """A chunk without its first `skipped` events."""
     remaining, to_skip = [], skipped
     for line, count in at:
         if to_skip < count:
             remaining.append((line + to_skip, count - to_skip))
         to_skip = max(0, to_skip - count)
-    return Piece(tuple(buffer[skipped:]), tuple(remaining))
+    return EventChunk(tuple(buffer[skipped:]), tuple(remaining))
 
 
 def examine(source: IO[bytes], name: str) -> Events:
@@ -162,20 +162,20 @@ def examine(source: IO[bytes], name: str) -> Events:
 
 def _lines(source: IO[bytes]) -> Iterator[bytes]:
     """Line by line, with lines that are too long in pieces: a file that is not text must not fill the memory."""
-    while line := source.readline(PIECE_BYTES + 1):
+    while line := source.readline(CHUNK_BYTES + 1):
         yield line
 
 
 def _fault(raw: bytes) -> str:
-    if len(raw) > PIECE_BYTES:
-        return f"longer than {PIECE_BYTES:,} bytes"
+    if len(raw) > CHUNK_BYTES:
+        return f"longer than {CHUNK_BYTES:,} bytes"
     try:
         text = raw.decode()
         if not isinstance(json.loads(text), dict):
             return "no JSON object"
     except (ValueError, RecursionError) as error:
         return f"not JSON: {error}"
-    return "" if _cost(text) + GAP_BYTES <= PIECE_BYTES else f"longer than {PIECE_BYTES:,} bytes"
+    return "" if _cost(text) + GAP_BYTES <= CHUNK_BYTES else f"longer than {CHUNK_BYTES:,} bytes"
 
 
 def _cost(line: str) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from console.drivers.protocol import Driver
 from console.errors import Conflict, ConsoleError, DataError, LoadMoved, SchemaMoved, Unreachable
 from console.model.load import MARK_BYTES, START, EventRun, Landed, LoadState, first_difference
-from console.runner.ingest.events import Events, Piece
+from console.runner.ingest.events import EventChunk, Events
 
 TRIES = 20  # each after a conflict with another writer's commit
 
@@ -59,7 +59,7 @@ class FileUpload:
         self._on_progress = on_progress
         self._rows = 0  # added by us
         self._progress = _Progress(load=load, first=file.first.hex())
-        self._in_flight: Piece | None = None
+        self._in_flight: EventChunk | None = None
 
     async def run(self) -> UploadResult:
         """raises  the region's errors, extended by the lines that have landed; DataError E_LOAD_DIFFERS"""
@@ -155,8 +155,8 @@ class FileUpload:
             return ""
         while True:
             fits = ""
-            for piece in self._file.pieces(progress.rows):
-                schema = await self._driver.check(self._pipeline, self._table, piece.events, piece.at)
+            for chunk in self._file.chunks(progress.rows):
+                schema = await self._driver.check(self._pipeline, self._table, chunk.events, chunk.at)
                 if fits not in ("", schema):
                     break  # the table's columns changed meanwhile
                 fits = schema
@@ -165,14 +165,14 @@ class FileUpload:
 
     async def _send(self, progress: _Progress, schema: str) -> None:
         rows, chain = progress.rows, progress.chain
-        for piece in self._file.pieces(progress.rows):
+        for chunk in self._file.chunks(progress.rows):
             run = EventRun(
-                load=progress.load, first=progress.first, after=rows, before=chain.hex(), at=piece.at,
+                load=progress.load, first=progress.first, after=rows, before=chain.hex(), at=chunk.at,
                 schema=schema, named=self._named, older=progress.older,
             )  # fmt: skip
-            self._in_flight = piece
-            done = await self._driver.ingest(self._pipeline, self._table, f"{progress.load}/{rows}", piece.events, run)
-            end, _ = run.end(piece.events)
+            self._in_flight = chunk
+            done = await self._driver.ingest(self._pipeline, self._table, f"{progress.load}/{rows}", chunk.events, run)
+            end, _ = run.end(chunk.events)
             rows, chain, self._in_flight = end.rows, bytes.fromhex(end.chain), None
             self._progress = _Progress(
                 load=progress.load, first=progress.first, rows=rows, chain=chain, older=progress.older
@@ -205,6 +205,6 @@ def _is(end: Landed, chains: dict[int, bytes]) -> bool:
 
 def _fits_one_request(file: Events, after: int) -> bool:
     """Whether one request holds all remaining events."""
-    pieces = file.pieces(after)
-    next(pieces)
-    return next(pieces, None) is None
+    chunks = file.chunks(after)
+    next(chunks)
+    return next(chunks, None) is None

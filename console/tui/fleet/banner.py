@@ -40,8 +40,8 @@ def _states(state: ScreenState, room: int) -> Content:
         words[label.text] = words.get(label.text, 0) + 1
         signs[label.symbol] = signs.get(label.symbol, 0) + 1
     number = len(state.views)
-    told = " · ".join(f"{many} {word}" for word, many in words.items())
-    text = f"{_release(state)}{number} {'region' if number == 1 else 'regions'}: {told}"
+    tally = " · ".join(f"{many} {word}" for word, many in words.items())
+    text = f"{_release(state)}{number} {'region' if number == 1 else 'regions'}: {tally}"
     if len(text) > room:
         text = f"{_release(state)}{number}: " + " ".join(f"{many}{sign}" for sign, many in signs.items())
     return safe(text, "$text-muted", 200)

@@ -65,8 +65,8 @@ def _trouble(view: RegionView, width: int) -> list[Content]:
     status = view.status
     if view.link == "unreachable":
         risk = " · a batch may be running" if working(view) else ""
-        told = safe(f"! {view.link_why or 'no answer'}{risk}", "$text-warning")
-        return wrap_indented(told, 0, width)
+        shown = safe(f"! {view.link_why or 'no answer'}{risk}", "$text-warning")
+        return wrap_indented(shown, 0, width)
     if status.held == "failed":
         hint = Content.assemble("  → ", safe(status.hint)) if status.hint else Content("")
         return wrap_indented(Content.assemble(safe(f"✗ {status.why}", "$text-error"), hint), 0, width)
@@ -149,8 +149,8 @@ def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
         late = sparkline(hour_of(view, "lag", at, 20, name), 10)
         text = f" {short(last.rows):>7}  {rate:<10} {span(last.lag):>8}  {late:<10} {short(last.behind):>7}"
         lines.append(cell(Content.assemble(cell(safe(name, "bold", 60), 24), text), width))
-    if not lines and (told := figures(view)):
-        lines.append(_line("feeds", Content(" · ".join(told)), width))
+    if not lines and (shown := figures(view)):
+        lines.append(_line("feeds", Content(" · ".join(shown)), width))
     state = (
         "an agent moves them" if view.attended else "no agent runs: they stand still" if view.attended is False else ""
     )

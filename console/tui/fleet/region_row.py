@@ -170,9 +170,9 @@ def _done_or_reason(row: Row, cells: int) -> Content:
     if under_way(row.view):
         ready = f"{ready_late(row.view):>6}" if cells >= WITH_READY else ""
         return Content.assemble(_done(row, cells - len(ready)), ready)
-    told = reason(row.view)
+    why = reason(row.view)
     label = f"{row.plan} " if row.plan and change_pending(row.view) else ""
-    return Content.assemble((label, "$text-accent"), safe(told.text, told.style, 80))
+    return Content.assemble((label, "$text-accent"), safe(why.text, why.style, 80))
 
 
 def _ready(row: Row, cells: int) -> Content:
@@ -204,8 +204,8 @@ def _behind(row: Row, cells: int) -> Content:
 
 
 def _reason(row: Row, cells: int) -> Content:
-    told = reason(row.view)
-    return safe(told.text, told.style, 200)
+    why = reason(row.view)
+    return safe(why.text, why.style, 200)
 
 
 def _plan(row: Row, cells: int) -> Content:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from console.drivers.fake import said
+from console.drivers.fake import stored_events
 from console.errors import Conflict
 from console.model.event import Promoted, TakenOver
 from console.runner.exit_codes import exit_code
@@ -40,8 +40,8 @@ async def test_a_run_that_was_taken_over_ends_with_4_and_the_name_and_promotes_n
     outcomes = await first
     assert exit_code(outcomes) == 4
     assert "bob@tower on tower took web-2 over at 20" in str(outcomes[0].error)
-    assert said(eu, Promoted) == []
-    assert len(said(eu, TakenOver)) == 1
+    assert stored_events(eu, Promoted) == []
+    assert len(stored_events(eu, TakenOver)) == 1
     with pytest.raises(Conflict, match="took it over"):
         await one.control("eu", "cancel")
     await until(lambda: eu.agent.disk.status.shown == "awaiting-confirmation")
@@ -58,7 +58,7 @@ def test_attach_follows_and_changes_nothing(deployed: CommandLine) -> None:
     done = deployed.call("attach", "--region", "us", "--readonly")
     assert done.exit_code == 3
     assert "awaiting-confirmation" in done.stdout
-    assert said(region, TakenOver) == []
+    assert stored_events(region, TakenOver) == []
     assert len(region.agent.disk.stored) == before
     assert deployed.call("attach", "--region", "us", "--take-over", "--readonly").exit_code == 64
 
@@ -70,8 +70,8 @@ def test_attach_with_take_over_says_whose_it_was_and_carries_it_through_the_gate
     assert done.exit_code == 0, done.output
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert lines[-1]["type"] == "outcome"
-    assert len(said(region, TakenOver)) == 1
-    assert len(said(region, Promoted)) >= 1
+    assert len(stored_events(region, TakenOver)) == 1
+    assert len(stored_events(region, Promoted)) >= 1
     nothing: Any = deployed.call("attach", "--region", "us")
     assert (nothing.exit_code, "nothing is under way" in nothing.stderr) == (4, True)
 

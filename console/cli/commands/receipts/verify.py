@@ -34,13 +34,13 @@ class _Verification:
     project: OpenProject
     output: Output
     rollout: str
-    told: "dict[str, list[Finding]]" = field(default_factory=dict)
+    reported: "dict[str, list[Finding]]" = field(default_factory=dict)
     findings: "dict[str, tuple[Finding, ...]]" = field(default_factory=dict)
     _last: dict[str, float] = field(default_factory=dict)
 
     async def run(self, names: list[str]) -> "dict[str, ConsoleError]":
         """Returns the errors of the regions that gave no answer."""
-        self.told = {name: [] for name in names}
+        self.reported = {name: [] for name in names}
         return (await asked(self.project, self._verify, names))[1]
 
     async def _verify(self, driver: "Driver") -> None:
@@ -49,7 +49,7 @@ class _Verification:
         self.findings[name] = await driver.verify(self.project.pipeline, self.rollout, hear)
 
     def _hear(self, region: str, progress: "AuditProgress") -> None:
-        self.told[region] += progress.found
+        self.reported[region] += progress.found
         now = time.monotonic()
         if now - self._last.get(region, 0.0) < TOLD_SECONDS and progress.number > 1:
             return
@@ -58,11 +58,13 @@ class _Verification:
 
     @property
     def unfinished(self) -> list[str]:
-        return [name for name in self.told if name not in self.findings]
+        return [name for name in self.reported if name not in self.findings]
 
     def print(self, errors: "dict[str, ConsoleError]") -> None:
         """All findings; of a region that has not finished those that it has reported."""
-        regions = {name: self.findings.get(name, tuple(self.told[name])) for name in self.told if name not in errors}
+        regions = {
+            name: self.findings.get(name, tuple(self.reported[name])) for name in self.reported if name not in errors
+        }
         stopped = [name for name in self.unfinished if name not in errors]
         if self.output.json:
             entries = [text.verified_data(name, found, stopped=name in stopped) for name, found in regions.items()]

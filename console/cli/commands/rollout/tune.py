@@ -89,12 +89,12 @@ async def _tuned(
     before = fleet.views[region.name]
     status = await fleet.tune(region.name, change, reset=reset)
     plan = before.accepted
-    said = (
+    described_change = (
         described(limits(plan, before.status.tuning), limits(plan, status.tuning))
         if plan
         else ", ".join(change.changed)
     )
-    entry = {"region": region.name, "rollout": status.rollout, "change": said, "plan": status.plan}
+    entry = {"region": region.name, "rollout": status.rollout, "change": described_change, "plan": status.plan}
     return {**entry, "tuning": {name: value for name, value in encode(status.tuning).items() if name != "type"}}
 
 

@@ -77,16 +77,16 @@ class Taking:
 
         One that cannot be read is told and forgotten: later ones could not be told from the tables as they were before it.
         """
-        for told in self._recorder.take():
+        for recorded in self._recorder.take():
             try:
-                observation = observed(self._destination, told, self._phase)
+                observation = observed(self._destination, recorded, self._phase)
             except DataError as error:
-                self._unread.append(told.xid)
+                self._unread.append(recorded.xid)
                 self._output.print_error(error)
-                self._output.info("\n".join(safe_text(line, _SHOWN) for line in told.script.splitlines()))
+                self._output.info("\n".join(safe_text(line, _SHOWN) for line in recorded.script.splitlines()))
             else:
                 self._destination.deliver(observation)
-            self._recorder.settle(told)
+            self._recorder.settle(recorded)
 
     def end(self) -> None:
         """raises  DataError naming what could not be read"""
@@ -98,10 +98,10 @@ class Taking:
             )
 
 
-def observed(destination: Destination, told: "RecordedDdl", phase: "Phase | None") -> "Observation":
+def observed(destination: Destination, recorded: "RecordedDdl", phase: "Phase | None") -> "Observation":
     """One transaction's DDL as migrations, and what of it was ignored."""
-    where = f"transaction {told.xid}"
-    observation = observe([(where, told.script)], [(where, told.before)], destination.replication, phase)
+    where = f"transaction {recorded.xid}"
+    observation = observe([(where, recorded.script)], [(where, recorded.before)], destination.replication, phase)
     others: list[Any] = [
         Ignored(
             where=where,
@@ -109,6 +109,6 @@ def observed(destination: Destination, told: "RecordedDdl", phase: "Phase | None
             reason="it changes no column of a table that was there",
             statement=safe_text(f"{tag} {name}"),
         )
-        for tag, name in told.others
+        for tag, name in recorded.others
     ]
     return replace(observation, ignored=(*observation.ignored, *others))
