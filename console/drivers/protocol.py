@@ -101,7 +101,7 @@ class Driver(Protocol):
         """
         ...
 
-    async def wake(self) -> None:
+    async def start_agent(self) -> None:
         """Make sure that an agent runs, starting one if needed: it resumes the work of the last one."""
         ...
 

@@ -212,7 +212,7 @@ class RpcDriver:
         self, pipeline: str, rollout: str, tell: Callable[[AuditProgress], None] | None = None
     ) -> tuple[Finding, ...]:
         params = {"pipeline": pipeline, "rollout": rollout}
-        await self.wake()
+        await self.start_agent()
         heard: list[AuditProgress] = []
 
         def hear(progress: AuditProgress) -> None:
@@ -230,7 +230,7 @@ class RpcDriver:
                 findings = await self._call("verify", params, _AUDIT)  # an older agent knows no `audit`
         return self._decode(tuple[Finding, ...], findings)
 
-    async def wake(self) -> None:
+    async def start_agent(self) -> None:
         await self._dialed(start=True)
 
     async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:

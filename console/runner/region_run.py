@@ -110,7 +110,7 @@ class RegionRun:
                 raise RegionError(
                     f"{name}: {status.rollout} is {status.why}", region=name, hint=f"console resume --region {name}"
                 )
-            await self._wake_agent(name)
+            await self._start_agent(name)
             return await self._until_decided(name, status.rollout, yes)
         if nothing_to_do(plan):
             return Outcome(name, "unchanged")
@@ -128,10 +128,10 @@ class RegionRun:
             backoff *= 4
         return await self._ops.submit(name, fleet)
 
-    async def _wake_agent(self, name: str) -> None:
+    async def _start_agent(self, name: str) -> None:
         # unreachable is not final: the watcher keeps trying, and the wait below has its own timeout
         with suppress(Unreachable):
-            await self._ops.driver(name).wake()
+            await self._ops.driver(name).start_agent()
         self._watchers[name].start()
 
     async def _until_decided(self, name: str, rollout: str, yes: bool) -> Outcome:

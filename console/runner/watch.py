@@ -270,7 +270,7 @@ class RegionWatcher:
             going = under_way(self._board[self._name].status)
             try:
                 if self.active_runs:
-                    await self._driver.wake()
+                    await self._driver.start_agent()
                 self._resync(await self._driver.state(self._pipeline))
                 self._board.set(self._name, link="connected" if self.active_runs else "connecting", link_why="")
                 async with aclosing(self._watched()) as events:

@@ -56,7 +56,7 @@ async def gate(region: LiveRegion) -> None:
     async with asyncio.timeout(900):
         while True:
             try:
-                await region.driver.wake()
+                await region.driver.start_agent()
                 status = (await region.driver.state(NAME)).status
                 if status.shown == "awaiting-confirmation":
                     return
@@ -143,7 +143,7 @@ async def test_a_note_outlives_its_agent_and_the_account_is_the_same(region: Liv
     after = (await region.driver.past(NAME, ROLLOUT)).rollouts[-1]
     assert (after.notes, after.seq) == (status.notes, before.seq + 1)
     assert (after.state, after.changed) == (before.state, before.changed)
-    await region.driver.wake()
+    await region.driver.start_agent()
     assert (await region.driver.state(NAME)).status.notes == status.notes
 
 

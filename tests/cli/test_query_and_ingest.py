@@ -145,6 +145,6 @@ def test_follow_needs_no_project_where_the_region_keeps_its_settings(world: Worl
 
 
 def test_follow_stop_ends_the_agent(deployed: World) -> None:
-    assert deployed.regions["us"].agent.awake
+    assert deployed.regions["us"].agent.running
     assert deployed.call("follow", "--stop", "--region", "us").exit_code == 0
-    assert not deployed.regions["us"].agent.awake
+    assert not deployed.regions["us"].agent.running

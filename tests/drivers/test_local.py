@@ -106,7 +106,7 @@ async def test_without_an_agent_a_watch_is_unreachable_and_starts_none(tmp_path:
 async def test_a_real_agent_is_started_found_by_others_and_stopped(tmp_path: Path) -> None:
     region = place(tmp_path)
     one, two = LocalDriver(region), LocalDriver(region)
-    await asyncio.gather(one.wake(), two.wake())
+    await asyncio.gather(one.start_agent(), two.start_agent())
     state = await one.state("web")
     assert state.status.state == "none"
     assert (await two.survey("web", [])).region == "eu"
@@ -135,7 +135,7 @@ async def test_an_agent_that_cannot_start_is_quoted(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr("console.drivers.local.agent_command", command)
     with pytest.raises(RegionError, match="exit code 1: no Java 17 here") as caught:
-        await LocalDriver(place(tmp_path)).wake()
+        await LocalDriver(place(tmp_path)).start_agent()
     assert "agent-eu.log" in caught.value.hint
 
 
@@ -144,7 +144,7 @@ async def test_an_agent_that_never_answers_is_given_up(tmp_path: Path, monkeypat
         "console.drivers.local.agent_command", lambda *_: [sys.executable, "-c", "import time; time.sleep(2)"]
     )
     with pytest.raises(Unreachable, match="does not answer"):
-        await LocalDriver(place(tmp_path), start_seconds=0.2).wake()
+        await LocalDriver(place(tmp_path), start_seconds=0.2).start_agent()
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ async def test_a_real_agent_and_a_file_without_one_tell_the_same(tmp_path: Path)
     assert list(hour) == [sample for sample in made if not sample.feed][-len(hour) :]
     assert len(hour) in (359, 360)
     assert not (tmp_path / "eu" / "_console" / "agent.lock").exists(), "none was started"
-    await driver.wake()
+    await driver.start_agent()
     try:
         asked = await driver.samples("web", 24, None)
         assert list(asked)[: len(made)] == made, "in two pages"
@@ -54,7 +54,7 @@ async def test_an_agent_measures_without_a_watcher_and_tells_the_watching_ones(t
     region = place(tmp_path)
     (tmp_path / "eu" / "_console" / "web" / "rollouts").mkdir(parents=True)  # a pipeline that it loads when it starts
     driver = LocalDriver(region)
-    await driver.wake()
+    await driver.start_agent()
     try:
         end = time.monotonic() + 30
         while not (found := await driver.samples("web", 1)) and time.monotonic() < end:

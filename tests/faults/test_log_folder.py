@@ -31,7 +31,7 @@ async def test_an_agent_starts_though_its_log_cannot_be_written(
 async def started(warehouse: Path) -> None:
     driver = LocalDriver(Region(name="eu", warehouse=str(warehouse)))
     try:
-        await driver.wake()
+        await driver.start_agent()
         assert (await driver.state("web")).live == ""
     finally:
         await driver.stop()

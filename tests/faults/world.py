@@ -86,7 +86,7 @@ class World(LiveRegion):
         async def watch() -> None:
             while True:
                 with suppress(ConsoleError):
-                    await self.driver.wake()
+                    await self.driver.start_agent()
                 self.agent()
                 await asyncio.sleep(0.2)
 
@@ -162,7 +162,7 @@ class World(LiveRegion):
     async def drained(self) -> None:
         """Stop the producer and wait for the last row of every feed."""
         await self.end_writing()
-        await self.until_answered(self.driver.wake)
+        await self.until_answered(self.driver.start_agent)
         await self.followed(PIPELINE)
 
     def age(self) -> float:

@@ -165,7 +165,7 @@ async def test_s14_what_is_written_is_its_owners_alone_whatever_the_umask(home: 
     old = os.umask(0)
     driver = LocalDriver(region)
     try:
-        await driver.wake()
+        await driver.start_agent()
         await driver.state("web")
         settings, sock = lake / "_console" / "agent.json", paths.socket_path(region.warehouse)
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (settings, sock, lake / "_console")}
@@ -253,7 +253,7 @@ async def test_s15_another_user_of_the_machine_gets_no_answer_even_with_every_do
     lake.mkdir()
     region = Region(name="eu", warehouse=str(lake))
     driver = LocalDriver(region)
-    await driver.wake()
+    await driver.start_agent()
     sock = paths.socket_path(region.warehouse)
 
     def knock() -> str:
@@ -289,7 +289,7 @@ async def test_s10_an_agent_survives_whatever_a_client_says_and_answers_the_next
     os.environ["CONSOLE_JARS"] = str(home / "no-jars")
     driver = LocalDriver(region)
     try:
-        await driver.wake()
+        await driver.start_agent()
         run = {"load": "a", "first": "00", "after": 0, "before": "00", "at": [[1, 1]]}
         wholes = [
             {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
@@ -359,7 +359,7 @@ async def test_s10_a_client_that_is_none_is_hung_up_on_and_the_others_are_served
     lake = home / "lake"
     lake.mkdir()
     driver = LocalDriver(Region(name="eu", warehouse=str(lake)))
-    await driver.wake()
+    await driver.start_agent()
 
     def shout() -> None:
         end = socket.socket(socket.AF_UNIX)

@@ -177,7 +177,7 @@ class LiveRegion:
     async def quiet(self, pipelines: Sequence[str]) -> None:
         """Stop the producer and wait until every feed has passed its last row."""
         await self.end_writing()
-        await self.driver.wake()
+        await self.driver.start_agent()
         for pipeline in pipelines:
             await self.followed(pipeline)
 

@@ -45,7 +45,7 @@ async def recorded(days: Sequence[int], priced: int, limit: int, kills: Sequence
         if world.disk.status.state == "awaiting-confirmation":
             break
         await asyncio.gather(*dying)
-        world.agent.wake()
+        world.agent.start()
         await asyncio.sleep(0)
     await asyncio.gather(*dying)
     return heard

@@ -45,7 +45,7 @@ async def test_a_sound_host_is_shown_with_all_that_an_agent_needs_and_with_the_a
     assert "none runs" in found["agent of eu"]["detail"]
     assert (host.processes("serve"), (host.folder / "lake" / "_console").exists()) == ([], False), "it only looks"
     driver = SshDriver(host.region(), timeouts=QUICK)
-    await driver.wake()
+    await driver.start_agent()
     _, found = doctor(host, home)
     assert f"process {host.agent()}" in found["agent of eu"]["detail"]
     await driver.stop()

@@ -94,11 +94,11 @@ async def test_a_look_at_a_region_starts_nothing_there(host: Host) -> None:
 
 async def test_an_agent_outlives_the_console_that_started_it_and_the_next_one_finds_it(host: Host) -> None:
     one, two = SshDriver(host.region(), timeouts=QUICK), SshDriver(host.region(), timeouts=QUICK)
-    await one.wake()
+    await one.start_agent()
     pid = host.agent()
     await one.close()
     host.restart()
-    await two.wake()
+    await two.start_agent()
     assert host.agent() == pid
     await two.stop()
     await two.close()
@@ -107,7 +107,7 @@ async def test_an_agent_outlives_the_console_that_started_it_and_the_next_one_fi
 
 async def test_a_cut_link_is_told_as_unreachable_and_the_agent_goes_on(host: Host) -> None:
     driver = SshDriver(host.region(), timeouts=QUICK)
-    await driver.wake()
+    await driver.start_agent()
     pid = host.agent()
     heard = asyncio.create_task(listened(driver))
     await asyncio.sleep(1)
@@ -131,7 +131,7 @@ async def test_a_cut_link_is_told_as_unreachable_and_the_agent_goes_on(host: Hos
 
 async def test_a_link_that_only_we_believe_in_is_found_out(host: Host) -> None:
     driver = SshDriver(host.region(), timeouts=QUICK)
-    await driver.wake()
+    await driver.start_agent()
     pid = host.agent()
     host.cut()
     host.end_sessions()
@@ -148,7 +148,7 @@ async def test_a_link_that_only_we_believe_in_is_found_out(host: Host) -> None:
 async def test_batches_count_once_however_often_the_link_breaks_in_the_middle(host: Host) -> None:
     landing(host)
     driver = SshDriver(host.region(), timeouts=QUICK)
-    await driver.wake()
+    await driver.start_agent()
     stop = asyncio.Event()
     connections = 0
 
@@ -189,7 +189,7 @@ async def test_batches_count_once_however_often_the_link_breaks_in_the_middle(ho
 async def test_over_a_slow_link_long_messages_arrive_and_nothing_is_taken_for_dead(host: Host) -> None:
     landing(host)
     driver = SshDriver(host.region(), timeouts=replace(QUICK, beat=2.0))
-    await driver.wake()
+    await driver.start_agent()
     host.slow(rate="800kbit")
     lines = [json.dumps({"id": f"{row:06}{os.urandom(40).hex()}"}) for row in range(4000)]
     took = time.monotonic()
@@ -211,7 +211,7 @@ async def test_the_fleet_shows_a_region_it_cannot_reach_and_when_it_is_back_and_
 ) -> None:
     landing(host)
     driver = SshDriver(host.region(), timeouts=QUICK)
-    await driver.wake()
+    await driver.start_agent()
     fleet = Fleet(
         "web", {"eu": driver}, {"eu": Pipeline(name="web")}, unplanned, Journal(), Who("ada@laptop", "laptop")
     )

@@ -58,7 +58,7 @@ async def test_over_half_a_second_and_ten_percent_lost_each_command_is_answered_
     landing(host)
     async with Relay(host, delay=0.5, loss=0.1) as relay:
         driver = SshDriver(relay.region(), timeouts=replace(QUICK, beat=2.0))
-        await driver.wake()
+        await driver.start_agent()
         pid = host.agent()
         sent = {f"b{number}": [json.dumps({"id": f"{number}-{row}"}) for row in range(20)] for number in range(8)}
         answers = await asyncio.gather(
@@ -97,7 +97,7 @@ async def test_a_link_that_carries_one_way_only_is_found_out_and_the_command_cou
     landing(host)
     async with Relay(host) as relay:
         driver = SshDriver(relay.region(), timeouts=QUICK)
-        await driver.wake()
+        await driver.start_agent()
         pid = host.agent()
         relay.swallow(way)
         with pytest.raises(Unreachable, match=r"broke|closed"):
@@ -121,7 +121,7 @@ async def test_a_link_that_breaks_inside_a_frame_leaves_nothing_half_done(
     lines = [json.dumps({"id": f"{row:06}{os.urandom(40).hex()}"}) for row in range(rows)]
     async with Relay(host) as relay:
         driver = SshDriver(relay.region(), timeouts=PATIENT)
-        await driver.wake()
+        await driver.start_agent()
         pid = host.agent()
         relay.cut_after(way, size)
         with pytest.raises(Unreachable, match=r"broke|closed"):

@@ -205,7 +205,7 @@ async def test_s13_no_secret_is_on_a_command_line_in_an_environment_or_in_a_log(
     host.restart()
     region = replace(host.region(), spark=Spark(conf=(("spark.hadoop.fs.s3a.secret.key", canary),)))
     driver = SshDriver(region, timeouts=CALM)
-    await driver.wake()
+    await driver.start_agent()
     lines = b"".join(
         Path(f"/proc/{pid}/{part}").read_bytes()
         for pid in sh("ip", "netns", "pids", host.space).split()
@@ -265,7 +265,7 @@ async def test_bootstrap_brings_the_agent_and_checks_it_by_digest_every_time(hos
     data, digest = packed()
     file = folder / f"agent-{digest}.pyz"
     driver = SshDriver(region, timeouts=CALM)
-    await driver.wake()
+    await driver.start_agent()
     environment = Path(f"/proc/{host.agent()}/environ").read_bytes().split(b"\0")
     await driver.stop()
     await driver.close()
@@ -315,7 +315,7 @@ async def test_s10_a_far_side_that_answers_garbage_or_nothing_is_cut_off_with_it
     host.restart()
     driver = SshDriver(host.region(), timeouts=replace(CALM, answer=6, start=2))
     with pytest.raises(kind, match=r"^eu: ") as caught:
-        await driver.wake() if far.startswith(("sleep", "exit", "kill")) else await driver.state("web")
+        await driver.start_agent() if far.startswith(("sleep", "exit", "kill")) else await driver.state("web")
     await driver.close()
     assert len(str(caught.value)) < 700
 

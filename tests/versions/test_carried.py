@@ -52,7 +52,7 @@ async def test_the_one_at_the_gate_is_promoted_and_its_own_version_reads_that_fo
     (tmp_path / "new.ndjson").write_text(json.dumps(row) + "\n")
     with own_place() as place:
         async with region(place, version, "gate") as stored:
-            await stored.driver.wake()
+            await stored.driver.start_agent()
             await stored.driver.control(PIPELINE, "retry", ME)  # checked anew, in words of this version
             await promoted(stored)
             await stored.driver.stop()
@@ -86,7 +86,7 @@ async def followed_by(older: Callable[..., Awaitable[str]], seconds: float = 120
 async def test_the_paused_one_goes_on_to_its_end(version: str, tmp_path: Path) -> None:
     checkout = checked_out(noted(version, "paused").commit, tmp_path / "checkout")
     async with region(tmp_path / "region", version, "paused") as stored:
-        await stored.driver.wake()
+        await stored.driver.start_agent()
         await stored.driver.control(PIPELINE, "resume", ME)
         await at_the_gate(stored)
         # this version's agent answers: the state, and a survey
@@ -101,7 +101,7 @@ async def test_the_paused_one_goes_on_to_its_end(version: str, tmp_path: Path) -
 @versions
 async def test_the_failed_one_is_kept_and_tried_again(version: str, tmp_path: Path) -> None:
     async with region(tmp_path / "region", version, "failed") as stored:
-        await stored.driver.wake()
+        await stored.driver.start_agent()
         await stored.driver.control(PIPELINE, "retry", ME)
         await promoted(stored)
 
@@ -109,7 +109,7 @@ async def test_the_failed_one_is_kept_and_tried_again(version: str, tmp_path: Pa
 @versions
 async def test_the_live_one_takes_rows_and_goes_back(version: str, tmp_path: Path) -> None:
     async with region(tmp_path / "region", version, "live") as stored:
-        await stored.driver.wake()
+        await stored.driver.start_agent()
         line = json.dumps({"id": "new", "ts": "2026-11-02T10:00:00Z", "payload": '{"ip": "192.0.2.1", "status": 500}'})
         await stored.driver.ingest(PIPELINE, "landing", "one", [line])
         await stored.followed(PIPELINE)

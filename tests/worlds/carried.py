@@ -135,7 +135,7 @@ async def _awake(region: LiveRegion) -> None:
     until = asyncio.get_running_loop().time() + SETTLE_SECONDS
     while True:
         try:
-            return await region.driver.wake()
+            return await region.driver.start_agent()
         except Unreachable:
             if asyncio.get_running_loop().time() > until:
                 raise

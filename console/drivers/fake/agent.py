@@ -67,24 +67,24 @@ class Scenario:
 
 
 class FakeAgent:
-    """The region's one writer. `kill` loses what is in memory, `wake` starts the next agent on the same disk."""
+    """The region's one writer. `kill` loses what is in memory, `start` starts the next agent on the same disk."""
 
     def __init__(self, disk: FakeDisk, script: Scenario, sleep: Callable[[float], Awaitable[None]]) -> None:
         self.disk = disk
-        self.awake = False
+        self.running = False
         self._script = script
         self._sleep = sleep
         self._work: asyncio.Task[None] | None = None
 
-    def wake(self) -> None:
-        if self.awake:
+    def start(self) -> None:
+        if self.running:
             return
-        self.awake = True
+        self.running = True
         self._recover_promotion()
         self._execute()
 
     async def kill(self) -> None:
-        self.awake = False
+        self.running = False
         await self._halt()
 
     def accept(self, plan: Plan, who: Who, fleet: FleetWaves | None = None) -> str:

@@ -194,25 +194,25 @@ class FakeDriver:
 
     async def note(self, pipeline: str, text: str, who: Who) -> Status:
         await self._arrive("note", pipeline)
-        self.world.agent.wake()
+        self.world.agent.start()
         status = self.world.agent.note(text, who)
         self._leave("note")
         return status
 
-    async def wake(self) -> None:
-        await self._arrive("wake")
-        self.world.agent.wake()
+    async def start_agent(self) -> None:
+        await self._arrive("start_agent")
+        self.world.agent.start()
 
     async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:
         await self._arrive("accept", plan.pipeline)
-        self.world.agent.wake()
+        self.world.agent.start()
         rollout = self.world.agent.accept(plan, who, fleet)
         self._leave("accept")
         return rollout
 
     async def watch(self, pipeline: str, after: int = 0, who: Who | None = None) -> AsyncIterator[Recorded]:
         await self._arrive("watch", pipeline)
-        if not self.world.agent.awake:
+        if not self.world.agent.running:
             raise NoAgent(f"{self.region.name}: no agent runs", region=self.region.name)
         events = self.world.watch(after, who)
         try:
@@ -223,21 +223,21 @@ class FakeDriver:
 
     async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
         await self._arrive(verb, pipeline)
-        self.world.agent.wake()
+        self.world.agent.start()
         status = await self.world.agent.control(verb, who)
         self._leave(verb)
         return status
 
     async def tune(self, pipeline: str, change: Tuning, who: Who, *, reset: bool = False) -> Status:
         await self._arrive("tune", pipeline)
-        self.world.agent.wake()
+        self.world.agent.start()
         status = self.world.agent.tune(change, who, reset=reset)
         self._leave("tune")
         return status
 
     async def take_over(self, pipeline: str, who: Who) -> Status:
         await self._arrive("take_over", pipeline)
-        self.world.agent.wake()
+        self.world.agent.start()
         status = self.world.agent.take_over(who)
         self._leave("take_over")
         return status
@@ -248,14 +248,14 @@ class FakeDriver:
 
     async def promote(self, pipeline: str, rollout: str, live: str, who: Who) -> Promoted:
         await self._arrive("promote", pipeline)
-        self.world.agent.wake()
+        self.world.agent.start()
         promoted = await self.world.agent.promote(rollout, live, who)
         self._leave("promote")
         return promoted
 
     async def rollback(self, pipeline: str, live: str, who: Who) -> RolledBack:
         await self._arrive("rollback", pipeline)
-        self.world.agent.wake()
+        self.world.agent.start()
         rolled = self.world.agent.rollback(live, who)
         self._leave("rollback")
         return rolled
