@@ -78,9 +78,9 @@ def _surveyed(entry: dict[str, Any]) -> Any:
         live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
         answer: dict[str, Any] = {"live": live}
         if rollout := str(entry.get("past", "")):
-            from console.agent.receipts.history import past
+            from console.agent.receipts.history import read_history
 
-            answer["past"] = past(warehouse, pipeline, rollout)
+            answer["past"] = read_history(warehouse, pipeline, rollout)
         if hours := float(entry.get("hours") or 0.0):
             from console.agent.store.samples import SampleRing
 

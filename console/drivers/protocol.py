@@ -78,7 +78,7 @@ class Driver(Protocol):
         """Status and order of promotions, without starting an agent."""
         ...
 
-    async def past(self, pipeline: str, rollout: str = "") -> Past:
+    async def history(self, pipeline: str, rollout: str = "") -> Past:
         """Every rollout that the region remembers, and one of them in full. From its tables, without starting an agent."""
         ...
 

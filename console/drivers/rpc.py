@@ -179,7 +179,7 @@ class RpcDriver:
             return replace(state, attended=False)
         return self._decode(RegionState, await self._call_on(link, "state", {"pipeline": pipeline}, _QUICK))
 
-    async def past(self, pipeline: str, rollout: str = "") -> Past:
+    async def history(self, pipeline: str, rollout: str = "") -> Past:
         # read beside the agent, never through it: one rollout may be longer than a frame
         past = (await self._transport.survey(pipeline, (), False, rollout or "*")).past
         if past is None:

@@ -167,7 +167,7 @@ class Fleet:
 
     async def recorded(self, region: str) -> tuple[Recorded, ...]:
         rollout = self._board[region].status.rollout
-        return (await self.driver(region).past(self.pipeline, rollout)).events if rollout else ()
+        return (await self.driver(region).history(self.pipeline, rollout)).events if rollout else ()
 
     def _on_live_changed(self, name: str) -> None:
         """Plan the region again: its live release has changed."""

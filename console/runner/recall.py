@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from console.drivers.protocol import Driver
 from console.errors import ConsoleError
-from console.runner.view_events import with_past, with_samples
+from console.runner.view_events import with_history, with_samples
 from console.runner.watch import RegionBoard
 
 SAMPLES_HOURS = 1.0
@@ -35,5 +35,5 @@ class Recall:
         async with self._slots:
             with suppress(ConsoleError):
                 if rollout := self._board[name].status.rollout:
-                    past = await self._drivers[name].past(self._board.pipeline, rollout)
-                    self._board.put(with_past(self._board[name], past.events))
+                    history = await self._drivers[name].history(self._board.pipeline, rollout)
+                    self._board.put(with_history(self._board[name], history.events))

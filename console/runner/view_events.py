@@ -25,7 +25,7 @@ def with_event(view: RegionView, recorded: Recorded) -> RegionView:
     return view
 
 
-def with_past(view: RegionView, events: Sequence[Recorded]) -> RegionView:
+def with_history(view: RegionView, events: Sequence[Recorded]) -> RegionView:
     """The view with stored events that it did not receive: from before it was watched, or from while its link was lost."""
     known = {(recorded.rollout, recorded.seq) for recorded in view.events}
     missed = [recorded for recorded in events if recorded.seq and (recorded.rollout, recorded.seq) not in known]

@@ -38,7 +38,7 @@ from console.tui.playback.jump import JumpScreen
 from console.tui.screens.base import BaseScreen, CopyRequest, GoTo
 from console.tui.screens.command import CommandScreen
 from console.tui.screens.home import HomeScreen
-from console.tui.screens.of_region.rollout import PastRequest, RolloutScreen
+from console.tui.screens.of_region.rollout import HistoryRequest, RolloutScreen
 from console.tui.screens.palette import ConsoleCommands
 from console.tui.screens.ran import RanScreen
 from console.tui.screens.switch import screen_of
@@ -247,7 +247,7 @@ class ConsoleApp(App[int]):
         if message.name != "fleet":
             self.push_screen(screen_of(message.name, self.state, region, message.pane))
 
-    def on_past_request(self, message: PastRequest) -> None:
+    def on_history_request(self, message: HistoryRequest) -> None:
         self.run_worker(self._recall(message.region), group="past", exclusive=True)
 
     async def _recall(self, region: str) -> None:
@@ -258,7 +258,7 @@ class ConsoleApp(App[int]):
             self.dispatcher.show_error(error, region)
             return
         if isinstance(self.screen, RolloutScreen) and self.screen.current_region == region:
-            self.screen.adopt_past(events)
+            self.screen.adopt_history(events)
 
     async def on_playback_request(self, message: PlaybackRequest) -> None:
         player = self._cockpit.player

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from console.agent.receipts.cross_check import cross_check
-from console.agent.receipts.history import past
+from console.agent.receipts.history import read_history
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Rollouts
 from console.agent.store.ops import Ops, receipts_of
@@ -123,10 +123,10 @@ def test_receipts_are_written_once_and_read_as_they_were_written(tmp_path: Path)
     ops.store_receipts(tuple(replace(r, rows_in=99) for r in RECEIPTS))
     receipts = receipts_of(ops.rows("web-1"))
     assert [replace(r, at=0.0) for r in receipts] == list(RECEIPTS)
-    history = past(tmp_path, "web", "web-1")
+    history = read_history(tmp_path, "web", "web-1")
     assert [(r.day, r.how) for r in history.receipts] == [("2026-11-02", None), ("", None)]
     assert [status.state for status in history.rollouts] == ["cleaned"]
-    assert past(tmp_path, "web", "*").events == ()
+    assert read_history(tmp_path, "web", "*").events == ()
 
 
 def test_an_untouched_ledger_agrees_with_itself(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def other_than_equal(
 
 
 async def test_each_day_has_one_receipt_and_it_says_what_an_independent_count_says(region: LiveRegion) -> None:
-    receipts = (await region.driver.past(NAME, ROLLOUT)).receipts
+    receipts = (await region.driver.history(NAME, ROLLOUT)).receipts
     assert set(Counter((r.step, r.day) for r in receipts).values()) == {1}
     counted = region.truth("SELECT CAST(ts AS DATE), count(*) FROM landing GROUP BY 1")
     days = {str(day or ""): rows for day, rows in counted}
@@ -135,12 +135,12 @@ async def test_verify_is_followed_check_by_check_and_broken_off_within_one(regio
 
 
 async def test_a_note_outlives_its_agent_and_the_account_is_the_same(region: LiveRegion) -> None:
-    before = (await region.driver.past(NAME, ROLLOUT)).rollouts[-1]
+    before = (await region.driver.history(NAME, ROLLOUT)).rollouts[-1]
     for _ in range(2):  # an answer that was lost: the same note again
         status = await region.driver.note(NAME, "waits for \x1b[31mAna", ME)
     assert [note.text for note in status.notes] == ["waits for \\x1b[31mAna"]
     await region.driver.stop()
-    after = (await region.driver.past(NAME, ROLLOUT)).rollouts[-1]
+    after = (await region.driver.history(NAME, ROLLOUT)).rollouts[-1]
     assert (after.notes, after.seq) == (status.notes, before.seq + 1)
     assert (after.state, after.changed) == (before.state, before.changed)
     await region.driver.start_agent()
@@ -207,7 +207,7 @@ async def test_a_row_taken_out_by_hand_is_found_and_named_by_its_day_and_the_pro
 
 async def test_a_file_that_can_no_longer_be_read_is_a_difference_and_no_error(region: LiveRegion) -> None:
     path = str(region.warehouse / "requests")
-    receipt = next(r for r in (await region.driver.past(NAME, ROLLOUT)).receipts if r.step == PARSE)
+    receipt = next(r for r in (await region.driver.history(NAME, ROLLOUT)).receipts if r.step == PARSE)
     files = DeltaTable(table(region, "requests").table_uri, version=receipt.version).file_uris()
     file = next(Path(uri.removeprefix("file://")) for uri in files if f"day={LATE}" in uri)
     assert file.is_relative_to(path)

@@ -125,7 +125,7 @@ async def test_its_release_keeps_the_settings_that_its_tables_were_created_with(
 
 async def test_receipts_name_the_ends_and_hold_when_checked_again(world: World) -> None:
     rollout = (await world.region.driver.state("web")).status.rollout
-    receipts = [r for r in (await world.region.driver.past("web", rollout)).receipts if r.target == "whole"]
+    receipts = [r for r in (await world.region.driver.history("web", rollout)).receipts if r.target == "whole"]
     ends = Counter(draw.name(time) for _, time in world.landed)
     for day in ("0000 and before", "after 9999"):
         assert [(r.rows_in, r.rows_out) for r in receipts if r.day == day] == [(ends[day], ends[day])]

@@ -13,8 +13,8 @@ async def test_the_past_of_a_region_behind_ssh_is_told_in_full_and_starts_nothin
     lived(host.folder / "lake")
     driver = SshDriver(host.region(), timeouts=QUICK)
     try:
-        past = await driver.past("web", "web-1")
-        listed = await driver.past("web")
+        past = await driver.history("web", "web-1")
+        listed = await driver.history("web")
     finally:
         await driver.close()
     assert [(status.rollout, status.state) for status in past.rollouts] == [("web-1", "cleaned")]

@@ -15,7 +15,7 @@ from console.model.status import replay
 EVERY = "*"
 
 
-def past(warehouse: Path, pipeline: str, which: str) -> Past:
+def read_history(warehouse: Path, pipeline: str, which: str) -> Past:
     """Final status of every rollout, oldest first, with the events and receipts of the one requested by name."""
     events: defaultdict[str, list[Recorded]] = defaultdict(list)
     for recorded in Rollouts(warehouse, pipeline).all_events():

@@ -153,8 +153,8 @@ class FakeDriver:
         await self._arrive("state", pipeline)
         return self.world.state()
 
-    async def past(self, pipeline: str, rollout: str = "") -> Past:
-        await self._arrive("past", pipeline)
+    async def history(self, pipeline: str, rollout: str = "") -> Past:
+        await self._arrive("history", pipeline)
         stored = self.world.disk.stored
         names = dict.fromkeys(recorded.rollout for recorded in stored)
         events = {name: tuple(recorded for recorded in stored if recorded.rollout == name) for name in names}

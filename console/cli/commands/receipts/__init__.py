@@ -18,11 +18,11 @@ def history() -> int:
     tables and starts nothing.
     """
     project, output = open_project(), Output(cli_context().flags)
-    pasts, errors = run_interruptible(asked(project, lambda driver: driver.past(project.pipeline)))
+    histories, errors = run_interruptible(asked(project, lambda driver: driver.history(project.pipeline)))
     if output.json:
-        output.document({"rollouts": text.history_data(pasts), "errors": errors_data(errors)})
+        output.document({"rollouts": text.history_data(histories), "errors": errors_data(errors)})
     else:
-        output.data(text.history_text(pasts))
+        output.data(text.history_text(histories))
     return print_errors(output, errors)
 
 
@@ -34,13 +34,16 @@ def show(rollout: str) -> int:
     Each region numbers its own rollouts: without --region, every rollout with this ID is shown.
     """
     project, output = open_project(), Output(cli_context().flags)
-    pasts, errors = run_interruptible(asked(project, lambda driver: driver.past(project.pipeline, rollout)))
-    known = {region: past for region, past in pasts.items() if past.events}
-    check_known(rollout, bool(known), pasts, errors)
+    histories, errors = run_interruptible(asked(project, lambda driver: driver.history(project.pipeline, rollout)))
+    known = {region: history for region, history in histories.items() if history.events}
+    check_known(rollout, bool(known), histories, errors)
     if output.json:
         output.document(
-            {"regions": [text.past_data(name, past) for name, past in known.items()], "errors": errors_data(errors)}
+            {
+                "regions": [text.rollout_data(name, history) for name, history in known.items()],
+                "errors": errors_data(errors),
+            }
         )
     else:
-        output.data("\n\n".join(text.past_text(name, past) for name, past in known.items()))
+        output.data("\n\n".join(text.rollout_text(name, history) for name, history in known.items()))
     return print_errors(output, errors)

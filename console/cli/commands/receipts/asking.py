@@ -36,13 +36,13 @@ async def _answer(asked: Awaitable[T]) -> T | ConsoleError:
         return error
 
 
-def check_known(rollout: str, known: bool, pasts: "dict[str, Past]", errors: dict[str, ConsoleError]) -> None:
+def check_known(rollout: str, known: bool, histories: "dict[str, Past]", errors: dict[str, ConsoleError]) -> None:
     """raises  UsageError where every region answers and none knows the rollout; the first error where one gave none"""
     if known:
         return
     for error in errors.values():
         raise error
-    there = sorted({status.rollout for past in pasts.values() for status in past.rollouts})
+    there = sorted({status.rollout for history in histories.values() for status in history.rollouts})
     raise UsageError(f"no region knows a rollout {rollout!r:.60}", **choices(there, rollout))
 
 

@@ -21,7 +21,7 @@ from console.text import safe_text
 _WORDS = {True: ("ok", "green"), False: ("DIFFERS", "red"), None: ("unknown", "yellow")}
 
 
-def history_text(pasts: Mapping[str, Past]) -> str:
+def history_text(histories: Mapping[str, Past]) -> str:
     """One line a rollout, the newest first whichever region it was in."""
     heads = ["region", "rollout", "began", "change", "state", "rows", "asked by", "decided by"]
     rows = [
@@ -35,11 +35,11 @@ def history_text(pasts: Mapping[str, Past]) -> str:
             who(status.by),
             who(status.decided_by) if status.decided_by else "",
         ]
-        for region, status in _newest_first(pasts)
+        for region, status in _newest_first(histories)
     ]
     if not rows:
         return "no rollout yet"
-    remarks = [line for region, status in _newest_first(pasts) for line in _remarks(region, status)]
+    remarks = [line for region, status in _newest_first(histories) for line in _remarks(region, status)]
     return "\n".join([table(heads, rows, right=(5,)), *(["", *remarks] if remarks else [])])
 
 
@@ -52,40 +52,40 @@ def _remarks(region: str, status: Status) -> Iterator[str]:
         yield f"{place}  tuned: {changed}, last by {who(status.tuned.by)} from {safe_text(status.tuned.host)}"
 
 
-def history_data(pasts: Mapping[str, Past]) -> list[dict[str, Any]]:
-    return [{"region": region, **_summary(status)} for region, status in _newest_first(pasts)]
+def history_data(histories: Mapping[str, Past]) -> list[dict[str, Any]]:
+    return [{"region": region, **_summary(status)} for region, status in _newest_first(histories)]
 
 
-def past_text(region: str, past: Past) -> str:
+def rollout_text(region: str, history: Past) -> str:
     """One rollout of one region: its line, who decided what, its steps, batches, receipts and checks."""
-    status = _status(past)
+    status = _status(history)
     change = f"{status.was or 'nothing'} → {status.release} {status.shown}"
-    carried = f"{count(status.rows_done, 'row')} carried in {span(_decided_at(past.events) - status.started)}"
+    carried = f"{count(status.rows_done, 'row')} carried in {span(_decided_at(history.events) - status.started)}"
     lines = [
         safe_text(f"{region}: {status.rollout}: {change}, {carried}"),
         f"  plan {safe_text(status.plan)}",
-        *_decisions(past.events),
-        *course_text(past.events, time.time()),
-        *_batches(past.events),
-        *_receipts(past.receipts),
+        *_decisions(history.events),
+        *course_text(history.events, time.time()),
+        *_batches(history.events),
+        *_receipts(history.receipts),
     ]
     word = {True: "ok", False: "differs", None: "inconclusive"}
     lines += [f"  check {safe_text(f'{c.table} {c.check}: {word[c.ok]} ({c.detail})')}" for c in status.checks]
     return "\n".join(lines)
 
 
-def past_data(region: str, past: Past) -> dict[str, Any]:
+def rollout_data(region: str, history: Past) -> dict[str, Any]:
     decided = [
         {"at": d.at, "decision": d.what, "who": identity(d.by).name, "identity": identity(d.by).source, "host": d.host}
-        for d in decisions(past.events)
+        for d in decisions(history.events)
     ]
     return {
         "region": region,
-        **_summary(_status(past)),
+        **_summary(_status(history)),
         "decisions": decided,
-        **course_data(past.events, time.time()),
-        "events": [encode(recorded) for recorded in past.events],
-        "receipts": [encode(receipt) for receipt in past.receipts],
+        **course_data(history.events, time.time()),
+        "events": [encode(recorded) for recorded in history.events],
+        "receipts": [encode(receipt) for receipt in history.receipts],
     }
 
 
@@ -127,13 +127,13 @@ def _verdict(findings: Sequence[Finding], stopped: bool) -> str:
     return ", ".join(parts) or f"all {count(len(findings), 'check')} equal"
 
 
-def _newest_first(pasts: Mapping[str, Past]) -> list[tuple[str, Status]]:
-    every = [(region, status) for region, past in pasts.items() for status in past.rollouts]
+def _newest_first(histories: Mapping[str, Past]) -> list[tuple[str, Status]]:
+    every = [(region, status) for region, history in histories.items() for status in history.rollouts]
     return sorted(every, key=lambda entry: entry[1].started, reverse=True)
 
 
-def _status(past: Past) -> Status:
-    return next(status for status in past.rollouts if status.rollout == past.events[0].rollout)
+def _status(history: Past) -> Status:
+    return next(status for status in history.rollouts if status.rollout == history.events[0].rollout)
 
 
 def _summary(status: Status) -> dict[str, Any]:

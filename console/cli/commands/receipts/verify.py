@@ -96,9 +96,11 @@ def verify(rollout: str) -> int:
     was found until then. Exits 0 if nothing differs, 1 if something does, 5 if a region is unreachable.
     """
     project, output = open_project(), Output(cli_context().flags)
-    pasts, errors = run_interruptible(asked(project, lambda driver: driver.past(project.pipeline)))
-    known = [name for name, past in pasts.items() if any(status.rollout == rollout for status in past.rollouts)]
-    check_known(rollout, bool(known), pasts, errors)
+    histories, errors = run_interruptible(asked(project, lambda driver: driver.history(project.pipeline)))
+    known = [
+        name for name, history in histories.items() if any(status.rollout == rollout for status in history.rollouts)
+    ]
+    check_known(rollout, bool(known), histories, errors)
     verification = _Verification(project=project, output=output, rollout=rollout)
     try:
         errors |= run_interruptible(verification.run(known), lambda: _farewell(verification))

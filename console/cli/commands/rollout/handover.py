@@ -56,10 +56,10 @@ async def _whole(driver: "Driver", pipeline: str, view: "RegionView") -> "Region
         return view
     view = replace(view, heard=time.time())
     try:
-        past = await driver.past(pipeline, view.status.rollout) if view.status.rollout else None
+        history = await driver.history(pipeline, view.status.rollout) if view.status.rollout else None
     except ConsoleError:
         return view  # its state was read: the causes of failed tries are missing
-    return replace(view, events=past.events) if past else view
+    return replace(view, events=history.events) if history else view
 
 
 def _plain(data: Any) -> Any:

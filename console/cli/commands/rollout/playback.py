@@ -79,13 +79,13 @@ async def stored(project: OpenProject, rollout: str) -> "RecordingReader":
 
     async with project.drivers() as drivers:
         (driver,) = drivers.values()
-        past = await driver.past(project.pipeline, rollout)
-        if not past.events:
-            _unknown(rollout, driver.region.name, [status.rollout for status in past.rollouts])
+        history = await driver.history(project.pipeline, rollout)
+        if not history.events:
+            _unknown(rollout, driver.region.name, [status.rollout for status in history.rollouts])
         samples = await driver.samples(project.pipeline, KEPT_HOURS, None)
         state = await driver.state(project.pipeline)
     plan = state.plan if state.status.rollout == rollout else None
-    return stored_recording(project.pipeline, driver.region, past.events, samples, plan)
+    return stored_recording(project.pipeline, driver.region, history.events, samples, plan)
 
 
 def _unknown(rollout: str, region: str, known: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ from console.tui.state import ScreenState
 
 
 @dataclass
-class PastRequest(Message):
+class HistoryRequest(Message):
     """The view no longer holds the first events of its rollout, and they are wanted."""
 
     region: str
@@ -56,7 +56,7 @@ class RolloutScreen(RegionScreen):
         self._entries = LogEntries()
         self._sought = ""
         self._asked = ""
-        self._past: tuple[Recorded, ...] = ()
+        self._history: tuple[Recorded, ...] = ()
         self._joined: tuple[tuple[Recorded, ...], tuple[Recorded, ...]] = ((), ())
         self._days = DaysPane(id="days")
         self._slow = Pane("why is it slow?", self._draw_slow, id="slow")
@@ -77,9 +77,9 @@ class RolloutScreen(RegionScreen):
         yield self._log
         yield self._filter
 
-    def adopt_past(self, events: Sequence[Recorded]) -> None:
+    def adopt_history(self, events: Sequence[Recorded]) -> None:
         """Draw with these events, which are older than those of the views, from now on."""
-        self._past = tuple(events)
+        self._history = tuple(events)
         self._joined = ((), ())
         self.redraw()
 
@@ -91,13 +91,13 @@ class RolloutScreen(RegionScreen):
             return view
         if self._asked != rollout:
             self._asked = rollout
-            self.post_message(PastRequest(self._region))
-        if not self._past or self._past[0].rollout != rollout:
+            self.post_message(HistoryRequest(self._region))
+        if not self._history or self._history[0].rollout != rollout:
             return view
         if self._joined[0] is not held:
-            last = self._past[-1].seq
+            last = self._history[-1].seq
             newer = (recorded for recorded in held if recorded.rollout == rollout and recorded.seq > last)
-            self._joined = (held, (*self._past, *newer))
+            self._joined = (held, (*self._history, *newer))
         return replace(view, events=self._joined[1])
 
     def show_region(self, view: RegionView) -> None:
