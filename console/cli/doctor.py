@@ -117,7 +117,7 @@ def _project(flags: Flags) -> Iterator[Prerequisite]:
 
 async def _behind_ssh(regions: "Sequence[Region]") -> list[Prerequisite]:
     """Each region's way in, and its host as that host sees itself; all are asked at once."""
-    return [found for one in await asyncio.gather(*map(_host, regions)) for found in one]
+    return [prerequisite for each in await asyncio.gather(*map(_host, regions)) for prerequisite in each]
 
 
 async def _host(region: "Region") -> list[Prerequisite]:
@@ -126,7 +126,7 @@ async def _host(region: "Region") -> list[Prerequisite]:
     assert region.transport
     driver = SshDriver(region)
     try:
-        found = await driver.look()
+        prerequisites = await driver.look()
     except ConsoleError as error:
         return [Prerequisite(f"ssh to {region.name}", False, str(error), error.hint)]
     finally:
@@ -134,9 +134,9 @@ async def _host(region: "Region") -> list[Prerequisite]:
     way = Prerequisite(
         f"ssh to {region.name}", True, f"{region.transport.host} has its known host key and accepts the login"
     )
-    return [way, *_named(region.name, found)]
+    return [way, *_named(region.name, prerequisites)]
 
 
-def _named(region: str, found: "Sequence[Prerequisite] | Iterator[Prerequisite]") -> Iterator[Prerequisite]:
-    for one in found:
+def _named(region: str, prerequisites: "Sequence[Prerequisite] | Iterator[Prerequisite]") -> Iterator[Prerequisite]:
+    for one in prerequisites:
         yield replace(one, name=f"{one.name} of {region}")

@@ -37,11 +37,11 @@ def history_text(samples: Mapping[str, Sequence[FeedSample]], hours: float, now:
     now      seconds since 1970, UTC: the right edge of the charts
     """
     rows, heads = [], ["region", "feed", "figure", "now", "least", "most", f"last {span(hours * 3600)}"]
-    for region, found in samples.items():
-        if not found:
+    for region, taken in samples.items():
+        if not taken:
             rows.append([safe_text(region), "", "no samples: no agent has run, or an older one", "", "", "", ""])
-        for feed in sorted({sample.feed for sample in found}):
-            own = [sample for sample in found if sample.feed == feed]
+        for feed in sorted({sample.feed for sample in taken}):
+            own = [sample for sample in taken if sample.feed == feed]
             for figure in _FIGURES:
                 if feed and not figure.per_feed:
                     continue

@@ -87,21 +87,21 @@ def payoff(
     return Payoff(before=before, after=after, moved=moved, days=days, kept=kept, previous=old)
 
 
-def promoted_lines(found: Payoff) -> tuple[str, ...]:
+def promoted_lines(payoff: Payoff) -> tuple[str, ...]:
     """For the screen and the summary."""
-    previous, old = found.previous, found.before.release
+    previous, old = payoff.previous, payoff.before.release
     return (
-        _line(ENDPOINT, f"before, {old}: {families(found.before)}"),
-        _line("", f"after, {found.after.release}: {families(found.after)}"),
-        _line("bytes", f"{size(found.moved)} moved; {size(found.kept)} not moved"),
+        _line(ENDPOINT, f"before, {old}: {families(payoff.before)}"),
+        _line("", f"after, {payoff.after.release}: {families(payoff.after)}"),
+        _line("bytes", f"{size(payoff.moved)} moved; {size(payoff.kept)} not moved"),
         _line(f"R returns to {old}", f"fed on meanwhile: {previous.requests:,} rows of {previous.landing:,} landed"),
     )
 
 
-def returned_lines(release: str, found: TableSizes, since: int) -> tuple[str, ...]:
+def returned_lines(release: str, sizes: TableSizes, since: int) -> tuple[str, ...]:
     """After a rollback.  since: rows that had landed when the release was promoted that was rolled back"""
-    new = found.landing - since
-    text = f"it has {found.requests:,} of {found.landing:,} rows, {new:,} of which landed since the promotion"
+    new = sizes.landing - since
+    text = f"it has {sizes.requests:,} of {sizes.landing:,} rows, {new:,} of which landed since the promotion"
     return (_line(f"back on {release}", text),)
 
 

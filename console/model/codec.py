@@ -126,10 +126,10 @@ def loads(text: str | bytes) -> Any:
         raise DataError(f"not JSON: {token}")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
+        entries = dict(pairs)
+        if len(entries) != len(pairs):
             raise DataError("a key stands twice in one JSON object")
-        return found
+        return entries
 
     try:
         return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)

@@ -27,16 +27,16 @@ def spread(
     samples  (seconds since 1970, value), in any order
     hold     seconds for which a sample stands: longer ones without any are a gap
     """
-    found: list[Value] = [None] * columns
+    values: list[Value] = [None] * columns
     step = (until - since) / columns if columns else 0.0
     if step <= 0:
-        return tuple(found)
+        return tuple(values)
     for at, value in samples:
         first, last = math.floor((at - since) / step), math.ceil((at + hold - since) / step)
         for column in range(max(0, first), min(columns, max(last, first + 1))):
-            known = found[column]
-            found[column] = value if known is None else max(known, value)
-    return tuple(found)
+            known = values[column]
+            values[column] = value if known is None else max(known, value)
+    return tuple(values)
 
 
 def round_top(values: Iterable[Value]) -> float:

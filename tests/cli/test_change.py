@@ -10,7 +10,7 @@ import pytest
 
 from console import __version__
 from console.cli.root import COMMANDS
-from console.drivers.fake import said
+from console.drivers.fake import stored_events
 from console.drivers.protocol import QueryResult
 from console.model.codec import decode
 from console.model.event import Accepted, Promoted
@@ -57,7 +57,7 @@ def test_apply_with_yes_brings_every_region_live_and_again_does_nothing(deployed
     assert [region.disk.live for region in deployed.regions.values()] == ["r2", "r2"]
     again = deployed.call("apply", "--yes")
     assert again.exit_code == 0
-    assert [len(said(region, Promoted)) for region in deployed.regions.values()] == [2, 2]
+    assert [len(stored_events(region, Promoted)) for region in deployed.regions.values()] == [2, 2]
     assert "unchanged" in again.stdout
 
 
@@ -329,7 +329,7 @@ def test_a_loss_stops_a_run_until_it_is_accepted_by_its_name(deployed: World, wo
     assert "accepted C103: requests.ts narrows from timestamp to date" in accepted.stdout
     for region in deployed.regions.values():
         assert region.disk.live == "r2"
-        assert said(region, Accepted)[-1].allowed == ("C103:requests",)
+        assert stored_events(region, Accepted)[-1].allowed == ("C103:requests",)
 
 
 def test_a_saved_plan_keeps_what_was_accepted(deployed: World) -> None:
@@ -337,7 +337,7 @@ def test_a_saved_plan_keeps_what_was_accepted(deployed: World) -> None:
     path = deployed.root / "change.json"
     assert deployed.call("plan", "--out", str(path), "--allow-destructive", "C103:requests").exit_code == 0
     assert deployed.call("apply", str(path), "--yes").exit_code == 0
-    assert {said(region, Accepted)[-1].allowed for region in deployed.regions.values()} == {("C103:requests",)}
+    assert {stored_events(region, Accepted)[-1].allowed for region in deployed.regions.values()} == {("C103:requests",)}
 
 
 @pytest.mark.parametrize("name", ["C103", "requests", "C103:", "C103:a b", "*"])

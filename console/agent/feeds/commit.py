@@ -83,8 +83,8 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
     raises      RegionError E_OTHER_TABLE if a table with other columns is there
     """
     if log.exists(path):
-        found = [(f["name"]) for f in json.loads(log.schema_json(path))["fields"]]
-        if found != [column.name for column in state.version.columns]:
+        names = [(f["name"]) for f in json.loads(log.schema_json(path))["fields"]]
+        if names != [column.name for column in state.version.columns]:
             raise RegionError(
                 f"{path} exists with other columns than planned", hint="console discard", code="E_OTHER_TABLE"
             )

@@ -54,13 +54,13 @@ def compare(
         detail=f"{some}" if unequal else f"{total:,} rows in {len(days)} days are equal",
         days=_noted(_days(days, was, now, differing)),
     )
-    yield _columns(plan, exact, {name: found for name, found in differing.items() if found})
+    yield _columns(plan, exact, {name: days for name, days in differing.items() if days})
 
 
 def _days(days: Sequence[Any], was: _Sums, now: _Sums, differing: Mapping[str, list[Any]]) -> list[ComparedDay]:
     columns_of: dict[Any, list[str]] = {}
-    for name, found in differing.items():
-        for day in found:
+    for name, own_days in differing.items():
+        for day in own_days:
             columns_of.setdefault(day, []).append(name)
     return [
         ComparedDay(
@@ -83,7 +83,7 @@ def _noted(days: list[ComparedDay]) -> tuple[ComparedDay, ...]:
 def _columns(plan: Comparison, exact: list[Pair], differing: dict[str, list[Any]]) -> Checked:
     left_out = "".join(f"; left out: {name} ({why})" for name, why in plan.left_out)
     if differing:
-        some = "; ".join(f"{name} on {', '.join(map(str, found[:EXAMPLES]))}" for name, found in differing.items())
+        some = "; ".join(f"{name} on {', '.join(map(str, days[:EXAMPLES]))}" for name, days in differing.items())
         return Checked(table=plan.table, check="unchanged columns", ok=False, detail=f"differ: {some}{left_out}")
     names = ", ".join(pair.new for pair in exact[:6]) + (f" and {len(exact) - 6} more" if len(exact) > 6 else "")
     return Checked(
@@ -159,8 +159,8 @@ def _joined(
         differs = _differs(pair, pair in estimates, kinds[pair.new], col(f"a{i}"), col(f"b{i}"))
         counts.append(count_if(differs & col("in_old").isNotNull() & col("in_new").isNotNull()).alias(f"d{i}"))
     counts.append(count_if(lit(True)).alias("keys"))
-    found: dict[str, int] = both.agg(*counts).head().asDict()
-    return found
+    totals: dict[str, int] = both.agg(*counts).head().asDict()
+    return totals
 
 
 def _values(plan: Comparison, values: Sequence[Pair], estimates: Sequence[Pair], counts: dict[str, int]) -> Checked:

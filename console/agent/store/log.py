@@ -246,8 +246,8 @@ def _parse_commit(root: Path, version: int, actions: list[dict[str, Any]]) -> Co
                 metadata = version > 0
             case {"txn": dict(entry)}:
                 txn[str(entry["appId"])] = int(entry["version"])
-            case {"commitInfo": dict(found)}:
-                info = found
+            case {"commitInfo": dict(recorded)}:
+                info = recorded
     operation = str(info.get("operation") or "")
     replaced = version > 0 and operation.upper().startswith(REPLACING)
     kind: Kind = "rewrite" if removed or rewritten or replaced else "append" if added else "quiet"
@@ -291,7 +291,7 @@ def absolute_path(root: Path, path: str) -> str:
 
 def _parse_note(text: object) -> dict[str, Any]:
     try:
-        found = json.loads(text) if isinstance(text, str) else {}
+        note = json.loads(text) if isinstance(text, str) else {}
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return note if isinstance(note, dict) else {}

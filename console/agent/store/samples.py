@@ -99,9 +99,9 @@ class SampleRing:
                 data = file.read(count * RECORD_BYTES)
                 for at in reversed(range(len(data) // RECORD_BYTES)):
                     number = end - count + at
-                    found = _read(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
-                    if found is not None and found[0] == number:
-                        yield found
+                    record = _read(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
+                    if record is not None and record[0] == number:
+                        yield record
                 end -= count
 
     def _newest(self) -> tuple[int, float]:
@@ -117,9 +117,9 @@ class SampleRing:
             for at in range(1, whole)
         )
         for number, at in sorted(numbers, reverse=True):
-            found = _read(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
-            if found is not None and number % self._capacity == at - 1:
-                return number + 1, found[2].at
+            record = _read(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
+            if record is not None and number % self._capacity == at - 1:
+                return number + 1, record[2].at
         return 0, 0.0
 
     def _opened(self) -> int:

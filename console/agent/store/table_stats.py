@@ -113,20 +113,20 @@ def _days(files: Mapping[str, Any], time: str, stored: str, counts: Sequence[int
     ends = [files.get(f"{end}.{stored}") for end in ("min", "max")]
     lows, highs = (part or (unknown if end is None else days.day_numbers(end)) for end in ends)
     nulls = files[f"null_count.{stored}"].to_pylist() if f"null_count.{stored}" in files else unknown
-    found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     estimated: set[str] = set()
     for low, high, empty, total, size in zip(lows, highs, nulls, counts, sizes, strict=True):
         known = max(0, (total or 0) - (empty or 0))
         names = _between(low, high, has_statistics=bool(known) and empty is not None)
         if empty:
-            found[""][0] += empty
+            totals[""][0] += empty
         share = names or [""]
         for i, day in enumerate(share):
-            found[day][0] += known // len(share) + (i < known % len(share))
-            found[day][1] += size // len(share)
+            totals[day][0] += known // len(share) + (i < known % len(share))
+            totals[day][1] += size // len(share)
         if len(names) > 1:
             estimated.update(names)
-    return tuple(Day(day, found[day][0], found[day][1], day not in estimated) for day in sorted(found))
+    return tuple(Day(day, totals[day][0], totals[day][1], day not in estimated) for day in sorted(totals))
 
 
 def _between(low: int | None, high: int | None, *, has_statistics: bool) -> list[str]:

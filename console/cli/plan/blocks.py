@@ -32,16 +32,16 @@ def drift(plans: Sequence[Plan], paint: Paint) -> list[str]:
     """The drift matrix: what was altered by hand, in which of the regions, and both ways out of it."""
     where: dict[Drift, list[str]] = {}
     for plan in plans:
-        for found in plan.drift:
-            where.setdefault(found, []).append(plan.region)
+        for drift in plan.drift:
+            where.setdefault(drift, []).append(plan.region)
     lines = []
-    for found, regions in where.items():
-        name = safe_text(".".join(filter(None, (found.table, found.name))))
-        declared, real = safe_text(found.said) or "nothing", safe_text(found.found) or "nothing"
+    for drift, regions in where.items():
+        name = safe_text(".".join(filter(None, (drift.table, drift.name))))
+        declared, real = safe_text(drift.said) or "nothing", safe_text(drift.found) or "nothing"
         lines.append(
-            f"  {paint('drift', 'yellow')} in {', '.join(map(safe_text, regions))}: {name} ({found.what}): the release has {declared}, the table has {real}"
+            f"  {paint('drift', 'yellow')} in {', '.join(map(safe_text, regions))}: {name} ({drift.what}): the release has {declared}, the table has {real}"
         )
-        lines += [f"      to adopt it:  {safe_text(found.adopt)}", f"      to repair it: {safe_text(found.repair)}"]
+        lines += [f"      to adopt it:  {safe_text(drift.adopt)}", f"      to repair it: {safe_text(drift.repair)}"]
     return ["", *lines] if lines else []
 
 

@@ -71,18 +71,18 @@ def summary(plans: Iterable[Plan]) -> dict[str, int]:
     """regions; distinct nodes per action; days to be re-read, summed over regions."""
     plans = tuple(plans)
     nodes = {(node.kind, node.name, node.action) for plan in plans for node in plan.changes}
-    counts: dict[str, int] = {action: sum(1 for *_, found in nodes if found == action) for action in _COUNTED}
+    counts: dict[str, int] = {action: sum(1 for *_, taken in nodes if taken == action) for action in _COUNTED}
     return {"regions": len(plans), **counts, "days": sum(plan.price.days for plan in plans)}
 
 
 def summary_line(plans: Sequence[Plan]) -> str:
     """`Plan: 3 regions, 2 replay, 4 metadata, 37 days`."""
-    found = summary(plans)
-    parts = [f"{found[action]} {action}" for action in _COUNTED if found[action]]
+    totals = summary(plans)
+    parts = [f"{totals[action]} {action}" for action in _COUNTED if totals[action]]
     if not parts:
         parts = ["nothing to do"]
-    elif found["days"]:
-        parts.append(count(found["days"], "day"))
+    elif totals["days"]:
+        parts.append(count(totals["days"], "day"))
     refused = sum(len(plan.refusals) for plan in plans)
     return f"Plan: {', '.join([count(len(plans), 'region'), *parts])}" + (f"; {refused} refused" if refused else "")
 

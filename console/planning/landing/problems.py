@@ -10,10 +10,10 @@ from console.planning.sql.tree import kind
 
 def landing_problems(table: Table, live: TableState, region: Live, diff: Diff) -> tuple[Problem, ...]:
     """Problems of a landing table that is live and declared otherwise now."""
-    found = [*_forward_query(table, live), *_columns(table, live, diff)]
+    problems = [*_forward_query(table, live), *_columns(table, live, diff)]
     if (stats := region.table(table.name)) is not None:
-        found += _partitioning(table, live, stats)
-    return tuple(found)
+        problems += _partitioning(table, live, stats)
+    return tuple(problems)
 
 
 def unpartitioned(table: Table, stats: TableStats | None, live: TableState | None, region: str) -> list[Problem]:
@@ -46,7 +46,7 @@ def _forward_query(table: Table, live: TableState) -> list[Problem]:
         hint = "drop it; rename and convert in the queries that read the table"
         return [_refused("C130", table, message, hint)]
     continuation = continued(table, live)
-    found = list(continuation.problems)
+    problems = list(continuation.problems)
     if continuation.computed:
         names = ", ".join(continuation.computed)
         message = (
@@ -54,14 +54,14 @@ def _forward_query(table: Table, live: TableState) -> list[Problem]:
             " only name columns and convert them to a wider type"
         )
         hint = f"compute {names} in the queries that read {table.name}; or add it as a new column that producers send"
-        found.append(_refused("C130", table, message, hint))
+        problems.append(_refused("C130", table, message, hint))
     taken = renamed(table, live)
     for new, old in continuation.origins.items():
         if new != old and taken.get(old) != new:
             message = f"forward_query of {table.name} gives {new} what {old} holds, and {_stays(table, live, new, old)}"
             hint = "a landing column goes on under one new name: plan and promote the rename by itself first"
-            found.append(_refused("C130", table, message, hint))
-    return found
+            problems.append(_refused("C130", table, message, hint))
+    return problems
 
 
 def _stays(table: Table, live: TableState, new: str, old: str) -> str:
@@ -72,7 +72,7 @@ def _stays(table: Table, live: TableState, new: str, old: str) -> str:
 
 def _columns(table: Table, live: TableState, diff: Diff) -> list[Problem]:
     """C132 for what no reading of the stored rows gives."""
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for column in table.columns:
         why = diff.computed.get(column.name)
         match why.kind if why else "new":
@@ -86,8 +86,8 @@ def _columns(table: Table, live: TableState, diff: Diff) -> list[Problem]:
             case "expression":
                 message = f"{table.name}.{column.name} is another column now, and the live one of this name is renamed"
                 hint = "promote the rename first; then the name is free for a new column"
-        found.append(_refused("C132", table, message, hint))
-    return found
+        problems.append(_refused("C132", table, message, hint))
+    return problems
 
 
 def _retyped(table: Table, column: Column, live: TableState) -> tuple[str, str]:

@@ -51,24 +51,24 @@ def _identity(plan: Plan) -> tuple[str, str, tuple[str, ...]]:
 def doubts(view: RegionView, others: Sequence[RegionView], now: float) -> list[Doubt]:
     """What speaks against confirming, the gravest first; [] only if every check passed and nothing else is known."""
     status, plan = view.status, view.accepted
-    found = [
+    doubts = [
         Doubt(text=f"{check.table} · {check.check} {verdict(check).text}: {check.detail}", tone=verdict(check).tone)
         for check in sorted(status.checks, key=lambda check: check.ok is None)
         if check.ok is not True
     ]
     if not status.checks:
-        found.append(Doubt(text=promotion_blocker(status) or "nothing was compared: the plan moves no history"))
+        doubts.append(Doubt(text=promotion_blocker(status) or "nothing was compared: the plan moves no history"))
     if view.link == "unreachable":
-        found.append(Doubt(text=f"the region does not answer: {view.link_why or 'no reason given'}", tone="bad"))
+        doubts.append(Doubt(text=f"the region does not answer: {view.link_why or 'no reason given'}", tone="bad"))
     if trouble := feed_trouble(view):
-        found.append(Doubt(text=trouble, tone="bad" if status.standing else "warn"))
+        doubts.append(Doubt(text=trouble, tone="bad" if status.standing else "warn"))
     if status.quarantined:
-        found.append(Doubt(text=f"{count(status.quarantined)} rows did not convert and were left out"))
+        doubts.append(Doubt(text=f"{count(status.quarantined)} rows did not convert and were left out"))
     if status.checked_at and now - status.checked_at > CHECKS_OLD_SECONDS:
-        found.append(Doubt(text=f"the checks are {span(now - status.checked_at)} old"))
-    found += [Doubt(text=text) for text in _losses(view, plan)]
-    found += [Doubt(text=text) for other in others if (text := _breach(other))]
-    return found
+        doubts.append(Doubt(text=f"the checks are {span(now - status.checked_at)} old"))
+    doubts += [Doubt(text=text) for text in _losses(view, plan)]
+    doubts += [Doubt(text=text) for other in others if (text := _breach(other))]
+    return doubts
 
 
 def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now: float) -> list[Content]:
@@ -189,10 +189,10 @@ def _table_text(checks: Sequence[Checked], width: int) -> Content:
 
 
 def _by_table(checks: Iterable[Checked]) -> dict[str, list[Checked]]:
-    found: dict[str, list[Checked]] = {}
+    by_table: dict[str, list[Checked]] = {}
     for check in checks:
-        found.setdefault(check.table, []).append(check)
-    return found
+        by_table.setdefault(check.table, []).append(check)
+    return by_table
 
 
 def _named(name: str, content: Content, width: int) -> list[Content]:
@@ -231,11 +231,11 @@ def _losses(view: RegionView, plan: Plan | None) -> list[str]:
     """What a rollback would lose, and which losses were accepted by name."""
     if plan is None:
         return []
-    found = [f"loss accepted by name: {name}" for name in plan.allowed]
+    losses = [f"loss accepted by name: {name}" for name in plan.allowed]
     if not plan.rollback.lossless:
         lost = ", ".join(plan.rollback.columns) or "no stored rows, but does not restore everything"
-        found.append(f"a rollback loses {lost}: {plan.rollback.why}")
-    return found
+        losses.append(f"a rollback loses {lost}: {plan.rollback.why}")
+    return losses
 
 
 def _breach(other: RegionView) -> str:

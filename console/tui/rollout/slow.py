@@ -48,8 +48,8 @@ def accounted(view: RegionView, now: float) -> Account | None:
     return account(events, now)
 
 
-def slow_title(found: Account | None) -> str:
-    return f"why is it slow?  {span(found.seconds)}, all of it" if found else "why is it slow?"
+def slow_title(account: Account | None) -> str:
+    return f"why is it slow?  {span(account.seconds)}, all of it" if account else "why is it slow?"
 
 
 def slow_lines(view: RegionView, others: Sequence[RegionView], width: int, now: float) -> list[Content]:
@@ -57,31 +57,31 @@ def slow_lines(view: RegionView, others: Sequence[RegionView], width: int, now: 
 
     others  regions with the same plan, for their rates
     """
-    found = accounted(view, now)
-    if found is None:
+    account = accounted(view, now)
+    if account is None:
         why = "its first events have not been read" if view.status.rollout else "no rollout has begun here"
         return wrap_indented(Content.styled(f"unknown: {why}.", "$text-muted"), 0, width)
-    lines = [_part_line(view, part, found.seconds, others, width) for part in found.parts[:MAX_PARTS]]
+    lines = [_part_line(view, part, account.seconds, others, width) for part in account.parts[:MAX_PARTS]]
     lines += [Content(""), *job_lines(running_step(view), width)] if running_step(view) else []
     return [*lines, *_limits(view, width)]
 
 
 def slow_line(view: RegionView, width: int, now: float) -> Content:
     """`52 m 04 s: batches 60% · lag 23% · tries 11% · other 6%`."""
-    found = accounted(view, now)
-    if found is None:
+    account = accounted(view, now)
+    if account is None:
         return Content.styled("why slow: its first events have not been read", "$text-muted").truncate(
             width, ellipsis=True
         )
-    largest = sorted(found.parts, key=lambda part: -part.seconds)
+    largest = sorted(account.parts, key=lambda part: -part.seconds)
     parts = [
         Content.assemble(
-            safe(_short_name(part), TONES.get(part.use, "$text-warning"), 30), f" {_share(part, found.seconds):.0%}"
+            safe(_short_name(part), TONES.get(part.use, "$text-warning"), 30), f" {_share(part, account.seconds):.0%}"
         )
         for part in largest
         if part.seconds > 0
     ]
-    line = Content.assemble((f"{span(found.seconds)}: ", "bold"), Content(" · ").join(parts))
+    line = Content.assemble((f"{span(account.seconds)}: ", "bold"), Content(" · ").join(parts))
     return line.truncate(width, ellipsis=True)
 
 

@@ -78,14 +78,14 @@ def failed_tries(events: Sequence[Recorded]) -> tuple[tuple[float, TryFailed], .
 
 def waits(events: Sequence[Recorded]) -> tuple[Interval, ...]:
     """Every stored wait; one whose end was not stored ends with the next event that ends it."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for recorded in events:
         match recorded.event:
             case Logged(incident=WaitBegan(step=step, cause=cause, why=why, since=since)):
-                _close(found, since)
-                found.append(Interval(step=step, cause=cause, why=why, since=since))
+                _close(intervals, since)
+                intervals.append(Interval(step=step, cause=cause, why=why, since=since))
             case StepStarted(away_since=away_since) if away_since:
-                _close(found, away_since)
+                _close(intervals, away_since)
             case (
                 Logged(incident=WaitEnded())
                 | StepStarted()
@@ -97,26 +97,26 @@ def waits(events: Sequence[Recorded]) -> tuple[Interval, ...]:
                 | RolledBack()
                 | Ended()
             ):
-                _close(found, recorded.at)
-    return tuple(found)
+                _close(intervals, recorded.at)
+    return tuple(intervals)
 
 
 def losses(events: Sequence[Recorded]) -> tuple[Interval, ...]:
     """Every loss of Spark, until it was back or a batch ran again."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for recorded in events:
         match recorded.event:
             case DriverLost(step, why):
-                _close(found, recorded.at)
-                found.append(Interval(step=step, cause="spark", why=why, since=recorded.at))
+                _close(intervals, recorded.at)
+                intervals.append(Interval(step=step, cause="spark", why=why, since=recorded.at))
             case Logged(incident=SparkBack()) | BatchStarted() | Failed() | Promoted() | RolledBack() | Ended():
-                _close(found, recorded.at)
-    return tuple(found)
+                _close(intervals, recorded.at)
+    return tuple(intervals)
 
 
-def _close(found: list[Interval], at: float) -> None:
-    if found and not found[-1].until:
-        found[-1] = replace(found[-1], until=max(at, found[-1].since))
+def _close(intervals: list[Interval], at: float) -> None:
+    if intervals and not intervals[-1].until:
+        intervals[-1] = replace(intervals[-1], until=max(at, intervals[-1].since))
 
 
 def _part_text(part: Part, divided: Account) -> str:

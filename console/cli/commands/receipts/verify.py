@@ -67,12 +67,14 @@ class _Verification:
         }
         stopped = [name for name in self.unfinished if name not in errors]
         if self.output.json:
-            entries = [text.verified_data(name, found, stopped=name in stopped) for name, found in regions.items()]
+            entries = [
+                text.verified_data(name, findings, stopped=name in stopped) for name, findings in regions.items()
+            ]
             self.output.document({"rollout": self.rollout, "regions": entries, "errors": errors_data(errors)})
             return
         blocks = [
-            text.verified_text(self.output, name, self.rollout, found, stopped=name in stopped)
-            for name, found in regions.items()
+            text.verified_text(self.output, name, self.rollout, findings, stopped=name in stopped)
+            for name, findings in regions.items()
         ]
         if blocks:
             self.output.data("\n\n".join(blocks))
@@ -109,7 +111,7 @@ def verify(rollout: str) -> int:
         raise
     verification.print(errors)
     code = print_errors(output, errors)
-    differs = any(finding.ok is False for found in verification.findings.values() for finding in found)
+    differs = any(finding.ok is False for findings in verification.findings.values() for finding in findings)
     return 1 if differs else code
 
 
