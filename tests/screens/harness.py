@@ -1,6 +1,7 @@
 """The real app over a scripted cockpit in a test, without a terminal, at a fixed time."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -54,6 +55,11 @@ async def settle(pilot: Pilot[int]) -> None:
         ):
             await pilot.pause(0.02)
     await pilot.pause()
+
+
+def normal(svg: str) -> str:
+    """The picture without the ids that Rich derives from its content."""
+    return re.sub(r"terminal-\d+-", "terminal-", svg)
 
 
 def screen_text(app: ConsoleApp) -> str:

@@ -1,12 +1,11 @@
 """What the screens look like, as SVG. `UPDATE_GOLDEN=1 pytest tests/screens` writes them anew; look at them then."""
 
 import os
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.screens.harness import running_app, settle
+from tests.screens.harness import normal, running_app, settle
 from tests.screens.moments import moment
 from tests.screens.scripted import ScriptedCockpit
 
@@ -14,11 +13,6 @@ pytestmark = pytest.mark.slow
 
 GOLDEN = Path(__file__).parent / "golden"
 SIZES = [(80, 24), (120, 36), (200, 60)]
-
-
-def normal(svg: str) -> str:
-    """The picture without the ids that Rich derives from its content."""
-    return re.sub(r"terminal-\d+-", "terminal-", svg)
 
 
 def differs(name: str, svg: str) -> bool:

@@ -100,7 +100,8 @@ def difference(before: RegionView, after: RegionView, recorded: Recorded | None,
     """The entry that leads from one view of a region to the next."""
     name = after.region.name
     if recorded is not None:
-        return Entry(at=at, region=name, event=recorded, decision=is_decision(recorded.event))
+        decided = is_decision(recorded.event) and after.status is not before.status
+        return Entry(at=at, region=name, event=recorded, decision=decided)
     changed = {key: value for key in _FIELDS if (value := getattr(after, key)) != getattr(before, key)}
     known = set(before.samples)
     added = tuple(sample for sample in after.samples if sample not in known)

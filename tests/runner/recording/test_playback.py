@@ -14,14 +14,16 @@ import pytest
 
 from console.drivers.fake import Scenario
 from console.errors import Conflict, ConsoleError, DataError, NewerFormat, UsageError
-from console.model.event import Lagging, Logged, Recorded
+from console.model.event import Accepted, Lagging, Logged, Paused, Recorded, StepDone
 from console.model.measured import FeedSample
 from console.model.region import Spark, Ssh
+from console.model.status import replay
 from console.runner.recording.entry import Entry
 from console.runner.recording.player import SPEEDS, Playback
 from console.runner.recording.reader import RecordingReader, open_recording
 from console.runner.recording.writer import RecordingWriter
 from console.runner.view import RegionView
+from console.runner.view_events import with_past
 from console.runner.watch import RegionBoard
 from console.text import hide
 from tests.runner.worlds import World, at_event, fake, region, until
@@ -381,6 +383,22 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path: Path, monkeyp
     reader, entries = read(tmp_path / "r")
     assert (len(entries), reader.cut) == (1, "the console that wrote it did not close it")
     assert len(board["eu"].status.log) == 3
+
+
+def test_an_event_that_arrives_after_the_state_that_holds_it_is_listed_once(tmp_path: Path) -> None:
+    """A state may be adopted between an event's arrival and its turn; the region's memory may list it meanwhile, too."""
+    accepted = Accepted(release="r1", was="", plan="p", by="ana", host="ops1", steps=())
+    done = Recorded("web-1", 3, BEGAN + 3, StepDone("create/requests"))
+    past = (Recorded("web-1", 1, BEGAN + 1, accepted), Recorded("web-1", 2, BEGAN + 2, Paused("ana")))
+    board = a_board()
+    record(board, RecordingWriter(tmp_path / "r"))
+    board.set("eu", status=replay((*past, done)))
+    board.happened("eu", past[1])
+    board.put(with_past(board["eu"], (*past, done)))
+    board.happened("eu", past[0])
+    board.close()
+    assert board["eu"].events == (*past, done)
+    assert [entry.decision for entry in read(tmp_path / "r")[1]] == [True, False, False, False]
 
 
 def test_a_clock_that_goes_back_does_not_spoil_the_recording(tmp_path: Path) -> None:
