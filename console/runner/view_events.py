@@ -15,7 +15,7 @@ SAMPLES_SECONDS = 2 * 3600.0  # of samples kept in a view
 def with_event(view: RegionView, recorded: Recorded) -> RegionView:
     """The view after one more event, stored or fleeting, of its rollout; one that its status has already is only listed."""
     if recorded.seq and recorded.rollout == view.status.rollout and recorded.seq <= view.status.seq:
-        return with_past(view, (recorded,))
+        return with_history(view, (recorded,))
     view = replace(view, status=fold(view.status, recorded))
     if recorded.seq:
         view = replace(view, events=(*view.events, recorded)[-EVENTS_KEPT:])

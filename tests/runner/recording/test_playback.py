@@ -23,7 +23,7 @@ from console.runner.recording.player import SPEEDS, Playback
 from console.runner.recording.reader import RecordingReader, open_recording
 from console.runner.recording.writer import RecordingWriter
 from console.runner.view import RegionView
-from console.runner.view_events import with_past
+from console.runner.view_events import with_history
 from console.runner.watch import RegionBoard
 from console.text import hide
 from tests.runner.worlds import World, at_event, fake, region, until
@@ -394,7 +394,7 @@ def test_an_event_that_arrives_after_the_state_that_holds_it_is_listed_once(tmp_
     record(board, RecordingWriter(tmp_path / "r"))
     board.set("eu", status=replay((*past, done)))
     board.happened("eu", past[1])
-    board.put(with_past(board["eu"], (*past, done)))
+    board.put(with_history(board["eu"], (*past, done)))
     board.happened("eu", past[0])
     board.close()
     assert board["eu"].events == (*past, done)
