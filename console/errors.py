@@ -4,11 +4,11 @@ ConsoleError         exit 1   the base: `str(error)` says what and where, `hint`
   UsageError         exit 64  a flag, name or value on the command line
   DataError          exit 65  files of the project, SQL, saved plans: wrong as written
     Problems         exit 65  several of them, all at once
-    NewerFormat      exit 65  stored or said by a newer version, in a way that this one would misread
+    NewerFormat      exit 65  stored or sent by a newer version, in a form that this one would misread
   RegionError        exit 1   a region, job or check failed
     CheckFailed      exit 1   validation found a difference
-    FeedStopped      exit 1   a feed met a commit it must not carry (docs/design.md, the rules of a feed)
-    Protocol         exit 65  the agent answered with something that is no answer
+    FeedStopped      exit 1   a feed reached a commit that must not flow (docs/design.md, the rules of a feed)
+    Protocol         exit 65  the agent's answer is invalid
   AtGate             exit 3   stopped at the promote gate, waiting for a person
   Conflict           exit 4   someone else was first, a lock is held, or the plan is stale
   Unreachable        exit 5   no answer from a region; safe to retry
@@ -57,7 +57,7 @@ class DataError(ConsoleError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing wrong in the operator's files, or one rule of the planner that spoke.
+    """One mistake in the operator's files, or one finding of a planner rule.
 
     code      stable: `P…` project files, `S…` SQL, `C…` planner rules
     severity  `refuse` stops; `warn` and `note` are shown
@@ -79,7 +79,7 @@ class Problem:
 
 @dataclass(eq=False)
 class Problems(DataError):
-    """All that is wrong, at once. `str()` is the first and the count."""
+    """All mistakes, at once. `str()` is the first and the count."""
 
     problems: tuple[Problem, ...] = field(default=(), kw_only=True)
 
@@ -95,7 +95,7 @@ class NewerFormat(DataError):
 
 @dataclass(eq=False)
 class FrameTooLong(DataError):
-    """A question or an answer does not fit one line of the socket."""
+    """A request or an answer does not fit one line of the socket."""
 
     code: str = field(default="E_FRAME", kw_only=True)
 
@@ -137,11 +137,11 @@ class CheckFailed(RegionError):
 
 
 class FeedStopped(RegionError):
-    """A feed met a commit that it must not carry, and stopped in front of it."""
+    """A feed reached a commit that must not flow, and stopped in front of it."""
 
 
 class Protocol(RegionError):
-    """The agent answered with something that is no answer."""
+    """The agent's answer is invalid."""
 
     exit_code = 65
 
@@ -160,14 +160,14 @@ class Conflict(ConsoleError):
 
 @dataclass(eq=False)
 class LoadMoved(Conflict):
-    """A load is no longer where its sender saw it: look again, send again."""
+    """A load has moved since its sender read it: read it again, send again."""
 
     code: str = field(default="E_LOAD_MOVED", kw_only=True)
 
 
 @dataclass(eq=False)
 class SchemaMoved(Conflict):
-    """The landing table's columns have changed since the lines were checked: look again, send again."""
+    """The landing table's columns have changed since the lines were checked: read them again, send again."""
 
     code: str = field(default="E_SCHEMA_MOVED", kw_only=True)
 

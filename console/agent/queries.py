@@ -149,7 +149,7 @@ def _read_back(path: str, before: int, app_id: str) -> int:
     for commit in log.commits(path, before + 1, log.latest_version(path)):
         if app_id in commit.txn:
             return sum(file.rows for file in commit.added)
-    raise RegionError(f"{path}: the run's commit is not in the table's log", hint="ask again", code="E_NO_COMMIT")
+    raise RegionError(f"{path}: the run's commit is not in the table's log", hint="run it again", code="E_NO_COMMIT")
 
 
 @contextmanager
@@ -160,7 +160,7 @@ def _exclusive(path: str) -> Iterator[None]:
     """
     if not _copy_locks[path].acquire(timeout=WAIT_SECONDS):
         message = f"{path}: another run has been writing it for {WAIT_SECONDS:.0f} s"
-        raise RegionError(message, hint="ask again when it has ended", code="E_BUSY")
+        raise RegionError(message, hint="repeat the command when that run has ended", code="E_BUSY")
     try:
         yield
     finally:

@@ -179,7 +179,7 @@ class _Connection:
         except ConsoleError as error:
             return _error(request.get("id"), error)
         except AuditStopped:
-            return _error(request.get("id"), ConsoleError("the audit was broken off", code="E_STOPPED"))
+            return _error(request.get("id"), ConsoleError("the audit was cancelled", code="E_STOPPED"))
         except TypeError as error:
             return _error(request.get("id"), DataError(f"{request['method']}: {error}"))
         except Exception as error:  # a bug is answered too, or the caller would wait for ever
@@ -223,7 +223,7 @@ class _Connection:
                 await self._writer.drain()
 
     def _audit(self, **params: Any) -> Any:
-        """Runs in a thread; broken off when the connection closes, since then nobody waits for it."""
+        """Runs in a thread; cancelled when the connection closes, since then nobody waits for it."""
         listener = AuditListener(self._notify_audit)
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._stopped_by, listener.stop)

@@ -240,7 +240,7 @@ class Service:
         return self.audit(AuditListener(), pipeline, rollout)
 
     def audit(self, listener: AuditListener, pipeline: str, rollout: str) -> Any:
-        """`verify` for a console that hears of its progress, and breaks it off by leaving."""
+        """`verify` with progress, for a console that cancels it by closing its connection."""
         return audit.verify(self.warehouse, self.controller(pipeline).pipeline, rollout, self.spark, listener)
 
     def run(self, pipeline: str, kind: str, name: str, by: str, host: str, run: str = "") -> dict[str, Any]:

@@ -45,9 +45,9 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         "tune": LazyCommand("rollout.tune:tune", "Change the limits of a running rollout from its next batch on."),
         "handover": LazyCommand(
             "rollout.handover:handover",
-            "Print what the next shift must know, as Markdown.",
+            "Print a summary for the next shift, as Markdown.",
         ),
-        "note": LazyCommand("rollout.note:note", "Leave a note with the rollout of a region, for whoever comes next."),
+        "note": LazyCommand("rollout.note:note", "Leave a note with the rollout of a region, for the next operator."),
         "resume": LazyCommand("rollout.control:resume", "Resume paused rollouts."),
         "retry": LazyCommand("rollout.control:retry", "Retry failed rollouts."),
         "cancel": LazyCommand("rollout.control:cancel", "Cancel a rollout and drop what it has built."),

@@ -50,7 +50,7 @@ class Demo:
                 hint="console demo --project NEW writes its own project into a new folder",
             )
         if not demo.regions:
-            raise UsageError(f"no region of {root} is the demo's", hint=f"their warehouses lie in {demo.home}")
+            raise UsageError(f"no region of {root} is the demo's", hint=f"their warehouses are in {demo.home}")
         return demo
 
     @property

@@ -1,4 +1,4 @@
-"""An audit over a link of its own: its progress comes as notifications, and closing the link breaks it off."""
+"""An audit over a link of its own: its progress comes as notifications, and closing the link cancels it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -100,7 +100,7 @@ def _landing_column(table: Table, column: Column, actual: Column | None, live: L
             code="C112",
             message=message,
             where=table.where,
-            hint=f"declare what is there{', drop forward_query' if table.forward_query else ''} and cast in the materialization",
+            hint=f"declare the actual type{', drop forward_query' if table.forward_query else ''}, and cast in the materialization",
             node=table.name,
         )
     ]

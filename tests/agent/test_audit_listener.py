@@ -1,4 +1,4 @@
-"""An audit is followed check by check, and broken off within a check."""
+"""An audit is followed check by check, and cancelled within a check."""
 
 import time
 from collections.abc import Iterator

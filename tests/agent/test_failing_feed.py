@@ -168,7 +168,7 @@ def test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause
         assert ailing_feeds() == [("every", "copy", "copy", tries, tries >= TRIES, ("below",))]
     (ill,) = setup.follower.lag("web").ailing
     assert ill.why == "copy: [Errno 28] No space left on device (9 tries)"
-    assert (ill.code, ill.hint) == ("E_FEED", "the agent goes on trying; the cause has to go")
+    assert (ill.code, ill.hint) == ("E_FEED", "the agent keeps retrying; remove the cause")
     setup.check_rows, setup.health._paused_until = (lambda _: None), 0.0
     setup.tick()
     assert ailing_feeds() == []

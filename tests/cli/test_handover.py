@@ -52,7 +52,9 @@ def test_the_gate_is_the_next_decision_and_every_region_stands_somewhere(waiting
     assert parts["At rest"][0].startswith("- **eu**: live; r1 is live")
     assert "waits for Ana" in parts["Notes"][0]
     assert [line.partition("`: ")[0] for line in parts["How to stop"]] == [
+        "Closing a console stops nothing: the agents continue, up to the gate.",
         "- `console cancel --regions us",
+        "- `console follow --stop --region NAME",
         "- `touch <warehouse>/_console/pause",
     ]
 

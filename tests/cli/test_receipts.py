@@ -118,7 +118,7 @@ def test_ctrl_c_breaks_verify_off_and_shows_what_was_found(deployed: World, outp
     eu.pass_time = until_interrupted
     result = deployed.call("verify", "--rollout", "web-1", "--output", output)
     assert result.exit_code == 130
-    assert "broken off in eu; console verify --rollout web-1 begins anew" in result.stderr
+    assert "cancelled in eu; console verify --rollout web-1 starts over" in result.stderr
     if output == "json":
         regions = json.loads(result.stdout)["regions"]
         assert [(r["region"], r["complete"], len(r["findings"])) for r in regions] == [
@@ -126,7 +126,7 @@ def test_ctrl_c_breaks_verify_off_and_shows_what_was_found(deployed: World, outp
             ("eu", False, 2),
         ]
     else:
-        assert "eu: web-1: broken off after 2 checks, 1 of 2 checks differ" in result.stdout
+        assert "eu: web-1: cancelled after 2 checks, 1 of 2 checks differ" in result.stdout
         assert "DIFFERS  backfill/requests/parse since" in result.stdout
 
 

@@ -38,7 +38,7 @@ class Health:
             return self.stopped
         return FeedStopped(
             f"{self.last_error} ({self.tries} tries)",
-            hint="the agent goes on trying; the cause has to go",
+            hint="the agent keeps retrying; remove the cause",
             code="E_FEED",
         )
 

@@ -12,11 +12,11 @@ from console.agent.spark_session import JobGroup, SparkHandle
 from console.model.receipt import AuditProgress
 
 JOB_SECONDS = 2.0  # between two reports of a running Spark job
-CANCEL_SECONDS = 0.2  # between two cancellations: a check that is broken off may still start jobs
+CANCEL_SECONDS = 0.2  # between two cancellations: a cancelled check may still start jobs
 
 
 class AuditStopped(Exception):
-    """The audit was broken off by whoever asked for it. Not an error."""
+    """The audit was cancelled by its console. Not an error."""
 
 
 class AuditListener:
@@ -31,13 +31,13 @@ class AuditListener:
         self._stopped.set()
 
     def check_stopped(self) -> None:
-        """raises  AuditStopped once the audit is broken off"""
+        """raises  AuditStopped once the audit is cancelled"""
         if self._stopped.is_set():
             raise AuditStopped
 
     @contextmanager
     def watching(self, spark: SparkHandle, session: Any, progress: AuditProgress) -> Iterator[None]:
-        """Around one check: reports it and its Spark jobs, and cancels these once the audit is broken off.
+        """Around one check: reports it and its Spark jobs, and cancels these once the audit is cancelled.
 
         raises  AuditStopped, whatever became of the check whose jobs were cancelled
         """

@@ -25,7 +25,7 @@ def check(history: History) -> None:
     if changed:
         raise RegionError(
             f"{history.step.source} has changed since its fence at version {history.fence}: {'; '.join(changed[:5])}",
-            hint="console discard, then console plan shows what the change is now",
+            hint="console discard, then console plan for the table as it is now",
             code="E_DRIFT",
         )
 

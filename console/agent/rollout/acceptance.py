@@ -89,7 +89,7 @@ class Acceptance:
             now = f"{live.row.id}, promoted by {live.row.by} from {live.row.host}" if live else "no release"
             raise Conflict(
                 f"the plan starts from {plan.live or 'no release'}, but live is {now}",
-                hint="console plan, against what is live now",
+                hint="console plan, for the releases that are live now",
                 code="E_STALE",
             )
         for state in plan.release.tables:

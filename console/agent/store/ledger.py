@@ -318,7 +318,7 @@ def _moved_error(expected: str, current: StoredRelease | None) -> Conflict:
     when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(current.row.at))
     return Conflict(
         f"{current.row.id} is live, not {expected or 'none'}: promoted by {current.row.by} from {current.row.host} at {when}",
-        hint="console plan, against what is live now",
+        hint="console plan, for the releases that are live now",
         code="E_MOVED",
     )
 

@@ -52,7 +52,7 @@ def repeatable(wanted: DesiredTable, before: TableState) -> list[Problem]:
                 code="C115",
                 message=message,
                 where=table.where,
-                hint="tell who publishes them",
+                hint="inform the readers of these numbers",
                 severity="note",
                 node=table.name,
             )

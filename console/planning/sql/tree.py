@@ -173,9 +173,8 @@ def _parse(text: Text) -> exp.Query | None:
         _own(table)
     refused = list(allow.refusals(tree))
     for node, what, why in refused:
-        text.report(
-            "S105", f"{what} is not allowed{f': {why}' if why else ''}", node, hint="docs/codes.md lists what is"
-        )
+        message = f"{what} is not allowed{f': {why}' if why else ''}"
+        text.report("S105", message, node, hint="docs/codes.md lists the allowed SQL")
     return None if refused else tree
 
 

@@ -23,7 +23,7 @@ def markdown(given: Handover) -> str:
             head = f"{_moment(left.note.at)} **{safe_markdown(left.region)}** {safe_markdown(left.rollout)}"
             lines.append(f"- {head}, {safe_markdown(left.note.by)}: {safe_markdown(left.note.text)}")
         lines.append("")
-    lines += ["## How to stop", "", "Closing a console stops nothing: the agents go on, up to the gate.", ""]
+    lines += ["## How to stop", "", "Closing a console stops nothing: the agents continue, up to the gate.", ""]
     lines += [f"- {_code(stop.command)}: {stop.does}" for stop in given.stop]
     return "\n".join(lines)
 

@@ -74,7 +74,7 @@ class RecordingWriter:
             self._file = -1
             self.error = RegionError(
                 f"{self.path}: recording ended: {error.strerror}",
-                hint="what was recorded until then can be played: console playback FILE",
+                hint="the part recorded so far can be played: console playback FILE",
                 code="E_RECORDING",
             )
 

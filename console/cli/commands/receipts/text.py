@@ -92,7 +92,7 @@ def rollout_data(region: str, history: Past) -> dict[str, Any]:
 def verified_text(
     output: Output, region: str, rollout: str, findings: Sequence[Finding], *, stopped: bool = False
 ) -> str:
-    """The sum of what was checked, then each check. stopped: it was broken off before the end"""
+    """Totals, then each check. stopped: the run was cancelled before its end"""
     lines = []
     for finding in findings:
         word, colour = _WORDS[finding.ok]
@@ -122,7 +122,7 @@ def _verdict(findings: Sequence[Finding], stopped: bool) -> str:
     parts = [f"{off} of {count(len(findings), 'check')} differ"] if off else []
     parts += [f"{unknown} can no longer be checked"] if unknown else []
     if stopped:
-        made = f"broken off after {count(len(findings), 'check')}"
+        made = f"cancelled after {count(len(findings), 'check')}"
         return ", ".join([made, *(parts or ["none of which differs"] if findings else [])])
     return ", ".join(parts) or f"all {count(len(findings), 'check')} equal"
 

@@ -1,4 +1,4 @@
-"""`console verify`: a rollout's receipts checked again, with progress; what was found before it is broken off is shown."""
+"""`console verify`: a rollout's receipts checked again, with progress; cancelled, it prints the findings so far."""
 
 import time
 from dataclasses import dataclass, field
@@ -94,8 +94,8 @@ def verify(rollout: str) -> int:
     """Check a rollout's receipts again, against the tables.
 
     Reads the recorded versions where these still exist, else today's tables where that is exact, and reports what can
-    no longer be checked. Names the check that runs on stderr. Ctrl-C breaks it off, in the regions too, and prints what
-    was found until then. Exits 0 if nothing differs, 1 if something does, 5 if a region is unreachable.
+    no longer be checked. Reports the running check on stderr. Ctrl-C cancels it, in the regions too, and prints the
+    findings so far. Exits 0 if nothing differs, 1 if something does, 5 if a region is unreachable.
     """
     project, output = open_project(), Output(cli_context().flags)
     histories, errors = run_interruptible(asked(project, lambda driver: driver.history(project.pipeline)))
@@ -118,4 +118,4 @@ def verify(rollout: str) -> int:
 def _farewell(verification: _Verification) -> str:
     names = ", ".join(verification.unfinished)
     again = f"console verify --rollout {verification.rollout}"
-    return safe_text(f"broken off in {names}; {again} begins anew" if names else "interrupted")
+    return safe_text(f"cancelled in {names}; {again} starts over" if names else "interrupted")

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 @command("attach", examples="console attach --region eu\nconsole attach --region eu --take-over --yes")
 @click.option(
-    "--take-over", is_flag=True, help="Control the rollout from now on; its previous console is told, and only watches."
+    "--take-over",
+    is_flag=True,
+    help="Control the rollout from now on; its previous console is notified, and only watches.",
 )
 def attach(take_over: bool) -> int:
     """Follow another console's rollout, or take it over.

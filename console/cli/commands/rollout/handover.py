@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @command("handover", forms=("markdown",), examples="console handover\nconsole handover --regions eu,us > handover.md")
 def handover() -> int:
-    """Print what the next shift must know, as Markdown.
+    """Print a summary for the next shift, as Markdown.
 
-    What has to be decided and by when, what runs, what waits and why, the notes, and how to stop. Reads the regions and
-    starts nothing: where no agent runs, their logs answer. Without secrets. Exits 5 if a region is unreachable; the
+    Open decisions and their dates, running and waiting rollouts with the reasons, notes, and how to stop. Reads the regions, or
+    their logs if no agent runs, and starts nothing. Contains no secrets. Exits 5 if a region is unreachable; the
     others are printed all the same.
     """
     project, output = open_project(), Output(cli_context().flags)

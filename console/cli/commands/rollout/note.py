@@ -24,7 +24,7 @@ console note --regions eu,us promote after the freeze""",
 )
 @click.argument("text", nargs=-1, required=True, metavar="TEXT...")
 def note(text: tuple[str, ...]) -> int:
-    """Leave a note with the rollout of a region, for whoever comes next.
+    """Leave a note with the rollout of a region, for the next operator.
 
     One line of up to 500 characters. The region stores it, with your name and the time: `status`, `history`, `show`,
     `handover`, the log and the gate show it. It changes nothing else, and can be left in any state.

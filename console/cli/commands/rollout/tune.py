@@ -28,7 +28,7 @@ console tune --region eu rows=60000 lag=30 hours=22:00-06:00
 console tune --region eu --reset""",
 )
 @click.argument("settings", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--reset", is_flag=True, help="Go back to what the accepted plan says, before these settings.")
+@click.option("--reset", is_flag=True, help="Return to the limits of the accepted plan, before these settings.")
 def tune(settings: tuple[str, ...], reset: bool) -> int:
     """Change the limits of a running rollout from its next batch on.
 

@@ -93,7 +93,7 @@ class Taking:
         if self._unread:
             raise DataError(
                 f"not understood, and written nowhere: transaction {', '.join(map(str, self._unread))}",
-                hint="what they did is shown above; console schema observe FILE.sql takes it in words that it understands,"
+                hint="their SQL is shown above: write it in a supported form for console schema observe FILE.sql;"
                 " console schema verify --write finds what the stores lack",
             )
 
