@@ -60,4 +60,5 @@ class ScreenWords:
         own = any(read.get_parameter_source(param) is ParameterSource.COMMANDLINE for param in read.params)
         named = tuple(region for region in given.flags.regions.split(",") if region)
         plain = given.sources.keys() <= QUIET and not any(region.startswith("@") for region in named)
-        return ReadCommand(name=name, regions=named, bare=plain and not own)
+        text = " ".join(read.params.get("text") or ())
+        return ReadCommand(name=name, regions=named, bare=plain and not own, text=text if plain else "")

@@ -94,7 +94,7 @@ class Driver(Protocol):
     ) -> tuple[Finding, ...]:
         """Check a rollout's receipts again; reads its tables, starting an agent if none runs.
 
-        Cancelling the call breaks the audit off in the region, within a check too; an older agent finishes it.
+        Cancelling the call cancels the audit in the region, within a check too; an older agent finishes it.
 
         tell    called with its progress; never by an older agent
         raises  DataError if the region knows no such rollout

@@ -18,6 +18,7 @@ from console.model.fleet import FleetWaves
 from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
+from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
@@ -167,7 +168,13 @@ class Fleet:
 
     async def recorded(self, region: str) -> tuple[Recorded, ...]:
         rollout = self._board[region].status.rollout
-        return (await self.driver(region).history(self.pipeline, rollout)).events if rollout else ()
+        return (await self.history(region, rollout)).events if rollout else ()
+
+    async def history(self, region: str, rollout: str = "") -> Past:
+        return await self.driver(region).history(self.pipeline, rollout)
+
+    async def verify(self, region: str, rollout: str, tell: Callable[[AuditProgress], None]) -> tuple[Finding, ...]:
+        return await self.driver(region).verify(self.pipeline, rollout, tell)
 
     def _on_live_changed(self, name: str) -> None:
         """Plan the region again: its live release has changed."""

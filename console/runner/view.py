@@ -1,7 +1,7 @@
 """The interface between runner and faces: a frozen view of each region, and a protocol of operations."""
 
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -12,6 +12,7 @@ from console.model.event import Promoted, Recorded, RolledBack
 from console.model.measured import FeedSample
 from console.model.pipeline import digest
 from console.model.plan import Plan
+from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
 from console.model.status import Status, Verb
 from console.model.watcher import Watcher
@@ -160,6 +161,18 @@ class Cockpit(Protocol):
 
     async def recorded(self, region: str) -> tuple[Recorded, ...]:
         """All stored events of the region's rollout, its first ones included, which a view may no longer hold."""
+        ...
+
+    async def history(self, region: str, rollout: str = "") -> Past:
+        """Every rollout that the region remembers, oldest first, and one of them in full. Starts no agent."""
+        ...
+
+    async def verify(self, region: str, rollout: str, tell: Callable[[AuditProgress], None]) -> tuple[Finding, ...]:
+        """Check a rollout's receipts again; cancelling the call cancels it in the region. tell: hears its progress"""
+        ...
+
+    async def note(self, region: str, text: str) -> Status:
+        """Leave a note with the region's newest rollout."""
         ...
 
     async def run(

@@ -12,12 +12,14 @@ class ReadCommand:
     """A command as the command line reads it.
 
     regions  the names given, `all` for every one; () where none was
+    text     the words of its one argument that takes any, as those of a note; "" where it has none
     bare     nothing but a command and its regions was given, so that the screen's own action does the same
     """
 
     name: str
     regions: tuple[str, ...] = ()
     bare: bool = False
+    text: str = ""
 
 
 class CommandWords(Protocol):

@@ -111,6 +111,8 @@ def coach(state: ScreenState, region: str, *, in_region: bool = False) -> Conten
         )
     lead, hints = _next(state, view)
     if in_region:
+        if hints[0][0] == "↑↓":  # about another region, which no key of this screen reaches
+            hints = [("1", hints[0][1])]
         hints = [hint for hint in hints if hint[0] not in LIST_KEYS] + [("esc", "back")]
     return Content.assemble(lead, key_hints(*hints))
 

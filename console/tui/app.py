@@ -10,7 +10,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from rich.text import Text
 from textual.app import App
@@ -26,17 +26,22 @@ from console.runner.words import ALL, CommandWords
 from console.text import safe_text
 from console.tui.actions import ActionRequest, RegionAction
 from console.tui.commands.line import TypedCommand
-from console.tui.commands.ran import RanCommand
+from console.tui.commands.ran import RanCommand, command_line
 from console.tui.dialogs.content import DialogFactory
 from console.tui.dialogs.dialog import Dialog
 from console.tui.dispatch import Dispatcher, Severity
 from console.tui.fleet.memory import ScreenMemory
 from console.tui.groups import PlanGrouping
+from console.tui.history.state import AuditState, RolloutKey
+from console.tui.history.store import HistoryStore
+from console.tui.history.whole import verdict_text
 from console.tui.labels import working
 from console.tui.playback.controls import PlaybackRequest, perform
 from console.tui.playback.jump import JumpScreen
 from console.tui.screens.base import BaseScreen, CopyRequest, GoTo
 from console.tui.screens.command import CommandScreen
+from console.tui.screens.handover import HandoverScreen
+from console.tui.screens.history import AuditRequest, RolloutsRequest
 from console.tui.screens.home import HomeScreen
 from console.tui.screens.of_region.rollout import HistoryRequest, RolloutScreen
 from console.tui.screens.palette import ConsoleCommands
@@ -101,6 +106,7 @@ class ConsoleApp(App[int]):
         self._ran: deque[RanCommand] = deque(maxlen=COMMANDS_KEPT)
         self._looked = self._memory.looked
         self._last_tick = 0
+        self._history = HistoryStore(cockpit, self._outdate, self._verified)
         self.state = self._snapshot()
         self.dispatcher = Dispatcher(cockpit, self)
         for theme in THEMES:
@@ -122,7 +128,12 @@ class ConsoleApp(App[int]):
             looked=self._looked,
             queued=queued_regions(views, desired),
             position=self._position(),
+            history=self._history.state,
         )
+
+    def _outdate(self) -> None:
+        """Everything is drawn anew at the next repaint."""
+        self._dirty = True
 
     def _position(self) -> Position | None:
         return self._cockpit.player.position if self._cockpit.player else None
@@ -149,6 +160,7 @@ class ConsoleApp(App[int]):
         self._memory.save(self._home.remembered(), self._clock(), self.theme)
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
+                await self._history.close()
                 await self._cockpit.close()
         gc.unfreeze()
 
@@ -276,9 +288,27 @@ class ConsoleApp(App[int]):
             await self._cockpit.player.seek(at)
             self._dirty = True
 
+    def on_rollouts_request(self, message: RolloutsRequest) -> None:
+        wanted = message.rollout
+        work = self._history.read(self.state.views) if wanted is None else self._history.read_whole(wanted)
+        self.run_worker(work, group="history")
+
+    def on_audit_request(self, message: AuditRequest) -> None:
+        if message.cancel:
+            self._history.stop_audit(message.rollout)
+        else:
+            self._history.audit(message.rollout)
+            region, rollout = message.rollout
+            self.ran(command_line(f"verify --rollout {rollout}", (region,)), "begun")
+
+    def _verified(self, key: RolloutKey, audit: AuditState) -> None:
+        differs = any(finding.ok is False for finding in audit.findings)
+        severity: Severity = "error" if differs or audit.error else "information"
+        self.toast(f"{key[1]}: {audit.error or verdict_text(audit.findings)}", severity, key[0])
+
     def on_copy_request(self, message: CopyRequest) -> None:
         self.copy_to_clipboard(message.text)
-        self.toast(f"copied: {message.text}")
+        self.toast(f"copied: {message.label or message.text}")
 
     def copy_to_clipboard(self, text: str) -> None:
         """To the terminal in front of the operator; through tmux where it runs in one."""
@@ -294,6 +324,9 @@ class ConsoleApp(App[int]):
     def action_commands_run(self) -> None:
         self.push_screen(RanScreen(tuple(self._ran)))
 
+    def action_handover(self) -> None:
+        self.push_screen(HandoverScreen(self.state))
+
     def action_command(self, typed: str = "") -> None:
         """typed: what stands in the line at first"""
         if self._words is None:
@@ -306,7 +339,10 @@ class ConsoleApp(App[int]):
         """Do what was typed, through the same dialogs as its key; what needs a shell is copied."""
         if command is None:
             return
-        if command.action is None:
+        if command.view:
+            self._show(command.view)
+            return
+        if command.action is None and not command.note:
             self.copy_to_clipboard(command.line)
             self.toast(f"copied, since it prints to a shell: {command.line}")
             return
@@ -315,8 +351,17 @@ class ConsoleApp(App[int]):
         if unknown:
             self.toast(f"there is no region {unknown[0]}; there are: {', '.join(self.state.views)}", "warning")
             return
-        regions = named or self._targets(command.action)
-        self.on_action_request(ActionRequest(action=command.action, regions=regions))
+        if command.note:
+            self.run_worker(self.dispatcher.note(named, command.note), group="note")
+        elif command.action:
+            regions = named or self._targets(command.action)
+            self.on_action_request(ActionRequest(action=command.action, regions=regions))
+
+    def _show(self, view: Literal["handover", "history"]) -> None:
+        if view == "handover":
+            self.action_handover()
+        elif isinstance(self.screen, BaseScreen):
+            self.screen.action_goto(view)
 
     def _targets(self, action: RegionAction) -> tuple[str, ...]:
         screen = self.screen

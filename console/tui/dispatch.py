@@ -1,6 +1,7 @@
 """Passes requested actions on to the cockpit, after the confirmation they need, and reports the outcome."""
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Literal, Protocol, assert_never
@@ -86,6 +87,21 @@ class Dispatcher:
                 await self._attempt(regions[0], lambda: self._cockpit.witness(regions[0]), line)
             case _:
                 assert_never(action)
+
+    async def note(self, regions: Sequence[str], text: str) -> None:
+        """Leave a note with each of these regions."""
+        if self._ui.state.readonly:
+            self._ui.toast("this console is read-only; start it without --readonly", "warning")
+            return
+        noted = []
+        for region in regions:
+            line = f"{command_line('note', (region,))} {shlex.quote(text)}"
+            noted += [region] if await self._attempt(region, partial(self._note, region, text), line) else []
+        if noted:
+            self._ui.toast(f"noted with {', '.join(noted)}; status, history, log and gate show it")
+
+    async def _note(self, region: str, text: str) -> None:
+        await self._cockpit.note(region, text)
 
     async def _on_one(self, action: RegionAction, call: Callable[[str], Awaitable[None]], region: str) -> None:
         await self._attempt(region, partial(call, region), action_command(action, (region,)))

@@ -7,6 +7,7 @@ from console.model.status import Status
 from console.runner.attention import RegionNeed
 from console.runner.view import Group, Position, RegionView
 from console.runner.waves import QueuedRegion
+from console.tui.history.state import HistoryState
 from console.tui.labels import Condition, condition, state_label
 
 # fields that change at rest, every second
@@ -29,6 +30,7 @@ class ScreenState:
     plans     region name → label of the plan that runs there, else of the pending one
     queued    regions whose wave of a rollout has not started
     needs     what needs a person, the most pressing first
+    history   what was read of the past, and verifications
     looked    when the operator last looked, seconds since 1970, UTC; 0 if never
     position  where a playback is; None over regions themselves
     """
@@ -43,6 +45,7 @@ class ScreenState:
     queued: Mapping[str, QueuedRegion] = field(default_factory=dict)
     needs: tuple[RegionNeed, ...] = ()
     looked: float = 0.0
+    history: HistoryState = field(default_factory=HistoryState)
     position: Position | None = None
 
     def refusal(self, action: str) -> str:

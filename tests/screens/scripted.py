@@ -1,7 +1,7 @@
 """A cockpit whose views are set by the test, and views of a region at each moment of a rollout."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from console.model.event import Checked, ComparedDay, Promoted, Recorded, Rolled
 from console.model.live import Release
 from console.model.pipeline import Override
 from console.model.plan import ColumnChange, Drift, NodeChange, Plan, Price
+from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
 from console.model.status import Status, StepStatus, Verb
 from console.model.step import Backfill, CatchUp, CreateTable, Promote, Validate
@@ -33,7 +34,12 @@ class ScriptedCockpit:
         self.calls: list[tuple[str, object]] = []
         self.errors: dict[str, ConsoleError] = {}
         self.outcomes: list[tuple[Outcome, ...]] = []
-        self.past: dict[str, tuple[Recorded, ...]] = {}
+        self.stored: dict[str, tuple[Recorded, ...]] = {}
+        self.rollouts: dict[str, tuple[Status, ...]] = {}
+        self.pasts: dict[tuple[str, str], Past] = {}  # region and rollout → in full
+        self.reports: list[AuditProgress] = []  # of a verification, before it waits for `verified`
+        self.verified = asyncio.Event()
+        self.findings: tuple[Finding, ...] = ()
 
     @property
     def views(self) -> Mapping[str, RegionView]:
@@ -68,7 +74,22 @@ class ScriptedCockpit:
 
     async def recorded(self, region: str) -> tuple[Recorded, ...]:
         self._asked("recorded", region)
-        return self.past.get(region, ())
+        return self.stored.get(region, ())
+
+    async def history(self, region: str, rollout: str = "") -> Past:
+        self._asked("history", (region, rollout))
+        return self.pasts.get((region, rollout)) or Past(self.rollouts.get(region, ()))
+
+    async def verify(self, region: str, rollout: str, tell: Callable[[AuditProgress], None]) -> tuple[Finding, ...]:
+        self._asked("verify", (region, rollout))
+        for report in self.reports:
+            tell(report)
+        await self.verified.wait()
+        return self.findings
+
+    async def note(self, region: str, text: str) -> Status:
+        self._asked("note", (region, text))
+        return self._views[region].status
 
     async def run(
         self, regions: Sequence[str] = (), *, yes: bool = False, attached: bool = False

@@ -30,7 +30,7 @@ from tests.screens.moments import moment
 pytestmark = pytest.mark.slow
 
 PROMISED = (
-    "1", "2", "3", "4", "5", "n", "s", "p", "P", "R", "X", "t", "D", "T", "r", "d", "g", "v", "l", "w", "e", "o",
+    "1", "2", "3", "4", "5", "n", "s", "p", "P", "R", "X", "t", "D", "T", "r", "d", "g", "v", "l", "w", "e", "o", "h", "V",
     "left_square_bracket", "right_square_bracket", "plus", "underscore", "y", "at", "colon", "ctrl+s", "question_mark",
     "f1", "slash", "escape", "space", "enter", "q", "ctrl+z",
 )  # fmt: skip
@@ -265,9 +265,12 @@ async def test_a_colon_takes_the_words_of_the_command_line_through_the_same_dial
         await pilot.press("colon", *"promote --region eu", "enter")
         await settle(pilot)
         assert "Promote eu" in dialog_title(app)
-        await pilot.press("escape", "colon", *"history", "enter")
+        await pilot.press("escape", "colon", *"status", "enter")
         await settle(pilot)
-        assert app.clipboard == "console history"
+        assert app.clipboard == "console status"
+        await pilot.press("colon", *"history", "enter")
+        await settle(pilot)
+        assert isinstance(app.screen, HistoryScreen)
         await pilot.press("colon", *"promot", "enter")
         await settle(pilot)
         assert "did you mean promote?" in screen_text(app)

@@ -188,7 +188,7 @@ async def test_at_200x60_nearly_every_row_has_text() -> None:
 async def test_the_first_events_of_a_long_rollout_are_asked_for_once_and_joined() -> None:
     late = replace(SLOW, events=SLOW.events[-4:])
     cockpit = s.ScriptedCockpit(late)
-    cockpit.past = {"eu": SLOW.events[:-2]}
+    cockpit.stored = {"eu": SLOW.events[:-2]}
     async with running_app(cockpit) as (app, pilot):
         await pilot.press("2")
         await settle(pilot)

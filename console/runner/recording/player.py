@@ -8,6 +8,7 @@ from typing import Any, Literal, NoReturn
 from console.drivers.protocol import QueryResult
 from console.errors import Conflict, ConsoleError
 from console.model.event import Promoted, Recorded, RolledBack
+from console.model.receipt import AuditProgress, Finding, Past
 from console.model.status import Status, Verb
 from console.runner.recording.entry import decision_line
 from console.runner.recording.reader import RecordingReader
@@ -200,7 +201,19 @@ class Playback:
                 await asyncio.sleep(0)
         return tuple(events[seq] for seq in sorted(events))
 
+    async def history(self, region: str, rollout: str = "") -> Past:
+        """The rollout that is shown; a recording has no receipts, and no earlier ones."""
+        status = self._board[region].status
+        events = await self.recorded(region) if rollout and rollout == status.rollout else ()
+        return Past((status,) if status.rollout else (), events)
+
     # -- what a recording does not do
+
+    async def verify(self, region: str, rollout: str, tell: Callable[[AuditProgress], None]) -> tuple[Finding, ...]:
+        self._refuse("no table is read")
+
+    async def note(self, region: str, text: str) -> Status:
+        self._refuse()
 
     async def refresh(self, regions: Sequence[str] = ()) -> None:
         self._refuse("nothing is read again")

@@ -44,9 +44,10 @@ class GoTo(Message):
 
 @dataclass
 class CopyRequest(Message):
-    """The operator asked for a text on the clipboard."""
+    """The operator asked for a text on the clipboard. label: what is said to be copied, where that is not the text"""
 
     text: str
+    label: str = ""
 
 
 class BaseScreen(Screen[None]):
@@ -72,6 +73,8 @@ class BaseScreen(Screen[None]):
         Binding("g", "graph", "Graph", tooltip="which table is computed from which"),
         Binding("v", "pane('checks')", "Validations", tooltip="the checks of the selected region"),
         Binding("l", "pane('log')", "Log", tooltip="the log of the selected region"),
+        Binding("V", "verify", "Verify", tooltip="check a rollout's receipts against the tables; again: cancel it"),
+        Binding("h", "handover", "Handover", tooltip="what the next shift must know, to copy"),
         Binding("w", "witness", "Witness", tooltip="smallest rows on which the edited queries differ"),
         Binding("e", "troubled", "Errors", tooltip="only regions in trouble; again: all"),
         Binding("o", "order", "Order", tooltip="next order of the regions"),
@@ -206,6 +209,9 @@ class BaseScreen(Screen[None]):
     def action_troubled(self) -> None:
         self.refuse("e hides regions without trouble on the fleet screen; 1 leads there")
 
+    async def action_verify(self) -> None:
+        self.refuse("V verifies a rollout on the screen of the past; 5 leads there")
+
     def action_tab(self, by: int) -> None:
         self.refuse("this screen has no panes to turn to")
 
@@ -262,6 +268,9 @@ class BaseScreen(Screen[None]):
 
     def action_help(self) -> None:
         self.app.push_screen(help_sheet(self))
+
+    async def action_handover(self) -> None:
+        await self.run_action("app.handover")
 
     async def action_commands_run(self) -> None:
         await self.run_action("app.commands_run")

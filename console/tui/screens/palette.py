@@ -35,6 +35,10 @@ def entries(screen: BaseScreen) -> Iterable[Entry]:
         if name != screen.name_of:
             yield f"Go to {name}", description, partial(screen.action_goto, name)
     yield "Keys", "all keys and symbols", screen.action_help
+    yield "Handover", "what the next shift must know, as Markdown to copy", partial(screen.run_action, "app.handover")
+    if screen.current_region and not screen.state.readonly:
+        begun = f"app.command({f'note --region {screen.current_region} '!r})"
+        yield "Note", "leave one with the selected region", partial(screen.run_action, begun)
     yield "What was run", "as commands, each of which can be copied", partial(screen.run_action, "app.commands_run")
     yield "Save a picture", "of this screen", partial(screen.run_action, "app.export")
     yield "Theme", "light, dark, high contrast, colour-blind", partial(screen.run_action, "app.change_theme")

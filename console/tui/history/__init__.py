@@ -1,0 +1,1 @@
+"""What happened: rollouts of all regions, who did what in one, its receipts, and their verification."""

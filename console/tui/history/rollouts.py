@@ -1,0 +1,93 @@
+"""The list of rollouts: one line each, the newest first, with a cursor that stays on its rollout."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from console.model.identity import identity
+from console.model.status import Status
+from console.tui.drawing import cell, safe
+from console.tui.format import DAY, plural, short
+from console.tui.history.state import ListedRollout, RolloutKey
+from console.tui.labels import STYLES, Tone
+from console.tui.quiet import Titled
+from console.tui.times import moment
+
+MOST = 2_000
+WIDE = 76
+TONES: dict[str, Tone] = {"live": "good", "failed": "bad", "awaiting-confirmation": "warn", "paused": "warn"}
+
+
+class RolloutList(Titled, OptionList):
+    """Lines are replaced only where they look different."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "cursor_down", "down", show=False),
+        Binding("k", "cursor_up", "up", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="rollouts", compact=True, markup=False)
+        self._keys: list[RolloutKey] = []
+        self._drawn: list[Content] = []
+        self._known: dict[RolloutKey, tuple[Status, int, int, Content]] = {}  # status, width, day → line
+
+    @property
+    def chosen(self) -> RolloutKey | None:
+        """The rollout under the cursor."""
+        at = self.highlighted
+        return self._keys[at] if at is not None and at < len(self._keys) else None
+
+    def show(self, rollouts: Sequence[ListedRollout], now: float, first: str = "") -> None:
+        """Draw these rollouts. first: the region whose newest rollout is chosen at first"""
+        width = max(20, self.scrollable_content_region.width - 2)
+        shown = rollouts[:MOST]
+        lines = [self._line(rollout, width, now) for rollout in shown]
+        keys = [rollout.key for rollout in shown]
+        if keys == self._keys:
+            for at, line in enumerate(lines):
+                if line is not self._drawn[at] and not line.is_same(self._drawn[at]):
+                    self.replace_option_prompt_at_index(at, line)
+        else:
+            chosen = self.chosen or next((key for key in keys if key[0] == first), None)
+            self._keys = keys
+            self.set_options(Option(line) for line in lines)
+            if keys:
+                self.highlighted = keys.index(chosen) if chosen in keys else 0
+        self._drawn = lines
+
+    def _line(self, rollout: ListedRollout, width: int, now: float) -> Content:
+        """Drawn anew only where its status is another object: most of thousands have ended long ago."""
+        day = int(now // DAY)
+        status, known_width, known_day, line = self._known.get(rollout.key, (None, 0, 0, Content("")))
+        if status is not rollout.status or (known_width, known_day) != (width, day):
+            line = draw_rollout_line(rollout, width, now)
+            self._known[rollout.key] = (rollout.status, width, day, line)
+        return line
+
+
+def draw_rollout_line(rollout: ListedRollout, width: int, now: float) -> Content:
+    """`Mon 13:02  eu  web-2  r1 → r2  live  467k  ada@laptop → bob`: when, where, what, how it stands, who."""
+    status = rollout.status
+    change = f"{status.was or 'nothing'} → {status.release}"
+    parts = [
+        cell(Content.styled(moment(status.started, now), "$text-muted"), 10),
+        cell(safe(rollout.region, "bold", 40), 8),
+        cell(safe(change, limit=60), 12),
+        cell(safe(status.shown, STYLES[TONES.get(status.shown, "quiet")], 30), 13 if width < WIDE else 22),
+    ]
+    parts += [cell(safe(status.rollout, limit=40), 9)] if width >= WIDE else []
+    parts.append(cell(Content(f"{short(status.rows_done):>5}" if status.rows_done else ""), 5))
+    remarks = [_who(status), plural(len(status.notes), "note") if status.notes else "", "tuned" if status.tuned else ""]
+    parts.append(safe(" · ".join(filter(None, remarks)), "$text-muted", 80))
+    return Content(" ").join(parts).truncate(width, ellipsis=True)
+
+
+def _who(status: Status) -> str:
+    """Who asked for it, and who decided where that is another one."""
+    asked, decided = identity(status.by).name, identity(status.decided_by).name if status.decided_by else ""
+    return f"{asked}, {decided}" if decided and decided != asked else asked

@@ -1,0 +1,69 @@
+"""What the screen of the past is drawn from. Frozen values, replaced as a whole."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from console.model.receipt import AuditProgress, Finding, Past
+from console.model.status import Status
+from console.runner.view import RegionView
+
+RolloutKey = tuple[str, str]  # region and rollout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditState:
+    """One verification, as far as it has come.
+
+    began, ended  seconds since 1970, UTC; ended: 0 while it runs
+    findings      so far
+    error         why it failed
+    """
+
+    began: float
+    ended: float = 0.0
+    outcome: Literal["running", "done", "stopped", "failed"] = "running"
+    progress: AuditProgress | None = None
+    findings: tuple[Finding, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryState:
+    """What has been read of the past.
+
+    listed   region → its rollouts, oldest first, when they were read
+    errors   region → why they could not be read
+    reading  regions that have not answered yet
+    whole    rollouts that were read in full
+    audits   verifications since the screen was opened
+    """
+
+    listed: Mapping[str, tuple[Status, ...]] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    reading: frozenset[str] = frozenset()
+    whole: Mapping[RolloutKey, Past] = field(default_factory=dict)
+    audits: Mapping[RolloutKey, AuditState] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRollout:
+    """One line of the list."""
+
+    region: str
+    status: Status
+
+    @property
+    def key(self) -> RolloutKey:
+        return self.region, self.status.rollout
+
+
+def listed_rollouts(views: Mapping[str, RegionView], history: HistoryState) -> list[ListedRollout]:
+    """Rollouts of all regions, the newest first; the current ones as their views have them now."""
+    found = [
+        ListedRollout(region=name, status=status)
+        for name, view in views.items()
+        for status in (*(s for s in history.listed.get(name, ()) if s.rollout != view.status.rollout), view.status)
+        if status.rollout
+    ]
+    return sorted(found, key=lambda rollout: rollout.status.started, reverse=True)
