@@ -168,7 +168,7 @@ class Cockpit(Protocol):
         ...
 
     async def verify(self, region: str, rollout: str, tell: Callable[[AuditProgress], None]) -> tuple[Finding, ...]:
-        """Check a rollout's receipts again; cancelling the call cancels it in the region. tell: hears its progress"""
+        """Check a rollout's receipts again; cancelling the call ends it in the region. tell: hears its progress"""
         ...
 
     async def note(self, region: str, text: str) -> Status:

@@ -59,12 +59,12 @@ def test_a_check_is_named_before_it_runs_and_its_job_while_it_runs(groups: Group
 
 
 @pytest.mark.parametrize("failure", [None, RuntimeError("job was cancelled")])
-def test_what_a_check_finds_after_it_was_broken_off_counts_for_nothing(
+def test_what_a_check_finds_after_it_was_cancelled_counts_for_nothing(
     failure: Exception | None, groups: Groups
 ) -> None:
     listener = AuditListener()
 
-    def broken_off() -> None:
+    def cancelled() -> None:
         with listener.watching(cast(SparkHandle, groups), None, CHECK):
             listener.stop()
             until(lambda: groups.cancelled > 1)
@@ -72,10 +72,10 @@ def test_what_a_check_finds_after_it_was_broken_off_counts_for_nothing(
                 raise failure
 
     with pytest.raises(AuditStopped):
-        broken_off()
+        cancelled()
 
 
-def test_no_check_begins_after_it_was_broken_off_and_no_two_audits_share_a_group(groups: Groups) -> None:
+def test_no_check_begins_after_it_was_cancelled_and_no_two_audits_share_a_group(groups: Groups) -> None:
     listener = AuditListener()
     for _ in range(2):
         with listener.watching(cast(SparkHandle, groups), None, CHECK):

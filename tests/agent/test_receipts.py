@@ -114,7 +114,7 @@ async def test_an_untouched_rollout_is_equal_in_all_that_is_checked(region: Live
     assert other_than_equal(found) == {}
 
 
-async def test_verify_is_followed_check_by_check_and_broken_off_within_one(region: LiveRegion) -> None:
+async def test_verify_is_followed_check_by_check_and_cancelled_within_one(region: LiveRegion) -> None:
     heard: list[AuditProgress] = []
     found = await region.driver.verify(NAME, ROLLOUT, heard.append)
     begun = [report for report in heard if report.job is None]

@@ -103,7 +103,7 @@ def test_verify_names_the_check_that_runs(deployed: World) -> None:
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_ctrl_c_breaks_verify_off_and_shows_what_was_found(deployed: World, output: str) -> None:
+def test_ctrl_c_cancels_verify_and_shows_what_was_found(deployed: World, output: str) -> None:
     eu, us = deployed.regions["eu"], deployed.regions["us"]
     eu.findings = {"web-1": (EQUAL, DIFFERENT, GONE)}
     us.findings = {}

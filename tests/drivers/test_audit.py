@@ -71,7 +71,7 @@ async def test_an_error_after_the_first_report_does_not_begin_anew(tmp_path: Pat
         await driver.close()
 
 
-async def test_a_console_that_leaves_breaks_the_audit_off(
+async def test_a_console_that_leaves_cancels_the_audit(
     start: Callable[[], Service], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, stopped = start(), threading.Event()

@@ -130,7 +130,7 @@ async def test_the_rollouts_of_all_regions_are_listed_and_one_is_shown_in_full(
         assert ("history", ("eu", "web-2")) in cockpit.calls
 
 
-async def test_verify_shows_its_progress_is_broken_off_by_the_same_key_and_keeps_what_it_found(
+async def test_verify_shows_its_progress_is_cancelled_by_the_same_key_and_keeps_what_it_found(
     cockpit: s.ScriptedCockpit,
 ) -> None:
     async with running_app(cockpit, size=(120, 36)) as (app, pilot):
