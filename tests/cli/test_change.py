@@ -268,7 +268,7 @@ def test_a_hostile_name_in_the_files_is_shown_and_not_obeyed(world: World) -> No
 
 
 CHANGES = ("apply", "promote", "rollback", "pause", "resume", "retry", "cancel", "discard", "cleanup", "copy", "sink",
-           "ingest", "follow", "demo", "maintain", "tune")  # fmt: skip
+           "ingest", "follow", "demo", "maintain", "tune", "note")  # fmt: skip
 LOOKS = (
     "init",
     "setup",
@@ -278,6 +278,8 @@ LOOKS = (
     "snapshot",
     "profile",
     "status",
+    "handover",
+    "playback",
     "watch",
     "query",
     "endpoint",
@@ -295,7 +297,7 @@ GROUPS = ("schema", "agent", "lock")  # each of their commands says for itself
 def test_readonly_refuses_every_command_that_changes_a_region(deployed: World) -> None:
     before = [region.survey() for region in deployed.regions.values()]
     for name in CHANGES:
-        more = ["x"] if name in ("copy", "sink", "ingest") else []
+        more = ["x"] if name in ("copy", "sink", "ingest", "note") else []
         result = deployed.call("--readonly", name, *more, "--yes", "--regions", "us")
         assert (name, result.exit_code) == (name, 64)
         assert "--readonly forbids it" in result.stderr
