@@ -1,9 +1,9 @@
-# make setup · demo · check · test · bench · clean
+# make setup · demo · check · test · shots · bench · clean
 PYTHON ?= python3
 BIN := .venv/bin
 export HEADLESS PLANT LOG AREA SINCE
 
-.PHONY: setup schema python postgres clocks demo check lint test soak bench clean
+.PHONY: setup schema python postgres clocks demo check lint test soak shots bench clean
 
 setup:
 	@$(PYTHON) tools/setup.py spark
@@ -58,6 +58,10 @@ soak: setup clocks
 	@$(BIN)/python -m tests.drawn doubles --minutes $(MINUTES)
 	@$(BIN)/python -m tests.planning.oracle.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.mutation.soak
+
+# the pictures of docs/tour.md and the README's recording, from the recordings in docs/tour (tests/shots)
+shots: python
+	@$(BIN)/python -m tests.shots.draw
 
 bench: setup
 	@$(BIN)/pytest -q -s -m bench

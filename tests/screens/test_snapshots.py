@@ -12,6 +12,12 @@ from tests.screens.scripted import ScriptedCockpit
 pytestmark = pytest.mark.slow
 
 GOLDEN = Path(__file__).parent / "golden"
+MOMENTS = {
+    "ended": "slow",
+    "plan": "before",
+    "safe": "gate",
+    "history": "slow",
+}  # where it is not the picture's own name
 SIZES = [(80, 24), (120, 36), (200, 60)]
 
 
@@ -40,14 +46,16 @@ async def test_the_screens_look_as_they_were_approved(size: tuple[int, int]) -> 
 
 
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-async def test_groups_witnesses_and_rollouts_look_as_they_were_approved(size: tuple[int, int]) -> None:
+async def test_groups_witnesses_rollouts_plans_gates_and_histories_look_as_they_were_approved(
+    size: tuple[int, int],
+) -> None:
     changed = []
-    keys = {"fleet": ("j", "j"), "witness": ("w",), "slow": ("j", "enter"), "ended": ("k", "2")}
+    keys = {
+        "fleet": ("j", "j"), "witness": ("w",), "slow": ("j", "enter"), "ended": ("k", "2"), "plan": ("3",), "safe": ("4",),
+        "history": ("j", "5"),
+    }  # fmt: skip
     for name, typed in keys.items():
-        async with running_app(ScriptedCockpit(*moment("slow" if name == "ended" else name)), size=size) as (
-            app,
-            pilot,
-        ):
+        async with running_app(ScriptedCockpit(*moment(MOMENTS.get(name, name))), size=size) as (app, pilot):
             await pilot.press(*typed)
             await settle(pilot)
             if differs(f"{name}-{size[0]}x{size[1]}", app.export_screenshot()):

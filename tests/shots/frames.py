@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from console.tui.app import ConsoleApp
 
-CELL, LINE, FONT = 8.4, 17.0, 14.0  # pixels
+CELL, LINE, FONT = 8.43, 17.0, 14.0  # pixels
 MARGIN = 8.0
 PLAIN, GROUND = ColorTriplet(0xD5, 0xDD, 0xE3), ColorTriplet(0x10, 0x14, 0x18)
 
@@ -45,7 +45,7 @@ def _line(strip: Strip) -> str:
             lead = len(text) - len(text.lstrip())
             place = f'x="{x + lead * CELL:.1f}" textLength="{(len(text) - lead) * CELL:.1f}"'
             bold = ' font-weight="bold"' if style and style.bold else ""
-            shown = escape(text.lstrip(), quote=False).replace("  ", "\u00a0 ").replace("  ", " \u00a0")
+            shown = escape(text.lstrip(), quote=False).replace(" ", "\u00a0")
             texts.append(f'<text {place} y="13" fill="{ink.hex}"{bold}>{shown}</text>')
     return "".join((*grounds, *texts))
 
