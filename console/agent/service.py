@@ -230,7 +230,7 @@ class Service:
         controller = self.controller(pipeline)
         if accept:
             maintainer.accept(controller, self.follower, accept, f"{by} from {host}")
-            return {"done": [maintainer.MaintenanceResult(accept, "accepted", "its feeds go on")]}
+            return {"done": [maintainer.MaintenanceResult(accept, "accepted", "its feeds continue")]}
         return {"done": list(self.maintainer.run(controller, maintainer.MaintenanceRequest(**request)))}
 
     def query(self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int) -> dict[str, Any]:

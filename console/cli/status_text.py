@@ -300,7 +300,7 @@ def _state_lines(old: Status, new: Status) -> list[StatusLine]:
         hint = f"; {new.hint}" if new.hint else ""
         return [StatusLine(kind, safe_text(f"{new.held}: {new.why}{hint}"), {**state, "hint": new.hint})]
     if old.held and not new.held:
-        return [StatusLine("apply_progress", f"goes on: {new.state}", state)]
+        return [StatusLine("apply_progress", f"continues: {new.state}", state)]
     if new.state not in (old.state, "none"):
         if new.state in _AT_END:
             by = f", by {new.decided_by}" if new.decided_by else ""

@@ -227,7 +227,7 @@ def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(setup: F
     setup.tick()
     assert setup.health.stopped is None
     assert column_values(setup.copy) == [1, 2, 3, 4]
-    assert setup.reports[-1] == ("web", "info", "every goes on")
+    assert setup.reports[-1] == ("web", "info", "every continues")
 
 
 def test_a_landing_table_that_is_missing_holds_up_its_own_feeds_alone(setup: FailingFeedSetup) -> None:

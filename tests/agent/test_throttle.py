@@ -111,11 +111,11 @@ def test_it_waits_for_the_hours_of_the_regions_own_zone_however_long(setup: Call
     here = setup(Throttle(hours="22:00-06:00", zone="Europe/Madrid"))
     here.brake().hold()
     assert here.clock.passed == 9 * 3600
-    assert here.reasons[0] == "outside of 22:00-06:00 Europe/Madrid; goes on at 22:00, in 9 h 00 min"
+    assert here.reasons[0] == "outside of 22:00-06:00 Europe/Madrid; continues at 22:00, in 9 h 00 min"
     assert here.reasons[-1] == ""
     assert here.context.recorder.status.why == ""
     assert here.context.recorder.status.held == ""
-    assert here.logged[-1] == "the backfill goes on after 9 h 00 min"
+    assert here.logged[-1] == "the backfill continues after 9 h 00 min"
     assert len(here.logged) == 2
 
 

@@ -78,7 +78,7 @@ def test_the_logs_answer_where_no_agent_runs_and_a_region_that_is_away_is_named(
 ) -> None:
     region = waiting.regions["us"]
     monkeypatch.setattr(region, "state", lambda state=region.state: replace(state(), attended=False))
-    assert "no agent runs there: it does not go on by itself" in waiting.call("handover").stdout
+    assert "no agent runs there: it does not continue by itself" in waiting.call("handover").stdout
     region.reachable = False
     result = waiting.call("handover")
     assert result.exit_code == 5

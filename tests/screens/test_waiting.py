@@ -14,7 +14,7 @@ from console.tui.panes.summary import draw_summary
 pytestmark = pytest.mark.slow
 
 NOW = 1_794_000_000.0
-WHY = "outside of 22:00-06:00 Europe/Madrid; goes on at 22:00, in 9 h 00 min"
+WHY = "outside of 22:00-06:00 Europe/Madrid; continues at 22:00, in 9 h 00 min"
 STEP = "backfill/requests/parse"
 
 

@@ -294,7 +294,7 @@ class FeedFollower(threading.Thread):
             self._failed(name, feed, error)
             return False
         if feed.health.stopped:
-            self._report(name, "info", f"{feed.spec.materialization} goes on")
+            self._report(name, "info", f"{feed.spec.materialization} continues")
         feed.health.reset()
         return feed.seen >= end
 

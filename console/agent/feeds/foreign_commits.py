@@ -54,7 +54,7 @@ def check_unclaimed(target: str, app_id: str) -> None:
             whose = f"of {', '.join(own)}" if own else "without a position"
             raise FeedStopped(
                 f"{target}: version {commit.version} holds rows {whose}, so {app_id} cannot begin there",
-                hint="console discard, then plan again: the table is built anew",
+                hint="console discard, then plan again: the table is rebuilt",
                 code="E_NO_POSITION",
             )
 

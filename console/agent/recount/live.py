@@ -271,7 +271,7 @@ def _without_reordered_sums(
     if not difference.sums or difference.missing or difference.extra or difference.estimates:
         return difference
     if terms is None:
-        raise Unreadable("what its sums add up is not told, for an older console made the release")
+        raise Unreadable("the expressions of its sums are unknown: the release was made by an older console")
     kinds = types(pinned.target.state.version.columns)
     rows = source_rows.where(col(COMMIT) == difference.number).drop(COMMIT)
     addend_rows = pinned.source.run_query(session, rows, terms.sql)

@@ -140,11 +140,11 @@ def _verdicts(
     wanted = [[group[f"k{i}"] for i in range(len(plan.keys))] for group in groups]
     addends: dict[tuple[int, str], Addends] = {}
     if not sources:
-        return "nothing tells what they add up"
+        return "the summed expression is unknown"
     for source in sources:
         terms = source.feed.terms
         if terms is None or not {*names} <= {*terms.sums}:
-            return "what they add up cannot be told: the release was made by an older console"
+            return "the summed expression is unknown: the release was made by an older console"
         if {*names} & {*terms.volatile}:
             return "two computations of what they add up may differ"
         try:

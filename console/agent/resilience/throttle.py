@@ -100,7 +100,7 @@ class Brake:
             at = datetime.fromtimestamp(self.clock.now(), _zone(zone))
             if left := opens_in(hours, at.hour * 60 + at.minute):
                 opens = hours.partition("-")[0]
-                yield _Reason("hours", f"outside of {hours} {zone}; goes on at {opens}, in {span(left * 60)}")
+                yield _Reason("hours", f"outside of {hours} {zone}; continues at {opens}, in {span(left * 60)}")
 
     def _lag(self, waited: float) -> Iterator[_Reason]:
         limit, lag = self.context.limits.throttle.lag_seconds, self.context.follower.lag(self.context.plan.pipeline)

@@ -64,4 +64,4 @@ class Waits:
         self.recorder.publish(Waiting(""))
         if self._stored:
             ended = WaitEnded(step=self.step, cause=self._stored, seconds=seconds)
-            self.recorder.report(f"{self.what} goes on after {span(seconds)}", ended)
+            self.recorder.report(f"{self.what} continues after {span(seconds)}", ended)

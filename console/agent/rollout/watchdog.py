@@ -139,7 +139,7 @@ def expiring(status: Status, now: float) -> Expiring | None:
     end = "console discard, then plan again"
     match level:
         case 3:
-            message = f"files of its history may have been deleted since {when}: go on at once, or {end}"
+            message = f"files of its history may have been deleted since {when}: resume at once, or {end}"
         case 2 if needed > left:
             message = f"at its rate it ends after {when}, when files of its history may be deleted: raise delta.deletedFileRetentionDuration of its sources, or {end}"
         case _:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--prepare", is_flag=True, help="Build the regions and stop there, without traffic.")
 @click.option("--live", is_flag=True, help="With --prepare: leave producers and agents running.")
 @click.option("--stop", is_flag=True, help="End the demo's own processes.")
-@click.option("--reset", is_flag=True, help="End the demo's own processes and begin anew.")
+@click.option("--reset", is_flag=True, help="End the demo's own processes, and start over.")
 @click.option("--headless", is_flag=True, help="Run the rollout to the end without a screen, and check it.")
 @click.option("--log", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Your own access log.")
 @click.option(

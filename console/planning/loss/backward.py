@@ -58,4 +58,4 @@ def rollback(pipeline: Pipeline, verdicts: Mapping[str, Changed], live: Live) ->
             reasons.append(f"{copy.into} gets no rows from {copy.name} meanwhile")
     if lost or permanent:
         return Rollback(False, tuple(lost), "; ".join([*reasons, *permanent]))
-    return Rollback(True, (), "the previous release goes on being fed from its own versions until cleanup")
+    return Rollback(True, (), "the previous release is still fed from its own versions until cleanup")

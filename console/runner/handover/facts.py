@@ -178,7 +178,7 @@ def _waiting(view: RegionView, queued: QueuedRegion | None) -> Iterator[str]:
     yield status.why
     yield f"to do: {status.hint}" if status.hint else ""
     if view.attended is False and not status.held:
-        yield "no agent runs there: it does not go on by itself"
+        yield "no agent runs there: it does not continue by itself"
     yield from _progress(status)
     yield from _people(view)
 
@@ -218,7 +218,7 @@ def _stop(views: Iterable[RegionView]) -> Iterator[StopCommand]:
     if going:
         yield StopCommand(
             command=f"console pause --regions {','.join(going)}",
-            does="stops before the next batch; live feeds go on; `console resume` goes on",
+            does="stops before the next batch; live feeds continue; `console resume` resumes the rollout",
         )
     under_way = [view.region.name for view in known if _runs(view) or view.status.state == "awaiting-confirmation"]
     if under_way:

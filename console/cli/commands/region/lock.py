@@ -126,7 +126,7 @@ def _sure(output: Output, target: HostRegion, now: LockHolder) -> None:
     hint = f"console lock force --region {target.name} --yes"
     if not output.may_ask:
         raise AtGate(f"{target.name}: ending {now.description} needs confirmation", region=target.name, hint=hint)
-    question = f"{now.description} is ended by force; type {target.name} to go on"
+    question = f"{now.description} is ended by force; type {target.name} to continue"
     if click.prompt(question, default="", show_default=False, err=True).strip() != target.name:
         raise AtGate(f"{target.name}: not done: another name was typed", region=target.name, hint=hint)
 

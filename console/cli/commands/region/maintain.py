@@ -49,7 +49,7 @@ def _confirm(output: Output, project: OpenProject) -> None:
         hint = f"console maintain --region {name} --expire --yes"
         if not output.may_ask:
             raise AtGate(f"{name}: deleting rows past their retention needs confirmation", region=name, hint=hint)
-        question = f"rows past their retention are deleted from {name}; type {name} to go on"
+        question = f"rows past their retention are deleted from {name}; type {name} to continue"
         if click.prompt(question, default="", show_default=False, err=True).strip() != name:
             raise AtGate(f"{name}: not done: another name was typed", region=name, hint=hint)
 

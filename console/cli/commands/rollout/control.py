@@ -150,7 +150,7 @@ def _confirm_previous(output: Output, project: OpenProject) -> None:
                 region=name,
                 hint=hint,
             )
-        question = f"after this {name} cannot be rolled back; type {name} to go on"
+        question = f"after this {name} cannot be rolled back; type {name} to continue"
         if click.prompt(question, default="", show_default=False, err=True).strip() != name:
             raise AtGate(
                 f"{name}: not done: another name was typed", region=name, hint=f"console cleanup --region {name}"
