@@ -35,6 +35,7 @@ class Table:
     backfill        `read` allows computing a column from the table's other columns at read time
     cluster_by      sort order of the rows of one batch, and of a compacted partition
     read_time_days  as `read`, if retention makes it obsolete within so many days
+    was             landing only: the name under which it is live; never stored
     where           `file:line:column` of the declaration; not part of digests
     """
 
@@ -53,6 +54,7 @@ class Table:
     read_time_days: int = 0
     where: str = ""
     cluster_by: tuple[str, ...] = field(default=(), metadata=QUIET)
+    was: str = field(default="", metadata=QUIET)
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)

@@ -16,6 +16,7 @@ from console.planning.cache.planner_cache import Memo, Memory, PlannerCache
 from console.planning.cache.releases import release_key
 from console.planning.compare import QueryDifference, compare
 from console.planning.desired import Desired, desired
+from console.planning.landing.table_name import called, new_names
 from console.planning.loss.allowed import accepted
 from console.planning.loss.backward import rollback
 from console.planning.review.answers import answers
@@ -65,6 +66,7 @@ def plan(
     raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
             rules find in a possible plan is in `Plan.problems`
     """
+    surveyed = live
     wanted, live = _resolved(pipeline, live, cache := cache or PlannerCache(), rules_of(planner))
     verdicts = routes(wanted, live, cache)
     nodes = build.nodes(wanted, verdicts, live, region.limits, cache)
@@ -77,7 +79,7 @@ def plan(
         region=region.name,
         desired=pipeline.digest(),
         live=live.release.id if live.release else "",
-        content=baseline(pipeline, live, cache).digest,
+        content=baseline(pipeline, surveyed, cache).digest,
         nodes=nodes,
         steps=build.with_promote(build.steps(verdicts, live, region.limits, cache), nodes),
         release=replace(build.release(pipeline, wanted, verdicts, live, tool), rules=rules_of(planner)),
@@ -88,7 +90,7 @@ def plan(
         rows_limit=region.limits.rows,
         bytes_limit=region.limits.bytes,
         target_seconds=region.limits.target_seconds,
-        drift=drift(live, cache),
+        drift=drift(surveyed, cache),
         answers=answers(wanted, live, cache),
         allowed=acceptances,
         rollback=rollback(pipeline, verdicts, live),
@@ -99,9 +101,11 @@ def plan(
 def _resolved(pipeline: Pipeline, live: Live, cache: PlannerCache, hashed_by: str) -> tuple[Desired, Live]:
     """The compiled pipeline, and the region with the shared object for its release, fingerprinted by the same rules."""
     wanted = _compiled(pipeline, cache)
+    names = new_names(pipeline.tables, live)
+    live = called(live, names)
     if live.release is not None:
         release = cache.one_of(live.release, release_key)
-        live = replace(live, release=fingerprints.restated(release, wanted, hashed_by, cache))
+        live = replace(live, release=fingerprints.restated(release, wanted, hashed_by, cache, names.values()))
     if problems := (*wanted.problems, *rules.region_problems(pipeline, live)):
         raise Problems.of(rules.dropped_but_read(problems, wanted.unknown, live))
     return wanted, live

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Literal
 
 from console.model.live import Feed, Live, Release, TableState, Version
@@ -73,7 +74,7 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
     read = wanted.read if verdict.rebuilt else verdict.read
     return TableState(
         intake=verdict.storage.intake if verdict.storage else (),
-        table=replace(wanted.table, where=""),
+        table=replace(wanted.table, where="", was=""),
         version=version,
         read=read,
         rows=wanted.rows,
@@ -93,7 +94,8 @@ def _landing(verdict: Verdict, wanted: DesiredTable, live: Live) -> Version:
             partition_by=wanted.table.partition_by,
         )
     columns = (*stats.columns, *added(verdict, live))
-    return Version(content=wanted.content, path=wanted.table.name, columns=columns, partition_by=stats.partition_by)
+    path = PurePosixPath(verdict.live.version.path).name if verdict.live else wanted.table.name
+    return Version(content=wanted.content, path=path, columns=columns, partition_by=stats.partition_by)
 
 
 def added(verdict: Verdict, live: Live) -> tuple[Column, ...]:

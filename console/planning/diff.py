@@ -182,6 +182,8 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
         )
         if a != b
     ]
+    if old.was:
+        differing.append(f"{old.was} becomes {new.name}")
     before = {column.name: column for column in old.columns}
     shared = [(column, before[column.name]) for column in new.columns if column.name in before]
     if any(a.comment != b.comment for a, b in shared):
@@ -196,4 +198,6 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
 
 
 def same_declaration(new: Table, old: Table) -> bool:
-    return replace(new, where="", forward_query="") == replace(old, where="", forward_query="")
+    if old.was:
+        return False
+    return replace(new, where="", forward_query="", was="") == replace(old, where="", forward_query="")

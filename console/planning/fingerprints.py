@@ -29,13 +29,17 @@ from console.planning.sql.tree import DIALECT
 _RELEASES = Memo[Release](256)
 
 
-def restated(release: Release, desired: Desired, rules: str, cache: PlannerCache) -> Release:
+def restated(
+    release: Release, desired: Desired, rules: str, cache: PlannerCache, moved: Collection[str] = ()
+) -> Release:
     """The release as this planner would have hashed it; the very same where these are its rules.
 
     desired  what is wanted: its fingerprints stand for every query of the release that means the same
     rules    by which `desired` was hashed; a release of 0.1.0 names none
+    moved    landing tables of the release that have just got their names
     """
     renamed = all_renamed(release, {name: wanted.table for name, wanted in desired.tables.items()})
+    renamed |= {name: renamed.get(name, {}) for name in moved}
     if release.rules == rules and not renamed:
         return release
     return cache.by_identity(

@@ -10,7 +10,7 @@ from console.model.schema import Column, Table
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.desired import Desired, DesiredTable
 from console.planning.diff import Diff
-from console.planning.landing.forward_query import renamed
+from console.planning.landing.forward_query import Continued, continued, renamed
 from console.planning.landing.problems import unpartitioned
 from console.planning.loss import history, protocol, values
 from console.planning.routes.verdict import Verdict
@@ -54,8 +54,12 @@ def _landing_columns(table: Table, stats: TableStats, live: Live) -> list[Proble
     taken = (
         {part.lower() for column in before.table.columns for part in before.stored_in(column.name)} if before else ()
     )
+    continuation = continued(table, before) if before else Continued()
+    computed = {*continuation.computed, *continuation.refused}
     problems: list[Problem] = []
     for column in table.columns:
+        if column.name in computed and before and before.table.column(column.name):
+            continue
         old = was.get(column.name, column.name)
         declared = before.table.column(old) if before and table.managed else None
         if before is None or declared is None:

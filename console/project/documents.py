@@ -247,6 +247,7 @@ class TableDoc(Doc):
     backfill: Literal["auto", "read"] = "auto"
     read_time_days: Whole = 0
     on_rewrite: Annotated[Literal["stop", "ignore", "take_inserts"], BeforeValidator(_rewrite)] = "stop"
+    was: str = ""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""A landing table whose columns are renamed and widened under 200 rows a second, forward, back and forward again: no row is
+"""A landing table whose columns are renamed, widened and converted under 200 rows a second, forward, back and forward again: no row is
 lost or doubled, no batch refused, no read fails. Judged by the lines that were sent, without anything of ours.
 """
 
@@ -26,19 +26,19 @@ EVERY, BATCH = 0.2, 40  # seconds, lines
 WIDE = 5_000_000_000
 BEFORE = {
     "pipeline.yaml": "description: lines that change\n",
-    "tables/landing.yaml": "kind: landing\nmanaged: true\ntime: ts\ncolumns: {id: string, ts: timestamp, ip: string, n: int}\n",
-    "tables/requests.yaml": "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date, ip: string, n: bigint}\n",
-    "materializations/parse.sql": "/* into: requests */\nSELECT id, ts, to_date(ts) AS day, ip, n FROM landing\n",
+    "tables/landing.yaml": "kind: landing\nmanaged: true\ntime: ts\ncolumns: {id: string, ts: timestamp, ip: string, n: int, code: string}\n",
+    "tables/requests.yaml": "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date, ip: string, n: bigint, code: int}\n",
+    "materializations/parse.sql": "/* into: requests */\nSELECT id, ts, to_date(ts) AS day, ip, n, coalesce(try_cast(code AS INT), -1) AS code FROM landing\n",
     "tables/visits.yaml": "time: ts\ncolumns: {id: string, ts: timestamp, who: string}\n",
     "materializations/visit.sql": "/* into: visits */\nSELECT id, ts, ip AS who FROM landing\n",
 }
 AFTER = {
     **BEFORE,
     "tables/landing.yaml": (
-        'kind: landing\nmanaged: true\ntime: at\nforward_query: "id, ts AS at, ip AS client, n"\n'
-        "columns: {id: string, at: timestamp, client: string, n: bigint}\n"
+        'kind: landing\nmanaged: true\ntime: at\nforward_query: "id, ts AS at, ip AS client, n, coalesce(try_cast(code AS INT), -1) AS code"\n'
+        "columns: {id: string, at: timestamp, client: string, n: bigint, code: int}\n"
     ),
-    "materializations/parse.sql": "/* into: requests */\nSELECT id, at AS ts, to_date(at) AS day, client AS ip, n FROM landing\n",
+    "materializations/parse.sql": "/* into: requests */\nSELECT id, at AS ts, to_date(at) AS day, client AS ip, n, code FROM landing\n",
     "materializations/visit.sql": "/* into: visits */\nSELECT id, at AS ts, client AS who FROM landing\n",
 }
 
@@ -61,7 +61,11 @@ class Producer:
         newer = self.newer and self._rng.random() < 0.6
         if newer and self._rng.random() < 0.3:
             row["n"] += WIDE
-        row |= {"at": at, "client": f"c{row['n'] % 7}"} if newer else {"ts": at, "ip": f"c{row['n'] % 7}"}
+        who, code = f"c{row['n'] % 7}", self._rng.randrange(500)
+        if newer:
+            row |= {"at": at, "client": who, "code": code}
+        else:
+            row |= {"ts": at, "ip": who, "code": self._rng.choice([str(code), "none"])}
         self.lines.append(row)
         return row
 
@@ -126,9 +130,11 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live
 
 
 def truth(lines: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
-    return Counter(
-        (line["id"], line.get("at", line.get("ts")), line.get("client", line.get("ip")), line["n"]) for line in lines
-    )
+    def row(line: dict[str, Any]) -> tuple[Any, ...]:
+        code = -1 if line["code"] == "none" else int(line["code"])
+        return line["id"], line.get("at", line.get("ts")), line.get("client", line.get("ip")), line["n"], code
+
+    return Counter(map(row, lines))
 
 
 async def found(region: LiveRegion, table: str, *columns: str) -> Counter[tuple[Any, ...]]:
@@ -144,7 +150,7 @@ def same(rows: Counter[tuple[Any, ...]], wanted: Counter[tuple[Any, ...]]) -> No
     assert (one - other, other - one) == (Counter(), Counter())
 
 
-async def test_columns_are_renamed_and_widened_under_a_writer_that_never_stops(
+async def test_columns_are_renamed_widened_and_converted_under_a_writer_that_never_stops(
     region: LiveRegion, tmp_path: Path
 ) -> None:
     region.install("web", written(tmp_path / "before", BEFORE))
@@ -176,8 +182,8 @@ async def test_columns_are_renamed_and_widened_under_a_writer_that_never_stops(
     await reader.end()
     await region.quiet(["web"])
     wanted = truth(producer.lines)
-    same(await found(region, "landing", "id", "at", "client", "n"), wanted)
-    same(await found(region, "requests", "id", "ts", "ip", "n"), wanted)
+    same(await found(region, "landing", "id", "at", "client", "n", "code"), wanted)
+    same(await found(region, "requests", "id", "ts", "ip", "n", "code"), wanted)
     same(await found(region, "visits", "id", "ts", "who"), Counter(row[:3] for row in wanted.elements()))
     stored = DeltaTable(str(region.warehouse / "landing")).to_pyarrow_table()
     assert stored.num_rows == len(producer.lines)

@@ -155,6 +155,57 @@ def test_a_new_column_with_a_default_may_be_without_null_and_older_rows_read_the
     assert "COALESCE(`tenant`, CAST('' AS STRING)) AS `tenant`" in state(done).read
 
 
+def test_a_type_that_a_forward_query_converts_is_computed_at_read_and_moves_no_row() -> None:
+    was = (*LANDING.columns, Column(name="code", type="string"))
+    region = promoted(planned(wanted(columns=was)), live())
+    now = (*LANDING.columns, Column(name="code", type="int"))
+    done = planned(
+        wanted(columns=now, forward_query="* EXCEPT (code), coalesce(try_cast(code AS INT), -1) AS code"), region
+    )
+    assert (actions(done), done.refusals) == ({"landing": "metadata"}, ())
+    assert done.steps == (AddColumns("landing", (Column(name="code@int", type="int"),)), Promote())
+    assert state(done).intake[-1] == Intake("code", ("code", "code@int"))
+    assert "COALESCE(`code@int`, CAST(COALESCE(TRY_CAST((`code`) AS INT), -1) AS INT)) AS `code`" in state(done).read
+    assert done.rollback.why == "values of landing.code that are no string are NULL there"
+    settled = planned(wanted(columns=now), promoted(done, region))
+    assert actions(settled) == {}
+
+
+def test_a_new_column_is_computed_from_an_older_one_where_lines_do_not_give_it() -> None:
+    more = (*LANDING.columns, Column(name="agent", type="string"))
+    done = planned(wanted(columns=more, forward_query="*, get_json_object(payload, '$.agent') AS agent"))
+    assert (actions(done), done.refusals) == ({"landing": "metadata"}, ())
+    assert "COALESCE(`agent`, CAST(GET_JSON_OBJECT((`payload`), '$.agent') AS STRING)) AS `agent`" in state(done).read
+    assert node(done, "landing").why == "agent is computed at read where lines do not give it: no row moves"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "CAST(payload AS INT)", "length(payload) / 0", "element_at(split(payload, ','), 9)", "parse_url(payload, 'HOST')", "rand()",
+        "try_cast(ts AS INT)", "CASE WHEN payload = 1 THEN 1 ELSE 0 END", "CASE WHEN payload = 'a' THEN 1 END + 2147483647", "99999999999",
+    ],
+)  # fmt: skip
+def test_an_expression_that_may_fail_for_a_row_is_never_read_through(expression: str) -> None:
+    more = (*LANDING.columns, Column(name="x", type="int"))
+    problem = refused(wanted(columns=more, forward_query=f"*, {expression} AS x"))
+    assert (problem.code, "compute x in the queries that read landing" in problem.hint) == ("C130", True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expression"),
+    [("date", "timestamp", "try_cast(try_cast(x AS string) AS timestamp)"), ("string", "timestamp", "try_cast(x AS timestamp)"),
+     ("bigint", "int", "try_cast(x AS int)"), ("string", "decimal(10,2)", "try_cast(x AS decimal(10,2))")],
+)  # fmt: skip
+def test_where_a_line_would_fit_both_shapes_another_name_is_asked_for(old: str, new: str, expression: str) -> None:
+    region = promoted(planned(wanted(columns=(*LANDING.columns, Column(name="x", type=old)))), live())
+    now = (*LANDING.columns, Column(name="x", type=new))
+    problem = refused(wanted(columns=now, forward_query=f"* EXCEPT (x), {expression} AS x"), region)
+    assert (problem.code, problem.hint.endswith("or give it as another column")) == ("C130", True)
+    both = (*LANDING.columns, Column(name="x", type=old), Column(name="y", type=new))
+    assert planned(wanted(columns=both, forward_query=f"*, {expression} AS y"), region).refusals == ()
+
+
 REFUSED = {
     "another partitioning": (wanted(partition_by=("region",)), "C131", "leave partition_by out"),
     "a computed column": (

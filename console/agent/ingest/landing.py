@@ -124,15 +124,24 @@ class LandingWriter:
     def _shape(self, table: str, opened: DeltaTable) -> Shape:
         """What lines may name: by the live release, asked for anew for each batch, and by the one before it."""
         releases = {stored.row.state: stored.release for stored in self._controller.releases.all()}
-        live = releases["live"].table(table)
+        live = releases["live"].table(self._live_name(table))
         assert live is not None
-        before = releases["previous"].table(table) if "previous" in releases else None
-        others = [before] if before and before.version.path == live.version.path else []
+        before = releases["previous"].tables if "previous" in releases else ()
+        others = [state for state in before if state.version.path == live.version.path]
         return shape_of(live, others, [field.name for field in opened.schema().fields])
+
+    def _live_name(self, table: str) -> str:
+        """The name by which the live release has a table that the release before it calls so."""
+        releases = {stored.row.state: stored.release for stored in self._controller.releases.all()}
+        live, before = releases.get("live"), releases.get("previous")
+        known = before.table(table) if before else None
+        if live is None or live.table(table) is not None or known is None:
+            return table
+        return next((s.table.name for s in live.tables if s.version.path == known.version.path), table)
 
     def _landing(self, table: str) -> str:
         release = self._controller.live()
-        state = release.table(table)
+        state = release.table(self._live_name(table))
         if state is None or state.table.kind != "landing":
             raise DataError(f"{table} is not a landing table of release {release.id}")
         if not state.table.managed:

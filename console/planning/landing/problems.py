@@ -1,4 +1,4 @@
-"""What a landing table's declaration asks for and its table cannot give without new rows: refused, or said."""
+"""What a landing table's declaration asks for and its table cannot give without new rows: refused, or continuation."""
 
 from console.errors import Problem
 from console.model.live import Live, TableState, TableStats
@@ -47,13 +47,10 @@ def _forward_query(table: Table, live: TableState) -> list[Problem]:
         return [_refused("C130", table, message, hint)]
     continuation = continued(table, live)
     problems = list(continuation.problems)
-    if continuation.computed:
-        names = ", ".join(continuation.computed)
-        message = (
-            f"forward_query of {table.name} computes {names}: a landing table's rows stay as they were sent, so that it may"
-            " only name columns and convert them to a wider type"
-        )
-        hint = f"compute {names} in the queries that read {table.name}; or add it as a new column that producers send"
+    for name, why in continuation.refused.items():
+        message = f"forward_query of {table.name} computes {name} for rows that stay as they were sent, and {why}"
+        other = "as another column" if live.table.column(name) else "by try_cast, CASE, coalesce and functions of text"
+        hint = f"compute {name} in the queries that read {table.name}; or give it {other}"
         problems.append(_refused("C130", table, message, hint))
     taken = renamed(table, live)
     for new, old in continuation.origins.items():
@@ -73,10 +70,13 @@ def _stays(table: Table, live: TableState, new: str, old: str) -> str:
 def _columns(table: Table, live: TableState, diff: Diff) -> list[Problem]:
     """C132 for what no reading of the stored rows gives."""
     problems: list[Problem] = []
+    continuation = continued(table, live)
     for column in table.columns:
         why = diff.computed.get(column.name)
         match why.kind if why else "new":
             case "new":
+                continue
+            case "type" | "expression" if column.name in {*continuation.computed, *continuation.refused}:
                 continue
             case "nullability":
                 message = f"{table.name}.{column.name} may no longer be NULL, and nothing proves it of the rows that are there"
@@ -91,7 +91,7 @@ def _columns(table: Table, live: TableState, diff: Diff) -> list[Problem]:
 
 
 def _retyped(table: Table, column: Column, live: TableState) -> tuple[str, str]:
-    """Only a column by which days or files are told: other types are refused before (C112)."""
+    """Only a column by which days or files are problems: other types are refused before (C112)."""
     was = live.table.column(column.name)
     old = kind(was.type) if was else "?"
     role = "time column" if column.name == table.time else "partition column"

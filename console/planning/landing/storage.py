@@ -10,6 +10,7 @@ from console.model.landing import numbered_name, wider_name
 from console.model.live import Intake, TableState, TableStats
 from console.model.schema import Column, Table
 from console.planning.diff import Diff
+from console.planning.landing.forward_query import continued
 from console.planning.sql.aggregates import STORED
 from console.planning.sql.reads import landing_read
 from console.planning.sql.tree import DIALECT, cast, kind, name, render
@@ -52,6 +53,7 @@ class _Columns:
         self._picks = {pick.name: pick for pick in diff.picks} if diff else {}
         self._exposed = exposed
         self._read = _projections(live.read) if live else {}
+        self._computed = continued(table, live).computed if live else {}
         self._added: list[Column] = []
         self._taken = {part.lower() for pick in self._picks.values() if live for part in live.stored_in(pick.of)}
 
@@ -59,7 +61,12 @@ class _Columns:
         shown: dict[str, exp.Expr] = {}
         intake: list[Intake] = []
         for column in self._table.columns:
-            value, places = self._continued(column) if column.name in self._picks else self._fresh(column)
+            if column.name in self._picks:
+                value, places = self._continued(column)
+            elif column.name in self._computed:
+                value, places = self._computed_from_older(column)
+            else:
+                value, places = self._fresh(column)
             shown[column.name] = value
             intake.append(Intake(column.name, places))
         for old in self._exposed:
@@ -77,6 +84,19 @@ class _Columns:
         wide = self._place(wider_name(places[0], kind(column.type)), column.type)
         value = exp.Coalesce(this=exp.column(name(wide)), expressions=[cast(value, column.type)])
         return value, (*places, wide)
+
+    def _computed_from_older(self, column: Column) -> tuple[exp.Expr, tuple[str, ...]]:
+        """What lines give, and where they give nothing what the forward query makes of the older columns."""
+        assert self._live is not None
+        older = self._live.stored_in(column.name) if self._live.table.column(column.name) else ()
+        wish = wider_name(older[0], kind(column.type)) if older else column.name
+        place = self._place(wish, column.type)
+        computed = sqlglot.parse_one(self._computed[column.name], read=DIALECT).transform(self._as_read)
+        value = exp.Coalesce(this=exp.column(name(place)), expressions=[computed])
+        return value, (*older, place)
+
+    def _as_read(self, node: exp.Expr) -> exp.Expr:
+        return exp.Paren(this=self._read[node.name.lower()].copy()) if isinstance(node, exp.Column) else node
 
     def _fresh(self, column: Column) -> tuple[exp.Expr, tuple[str, ...]]:
         """A column that is new: stored under its own name, unless that holds the values of another one."""

@@ -52,6 +52,10 @@ def rollback(pipeline: Pipeline, verdicts: Mapping[str, Changed], live: Live) ->
                 if pick.type and (column := was.column(pick.of)) is not None:
                     lost.append(f"{name}.{pick.of}")
                     reasons.append(f"values of {name}.{pick.name} that are no {column.type} are NULL there")
+            for retyped, why in verdict.diff.computed.items():
+                if why.kind == "type" and (column := was.column(retyped)) is not None:
+                    lost.append(f"{name}.{retyped}")
+                    reasons.append(f"values of {name}.{retyped} that are no {column.type} are NULL there")
     for copy in live.release.copies:
         if copy.mode == "append" and not any(c.name == copy.name and c.into == copy.into for c in pipeline.copies):
             lost.append(f"{copy.into}.*")

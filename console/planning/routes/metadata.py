@@ -2,6 +2,7 @@
 
 from console.errors import Problem
 from console.planning.diff import Diff
+from console.planning.landing.forward_query import continued
 from console.planning.landing.problems import landing_problems
 from console.planning.routes.change import Change
 from console.planning.routes.reasons import are, listed
@@ -37,10 +38,11 @@ def reason(diff: Diff) -> str:
 
 def of_landing(change: Change) -> tuple[Problem, ...]:
     """What a landing table's declaration asks for in vain, its forward query included."""
-    diff, layout = change.diff, landing_problems(change.wanted.table, change.live, change.region, change.diff)
-    used = any(column.change in ("renamed", "type") for column in diff.columns)
-    unused = () if used or layout else change.unused_forward_query("no column of it is renamed or of another type")
-    return (*layout, *unused)
+    diff, found = change.diff, landing_problems(change.wanted.table, change.live, change.region, change.diff)
+    continuation = continued(change.wanted.table, change.live)
+    used = bool(continuation.computed) or any(column.change in ("renamed", "type") for column in diff.columns)
+    unused = () if used or found else change.unused_forward_query("no column of it is renamed or of another type")
+    return (*found, *unused)
 
 
 def _landing_reason(change: Change) -> str:
@@ -48,6 +50,10 @@ def _landing_reason(change: Change) -> str:
     parts = [f"{c.was} becomes {c.column}" for c in diff.columns if c.change == "renamed"]
     parts += [f"{pick.name} widens to {pick.type}, in a second column" for pick in diff.picks if pick.type]
     parts += [f"{listed(diff.hidden)} no longer read"] if diff.hidden else []
-    if added := [column for column, why in diff.computed.items() if why.kind == "new"]:
+    if computed := list(continued(change.wanted.table, change.live).computed):
+        parts.append(
+            f"{listed(computed)} {are(computed)} computed at read where lines do not give {'it' if len(computed) == 1 else 'them'}"
+        )
+    if added := [column for column, why in diff.computed.items() if why.kind == "new" and column not in computed]:
         parts.append(f"{listed(added)} added")
     return f"{', '.join([*parts, *diff.settings]) or 'declaration'}: no row moves"

@@ -85,6 +85,15 @@ class _Nodes:
                 "P012", "managed: only a landing table is managed or not", source.place(("managed",)), hint, name
             )
         self.partitions(name, doc, source)
+        if doc.was and doc.kind != "landing":
+            hint = "remove the line: another table is computed from its sources under its new name"
+            self.wrong(
+                "P012", "was: only a landing table goes on under another name", source.place(("was",)), hint, name
+            )
+        if doc.was in self.folder.tables:
+            self.wrong(
+                "P030", f"was: {doc.was} is a table of this pipeline", source.place(("was",)), "remove one", name
+            )
         return Table(
             name=name,
             kind=doc.kind,
@@ -101,6 +110,7 @@ class _Nodes:
             read_time_days=doc.read_time_days,
             where=source.place(()),
             cluster_by=self.clustering(name, doc, source),
+            was=doc.was,
         )
 
     def columns(self, table: str, doc: docs.TableDoc, source: Document) -> tuple[Column, ...]:
