@@ -3,6 +3,7 @@
 import json
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -143,6 +144,18 @@ def test_once_the_previous_release_is_cleaned_up_its_names_are_refused(world: Wo
     with pytest.raises(DataError, match="unknown key 'ip'; the columns are id, client"):
         world.send({"id": "a", "ip": "1.1.1.1"})
     world.send({"id": "a", "client": "1.1.1.1"})
+
+
+def test_under_another_name_the_table_is_found_by_both_until_the_cleanup(world: World) -> None:
+    moved = state(AFTER, WIDER)
+    world.propose("r3", replace(moved, table=replace(moved.table, name="events")))
+    world.promote("r2", "r3")
+    line = {"id": "a", "client": "1.1.1.1"}
+    assert world.send(line)["already"] is False
+    assert world.writer.append("events", "b1", [json.dumps(line)])["already"] is True
+    world.controller.releases.mark("r2", "retired")
+    with pytest.raises(DataError, match="landing is not a landing table of release r3"):
+        world.send(line)
 
 
 def test_lines_that_were_checked_against_other_names_are_checked_again(world: World) -> None:

@@ -48,6 +48,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
 }  # fmt: skip
 # case → the code by which we refuse what they carry out
 REFUSED = {"la02_landing_rename": ("C102", "the new name holds no row: dropping the old one would lose its history")}
+WAS = {"la02_landing_rename": {"logs": "function_logs"}}  # the operator's word by which it is carried instead
 BROKEN = {"la02_landing_rename": ("FROM logs", "FROM function_logs")}  # before the commit its queries name no table
 
 
@@ -93,6 +94,18 @@ def test_we_move_what_they_migrate_but_for_what_is_listed(name: str, plans: dict
     assert moved(done) == set(expected["migrate"]) - spared
     assert set(listed) - {"*"} <= set(expected["migrate"])
     assert moved(done) & set(expected["keep"]) == set()
+
+
+@pytest.mark.parametrize("name", WAS)
+def test_by_the_operators_word_a_renamed_landing_table_is_carried_and_nothing_moves(name: str) -> None:
+    before, after = sides(name)
+    hints = {problem.hint for problem in plan(after, region(before), REGION, "test").refusals}
+    assert hints == {
+        f"if {now} is {was} under another name, write `was: {was}` in its file" for now, was in WAS[name].items()
+    }
+    tables = tuple(replace(table, was=WAS[name].get(table.name, "")) for table in after.tables)
+    done = plan(replace(after, tables=tables), region(before), REGION, "test")
+    assert (done.refusals, actions(done)) == ((), dict.fromkeys(WAS[name], "metadata"))
 
 
 @pytest.mark.parametrize("name", PLANNED)

@@ -12,6 +12,7 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.schema import Column, Table
 from console.model.step import AddColumns, Promote
+from console.planning import baseline
 from tests.planning.world import (
     LANDING,
     PARSE,
@@ -204,6 +205,50 @@ def test_where_a_line_would_fit_both_shapes_another_name_is_asked_for(old: str, 
     assert (problem.code, problem.hint.endswith("or give it as another column")) == ("C130", True)
     both = (*LANDING.columns, Column(name="x", type=old), Column(name="y", type=new))
     assert planned(wanted(columns=both, forward_query=f"*, {expression} AS y"), region).refusals == ()
+
+
+def moved_to(name: str, **changes: Any) -> Pipeline:
+    """The landing table under another name, and the query that reads it."""
+    others = tuple(table for table in pipeline().tables if table.name != "landing")
+    after = replace(pipeline(), tables=tuple(sorted((*others, landing(name=name, **changes)), key=lambda t: t.name)))
+    return with_sql(after, "parse", PARSE.replace("FROM landing", f"FROM {name}"))
+
+
+def test_a_landing_table_goes_on_under_another_name_with_its_rows_and_its_feeds() -> None:
+    done = planned(moved_to("events", was="landing"))
+    assert (actions(done), done.steps, done.refusals) == ({"events": "metadata"}, (Promote(),), ())
+    assert node(done, "events").why == "landing becomes events: no row moves"
+    events = done.release.table("events")
+    assert events is not None
+    assert (events.version.path, events.table.was) == ("landing", "")
+    (feed,) = (feed for feed in done.release.feeds if feed.target == "requests")
+    assert feed.source == "events"
+    assert "FROM `events` AS `landing`" in feed.sql
+    region = promoted(done, live())
+    assert actions(planned(moved_to("events", was="landing"), region)) == {}
+    assert actions(planned(moved_to("events"), region)) == {}
+    again = planned(moved_to("rows", was="events"), region)
+    assert actions(again) == {"rows": "metadata"}
+    assert again.release.feeds[0].sql.count("FROM `rows` AS `landing`") == 1
+
+
+def test_with_its_name_its_columns_may_change_too() -> None:
+    after = moved_to("events", was="landing", columns=RENAMED, forward_query=RENAME)
+    done = planned(
+        with_sql(after, "parse", PARSE.replace("FROM landing", "FROM events").replace("region AS", "zone AS"))
+    )
+    assert (actions(done), done.refusals) == ({"events": "metadata"}, ())
+
+
+def test_a_table_of_that_name_which_is_there_already_is_no_renamed_one() -> None:
+    region = live()
+    there = replace(region, stats=(*region.stats, stats("events", "events", LANDING.columns)))
+    assert actions(planned(moved_to("events", was="landing"), there))["landing"] == "drop"
+
+
+def test_a_plan_of_a_renamed_table_is_bound_to_the_region_as_it_is() -> None:
+    desired = moved_to("events", was="landing")
+    assert planned(desired).content == baseline(desired, live()).digest
 
 
 REFUSED = {

@@ -143,6 +143,21 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
     ),
     (
         REQUESTS,
+        "columns: {a: int}\nwas: landing",
+        [
+            f"{REQUESTS}:2:6: was: only a landing table goes on under another name [P012]",
+            f"{REQUESTS}:2:6: was: landing is a table of this pipeline [P030]",
+        ],
+        "remove the line: another table is computed from its sources under its new name",
+    ),
+    (
+        LANDING,
+        "kind: landing\nmanaged: true\ncolumns: {id: string, 'id@2': string, ts: timestamp}",
+        [f"{LANDING}:3:23: columns: the column name `id@2` is kept for the stored values of `id` [P013]"],
+        "rename the column",
+    ),
+    (
+        REQUESTS,
         "columns: {a: int, b: 'array<int>', d: date}\npartition_by: d\ncluster_by: [a, b, d, a, c]",
         [
             f"{REQUESTS}:3:17: cluster_by: `b` is array<int>, which has no order [P012]",

@@ -58,7 +58,7 @@ def retention(
         message = (
             f"{origin} holds no row in {live.region}, and {table.name} {target_stats.rows:,}: a replay would lose them"
         )
-        return [_refusal(table, "C102", message, hint)]
+        return [_refusal(table, "C102", message, _renamed_hint(source.table, live) or hint)]
     if before is not None and target_stats is not None and source_stats is not None and target_stats.rows:
         release = live.release
         fed = release.feeds_into(table.name) if release and any(f.source == origin for f in wanted.feeds) else ()
@@ -76,6 +76,16 @@ def retention(
             more = f"{hint}; or declare `time:`"
             return [_refusal(table, "C101", message, more)]
     return _shorter(table, source.table, keeps, hint)
+
+
+def _renamed_hint(source: Table, live: Live) -> str:
+    """Where a new landing table has the columns of a live one, it may be that one."""
+    if source.kind != "landing" or live.release is None or live.release.table(source.name):
+        return ""
+    names = {column.name for column in source.columns}
+    landing = (state.table for state in live.release.tables if state.table.kind == "landing")
+    was = next((table.name for table in landing if {column.name for column in table.columns} == names), "")
+    return f"if {source.name} is {was} under another name, write `was: {was}` in its file" if was else ""
 
 
 def _refusal(table: Table, code: str, message: str, hint: str) -> Problem:
