@@ -71,7 +71,7 @@ def in_stored_columns(shape: Shape, rows: Sequence[Row], numbers: Sequence[int],
     """
     moved = []
     for number, row in zip(numbers, rows, strict=True):
-        found: Row = {}
+        stored: Row = {}
         names: dict[str, str] = {}
         for name, value in row.items():
             places = shape.stored[name]
@@ -79,8 +79,8 @@ def in_stored_columns(shape: Shape, rows: Sequence[Row], numbers: Sequence[int],
                 raise DataError(
                     f"line {number} gives {other} and {name}, which are one column", hint="give one of them"
                 )
-            found |= place(places, value) if len(places) > 1 and value is not None else {places[0]: value}
-        moved.append(found)
+            stored |= place(places, value) if len(places) > 1 and value is not None else {places[0]: value}
+        moved.append(stored)
     return moved
 
 

@@ -108,9 +108,9 @@ def renamed(table: Table, live: TableState) -> dict[str, str]:
 
 def all_renamed(release: Release, tables: Mapping[str, Table]) -> dict[str, dict[str, str]]:
     """Table → live column → new name, of all landing tables with such columns."""
-    found = {
+    columns = {
         name: renamed(table, state)
         for name, table in tables.items()
         if table.kind == "landing" and table.forward_query and (state := release.table(name)) is not None
     }
-    return {name: names for name, names in found.items() if names}
+    return {name: names for name, names in columns.items() if names}

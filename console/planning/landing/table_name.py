@@ -71,9 +71,9 @@ def _feed(feed: Feed, names: Mapping[str, str]) -> Feed:
 def _sql(sql: str, names: Mapping[str, str]) -> str:
     """The same query over the new names; its columns go on being qualified by the old ones."""
     tree = sqlglot.parse_one(sql, read=DIALECT)
-    found = [table for table in tree.find_all(exp.Table) if not table.db and table.name in names]
-    for table in found:
+    renamed = [table for table in tree.find_all(exp.Table) if not table.db and table.name in names]
+    for table in renamed:
         if not table.alias:
             table.set("alias", exp.TableAlias(this=name(table.name)))
         table.set("this", name(names[table.name]))
-    return render(tree) if found else sql
+    return render(tree) if renamed else sql
