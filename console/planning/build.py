@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import Literal
 
 from console.model.live import Feed, Live, Release, TableState, Version
@@ -94,7 +93,7 @@ def _landing(verdict: Verdict, wanted: DesiredTable, live: Live) -> Version:
             partition_by=wanted.table.partition_by,
         )
     columns = (*stats.columns, *added(verdict, live))
-    path = PurePosixPath(verdict.live.version.path).name if verdict.live else wanted.table.name
+    path = verdict.live.version.path.rpartition("/")[2] if verdict.live else wanted.table.name
     return Version(content=wanted.content, path=path, columns=columns, partition_by=stats.partition_by)
 
 
