@@ -66,12 +66,11 @@ def plan(
     raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
             rules find in a possible plan is in `Plan.problems`
     """
-    surveyed = live
-    wanted, live = _resolved(pipeline, live, cache := cache or PlannerCache(), rules_of(planner))
-    verdicts = routes(wanted, live, cache)
-    nodes = build.nodes(wanted, verdicts, live, region.limits, cache)
+    wanted, here = _resolved(pipeline, live, cache := cache or PlannerCache(), rules_of(planner))
+    verdicts = routes(wanted, here, cache)
+    nodes = build.nodes(wanted, verdicts, here, region.limits, cache)
     price = sum((node.price for node in nodes), Price())
-    problems, acceptances = accepted(rules.plan_problems(wanted, verdicts, live, cache), allowed)
+    problems, acceptances = accepted(rules.plan_problems(wanted, verdicts, here, cache), allowed)
     planned = Plan(
         format_version=FORMAT,
         tool=tool,
@@ -79,23 +78,23 @@ def plan(
         region=region.name,
         desired=pipeline.digest(),
         live=live.release.id if live.release else "",
-        content=baseline(pipeline, surveyed, cache).digest,
+        content=baseline(pipeline, live, cache).digest,
         nodes=nodes,
-        steps=build.with_promote(build.steps(verdicts, live, region.limits, cache), nodes),
-        release=replace(build.release(pipeline, wanted, verdicts, live, tool), rules=rules_of(planner)),
+        steps=build.with_promote(build.steps(verdicts, here, region.limits, cache), nodes),
+        release=replace(build.release(pipeline, wanted, verdicts, here, tool), rules=rules_of(planner)),
         problems=problems,
         price=price,
-        everything=build.everything(verdicts, live, region.limits),
+        everything=build.everything(verdicts, here, region.limits),
         overrides=pipeline.overrides,
         rows_limit=region.limits.rows,
         bytes_limit=region.limits.bytes,
         target_seconds=region.limits.target_seconds,
-        drift=drift(surveyed, cache),
-        answers=answers(wanted, live, cache),
+        drift=drift(live, cache),
+        answers=answers(wanted, here, cache),
         allowed=acceptances,
-        rollback=rollback(pipeline, verdicts, live),
+        rollback=rollback(pipeline, verdicts, here),
     )
-    return with_retention(with_cost(planned, live, region), live, region, compile_query, cache)
+    return with_retention(with_cost(planned, here, region), here, region, compile_query, cache)
 
 
 def _resolved(pipeline: Pipeline, live: Live, cache: PlannerCache, hashed_by: str) -> tuple[Desired, Live]:
