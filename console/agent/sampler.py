@@ -55,13 +55,16 @@ class Sampler:
         rates = {key: _rate(rows - seen.moved.get(key, rows), seconds) for key, rows in moved.items()}
         seen.moved = moved
         landed: dict[str, float] = {}  # by landing table, whose feeds all read the same rows
-        feeds: dict[str, FeedSample] = {}  # the old and the new release may both have a feed of this name
+        feeds: dict[str, FeedSample] = {}
+        targets: dict[str, str] = {}  # of the first feed of a name, which is the live release's
         for each in figures:
             rate = rates[each.key]
             if each.from_landing:
                 landed[each.source] = max(rate, landed.get(each.source, 0.0))
-            new = FeedSample(at=at, feed=each.feed, rows=rate, lag=each.lag, behind=each.behind)
-            feeds[each.feed] = _worse(feeds[each.feed], new) if each.feed in feeds else new
+            first = targets.setdefault(each.feed, each.target) == each.target
+            name = each.feed if first else f"{each.feed} → {each.target}"  # of another release
+            new = FeedSample(at=at, feed=name, rows=rate, lag=each.lag, behind=each.behind)
+            feeds[name] = _worse(feeds[name], new) if name in feeds else new
         whole = FeedSample(
             at=at,
             feed="",

@@ -11,7 +11,8 @@ class FeedSample:
     """One measurement of a feed, or of a whole pipeline, over the ten seconds before `at`.
 
     at        seconds since 1970, UTC
-    feed      the materialization; "" for the pipeline: rows summed, the largest lag
+    feed      the materialization, `parse`; `parse → requests/3fa2c1-2` of a release that is not live, where both have one of
+              this name; "" for the pipeline: rows summed, the largest lag
     rows      live rows a second
     lag       seconds by which the last row that moved is behind its source
     behind    rows that wait in the source

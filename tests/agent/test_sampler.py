@@ -72,11 +72,12 @@ def test_rates_are_those_of_the_seconds_since_the_last_measurement(
     sampler.tick({"web": status(1000)})
     feeds.moved = {"requests/1": 600, "requests/2": 500, "by_hour/1": 50}
     clock.go(20.0)
-    whole, parse, hours = sampler.tick({"web": status(5000)})["web"]
+    whole, parse, newer, hours = sampler.tick({"web": status(5000)})["web"]
     assert whole == FeedSample(at=clock.now(), feed="", rows=30.0, lag=4.5, behind=12, backfill=200.0)
-    assert (parse.feed, parse.rows) == ("parse", 30.0), "old and new release read the same rows"
+    assert (parse.feed, parse.rows) == ("parse", 30.0), "the live release's feed; both releases read the same rows"
+    assert (newer.feed, newer.rows) == ("parse → requests/2", 25.0), "the feed of that name in the new release"
     assert hours == FeedSample(at=clock.now(), feed="hours", rows=2.5, lag=4.5, behind=9)
-    assert sampler.ring.page("web", 0.0).samples[-3:] == (whole, parse, hours)
+    assert sampler.ring.page("web", 0.0).samples[-4:] == (whole, parse, newer, hours)
 
 
 def test_it_measures_every_ten_seconds_and_not_each_time_it_is_asked(sampler: Sampler, clock: ManualClock) -> None:

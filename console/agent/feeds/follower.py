@@ -66,6 +66,11 @@ class FeedFigures:
     behind: int
     lag: float
 
+    @property
+    def target(self) -> str:
+        """The version that it fills, below the warehouse: `requests/3fa2c1-2`."""
+        return "/".join(self.key[1].rstrip("/").rsplit("/", 2)[-2:])
+
 
 class FeedFollower(threading.Thread):
     """One thread per region. Each tick takes a snapshot of the landing tables' versions, then moves every feed towards it.

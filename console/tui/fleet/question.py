@@ -23,6 +23,7 @@ from console.tui.times import moment
 
 NAME_CELLS = 11
 SPARK_CELLS = 30
+RECENT_SECONDS = 60.0  # of samples of feeds that are still followed
 
 
 def question_title(state: ScreenState, region: str) -> Content:
@@ -139,7 +140,9 @@ def _hour(view: RegionView, at: float, width: int) -> list[Content]:
 
 def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
     """Feed by feed: rows a second and lag with the last hour, and rows behind."""
-    names = list(dict.fromkeys(sample.feed for sample in view.samples if sample.feed))
+    newest = max((sample.at for sample in view.samples), default=0.0)
+    recent = (sample.feed for sample in view.samples if sample.at > newest - RECENT_SECONDS)
+    names = list(dict.fromkeys(filter(None, recent)))  # not those of a release that is no longer followed
     lines = []
     if names:
         lines.append(heading(f"{'feed':<24} {'rows/s':>7}  last hour  {'lag':>8}  last hour  {'behind':>7}"))
