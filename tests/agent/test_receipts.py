@@ -117,8 +117,8 @@ async def test_an_untouched_rollout_is_equal_in_all_that_is_checked(region: Live
 async def test_verify_is_followed_check_by_check_and_cancelled_within_one(region: LiveRegion) -> None:
     heard: list[AuditProgress] = []
     found = await region.driver.verify(NAME, ROLLOUT, heard.append)
-    begun = [report for report in heard if report.job is None]
-    assert [report.number for report in begun] == list(range(1, begun[0].of + 1))
+    begun = dict.fromkeys(report.number for report in heard)  # a slow check is reported again
+    assert list(begun) == list(range(1, heard[0].of + 1))
     told = tuple(finding for report in heard for finding in report.found)
     assert told == found[: len(told)]
     assert len(told) == len(found) - 1, "the last check's result is in the answer"
