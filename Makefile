@@ -18,9 +18,10 @@ schema: python
 demo: setup
 	@$(BIN)/console demo --reset $${HEADLESS:+--headless} $${PLANT:+--plant "$$PLANT"} $${LOG:+--log "$$LOG"}
 
-# the quick loop: no Java, under 30 seconds on two quiet cores once set up
+# the quick loop: no Java, under 30 seconds on two quiet cores once set up; compiled modules are kept, for the workers and for
+# the interpreters that tests start
 check: lint
-	@QUICK=1 $(BIN)/pytest -q -n 2 -m "not (slow or stores or spark or faults or ssh or bench)"
+	@PYTHONDONTWRITEBYTECODE= QUICK=1 $(BIN)/pytest -q -n 2 -m "not (slow or stores or spark or faults or ssh or bench)"
 
 lint: python
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

@@ -56,7 +56,7 @@ def wrong(schema: dict[str, Any], value: Any, defs: dict[str, Any], path: str = 
 @pytest.mark.parametrize("name", ["plan.schema.json", "snapshot.schema.json"])
 def test_the_published_schemas_are_those_of_the_values(name: str) -> None:
     published = json.loads((ROOT / "docs" / name).read_text())
-    hint = "make them anew: .venv/bin/python -m tools.schemas docs"
+    hint = "regenerate them: .venv/bin/python -m tools.schemas docs"
     assert published == json.loads(json.dumps(schemas()[name])), hint
 
 
