@@ -1,13 +1,15 @@
-"""Compares a declared table with the live one, column by column: unchanged, read differently, or to be computed."""
+"""Stage 4, diff: every declared table beside the live one, column by column: unchanged, read differently, or to be computed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from console.model.live import TableState
+from console.model.live import Release, TableState
 from console.model.plan import ColumnChange
 from console.model.schema import Column, Table
 from console.planning.cache.planner_cache import Memo, PlannerCache
-from console.planning.desired import DesiredTable
+from console.planning.cache.releases import shared_release
+from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.sql.convert import kept, read_wider
 from console.planning.sql.reads import Pick
 
@@ -53,7 +55,30 @@ class Diff:
         return not self.hidden and all(pick.of == pick.name and not pick.type and not pick.fresh for pick in self.picks)
 
 
-_DIFFS = Memo[Diff](20_000)  # a fleet of 200 regions has 20 releases of 500 tables
+@dataclass(frozen=True, slots=True)
+class Diffs:
+    """Of a pipeline and a release. tables: those that are both wanted and live"""
+
+    tables: Mapping[str, Diff]
+
+
+_DIFFS = Memo[Diffs](256)  # a fleet of 200 regions has 20 releases
+
+
+def diff(desired: Desired, release: Release | None, cache: PlannerCache) -> Diffs:
+    """Compare by fingerprints; once for all regions whose releases differ in nothing but names of versions.
+
+    release  the live one, fingerprinted by the rules that `desired` is
+    """
+    if release is None:
+        return Diffs({})
+    shared = shared_release(release, cache)
+    return cache.by_identity(_DIFFS, lambda: _diffs(desired, shared), desired, shared)
+
+
+def _diffs(desired: Desired, release: Release) -> Diffs:
+    live = {state.table.name: state for state in release.tables}
+    return Diffs({name: compared(wanted, live[name]) for name, wanted in desired.tables.items() if name in live})
 
 
 def split_value(value: str) -> tuple[str, str]:
@@ -62,20 +87,21 @@ def split_value(value: str) -> tuple[str, str]:
     return expression, type
 
 
-def compare(wanted: DesiredTable, live: TableState, cache: PlannerCache) -> Diff:
-    """Compare by fingerprints. A renamed column is recognised by its value, and only where the old name is gone."""
-    return cache.by_identity(_DIFFS, lambda: _compared(wanted, live), wanted, live)
-
-
-def _compared(wanted: DesiredTable, live: TableState) -> Diff:
+def compared(wanted: DesiredTable, live: TableState) -> Diff:
+    """One table. A renamed column is recognised by its value, and only where the old name is gone."""
     old = {column.name: column for column in live.table.columns}
-    gone = [name for name in old if wanted.table.column(name) is None]
+    kept_names = {column.name for column in wanted.table.columns}
+    gone = [name for name in old if name not in kept_names]
     picks: list[Pick] = []
     computed: dict[str, Reason] = {}
     pairs: dict[str, str] = {}
     changes: list[ColumnChange] = []
     taken: set[str] = set()
     for column in wanted.table.columns:
+        if _untouched(column, old.get(column.name), wanted, live):
+            picks.append(Pick(name=column.name, of=column.name))
+            pairs[column.name] = column.name
+            continue
         origin = _origin(column, wanted, live, [name for name in gone if name not in taken])
         if origin is not None and origin != column.name:
             taken.add(origin)
@@ -96,6 +122,15 @@ def _compared(wanted: DesiredTable, live: TableState) -> Diff:
         rows=wanted.rows == live.rows and wanted.table.kind == live.table.kind, layout=layout, picks=tuple(picks), computed=computed, pairs=pairs,
         hidden=hidden, settings=_settings(wanted.table, live.table), columns=tuple(changes),
     )  # fmt: skip
+
+
+def _untouched(column: Column, before: Column | None, wanted: DesiredTable, live: TableState) -> bool:
+    """The same value and type under the same name: nearly every column of a fleet, so they are asked for first."""
+    return (
+        before is not None
+        and live.values.get(column.name) == wanted.values[column.name]
+        and (column.nullable or not before.nullable)
+    )
 
 
 def _origin(column: Column, wanted: DesiredTable, live: TableState, gone: list[str]) -> str | None:
@@ -184,6 +219,8 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
     ]
     if old.was:
         differing.append(f"{old.was} becomes {new.name}")
+    if new.columns == old.columns:
+        return tuple(differing)
     before = {column.name: column for column in old.columns}
     shared = [(column, before[column.name]) for column in new.columns if column.name in before]
     if any(a.comment != b.comment for a, b in shared):

@@ -8,8 +8,8 @@ from console.model.live import Live, TableStats
 from console.model.pipeline import Pipeline
 from console.model.schema import Column, Table
 from console.planning.cache.planner_cache import PlannerCache
-from console.planning.desired import Desired, DesiredTable
 from console.planning.diff import Diff
+from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.landing.forward_query import Continued, continued, renamed
 from console.planning.landing.problems import unpartitioned
 from console.planning.loss import history, protocol, values

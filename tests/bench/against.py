@@ -1,4 +1,7 @@
-"""A live step and a batch beside those of an older commit, in turn: `python -m tests.bench.against COMMIT [ROUNDS]`.
+"""A live step, a batch and planning beside those of an older commit: `python -m tests.bench.against COMMIT [ROUNDS [PART …]]`.
+
+The parts are `spark` (a live step and a batch) and `plan` (a region of 500 tables, five of them edited: with no compiled query at
+hand, and with those of what is live); both by default.
 
 The ratio of processor seconds, appended to docs/costs.jsonl; nothing may cost more than 1.05 times what it did.
 """
@@ -10,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,19 +24,30 @@ RECORD = ROOT / "docs" / "costs.jsonl"
 SCRIPT = "tests/bench/costs.py"
 FIRST = "e13cef7"  # its script also runs in the commits before there was one
 MOST = 1.05
+PLANNING = """
+import json, tempfile
+from pathlib import Path
+from tests.bench.test_planner import measured
+with tempfile.TemporaryDirectory() as folder:
+    filled, none = Path(folder) / "compiled.tsv", Path(folder) / "none.tsv"
+    measured("fill", filled)
+    cold, warm = measured("one", none), min(measured("one", filled)["seconds"] for _ in range(3))
+print(json.dumps({"plan_cold": cold["seconds"], "plan_warm": warm}))
+"""
 
 
-def main(commit: str, rounds: int = 3) -> int:
+def main(commit: str, rounds: int = 3, *parts: str) -> int:
+    measuring = [MEASURED[part] for part in parts or MEASURED]
     with tempfile.TemporaryDirectory(prefix="console-against-") as folder:
         old = Path(folder) / "tree"
         git("worktree", "add", "--quiet", "--detach", str(old), commit)
         try:
-            pairs = [(measured(ROOT), measured(old)) for _ in range(rounds)]
+            pairs = [(everything(ROOT, measuring), everything(old, measuring)) for _ in range(rounds)]
         finally:
             git("worktree", "remove", "--force", str(old))
     found = {"at": f"{datetime.now(UTC):%Y-%m-%d %H:%MZ}", "commit": git("rev-parse", "--short", "HEAD"), "beside": commit, "rounds": rounds, "load": round(os.getloadavg()[2], 1)}  # fmt: skip
     worst = 0.0
-    for what in ("live_step", "batch"):
+    for what in pairs[0][0]:
         now, before = (statistics.median(pair[side][what] for pair in pairs) for side in (0, 1))
         worst = max(worst, now / before)
         found[what] = {"now": round(now, 3), "before": round(before, 3), "ratio": round(now / before, 3)}
@@ -42,20 +57,33 @@ def main(commit: str, rounds: int = 3) -> int:
     return 0 if worst <= MOST else 1
 
 
-def measured(tree: Path) -> dict[str, float]:
+def everything(tree: Path, measuring: Iterable[Callable[[Path], dict[str, float]]]) -> dict[str, float]:
+    return {what: cost for measure in measuring for what, cost in measure(tree).items()}
+
+
+def spark(tree: Path) -> dict[str, float]:
     """What a tree's own `costs.py` says of it, since that knows the tree's names.
 
     raises  SystemExit if that fails, or measures other amounts than this tree's
     """
-    environment = {**os.environ, "PYTHONPATH": str(tree), "CONSOLE_JARS": str(paths.jars_dir())}
     if not (tree / SCRIPT).is_file():
         (tree / SCRIPT).write_text(git("show", f"{FIRST}:{SCRIPT}"))
     if amounts(tree) != amounts(ROOT):
         raise SystemExit(f"{SCRIPT} measures other amounts there: {amounts(tree)}, here {amounts(ROOT)}")
+    return printed(tree, str(tree / SCRIPT))
+
+
+def plan(tree: Path) -> dict[str, float]:
+    """Planning, as a tree's own `test_planner.py` measures it: each run in a fresh process."""
+    return printed(tree, "-c", PLANNING)
+
+
+def printed(tree: Path, *program: str) -> dict[str, float]:
+    """The last line that a program prints when it runs in a tree. raises SystemExit if it fails"""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "CONSOLE_JARS": str(paths.jars_dir())}
     done = subprocess.run(
-        [sys.executable, "-P", str(tree / SCRIPT)], cwd=tree, env=environment, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-P", *program], cwd=tree, env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
@@ -71,5 +99,7 @@ def git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
+MEASURED = {"spark": spark, "plan": plan}
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], *map(int, sys.argv[2:3])))
+    sys.exit(main(sys.argv[1], *map(int, sys.argv[2:3]), *sys.argv[3:]))

@@ -10,12 +10,13 @@ import sqlglot
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from console.model.pipeline import Materialization
 from console.model.schema import Table
-from console.planning.sql.compile import FeedCode, NameScope, feed
+from console.planning.sql.compile import NameScope
 from console.planning.sql.duckdb import read_of
+from console.planning.sql.feed import FeedCode
 from console.planning.sql.relation import physical
 from console.planning.sql.tree import Text
+from tests.planning.feeds import feed_code
 from tests.planning.world import columns
 
 TABLES = {
@@ -28,15 +29,13 @@ TARGET = Table(name="agg", kind="aggregate", columns=(), partition_by=("day",))
 @cache
 def split(sql: str, **types: str) -> FeedCode:
     table = replace(TARGET, columns=columns(**types))
-    code, text = feed(Materialization(name="m", into="agg", sql=sql), table, KNOWN, {})
+    code, text = feed_code(sql, table, KNOWN)
     assert code is not None, text.problems
     return code
 
 
 def refused(sql: str, **types: str) -> Text:
-    code, text = feed(
-        Materialization(name="m", into="agg", sql=sql), replace(TARGET, columns=columns(**types)), KNOWN, {}
-    )
+    code, text = feed_code(sql, replace(TARGET, columns=columns(**types)), KNOWN)
     assert code is None
     return text
 
@@ -141,7 +140,7 @@ def test_another_fraction_is_another_value_and_the_same_state() -> None:
         for f in (0.5, 0.9)
     )
     assert one.feed.sql == other.feed.sql
-    assert one.relation.columns["p"].hash != other.relation.columns["p"].hash
+    assert one.values["p"] != other.values["p"]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +175,7 @@ def test_what_cannot_be_merged_is_refused_with_the_reason(sql: str, word: str) -
 def test_group_by_all_is_the_same_as_the_keys_named() -> None:
     one = split("SELECT k, day, count(*) AS n FROM t GROUP BY ALL", k="string", day="date", n="bigint")
     other = split("SELECT k, day, count(*) AS n FROM t GROUP BY k, day", k="string", day="date", n="bigint")
-    assert (one.feed.sql, one.read, one.relation.rows) == (other.feed.sql, other.read, other.relation.rows)
+    assert (one.feed.sql, one.read, one.rows) == (other.feed.sql, other.read, other.rows)
 
 
 MORE = """SELECT day, any_value(s) AS some, max_by(s, l) AS last, stddev(f) / avg(f) AS spread, corr(i, f) AS pair,
@@ -206,7 +205,7 @@ def test_every_state_has_a_column_of_its_own_and_a_type_that_delta_stores() -> N
 def test_only_any_value_is_not_repeated() -> None:
     """Ties of an order and the elements of a set are settled by the state; which value `any_value` keeps is not."""
     code = split(MORE, **MORE_TYPES)
-    assert [name for name, value in code.relation.columns.items() if value.volatile] == ["some"]
+    assert code.volatile == {"some"}
     assert code.split is not None
     assert code.split.inexact == ("spread", "pair", "sketch")
 
@@ -221,5 +220,5 @@ def test_all_are_true_where_the_least_is_and_one_is_where_the_greatest_is() -> N
     spelled = ("bool_and(i > 2)", "every(i > 2)", "min(i > 2)"), ("bool_or(i > 2)", "some(i > 2)", "max(i > 2)")
     for calls in spelled:
         codes = [split(f"SELECT day, {call} AS b FROM t GROUP BY day", day="date", b="boolean") for call in calls]
-        assert len({code.relation.columns["b"].hash for code in codes}) == 1
+        assert len({code.values["b"] for code in codes}) == 1
         assert len({code.read for code in codes}) == 1

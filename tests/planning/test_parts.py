@@ -8,7 +8,8 @@ import sqlglot
 from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.step import Backfill, CatchUp, Validate
-from console.planning.desired import desired
+from console.planning import build
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.reuse.states import kept_states
 from tests.planning.world import (
     COUNT,
@@ -103,7 +104,7 @@ def test_a_state_kept_under_another_name_is_not_taken_for_the_one_it_is_named_li
     for old, new in (("hits", "total"), ("errors", "hits")):
         names = tuple(new if name == old else name for name in names)
         was = promoted(planned(renamed(names), was), was)
-    wanted = desired(renamed(names)).tables["requests_by_hour"]
+    wanted = build.desired(renamed(names), PlannerCache()).tables["requests_by_hour"]
     assert was.release is not None
     state = was.release.table("requests_by_hour")
     assert state is not None

@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.model.pipeline import Pipeline
-from console.planning.cache.compiler import Compiler
-from console.planning.desired import Desired, desired
-from console.planning.sql import compile
+from console.planning import build
+from console.planning.cache.queries import QueryMemory
+from console.planning.fingerprint import Desired
+from console.planning.sql import compile, feed
 from console.project.recent import Remembered, remembered
 from tests.planning.world import pipeline, with_column, with_sql, with_table
 
@@ -24,7 +25,7 @@ def opened(path: Path, mark: str = "one planner") -> Remembered:
 
 
 def made(desired_state: Pipeline, memory: Remembered | None = None) -> Desired:
-    return desired(desired_state, Compiler(memory))
+    return build.compiled(desired_state, QueryMemory(memory))
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +134,7 @@ def test_a_damaged_memory_is_never_a_wrong_one(
 
 
 def test_an_entry_that_carries_its_checksum_and_has_no_shape_is_a_miss(warm: Path) -> None:
-    from console.planning.cache.compiler import _hash
+    from console.planning.cache.queries import _hash
 
     memory = opened(warm)
     for key in list(memory):
@@ -164,6 +165,7 @@ def test_a_warm_memory_is_read_and_nothing_is_compiled(warm: Path, monkeypatch: 
     def compiled(*_: object) -> None:
         raise AssertionError("compiled although the memory holds it")
 
-    for name in ("reads", "feed", "query"):
-        monkeypatch.setattr(compile, name, compiled)
+    for module, names in ((compile, ("reads", "query", "resolve_names")), (feed, ("resolve", "evaluate"))):
+        for name in names:
+            monkeypatch.setattr(module, name, compiled)
     assert made(pipeline(), opened(warm)).problems == ()

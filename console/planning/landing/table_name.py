@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from console.model.live import Feed, Live, Release, TableState
 from console.model.schema import Table
-from console.planning.desired import adopted
+from console.planning.fingerprint import adopted
 from console.planning.sql.tree import DIALECT, name, render
 
 

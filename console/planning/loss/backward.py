@@ -10,8 +10,8 @@ from typing import Protocol
 from console.model.live import Live, TableState
 from console.model.pipeline import Pipeline
 from console.model.plan import Rollback
-from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
+from console.planning.fingerprint import DesiredTable
 from console.planning.loss.protocol import raised
 
 
@@ -29,7 +29,7 @@ class Changed(Protocol):
 def rollback(pipeline: Pipeline, verdicts: Mapping[str, Changed], live: Live) -> Rollback:
     """Whether the previous release will answer as if the new one had never been live."""
     if live.release is None:
-        return Rollback(True, (), "there is nothing to go back to: this is the first release")
+        return Rollback(True, (), "this is the first release, and there is no previous one to return to")
     lost: list[str] = []
     reasons: list[str] = []
     permanent: list[str] = []

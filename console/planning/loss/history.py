@@ -14,7 +14,7 @@ from console.model.live import Feed, Live, TableState
 from console.model.schema import Table
 from console.model.slices import EARLY, FIRST, LATE, day_name
 from console.planning.cache.planner_cache import PlannerCache
-from console.planning.desired import DesiredTable
+from console.planning.fingerprint import DesiredTable
 from console.planning.loss.expired_days import expired_days, first_day, missing_rows
 from console.planning.sql.semantics.functions import is_volatile
 from console.planning.sql.syntax.flat import conjuncts, merged

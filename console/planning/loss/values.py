@@ -10,8 +10,8 @@ from console.model.live import TableState
 from console.model.plan import ColumnChange
 from console.model.schema import Table
 from console.planning.cache.planner_cache import PlannerCache
-from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
+from console.planning.fingerprint import DesiredTable
 from console.planning.sql.convert import kept
 from console.planning.sql.semantics.functions import called
 from console.planning.sql.syntax.flat import merged

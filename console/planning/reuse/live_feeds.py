@@ -10,7 +10,7 @@ from sqlglot import exp
 from console.model.live import Feed, Release
 from console.model.schema import types
 from console.planning.cache.planner_cache import Memo, PlannerCache
-from console.planning.desired import Desired, DesiredTable
+from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.reuse.columns_read import columns_of_query
 from console.planning.reuse.shown import as_source, shown_values
 from console.planning.sql.compile import NameScope

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from console.model.live import Feed, TableState
 from console.model.schema import types
-from console.planning.desired import DesiredTable
+from console.planning.fingerprint import DesiredTable
 from console.planning.sql.compile import NameScope
 from console.planning.sql.relation import Relation, Value
 from console.planning.sql.semantics import relation_of

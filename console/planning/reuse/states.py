@@ -13,9 +13,9 @@ from sqlglot import exp
 from console.model.live import Feed, Live, TableState
 from console.model.schema import Column, types
 from console.planning.cache.planner_cache import PlannerCache
-from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
 from console.planning.estimate import share
+from console.planning.fingerprint import DesiredTable
 from console.planning.reuse.live_feeds import columns_read
 from console.planning.sql.tree import DIALECT, cast, kind, name, render
 

@@ -9,8 +9,8 @@ from console.model.plan import Answer
 from console.model.schema import types
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.cache.releases import shared_release
-from console.planning.desired import Desired
 from console.planning.diff import split_value
+from console.planning.fingerprint import Desired
 from console.planning.reuse.columns_read import columns_of_query
 from console.planning.sql.compile import NameScope, query, reads
 from console.planning.sql.relation import physical

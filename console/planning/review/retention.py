@@ -1,6 +1,5 @@
 """The throttle of a plan's backfills, and whether the files that they read are kept for as long as they take."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from console.errors import Problem, Problems
@@ -11,18 +10,16 @@ from console.model.region import Region
 from console.model.step import Backfill, Step
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.loss.failing_casts import fragile
-from console.planning.sql.compile import Compiled
+from console.planning.queries import compile_query
 
 _MARGIN = 2  # times the expected duration; a retention below that is reported
 
 
-def with_retention(
-    plan: Plan, live: Live, region: Region, compiled: Callable[[str, Release], Compiled], cache: PlannerCache
-) -> Plan:
+def with_retention(plan: Plan, live: Live, region: Region, cache: PlannerCache) -> Plan:
     """The plan with the region's throttle, its query compiled over the live release, and the problems of both."""
     if not any(isinstance(step, Backfill) for step in plan.steps):
         return plan  # no batch, nothing to throttle
-    throttle, throttle_problems = _compiled_throttle(live, region, compiled)
+    throttle, throttle_problems = _compiled_throttle(live, region)
     steps = tuple(_with_fragile(step, plan.release, cache) for step in plan.steps)
     prepared = replace(plan, steps=steps, throttle=throttle, quarantine_rows=region.policy.quarantine_rows)
     return replace(prepared, problems=(*prepared.problems, *throttle_problems, *_expiring_files(prepared, live)))
@@ -40,9 +37,7 @@ def _with_fragile(step: Step, release: Release, cache: PlannerCache) -> Step:
     return replace(step, fragile=cache.by_value(fragile, step.sql, step.source, source.table, days))
 
 
-def _compiled_throttle(
-    live: Live, region: Region, compiled: Callable[[str, Release], Compiled]
-) -> tuple[Throttle, list[Problem]]:
+def _compiled_throttle(live: Live, region: Region) -> tuple[Throttle, list[Problem]]:
     throttle = region.throttle
     if not throttle.query:
         return (throttle if throttle.given else Throttle()), []
@@ -52,7 +47,7 @@ def _compiled_throttle(
             Problem(code="C124", message=message, where=region.where, hint="", severity="note")
         ]
     try:
-        compiled_query = compiled(throttle.query, live.release)
+        compiled_query = compile_query(throttle.query, live.release)
         if len(compiled_query.columns) == 1:
             return replace(throttle, query=compiled_query.sql, tables=compiled_query.tables), []
         reason = f"it has {len(compiled_query.columns)} columns"

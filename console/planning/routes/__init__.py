@@ -1,4 +1,4 @@
-"""The cheapest exact way from the live release to the wanted one, table by table and sources first.
+"""Stage 5, route: the cheapest exact way from the live release to the wanted one, table by table and sources first.
 
 A route is a row of `console.model.plan.ACTIONS`, which says when it is tried, and the module here that has its name. The
 module's function `verdict` returns what becomes of a table that takes this route, or None if the table cannot take it.
@@ -11,11 +11,12 @@ from typing import Protocol, runtime_checkable
 from console.model.live import Live
 from console.model.plan import ACTIONS, Action
 from console.planning.cache.planner_cache import PlannerCache
-from console.planning.desired import Desired, DesiredTable
+from console.planning.diff import Diffs
+from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.landing import storage
 from console.planning.routes import create, drop, keep
 from console.planning.routes.change import Change
-from console.planning.routes.verdict import Verdict
+from console.planning.routes.verdict import Verdict, Verdicts
 from console.planning.sql.reads import Pick, compose
 
 
@@ -36,13 +37,13 @@ ROUTES: tuple[Route, ...] = tuple(
 )
 
 
-def routes(desired: Desired, live: Live, cache: PlannerCache) -> dict[str, Verdict]:
-    """A verdict for every table wanted or live, sources first, dropped ones last."""
+def route(desired: Desired, live: Live, diffs: Diffs, cache: PlannerCache) -> Verdicts:
+    """A verdict for every table wanted or live."""
     release = live.release
-    same = keep.unchanged(desired, release, cache) if release else {}
+    same = keep.unchanged(desired, release, diffs, cache) if release else {}
     verdicts: dict[str, Verdict] = {}
     for name, wanted in desired.tables.items():
-        verdicts[name] = same[name] if name in same else _route(wanted, desired, live, verdicts, cache)
+        verdicts[name] = same[name] if name in same else _verdict(wanted, desired, live, diffs, verdicts, cache)
     for state in release.tables if release else ():
         if state.table.name not in desired.tables:
             verdicts[state.table.name] = drop.verdict(state)
@@ -50,18 +51,22 @@ def routes(desired: Desired, live: Live, cache: PlannerCache) -> dict[str, Verdi
     for verdict in verdicts.values():
         for source, columns in verdict.needs.items():
             exposed.setdefault(source, set()).update(columns)
-    return {n: v if n in same else _with_read(v, exposed.get(n, set()), live, cache) for n, v in verdicts.items()}
+    return Verdicts(
+        {n: v if n in same else _with_read(v, exposed.get(n, set()), live, cache) for n, v in verdicts.items()}
+    )
 
 
-def _route(
-    wanted: DesiredTable, desired: Desired, live: Live, verdicts: dict[str, Verdict], cache: PlannerCache
+def _verdict(
+    wanted: DesiredTable, desired: Desired, live: Live, diffs: Diffs, verdicts: dict[str, Verdict], cache: PlannerCache
 ) -> Verdict:
-    state = live.release.table(wanted.table.name) if live.release else None
-    if state is None or live.release is None:
+    name, release = wanted.table.name, live.release
+    state = release.table(name) if release else None
+    if state is None or release is None:
         return create.verdict(wanted, live)
     change = Change(
-        wanted=wanted, live=state, release=live.release, desired=desired, region=live, verdicts=verdicts, cache=cache
-    )
+        wanted=wanted, live=state, diff=diffs.tables[name], release=release, desired=desired, region=live,
+        verdicts=verdicts, cache=cache,
+    )  # fmt: skip
     found = (route.verdict(change) for route in ROUTES)
     return next(verdict for verdict in found if verdict is not None)
 

@@ -8,8 +8,8 @@ from console.errors import Problem
 from console.model.live import Live, Release, TableState
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.cache.releases import shared_release
-from console.planning.desired import Desired, DesiredTable
-from console.planning.diff import Diff, compare
+from console.planning.diff import Diff
+from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.reuse import live_feeds
 from console.planning.reuse.live_feeds import Continuation
 from console.planning.reuse.proof import Proof, proven
@@ -22,12 +22,14 @@ _PROOFS = Memo[Proof]()
 class Change:
     """A table that is both wanted and live.
 
+    diff      between the two
     release   the live one
     verdicts  of the tables above it, at least
     """
 
     wanted: DesiredTable
     live: TableState
+    diff: Diff
     release: Release
     desired: Desired
     region: Live
@@ -41,15 +43,6 @@ class Change:
     @property
     def is_landing(self) -> bool:
         return self.wanted.table.kind == "landing"
-
-    @cached_property
-    def diff(self) -> Diff:
-        """The comparison, made once for all regions whose tables differ in nothing but the names of their versions."""
-        return compare(self.wanted, self._shared.table(self.name) or self.live, self.cache)
-
-    @property
-    def _shared(self) -> Release:
-        return shared_release(self.release, self.cache)
 
     @cached_property
     def rebuilt_sources(self) -> tuple[str, ...]:
@@ -92,7 +85,10 @@ class Change:
         now = live_feeds.as_wanted(self.desired, live_feeds.of(wanted.feeds))
         was = live_feeds.as_live(self.release, live_feeds.of(old))
         return self.cache.by_identity(
-            _PROOFS, lambda: proven(wanted, live, old, computed, now=now, was=was), wanted, self._shared
+            _PROOFS,
+            lambda: proven(wanted, live, old, computed, now=now, was=was),
+            wanted,
+            shared_release(self.release, self.cache),
         )
 
     def unused_forward_query(self, why: str, *, harmless: bool = False) -> tuple[Problem, ...]:

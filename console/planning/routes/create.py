@@ -1,7 +1,7 @@
 """A table that is not live yet: adopted where it stands, or computed from its sources."""
 
 from console.model.live import Live
-from console.planning.desired import DesiredTable
+from console.planning.fingerprint import DesiredTable
 from console.planning.routes.reasons import listed
 from console.planning.routes.verdict import Recomputation, Verdict
 

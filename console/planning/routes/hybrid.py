@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from console.model.live import Live, TableState
 from console.model.slices import day_after
 from console.planning.cache.planner_cache import PlannerCache
-from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
+from console.planning.fingerprint import DesiredTable
 from console.planning.loss.expired_days import at_most_one, expired_days, first_day
 from console.planning.routes.change import Change
 from console.planning.routes.reasons import computed

@@ -2,9 +2,8 @@
 
 from console.model.live import Release
 from console.planning.cache.planner_cache import Memo, PlannerCache
-from console.planning.cache.releases import shared_release
-from console.planning.desired import Desired
-from console.planning.diff import compare, same_declaration
+from console.planning.diff import Diffs, same_declaration
+from console.planning.fingerprint import Desired
 from console.planning.reuse import live_feeds
 from console.planning.routes import metadata
 from console.planning.routes.change import Change
@@ -31,18 +30,18 @@ def verdict(change: Change) -> Verdict | None:
     )  # fmt: skip
 
 
-def unchanged(desired: Desired, release: Release, cache: PlannerCache) -> dict[str, Verdict]:
+def unchanged(desired: Desired, release: Release, diffs: Diffs, cache: PlannerCache) -> dict[str, Verdict]:
     """Tables that nothing has touched, nor anything above them: the same for all regions of a release, whatever they hold."""
-    return cache.by_identity(_UNCHANGED, lambda: _untouched(desired, release, cache), desired, release)
+    return cache.by_identity(_UNCHANGED, lambda: _untouched(desired, release, diffs), desired, release)
 
 
-def _untouched(desired: Desired, release: Release, cache: PlannerCache) -> dict[str, Verdict]:
+def _untouched(desired: Desired, release: Release, diffs: Diffs) -> dict[str, Verdict]:
     same: dict[str, Verdict] = {}
     for name, wanted in desired.tables.items():
         live = release.table(name)
         if live is None or not same_declaration(wanted.table, live.table) or wanted.table.forward_query:
             continue
-        diff = compare(wanted, shared_release(release, cache).table(name) or live, cache)
+        diff = diffs.tables[name]
         above = live_feeds.of((*wanted.feeds, *release.feeds_into(name)))
         if diff.readable and diff.layout and diff.plain and not diff.settings and above <= same.keys():
             same[name] = Verdict(

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from console.errors import Problem
 from console.model.live import Feed, TableState
 from console.model.plan import ACTIONS, Action, ColumnChange
-from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
+from console.planning.fingerprint import DesiredTable
 from console.planning.landing.storage import Storage
 from console.planning.sql.reads import Pick
 
@@ -78,10 +78,25 @@ class Verdict:
     problems: tuple[Problem, ...] = ()
 
     @property
+    def is_landing(self) -> bool:
+        return self.wanted is not None and self.wanted.table.kind == "landing"
+
+    @property
     def changes(self) -> bool:
         return ACTIONS[self.action].changes
 
     @property
     def rebuilt(self) -> bool:
         """It gets a new version that must be filled."""
-        return ACTIONS[self.action].rebuilds and self.wanted is not None and self.wanted.table.kind != "landing"
+        return ACTIONS[self.action].rebuilds and self.wanted is not None and not self.is_landing
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Of a whole plan. tables: sources first, dropped ones last"""
+
+    tables: Mapping[str, Verdict]
+
+    def follows_log(self, feed: Feed) -> bool:
+        """Whether a feed begins at the log of a source that is rebuilt, whose positions say nothing about the live one's."""
+        return feed.source in self.tables and self.tables[feed.source].rebuilt

@@ -18,12 +18,13 @@ from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
 from console.model.created import changed, table_settings
 from console.model.live import TableState
-from console.model.pipeline import Materialization
 from console.model.schema import Column, Table
 from console.model.slices import Slice
-from console.planning.sql.compile import FeedCode, NameScope, feed
+from console.planning.sql.compile import NameScope
+from console.planning.sql.feed import FeedCode
 from console.planning.sql.relation import physical
 from tests.faults.rules.tables import foreign, rows, state
+from tests.planning.feeds import feed_code
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 MANY = 10**9
@@ -288,7 +289,7 @@ def compiled() -> FeedCode:
     table = Table(
         name="agg", kind="aggregate", columns=tuple(Column(name=name, type=kind) for name, kind in OUT.items())
     )
-    code, text = feed(Materialization(name="m", into="agg", sql=STATES), table, known, {})
+    code, text = feed_code(STATES, table, known)
     assert code is not None, text.problems
     return code
 

@@ -17,8 +17,8 @@ from sqlglot import exp
 from console.model.live import Feed, Release, TableState
 from console.model.schema import types
 from console.planning.cache.planner_cache import Memo, PlannerCache
-from console.planning.desired import Desired, DesiredTable, adopted
 from console.planning.diff import split_value
+from console.planning.fingerprint import Desired, DesiredTable, adopted
 from console.planning.landing.forward_query import all_renamed
 from console.planning.reuse.shown import as_source
 from console.planning.sql.aggregates import STORED

@@ -1,0 +1,71 @@
+"""Stage 6, plan: the release, the steps, their prices and every problem, as one value."""
+
+from collections.abc import Collection
+
+from console.model.live import Live
+from console.model.pipeline import Pipeline
+from console.model.plan import Plan, Price
+from console.model.region import Region
+from console.planning import rules
+from console.planning.cache.planner_cache import PlannerCache
+from console.planning.derived.changes import nodes
+from console.planning.derived.prices import everything
+from console.planning.derived.release import release
+from console.planning.derived.steps import steps, with_promote
+from console.planning.fingerprint import Desired
+from console.planning.loss.allowed import accepted
+from console.planning.loss.backward import rollback
+from console.planning.review.answers import answers
+from console.planning.review.baseline import baseline
+from console.planning.review.cost import with_cost
+from console.planning.review.drift import drift
+from console.planning.review.retention import with_retention
+from console.planning.routes.verdict import Verdicts
+
+FORMAT = 1
+
+
+def planned(
+    pipeline: Pipeline,
+    wanted: Desired,
+    verdicts: Verdicts,
+    here: Live,
+    live: Live,
+    region: Region,
+    *,
+    cache: PlannerCache,
+    tool: str,
+    rules_by: str,
+    allowed: Collection[str],
+) -> Plan:
+    """The plan, bound to the region as it is.
+
+    here   the region as it will be called, from which everything is computed;  live  as it is
+    tool, allowed  as of `build.plan`;  rules_by  the rules by which `wanted` was fingerprinted
+    """
+    changes = nodes(wanted, verdicts, here, region.limits, cache)
+    problems, acceptances = accepted(rules.plan_problems(wanted, verdicts.tables, here, cache), allowed)
+    plan = Plan(
+        format_version=FORMAT,
+        tool=tool,
+        pipeline=pipeline.name,
+        region=region.name,
+        desired=pipeline.digest(),
+        live=live.release.id if live.release else "",
+        content=baseline(pipeline, live, cache).digest,
+        nodes=changes,
+        steps=with_promote(steps(verdicts, here, region.limits, cache), changes),
+        release=release(pipeline, wanted, verdicts, here, tool=tool, rules=rules_by),
+        problems=problems,
+        price=sum((node.price for node in changes), Price()),
+        everything=everything(verdicts, here, region.limits),
+        overrides=pipeline.overrides,
+        rows_limit=region.limits.rows,
+        bytes_limit=region.limits.bytes,
+        target_seconds=region.limits.target_seconds,
+        drift=drift(live, cache),
+        answers=answers(wanted, here, cache),
+        allowed=acceptances,
+        rollback=rollback(pipeline, verdicts.tables, here),
+    )
+    return with_retention(with_cost(plan, here, region), here, region, cache)

@@ -1,0 +1,110 @@
+"""What a plan moves: of each table that is rebuilt, of its steps, and of rewriting everything."""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from console.model.live import Feed, Live, TableState
+from console.model.plan import Price
+from console.model.region import Limits
+from console.model.schema import Column, types
+from console.planning.cache.planner_cache import PlannerCache
+from console.planning.estimate import cutting, history, log, share, total
+from console.planning.fingerprint import DesiredTable
+from console.planning.reuse.live_feeds import columns_read
+from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict, Verdicts
+
+Reading = tuple[Price, tuple[str, ...]]
+
+
+def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> Price:
+    """The price of rebuilding one table; zero for a table that is not rebuilt."""
+    if not verdict.rebuilt or verdict.wanted is None:
+        return Price()
+    total = Price()
+    if verdict.copied is not None:
+        assert verdict.live is not None
+        total += copied_read(verdict.copied, verdict.live, live, limits, cache)[0]
+    if (recomputed := verdict.recomputed) is None:
+        return total
+    replayed = Price()
+    for feed in verdict.wanted.feeds:
+        source = verdicts.tables[feed.source].wanted
+        assert source is not None
+        if verdicts.follows_log(feed):
+            whole = log(live, feed.source)
+            needed = columns_read(feed.sql, feed.source, types(source.table.columns), feed.joins, cache)
+            replayed += _by_column(whole, source.table.columns, needed)[0]
+        else:
+            replayed += replayed_read(recomputed, feed, source, live, limits, cache)[0]
+    days = replayed.days if recomputed.completes_states else total.days + replayed.days
+    return replace(total + replayed, days=days)
+
+
+def everything(verdicts: Verdicts, live: Live, limits: Limits) -> Price:
+    """What rewriting every table would move, landing tables included, as tools do that cannot tell what changed."""
+    read: dict[str, Price] = {}
+    followed: dict[str, Price] = {}
+    parts: list[Price] = []
+
+    def whole(name: str) -> Price:
+        if name not in read:
+            wanted = verdicts.tables[name].wanted
+            read[name] = history(live, name, cutting(wanted.table) if wanted else "", limits)
+        return read[name]
+
+    for name, verdict in verdicts.tables.items():
+        if verdict.wanted is None:
+            continue
+        if verdict.is_landing:
+            parts.append(whole(name))
+        for feed in verdict.wanted.feeds:
+            if verdicts.tables[feed.source].is_landing:
+                parts.append(whole(feed.source))
+            else:
+                if feed.source not in followed:
+                    followed[feed.source] = log(live, feed.source)
+                parts.append(followed[feed.source])
+    return total(parts)
+
+
+def copied_read(copied: LiveCopy, before: TableState, live: Live, limits: Limits, cache: PlannerCache) -> Reading:
+    """What copying from the live table costs, and which of its columns are read."""
+    table = before.table
+    whole = history(_until(live, copied.until), table.name, cutting(table), limits)
+    columns = before.version.columns if copied.states else table.columns
+    needed = columns_read(copied.sql, table.name, types(columns), (), cache)
+    return _by_column(whole, columns, {*needed, table.time})
+
+
+def replayed_read(
+    recomputed: Recomputation, feed: Feed, source: DesiredTable, live: Live, limits: Limits, cache: PlannerCache
+) -> Reading:
+    """The same of re-reading a source through a feed."""
+    table = source.table
+    whole = history(_since(live, recomputed.since), feed.source, cutting(table), limits)
+    needed = columns_read(recomputed.query(feed), feed.source, types(table.columns), feed.joins, cache)
+    return _by_column(whole, table.columns, {*needed, table.time})
+
+
+def _by_column(whole: Price, columns: tuple[Column, ...], needed: Collection[str]) -> Reading:
+    read = tuple(column.name for column in columns if column.name in needed)
+    return replace(whole, bytes=round(whole.bytes * share(read, columns))), read
+
+
+def _since(live: Live, day: str) -> Live:
+    """The region as if its tables began with a day; "" leaves it whole."""
+    return _some(live, lambda at: at >= day) if day else live
+
+
+def _until(live: Live, day: str) -> Live:
+    """The region as if its tables ended before a day; rows without a time stay."""
+    return _some(live, lambda at: at < day) if day else live
+
+
+def _some(live: Live, keeps: Callable[[str], bool]) -> Live:
+    tables = []
+    for stats in live.stats:
+        days = tuple(day for day in stats.days if keeps(day.day))
+        rows, size = sum(day.rows for day in days), sum(day.bytes for day in days)
+        tables.append(replace(stats, days=days, rows=rows, bytes=size))
+    return replace(live, stats=tuple(tables))

@@ -1,0 +1,87 @@
+"""The release that becomes live: rebuilt tables get a version without a path, all others stay where they are."""
+
+from dataclasses import replace
+
+from console.model.live import Feed, Live, Release, TableState, Version
+from console.model.pipeline import Pipeline
+from console.model.schema import Column
+from console.planning.fingerprint import Desired, DesiredTable
+from console.planning.routes.verdict import Verdict, Verdicts
+
+
+def release(pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live, *, tool: str, rules: str) -> Release:
+    """The manifest. rules: by which `desired` was fingerprinted"""
+    states: list[TableState] = []
+    feeds: list[Feed] = []
+    for verdict in verdicts.tables.values():
+        if verdict.wanted is None:
+            continue
+        states.append(_state(verdict, verdict.wanted, live))
+        if verdict.rebuilt:
+            feeds += verdict.wanted.feeds
+        elif live.release is not None:
+            before = live.release.feeds_into(verdict.name)
+            feeds += [replace(f, moved=True) if verdicts.follows_log(f) else f for f in before]
+    return Release(
+        id="",
+        pipeline=pipeline.name,
+        digest=pipeline.digest(),
+        tables=tuple(states),
+        feeds=tuple(feeds),
+        endpoints=tuple(replace(node, where="") for node in desired.endpoints),
+        copies=tuple(replace(node, where="") for node in desired.copies),
+        sinks=tuple(replace(node, where="") for node in desired.sinks),
+        tool=tool,
+        rules=rules,
+        sources=pipeline.sources,
+    )
+
+
+def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
+    if not verdict.changes and verdict.live is not None:
+        return verdict.live if verdict.read == verdict.live.read else replace(verdict.live, read=verdict.read)
+    if wanted.table.kind == "landing":
+        version = _landing(verdict, wanted, live)
+    elif verdict.rebuilt:
+        version = Version(
+            content=wanted.content, path="", columns=wanted.columns, partition_by=wanted.table.partition_by
+        )
+    else:
+        assert verdict.live is not None
+        version = verdict.live.version
+    read = wanted.read if verdict.rebuilt else verdict.read
+    return TableState(
+        intake=verdict.storage.intake if verdict.storage else (),
+        table=replace(wanted.table, where="", was=""),
+        version=version,
+        read=read,
+        rows=wanted.rows,
+        values=wanted.values,
+        inexact=wanted.inexact,
+    )
+
+
+def _landing(verdict: Verdict, wanted: DesiredTable, live: Live) -> Version:
+    """The version of a landing table: in the warehouse under its own name, so that it moves with the region."""
+    stats = live.table(verdict.name)
+    if stats is None:
+        return Version(
+            content=wanted.content,
+            path=wanted.table.name,
+            columns=wanted.table.columns,
+            partition_by=wanted.table.partition_by,
+        )
+    columns = (*stats.columns, *added(verdict, live))
+    path = verdict.live.version.path.rpartition("/")[2] if verdict.live else wanted.table.name
+    return Version(content=wanted.content, path=path, columns=columns, partition_by=stats.partition_by)
+
+
+def added(verdict: Verdict, live: Live) -> tuple[Column, ...]:
+    """Columns that a managed landing table is to store and does not have yet."""
+    if verdict.storage is not None:
+        return verdict.storage.added
+    state, stats = verdict.live, live.table(verdict.name)
+    if state is None or stats is None or not verdict.is_landing or not state.table.managed:
+        return ()
+    real = {column.name.lower() for column in stats.columns}
+    return tuple(column for column in state.version.columns if column.name.lower() not in real)

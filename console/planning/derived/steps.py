@@ -1,0 +1,111 @@
+"""The steps that build a release, in the order in which they run."""
+
+from console.model.live import Live
+from console.model.plan import NodeChange
+from console.model.region import Limits
+from console.model.step import (
+    AddColumns,
+    Backfill,
+    CatchUp,
+    Comparison,
+    CreateTable,
+    Pair,
+    Promote,
+    Step,
+    Validate,
+)
+from console.planning.cache.planner_cache import PlannerCache
+from console.planning.derived.prices import copied_read, replayed_read
+from console.planning.derived.release import added
+from console.planning.routes.verdict import Verdict, Verdicts
+
+
+def steps(verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> tuple[Step, ...]:
+    """The steps in order; () where the region's tables stay as they are."""
+    wanted = [verdict for verdict in verdicts.tables.values() if verdict.wanted is not None]
+    rebuilt = [verdict for verdict in wanted if verdict.rebuilt]
+    made: list[Step] = [
+        CreateTable(verdict.name)
+        for verdict in wanted
+        if verdict.rebuilt or (verdict.is_landing and live.table(verdict.name) is None)
+    ]
+    for verdict in wanted:
+        if columns := added(verdict, live):
+            made.append(AddColumns(verdict.name, columns))
+    for verdict in rebuilt:
+        made += _backfills(verdict, verdicts, live, limits, cache)
+    for verdict in rebuilt:
+        made += _catch_ups(verdict, verdicts)
+    if rebuilt:
+        made.append(Validate(tuple(_comparison(verdict) for verdict in rebuilt if verdict.live is not None)))
+    return tuple(made)
+
+
+def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> list[Step]:
+    assert verdict.wanted is not None
+    backfills: list[Step] = []
+    if (copied := verdict.copied) is not None:
+        assert verdict.live is not None
+        time, (price, read) = verdict.live.table.time, copied_read(copied, verdict.live, live, limits, cache)
+        backfills.append(
+            Backfill(materialization="", source=verdict.name, target=verdict.name, route="forward", sql=copied.sql, time=time, rows=price.rows, bytes=price.bytes, days=price.days, batches=price.batches, stored=copied.states, since="", until=copied.until, columns=read)
+        )  # fmt: skip
+    if (recomputed := verdict.recomputed) is None:
+        return backfills
+    for feed in verdict.wanted.feeds:
+        if verdicts.follows_log(feed):
+            continue
+        source = verdicts.tables[feed.source].wanted
+        assert source is not None
+        price, read = replayed_read(recomputed, feed, source, live, limits, cache)
+        backfills.append(
+            Backfill(materialization=feed.materialization, source=feed.source, target=verdict.name, route="replay", sql=recomputed.query(feed), time=source.table.time, rows=price.rows, bytes=price.bytes, days=price.days, batches=price.batches, stored=False, since=recomputed.since, until="", columns=read, states=recomputed.completes_states)
+        )  # fmt: skip
+    return backfills
+
+
+def _catch_ups(verdict: Verdict, verdicts: Verdicts) -> list[Step]:
+    assert verdict.wanted is not None
+    catch_ups: list[Step] = []
+    for feed in verdict.wanted.feeds:
+        if verdict.recomputed is None:
+            catch_ups.append(CatchUp(feed.materialization, feed.source, verdict.name, "vector"))
+        else:
+            start = verdicts.follows_log(feed)
+            catch_ups.append(CatchUp(feed.materialization, feed.source, verdict.name, "log" if start else "fence"))
+    return catch_ups
+
+
+def _comparison(verdict: Verdict) -> Comparison:
+    wanted, live, diff = verdict.wanted, verdict.live, verdict.diff
+    assert wanted is not None
+    assert live is not None
+    assert diff is not None
+    pairs: list[Pair] = []
+    excluded: list[tuple[str, str]] = []
+    for column in wanted.table.columns:
+        name = column.name
+        live_column = diff.pairs.get(name)
+        if not diff.rows:
+            excluded.append((name, "other rows are wanted"))
+        elif name in wanted.volatile:
+            excluded.append((name, "two computations of it may differ"))
+        elif name in wanted.joined and verdict.copied is None:
+            excluded.append((name, "it comes through a join, whose other side may have changed since"))
+        elif live_column is None:
+            why = diff.computed.get(name)
+            excluded.append((name, why.text if why else "its type or its reading changes"))
+        else:
+            pairs.append(Pair(live_column, name, name not in wanted.inexact and live_column not in live.inexact))
+    return Comparison(
+        table=wanted.table.name,
+        pairs=tuple(pairs),
+        left_out=tuple(excluded),
+        keys=wanted.keys if diff.rows else (),
+        time=wanted.table.time,
+    )
+
+
+def with_promote(made: tuple[Step, ...], changes: tuple[NodeChange, ...]) -> tuple[Step, ...]:
+    """A plan that changes something ends at the gate; one that changes nothing has no steps."""
+    return (*made, Promote()) if made or any(node.changes for node in changes) else ()

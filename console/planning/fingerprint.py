@@ -1,0 +1,227 @@
+"""Stage 3, fingerprint: what every query means, over what its sources mean; tables with the hashes of their rows and values.
+
+Sources come first, since a query's fingerprint is made from theirs. All that is wrong with the pipeline is known after this.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from console.errors import Problem
+from console.model.live import Feed
+from console.model.pipeline import Copy, Endpoint, Materialization, Pipeline, Sink, digest
+from console.model.schema import Column, Table, types
+from console.planning.cache.queries import QueryMemory
+from console.planning.read import text_of
+from console.planning.resolve import ResolvedEnd, ResolvedPipeline, ResolvedQuery, ResolvedTable
+from console.planning.sql import feed
+from console.planning.sql.compile import NameScope
+from console.planning.sql.feed import FeedCode
+from console.planning.sql.reads import landing_read
+from console.planning.sql.relation import Relation, mix, physical
+from console.planning.sql.tree import UnknownColumn, kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredTable:
+    """One table as declared.
+
+    columns   stored;  read  over the view `stored`;  rows, values  fingerprints (a value's ends in `:type`)
+    literals  columns that are the same constant in every feed, with its SQL
+    certain   column → the type its expression surely has before the cast to the declared one
+    reads     column → what it is computed from
+    joined    columns that depend on a table other than the driving one;  volatile  on now(), rand() and the like
+    keys      an aggregate's group columns
+    """
+
+    table: Table
+    columns: tuple[Column, ...]
+    read: str
+    rows: str
+    values: dict[str, str]
+    inexact: tuple[str, ...] = ()
+    feeds: tuple[Feed, ...] = ()
+    literals: dict[str, str] = field(default_factory=dict)
+    certain: dict[str, str] = field(default_factory=dict)
+    reads: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    joined: frozenset[str] = frozenset()
+    volatile: frozenset[str] = frozenset()
+    keys: tuple[str, ...] = ()
+
+    @property
+    def content(self) -> str:
+        """Hash of the stored contents and their layout, without the order of columns."""
+        stored = sorted([column.name, kind(column.type)] for column in self.columns)
+        order = [list(self.table.cluster_by)] if self.table.cluster_by else []
+        return digest([stored, list(self.table.partition_by), self.rows, sorted(self.values.items()), *order])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """The whole pipeline, compiled. `tables` in topological order; `unknown`: the problems that a dropped column causes"""
+
+    tables: dict[str, DesiredTable]
+    endpoints: tuple[Endpoint, ...]
+    copies: tuple[Copy, ...]
+    sinks: tuple[Sink, ...]
+    problems: tuple[Problem, ...]
+    unknown: Mapping[Problem, UnknownColumn]
+
+
+def fingerprint(resolved: ResolvedPipeline, memory: QueryMemory) -> Desired:
+    """Fingerprint all tables; mistakes of the operator are in `problems`, never raised. What is made of a query is cached."""
+    problems, unknown = [*resolved.problems], dict[Problem, UnknownColumn]()
+    relations: dict[str, Relation] = {}
+    wanted: dict[str, DesiredTable] = {}
+    scope = replace(resolved.known, relations=relations)
+    for source in resolved.tables:
+        name = source.table.name
+        codes, found = _codes(source, scope, resolved.pipeline, memory)
+        problems += [*source.problems, *found]
+        made = None if found else _desired(source, codes, problems)
+        relations[name] = _relation(source.table, made)
+        if made is not None:
+            wanted[name] = made
+        for query in source.feeds:
+            unknown |= query.unknown
+    ends: tuple[ResolvedEnd[Copy] | ResolvedEnd[Endpoint] | ResolvedEnd[Sink], ...] = (
+        *resolved.copies,
+        *resolved.endpoints,
+        *resolved.sinks,
+    )
+    for end in ends:
+        problems += end.problems
+        unknown |= end.unknown
+    return Desired(
+        tables=wanted,
+        endpoints=tuple(end.node for end in resolved.endpoints if end.node is not None),
+        copies=tuple(end.node for end in resolved.copies if end.node is not None),
+        sinks=tuple(end.node for end in resolved.sinks if end.node is not None),
+        problems=tuple(dict.fromkeys(problems)),
+        unknown=unknown,
+    )
+
+
+def _codes(
+    source: ResolvedTable, known: NameScope, pipeline: Pipeline, memory: QueryMemory
+) -> tuple[list[FeedCode], list[Problem]]:
+    """What is made of the queries that feed a table, and what is wrong with them, query by query."""
+    codes: list[FeedCode] = []
+    problems: list[Problem] = []
+    for query in source.feeds:
+        code, found = _code(query, source.table, known, memory)
+        problems += found
+        if code is not None:
+            problems += _driven_by_parts(query.node, code, pipeline)
+            codes.append(code)
+    return codes, problems
+
+
+def _code(
+    query: ResolvedQuery, table: Table, known: NameScope, memory: QueryMemory
+) -> tuple[FeedCode | None, Sequence[Problem]]:
+    if query.query is None or isinstance(query.query, FeedCode):
+        return query.query, query.problems
+    text = text_of(query.node)
+    text.problems += query.problems
+    code = feed.evaluate(query.query, text, table, known)
+    if code is not None:
+        memory.store(query.key, code)
+    return code, text.problems
+
+
+def _driven_by_parts(node: Materialization, code: FeedCode, pipeline: Pipeline) -> list[Problem]:
+    source = pipeline.table(code.feed.source)
+    if source is None or source.kind != "aggregate":
+        return []
+    text = text_of(node)
+    text.report_query(
+        "C008",
+        f"{node.name} is driven by {source.name}, an aggregate: its rows are parts, not results",
+        0,
+        "read the table below it, or read it in an endpoint",
+    )
+    return text.problems
+
+
+def _desired(source: ResolvedTable, codes: Sequence[FeedCode], problems: list[Problem]) -> DesiredTable | None:
+    table = source.table
+    if table.kind == "landing":
+        return adopted(table)
+    if not codes:
+        return None
+    if any(code.stored != codes[0].stored for code in codes):
+        problems.append(
+            Problem(
+                code="C009",
+                message=f"the queries that feed {table.name} keep different states",
+                where=source.feeds[1].node.where,
+                hint="cast the aggregated columns to one type",
+                node=table.name,
+            )
+        )
+        return None
+    return _assembled(table, codes, problems)
+
+
+def adopted(table: Table) -> DesiredTable:
+    """A landing table: its rows and values stand for themselves."""
+    name = table.name
+    values = {column.name: f"{mix('landing', name, column.name.lower())}:{column.type}" for column in table.columns}
+    return DesiredTable(
+        table=table, columns=table.columns, read=landing_read(table.columns), rows=mix("landing", name), values=values
+    )
+
+
+def _assembled(table: Table, codes: Sequence[FeedCode], problems: list[Problem]) -> DesiredTable | None:
+    ranked = sorted(codes, key=lambda code: (code.rows, code.feed.materialization))
+    first = codes[0]
+    values, literals, certain, reads = {}, {}, {}, {}
+    inexact, joined, volatile = set(first.split.inexact if first.split else ()), set(), set()
+    constants, exact_types = [_fold(code.literals) for code in codes], [_fold(code.exact_types) for code in codes]
+    for column in table.columns:
+        name = column.name.lower()
+        format = first.split.formats.get(column.name, "") if first.split else ""
+        values[column.name] = f"{mix(*(code.values[name] for code in ranked), format)}:{kind(column.type)}"
+        if only := _agreed(name, constants):
+            literals[column.name] = only
+        if only := _agreed(name, exact_types):
+            certain[column.name] = only
+        reads[column.name] = frozenset().union(*(code.reads[name] for code in codes))
+        if any(name in code.volatile for code in codes):
+            volatile.add(column.name)
+        if any(name in code.joined for code in codes):
+            joined.add(column.name)
+    keys = first.split.keys if first.split else ()
+    if any(name not in keys for name in table.partition_by) and table.kind == "aggregate":
+        problems.append(
+            Problem(
+                code="C007",
+                message=f"{table.name} is partitioned by a column that is no key of its query",
+                where=table.where,
+                hint="partition by columns of GROUP BY",
+                node=table.name,
+            )
+        )
+        return None
+    rows = mix(*(code.rows for code in ranked))
+    order = tuple(column.name for column in table.columns if column.name in inexact | volatile)
+    return DesiredTable(
+        table=table, columns=first.stored, read=first.read, rows=rows, values=values, inexact=order, feeds=tuple(code.feed for code in codes), literals=literals, certain=certain,
+        reads=reads, joined=frozenset(joined), volatile=frozenset(volatile), keys=keys,
+    )  # fmt: skip
+
+
+def _agreed(name: str, each: Sequence[Mapping[str, str]]) -> str:
+    """What all of them have under a name, "" where they differ."""
+    first = each[0].get(name, "")
+    return first if all(one.get(name, "") == first for one in each[1:]) else ""
+
+
+def _fold(names: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in names.items()}
+
+
+def _relation(table: Table, wanted: DesiredTable | None) -> Relation:
+    if wanted is None:
+        return physical(table.name, "?", types(table.columns))
+    return physical(table.name, wanted.rows, wanted.values, wanted.volatile, types(table.columns))
