@@ -29,6 +29,7 @@ from console.model.receipt import AuditProgress, Finding, Past, Receipt
 from console.model.status import Status
 from console.model.tuning import Tuned, Tuning
 from console.tui.app import ConsoleApp
+from console.tui.fleet.events import Happenings
 from console.tui.history.state import HistoryState, listed_rollouts
 from console.tui.screens.base import BaseScreen
 from console.tui.screens.handover import HandoverScreen
@@ -274,3 +275,12 @@ async def test_a_read_only_screen_leaves_no_note(cockpit: s.ScriptedCockpit) -> 
         await settle(pilot)
         assert "read-only" in toast_text(app)
         assert "note" not in [call for call, _ in cockpit.calls]
+
+
+def test_a_note_and_changed_limits_are_listed_with_who_made_them() -> None:
+    events = tuple(Recorded("web-2", n + 1, s.NOON - 60 * (9 - n), event) for n, event in enumerate(EVENTS))
+    lines = Happenings().of({"eu": replace(s.running(s.EU), events=events)})
+    said = {line.text.partition(":")[0]: line.by for line in lines}
+    assert said["note by ana from desk"] == "ana"
+    assert said["ada from ops2"] == "ada"
+    assert said["backfilling"] == ""

@@ -19,6 +19,7 @@ from console.model.event import (
     Entered,
     Event,
     Failed,
+    Logged,
     Paused,
     Promoted,
     Recorded,
@@ -29,8 +30,10 @@ from console.model.event import (
 )
 from console.model.logline import logline
 from console.model.measured import FeedSample
+from console.model.note import Noted
 from console.model.region import Region, Spark
 from console.model.status import Status
+from console.model.tuning import Tuned
 from console.runner.view import RegionView
 from console.runner.view_events import with_event, with_samples
 from console.text import redacted_data
@@ -124,6 +127,7 @@ def is_decision(event: Event) -> bool:
             | Promoted()
             | RolledBack()
             | Ended()
+            | Logged(incident=Noted() | Tuned())
         ):
             return True
         case _:

@@ -9,8 +9,21 @@ from operator import attrgetter, is_
 
 from textual.content import Content
 
-from console.model.event import Accepted, Ended, Event, Paused, Promoted, Recorded, Resumed, RolledBack, TakenOver
+from console.model.event import (
+    Accepted,
+    Ended,
+    Event,
+    Logged,
+    Paused,
+    Promoted,
+    Recorded,
+    Resumed,
+    RolledBack,
+    TakenOver,
+)
 from console.model.logline import Level, level_of, logline
+from console.model.note import Noted
+from console.model.tuning import Tuned
 from console.runner.view import RegionView
 from console.tui.drawing import cell, safe, stack_lines
 from console.tui.times import moment
@@ -68,6 +81,8 @@ def _who(event: Event) -> str:
     match event:
         case Accepted() | Paused() | Resumed() | TakenOver() | Promoted() | RolledBack() | Ended():
             return event.by
+        case Logged(incident=Noted(by=by) | Tuned(by=by)):
+            return by
         case _:
             return ""
 

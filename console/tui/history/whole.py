@@ -40,7 +40,8 @@ def whole_lines(
     yield from _section("where the time went", slow_lines(view, (), width, now) if view.events else ())
     yield from _section("checks", (line for check in status.checks for line in check_lines(check, width)))
     if past:
-        yield from _section("receipts", _receipts(past.receipts, width))
+        none = [Content.styled("none yet: a step's receipts are written at its end.", "$text-muted")]
+        yield from _section("receipts", list(_receipts(past.receipts, width)) or none)
     elif error:
         yield from [Content(""), *wrap_indented(safe(f"not read: {error}", "$text-error"), 0, width)]
     else:
