@@ -51,15 +51,18 @@ class OpenRelease:
         """The logical table as a `pyarrow.Table`, without Spark.
 
         where    a DuckDB condition over logical columns, pushed down to the files: `day = DATE '2026-11-07'`
-        raises   DataError for an aggregate, whose states only Spark merges
+        raises   DataError for an aggregate, whose states only Spark merges, and for a landing table with computed columns
         """
         import duckdb
         from deltalake import DeltaTable
 
-        from console.planning.sql.duckdb import in_duckdb
+        from console.planning.sql.duckdb import in_duckdb, refuse_computed
         from console.stores.lakes.delta_rows import dataset
 
-        read = in_duckdb(self._state(table).read)
+        state = self._state(table)
+        read = in_duckdb(state.read)
+        if state.table.kind == "landing":
+            refuse_computed(state.read, table)
         db = duckdb.connect()
         db.execute("SET TimeZone = 'UTC'")
         db.register("stored", dataset(DeltaTable(self.path(table))))

@@ -45,9 +45,16 @@ def wrong_column(name: str, ours: bool) -> str:
         return f"the column name {name!a} holds a control character"
     if ours and (near := _NOT_IN_DELTA.search(name)):
         return f"the column name `{name}` holds `{near[0]}`, which Delta does not store"
-    if ours and is_reserved(name):
-        return f"the column name `{name}` is kept for the stored values of `{name.partition('@')[0]}`"
     return ""
+
+
+def kept_column(name: str) -> str:
+    """Why `name` cannot be a column of a managed landing table, or ""."""
+    return (
+        f"the column name `{name}` is kept for the stored values of `{name.partition('@')[0]}`"
+        if is_reserved(name)
+        else ""
+    )
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

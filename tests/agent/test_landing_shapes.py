@@ -8,13 +8,15 @@ from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from console import open_release
 from console.agent.feeds.follower import FeedFollower
 from console.agent.ingest.landing import LandingWriter
 from console.agent.ingest.shape import Reading, spread
@@ -39,17 +41,24 @@ WIDER = (
 )  # fmt: skip
 
 
-def state(columns: dict[str, str], intake: tuple[Intake, ...] = ()) -> TableState:
+READ = (
+    "SELECT `id`, `ip` AS `client`, COALESCE(`n@bigint`, CAST(`n` AS BIGINT)) AS `n`, COALESCE(`x@double`, CAST(`x` AS DOUBLE)) AS `x`,"
+    " COALESCE(`day@timestamp`, CAST(`day` AS TIMESTAMP)) AS `day` FROM stored"
+)
+
+
+def state(columns: dict[str, str], intake: tuple[Intake, ...] = (), read: str = "SELECT * FROM stored") -> TableState:
     declared = tuple(Column(name=name, type=type) for name, type in columns.items())
     table = Table(name="landing", kind="landing", columns=declared, managed=True)
     version = Version(content="c", path="landing", columns=declared)
-    return TableState(table=table, version=version, read="", rows="", values={}, intake=intake)
+    return TableState(table=table, version=version, read=read, rows="", values={}, intake=intake)
 
 
 class World:
     """A region with two releases of one landing table, the newer one live."""
 
     def __init__(self, root: Path) -> None:
+        self.root = root
         self.path = str(root / "landing")
         write_deltalake(self.path, pa.Table.from_pylist([], STORED))
         spark = SparkHandle(Settings(region="eu"), -1)
@@ -57,7 +66,7 @@ class World:
         self.controller = PipelineController(root, "web", spark, follower, Settings(region="eu"))
         self.writer = LandingWriter(self.controller)
         self.propose("r1", state(BEFORE))
-        self.propose("r2", state(AFTER, WIDER))
+        self.propose("r2", state(AFTER, WIDER, READ))
         self.promote("", "r1")
         self.promote("r1", "r2")
 
@@ -101,6 +110,39 @@ def test_a_value_that_the_older_type_rounds_lies_in_both(world: World) -> None:
     assert (rounded["x"], rounded["x@double"]) == (struct.unpack("f", struct.pack("f", 0.1))[0], 0.1)
     assert (rounded["day"], rounded["day@timestamp"]) == (date(2026, 11, 20), None)
     assert (exact["x"], exact["x@double"]) == (0.5, None)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_what_was_sent_in_either_shape_is_what_the_release_shows(world: World, data: st.DataObject) -> None:
+    """Judged by DuckDB through the release's own read."""
+    ints, wide = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
+    floats = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False, width=32)
+    days = st.dates(date(1900, 1, 1), date(2200, 1, 1))
+    moments = st.datetimes(datetime.min.replace(year=1900), datetime.min.replace(year=2200))
+    nothing = st.none()
+    sent = []
+    for number in range(data.draw(st.integers(1, 4))):
+        older = data.draw(st.booleans())
+        n, x = data.draw(nothing | (ints if older else ints | wide)), data.draw(nothing | floats)
+        day = data.draw(nothing | (days if older else days | moments))
+        name = "ip" if older else "client"
+        line = {"id": f"{number}", name: f"c{number}", "n": n, "x": x, "day": None if day is None else day.isoformat()}
+        at = day if day is None or isinstance(day, datetime) else datetime.combine(day, datetime.min.time())
+        sent.append((line, {"id": f"{number}", "client": f"c{number}", "n": n, "x": x, "day": at}))
+    DeltaTable(world.path).delete()
+    world.send(*(line for line, _ in sent), batch=uuid4().hex)
+    rows = open_release(warehouse=world.root, pipeline="web").arrow("landing").to_pylist()
+    shown = [{**row, "day": row["day"] and row["day"].replace(tzinfo=None)} for row in rows]
+    assert sorted(shown, key=lambda row: row["id"]) == [row for _, row in sent]
+
+
+def test_a_program_without_spark_reads_no_column_that_spark_computes(world: World) -> None:
+    world.propose("r3", state(AFTER, WIDER, "SELECT `id`, COALESCE(`n`, TRY_CAST(`old` AS INT)) AS `n` FROM stored"))
+    world.promote("r2", "r3")
+    with pytest.raises(DataError, match="is computed as Spark computes it: TRY_CAST") as refused:
+        open_release(warehouse=world.root, pipeline="web").arrow("landing")
+    assert refused.value.code == "E_COMPUTED"
 
 
 def test_a_column_that_no_release_declares_any_more_is_still_taken(world: World) -> None:
@@ -147,7 +189,7 @@ def test_once_the_previous_release_is_cleaned_up_its_names_are_refused(world: Wo
 
 
 def test_under_another_name_the_table_is_found_by_both_until_the_cleanup(world: World) -> None:
-    moved = state(AFTER, WIDER)
+    moved = state(AFTER, WIDER, READ)
     world.propose("r3", replace(moved, table=replace(moved.table, name="events")))
     world.promote("r2", "r3")
     line = {"id": "a", "client": "1.1.1.1"}

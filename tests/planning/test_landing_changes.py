@@ -207,6 +207,16 @@ def test_where_a_line_would_fit_both_shapes_another_name_is_asked_for(old: str, 
     assert planned(wanted(columns=both, forward_query=f"*, {expression} AS y"), region).refusals == ()
 
 
+def test_a_table_that_is_gone_in_a_region_is_made_anew_as_it_is_declared() -> None:
+    region = promoted(planned(renamed()), live())
+    without = replace(region, stats=tuple(each for each in region.stats if each.name != "landing"))
+    more = landing(columns=(*RENAMED, Column(name="ext", type="string")))
+    done = planned(with_sql(with_table(pipeline(), more), "parse", PARSE.replace("region AS", "zone AS")), without)
+    assert [column.name for column in state(done).version.columns] == ["id", "zone", "ts", "payload", "ext"]
+    assert state(done).read == "SELECT `id`, `zone`, `ts`, `payload`, `ext`, NULL AS `region` FROM stored"
+    assert state(done).intake == ()
+
+
 def moved_to(name: str, **changes: Any) -> Pipeline:
     """The landing table under another name, and the query that reads it."""
     others = tuple(table for table in pipeline().tables if table.name != "landing")

@@ -35,8 +35,9 @@ def stored(
     """
     if not table.managed:
         return Storage(read=landing_read(table.columns, exposed))
-    made = _Columns(table, live, stats, diff, exposed).storage()
-    return made if stats else replace(made, added=())  # an empty table is created with all of its columns
+    if stats is None:  # it is created, with the columns that are declared
+        return replace(_Columns(table, None, None, None, exposed).storage(), added=())
+    return _Columns(table, live, stats, diff, exposed).storage()
 
 
 class _Columns:
@@ -70,7 +71,7 @@ class _Columns:
             shown[column.name] = value
             intake.append(Intake(column.name, places))
         for old in self._exposed:
-            shown[old] = self._read[old.lower()].copy()
+            shown[old] = self._read.get(old.lower(), exp.Null()).copy()
         plain = all(each.stored == (each.column,) for each in intake)
         return Storage(read=_select(shown), intake=() if plain else tuple(intake), added=tuple(self._added))
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 
 import sqlglot
 from sqlglot import exp
@@ -34,6 +35,28 @@ def read_of(read: str) -> exp.Query:
     if text.problems:
         raise Problems.of(text.problems)
     return tree
+
+
+# what DuckDB and Spark give one value for: columns, defaults, and casts from numbers to wider ones and from dates to times
+_SHARED = (
+    exp.Select, exp.Star, exp.From, exp.Table, exp.Alias, exp.Column, exp.Identifier, exp.Coalesce, exp.Cast, exp.DataType,
+    exp.DataTypeParam, exp.Literal, exp.Null, exp.Boolean, exp.Neg, exp.Paren,
+)  # fmt: skip
+
+
+def refuse_computed(read: str, table: str) -> None:
+    """raises  DataError where a landing table's read computes what two engines may compute otherwise"""
+    tree = sqlglot.parse_one(read, read=DIALECT)
+    computed = (node for node in tree.walk() if not isinstance(node, _SHARED) or node.args.get("safe"))
+    texts = (
+        node for node in tree.find_all(exp.Cast) if node.to.is_type("text") and not isinstance(node.this, exp.Literal)
+    )
+    if (node := next(chain(computed, texts), None)) is not None:
+        raise DataError(
+            f"{table} is computed as Spark computes it: {node.sql(dialect=DIALECT):.80}",
+            hint="pass a SparkSession: release.spark(name, session), or use `console query`",
+            code="E_COMPUTED",
+        )
 
 
 def in_duckdb(read: str) -> str:

@@ -9,7 +9,7 @@ from console.model.schema import Column, Table
 from console.project import documents as docs
 from console.project import values
 from console.project.explain import D, validated
-from console.project.names import did_you_mean, wrong_column, wrong_name, wrong_parameter
+from console.project.names import did_you_mean, kept_column, wrong_column, wrong_name, wrong_parameter
 from console.project.pipeline.checks import together
 from console.project.pipeline.folder import Folder, Query
 from console.project.yaml import Document, Keys
@@ -119,7 +119,7 @@ class _Nodes:
         taken: dict[str, str] = {}
         for name, spec in doc.columns.items():
             at: Keys = ("columns", name)
-            if why := wrong_column(name, ours):
+            if why := wrong_column(name, ours) or (kept_column(name) if doc.kind == "landing" and doc.managed else ""):
                 self.wrong("P013", f"columns: {why}", source.place(at, key=True), "rename the column", table)
             if other := taken.get(name.lower()):
                 message = f"columns: `{other}` and `{name}` are one name to Spark"
