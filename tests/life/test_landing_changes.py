@@ -18,7 +18,7 @@ import pytest_asyncio
 from deltalake import DeltaTable
 
 from console.errors import Unreachable
-from tests.life.region import FIRST_DAY, LiveRegion
+from tests.life.region import FIRST_DAY, ME, LiveRegion
 from tests.life.test_lost_days import written
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
@@ -43,6 +43,14 @@ AFTER = {
 }
 
 
+MOVED = {
+    **{name: text for name, text in AFTER.items() if name != "tables/landing.yaml"},
+    "tables/events.yaml": "was: landing\n" + AFTER["tables/landing.yaml"],
+    "materializations/parse.sql": AFTER["materializations/parse.sql"].replace("FROM landing", "FROM events"),
+    "materializations/visit.sql": AFTER["materializations/visit.sql"].replace("FROM landing", "FROM events"),
+}
+
+
 class Producer:
     """Sends lines of either shape, and remembers every one of them."""
 
@@ -53,9 +61,9 @@ class Producer:
         self.newer = False  # whether lines may be of the newer shape
         self.lines: list[dict[str, Any]] = []
         self.batches: list[tuple[str, list[str]]] = []
-        self.slowest = 0.0
+        self.seconds: list[float] = []  # that each batch took
 
-    def _line(self) -> dict[str, Any]:
+    def line(self) -> dict[str, Any]:
         at = (FIRST_DAY + timedelta(seconds=self._rng.randrange(2 * 86400))).isoformat()
         row: dict[str, Any] = {"id": f"e{len(self.lines)}", "n": self._rng.randrange(1000)}
         newer = self.newer and self._rng.random() < 0.6
@@ -74,11 +82,11 @@ class Producer:
 
     async def _produce(self) -> None:
         while not self._enough.is_set():
-            lines = [json.dumps(self._line()) for _ in range(BATCH)]
+            lines = [json.dumps(self.line()) for _ in range(BATCH)]
             self.batches.append((f"p{len(self.batches)}", lines))
             started = asyncio.get_running_loop().time()
             await self.send(*self.batches[-1])
-            self.slowest = max(self.slowest, asyncio.get_running_loop().time() - started)
+            self.seconds.append(asyncio.get_running_loop().time() - started)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._enough.wait(), EVERY)
 
@@ -188,5 +196,28 @@ async def test_columns_are_renamed_widened_and_converted_under_a_writer_that_nev
     stored = DeltaTable(str(region.warehouse / "landing")).to_pyarrow_table()
     assert stored.num_rows == len(producer.lines)
     assert {row["n"] for row in stored.to_pylist() if row["n"] is not None} <= set(range(1000))
-    assert producer.slowest < 5
+    assert sorted(producer.seconds)[int(len(producer.seconds) * 0.99)] < 5
     assert reader.reads > 10
+    await moved(region, producer, written(tmp_path / "moved", MOVED))
+
+
+async def moved(region: LiveRegion, producer: Producer, files: Path) -> None:
+    """The table gets another name, and its small files are put together."""
+    region.install("web", files)
+    plan = await region.plan("web")
+    assert {node.name: node.action for node in plan.nodes} == {
+        "events": "metadata",
+        "requests": "keep",
+        "visits": "keep",
+    }
+    await region.roll_out("web")
+    more = [json.dumps(producer.line()) for _ in range(2 * BATCH)]
+    for table, lines in (("landing", more[:BATCH]), ("events", more[BATCH:])):
+        assert (await region.driver.ingest("web", table, "last" + table, lines))["rows"] == BATCH
+    done = await region.driver.maintain("web", ME, {"many": 2})
+    assert {"landing", "events"} & {each["table"] for each in done if each["what"] == "compacted"}
+    await region.quiet(["web"])
+    wanted = truth(producer.lines)
+    same(await found(region, "events", "id", "at", "client", "n", "code"), wanted)
+    same(await found(region, "requests", "id", "ts", "ip", "n", "code"), wanted)
+    same(await found(region, "visits", "id", "ts", "who"), Counter(row[:3] for row in wanted.elements()))
