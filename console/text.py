@@ -26,20 +26,21 @@ _NAME = r"(?:passw(?:or)?d|pwd|secret|token|credential|(?:api|access|private|acc
 _HEADER = r"passw(?:or)?d|secret[\w.-]{0,60}|authorization|(?:api|auth|access|security|private)-(?:key|token)"
 _QUOTED = r"""(?:\\"[^"\n]*"?|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?)"""
 _VALUE = rf"(?:{_QUOTED}|[^\s,;&)]+)"
-# one of the words, in small letters, stands in whatever the pattern finds: most lines hold none, and cost little
+# one of the words, in small letters, stands in whatever the pattern finds: most lines hold none, and cost little. A
+# pattern is compiled by the first line that holds one
 _SECRETS = (
-    (_WORDS, re.compile(rf"(?i)({_NAME}=){_VALUE}"), r"\1***"),
-    (_WORDS, re.compile(rf"(?i)({_NAME}\\?['\"]\s{{0,9}}:\s{{0,9}}){_QUOTED}"), r"\1***"),
-    (_WORDS, re.compile(rf"(?i)((?:{_HEADER})['\"]?:\s{{0,9}})(?:(?:bearer|basic|token)\s{{1,9}})?{_VALUE}"), r"\1***"),
-    (_WORDS, re.compile(rf"(?i)((?:secret[_.-]access[_.-]key|aws_session_token)\s{{0,9}}=\s{{0,9}}){_VALUE}"), r"\1***"),
-    (("sig",), re.compile(rf"(?i)((?:[?&]sig(?:nature)?|x-(?:amz|goog)-signature)=){_VALUE}"), r"\1***"),
-    (("bearer",), re.compile(r"(?i)\b(bearer\s{1,9})(?=[a-z._~+/=-]{0,200}[0-9])[\w.~+/=-]{8,}"), r"\1***"),
-    (("://",), re.compile(r"(\w://[^\s/:@]{0,200}:)[^\s/@]{1,500}@"), r"\1***@"),
-    (("://",), re.compile(r"(https?://)[^\s/?#@]{1,500}@"), r"\1***@"),
-    (("akia", "asia"), re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), "***"),
-    (("gh", "git", "dapi"), re.compile(r"\b(?:(?:gh[oprsu]|github_pat)_[A-Za-z0-9_]{10,}|dapi[0-9a-f]{32})"), "***"),
-    (("ey",), re.compile(r"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"), "***"),
-    (("-----begin",), re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), "***"),
+    (_WORDS, rf"(?i)({_NAME}=){_VALUE}", r"\1***"),
+    (_WORDS, rf"(?i)({_NAME}\\?['\"]\s{{0,9}}:\s{{0,9}}){_QUOTED}", r"\1***"),
+    (_WORDS, rf"(?i)((?:{_HEADER})['\"]?:\s{{0,9}})(?:(?:bearer|basic|token)\s{{1,9}})?{_VALUE}", r"\1***"),
+    (_WORDS, rf"(?i)((?:secret[_.-]access[_.-]key|aws_session_token)\s{{0,9}}=\s{{0,9}}){_VALUE}", r"\1***"),
+    (("sig",), rf"(?i)((?:[?&]sig(?:nature)?|x-(?:amz|goog)-signature)=){_VALUE}", r"\1***"),
+    (("bearer",), r"(?i)\b(bearer\s{1,9})(?=[a-z._~+/=-]{0,200}[0-9])[\w.~+/=-]{8,}", r"\1***"),
+    (("://",), r"(\w://[^\s/:@]{0,200}:)[^\s/@]{1,500}@", r"\1***@"),
+    (("://",), r"(https?://)[^\s/?#@]{1,500}@", r"\1***@"),
+    (("akia", "asia"), r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b", "***"),
+    (("gh", "git", "dapi"), r"\b(?:(?:gh[oprsu]|github_pat)_[A-Za-z0-9_]{10,}|dapi[0-9a-f]{32})", "***"),
+    (("ey",), r"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+", "***"),
+    (("-----begin",), r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", "***"),
 )  # fmt: skip
 
 
@@ -62,7 +63,7 @@ def redacted(text: str) -> str:
     lowered = text.lower()
     for words, pattern, shown in _SECRETS:
         if any(word in lowered for word in words):
-            text = pattern.sub(shown, text)
+            text = re.sub(pattern, shown, text)
     return text
 
 

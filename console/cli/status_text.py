@@ -108,6 +108,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "live": view.live,
         "previous": view.previous,
         "behind": view.behind,
+        "percent": percent(status),
         "rows_done": status.rows_done,
         "rows_total": status.rows_total,
         "rows_per_second": round(status.rate, 1),
@@ -117,6 +118,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "agent_runs": None if error else view.attended,
         "waiting_for": "" if status.held else status.why,
         "may_pause_until": status.reads_until or None,
+        "steps_percent": {step.id: int(100 * step.fraction) for step in status.steps},
         "status": encode(status),
     }
 

@@ -57,8 +57,18 @@ class ScreenWords:
             return ReadCommand(name=words[0])  # --help and its like: a shell prints it
         except click.ClickException as error:
             raise UsageError(error.format_message(), hint=f"console {words[0]} --help") from None
-        own = any(read.get_parameter_source(param) is ParameterSource.COMMANDLINE for param in read.params)
+        arguments = [param.name for param in command.params if isinstance(param, click.Argument)]
+        own = [param for param in read.params if read.get_parameter_source(param) is ParameterSource.COMMANDLINE]
+        values = (value for name in arguments for value in _texts(read.params.get(name or "")))
         named = tuple(region for region in given.flags.regions.split(",") if region)
         plain = given.sources.keys() <= QUIET and not any(region.startswith("@") for region in named)
-        text = " ".join(read.params.get("text") or ())
-        return ReadCommand(name=name, regions=named, bare=plain and not own, text=text if plain else "")
+        options = frozenset(param for param in own if param not in arguments)
+        text = " ".join(read.params.get("text") or ()) if plain else ""
+        return ReadCommand(name=name, regions=named, arguments=tuple(values), options=options, text=text, bare=plain)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """An argument's words, whether one or several were allowed."""
+    if isinstance(value, tuple):
+        return tuple(map(str, value))
+    return () if value is None else (str(value),)

@@ -8,6 +8,8 @@ from console.model.event import BatchDone, BatchStarted, Fenced, Logged, Recorde
 from console.model.incident import TryFailed
 from console.model.slices import HOURS
 
+SliceState = Literal["waiting", "running", "retried", "done"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayCell:
@@ -17,8 +19,8 @@ class DayCell:
     rows          estimate
     first, last   its slices, numbered as in a batch
     done          how many of them are in
-    running       whether the running batch has some of them
-    tries         failed tries of batches that had some of them;  causes  their kinds, oldest first
+    running       whether the running batch has some of them;  runs  the first and the last slice of that batch
+    tries         failed tries of batches that had some of them;  causes  their kinds, oldest first;  tried  their slices
     batch         the last committed batch that had some of them; None before that
     at            when that was stored, seconds since 1970, UTC; 0 before
     """
@@ -29,23 +31,31 @@ class DayCell:
     last: int
     done: int = 0
     running: bool = False
+    runs: tuple[int, int] = (0, 0)
     tries: int = 0
     causes: tuple[str, ...] = ()
+    tried: tuple[tuple[int, int], ...] = ()
     batch: BatchDone | None = None
     at: float = 0.0
 
     @property
-    def state(self) -> Literal["waiting", "running", "retried", "done"]:
+    def state(self) -> SliceState:
         if self.done == self.last - self.first + 1:
             return "retried" if self.tries else "done"
         return "running" if self.running else "waiting"
 
     @property
-    def hours(self) -> tuple[tuple[str, bool], ...]:
-        """(label, whether it is in) of each hour, newest first; () for a day that is one slice."""
+    def hours(self) -> tuple[tuple[str, SliceState], ...]:
+        """(label, state) of each hour, newest first; () for a day that is one slice."""
         if self.last - self.first + 1 != HOURS:
             return ()
-        return tuple((f"{self.label}T{HOURS - 1 - at:02}", at < self.done) for at in range(HOURS))
+        return tuple((f"{self.label}T{HOURS - 1 - at:02}", self._hour_state(at)) for at in range(HOURS))
+
+    def _hour_state(self, at: int) -> SliceState:
+        number = self.first + at
+        if at < self.done:
+            return "retried" if any(first <= number <= last for first, last in self.tried) else "done"
+        return "running" if self.running and self.runs[0] <= number <= self.runs[1] else "waiting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +70,14 @@ class StepDays:
     version: int
     days: tuple[DayCell, ...]
 
+    def took(self, day: DayCell) -> tuple[float, bool]:
+        """Seconds of the day's batch, and whether they are estimated: by rows, where the batch had other days too."""
+        if day.batch is None:
+            return 0.0, False
+        rows = sum(other.rows for other in self.days if other.batch is day.batch)
+        alone = rows <= day.rows
+        return (day.batch.seconds if alone else day.batch.seconds * day.rows / rows), not alone
+
 
 def calendar(events: Iterable[Recorded]) -> tuple[StepDays, ...]:
     """The days of each backfill that has a fence, in the order of the fences.
@@ -73,7 +91,7 @@ def calendar(events: Iterable[Recorded]) -> tuple[StepDays, ...]:
                 days = _cells(fenced)
                 steps[step] = StepDays(step=step, source=fenced.source, version=fenced.version, days=days)
             case BatchStarted(step=step, first=first, last=last) if step in steps:
-                steps[step] = _changed(_still(steps[step]), first, last, running=True)
+                steps[step] = _begun(_still(steps[step]), first, last)
             case BatchDone(step=step) as done if step in steps:
                 steps[step] = _with_batch(_still(steps[step]), done, recorded.at)
             case Logged(incident=TryFailed(step=step) as failed) if step in steps:
@@ -96,14 +114,19 @@ def _still(step: StepDays) -> StepDays:
     return replace(step, days=tuple(replace(day, running=False) if day.running else day for day in step.days))
 
 
-def _changed(step: StepDays, first: int, last: int, *, running: bool) -> StepDays:
-    days = (replace(day, running=running) if _touches(day, first, last) else day for day in step.days)
+def _begun(step: StepDays, first: int, last: int) -> StepDays:
+    days = (replace(day, running=True, runs=(first, last)) if _touches(day, first, last) else day for day in step.days)
     return replace(step, days=tuple(days))
 
 
 def _with_try(step: StepDays, failed: TryFailed) -> StepDays:
     days = (
-        replace(day, tries=day.tries + 1, causes=(*day.causes, failed.cause))
+        replace(
+            day,
+            tries=day.tries + 1,
+            causes=(*day.causes, failed.cause),
+            tried=(*day.tried, (failed.first, failed.last)),
+        )
         if _touches(day, failed.first, failed.last)
         else day
         for day in step.days

@@ -1,7 +1,7 @@
 """Limits of a rollout that are changed while it runs: values, ranges, and what holds beside the accepted plan. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -113,6 +113,21 @@ def check_ranges(tuning: Tuning) -> None:
 def _out(name: str, value: str, expected: str) -> DataError:
     hint = f"{name} takes {expected}" + ("" if name == "target_seconds" else f", or {NO_LIMIT}")
     return DataError(f"{name}={value:.60}: expected {expected}", hint=hint, code="E_RANGE")
+
+
+def parse_settings(words: Iterable[str]) -> Tuning:
+    """Of `rows=60000`, `lag=none`, as they are typed.
+
+    raises  DataError for a word that is no setting, one that is given twice, and a value out of its range
+    """
+    given: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or name in given:
+            reason = "is given twice" if equals else "is no setting"
+            raise DataError(f"{word!r:.60} {reason}", hint=f"NAME=VALUE, of {', '.join(KNOBS)}")
+        given[name] = value
+    return parse(given)
 
 
 def parse(words: Mapping[str, str]) -> Tuning:

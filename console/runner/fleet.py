@@ -26,6 +26,7 @@ from console.runner.actions import JournaledActions
 from console.runner.journal import Journal
 from console.runner.recall import Recall
 from console.runner.recording.writer import RecordingWriter
+from console.runner.region_planner import compiled
 from console.runner.region_run import OnFailure, RegionRun, RunOptions, nothing_to_do
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import Changes, RegionBoard, RegionWatcher, WitnessSearch, under_way
@@ -310,8 +311,12 @@ class Fleet:
         return status
 
     async def tune(self, region: str, change: Tuning, *, reset: bool = False) -> Status:
-        """Change limits of a region's rollout from its next batch on; its query is compiled already."""
         driver, body = self.driver(region), {"rollout": self._board[region].status.rollout, "reset": reset}
+        if change.hours:
+            change = replace(change, zone=driver.region.zone)
+        if change.query:
+            live = await driver.survey(self.pipeline, _landing(self._pipelines[region]))
+            change = await asyncio.to_thread(compiled, change, live)
         return await self._actions.perform(
             region,
             "tune",

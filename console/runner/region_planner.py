@@ -2,19 +2,38 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import console
-from console.errors import Problem
+from console.errors import Problem, UsageError
 from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
+from console.model.tuning import Tuning
 from console.project import recent
 
 if TYPE_CHECKING:
     from console.planning import PlannerCache
+
+
+def compiled(change: Tuning, live: Live) -> Tuning:
+    """A change of limits with its query compiled over what is live.
+
+    raises  Problems where it does not compile; UsageError where it is no single column, or nothing is live
+    """
+    from console.planning import compile_query
+
+    if live.release is None:
+        hint = "console tune --region NAME query=none"
+        raise UsageError(f"{live.region}: nothing is live that a query could read", region=live.region, hint=hint)
+    query = compile_query(str(change.query), live.release)
+    if len(query.columns) != 1:
+        hint = "one SELECT of one column that is true or false"
+        raise UsageError(f"query has {len(query.columns)} columns", hint=hint, code="C124")
+    return replace(change, query=query.sql, tables=tuple(query.tables))
 
 
 class RegionPlanner:

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from console.drivers.protocol import QueryResult
 from console.errors import ConsoleError
 from console.model.codec import encode
 from console.model.event import Promoted, Recorded, RolledBack
@@ -17,7 +16,9 @@ from console.model.region import Region
 from console.model.status import Status, Verb
 from console.model.watcher import Watcher
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # not loaded before the screen's first picture
+    from console.drivers.protocol import QueryResult
+    from console.model.tuning import Tuning
     from console.witness import WitnessProgress
 
 _FIGURE = re.compile(r"\d[\d,.]* (?=rows|bytes|days)")
@@ -189,7 +190,14 @@ class Cockpit(Protocol):
         """Submit one region's pending plan and follow it; returns when the region has accepted it."""
         ...
 
-    async def control(self, region: str, verb: Verb) -> Status: ...
+    async def control(self, region: str, verb: "Verb") -> Status: ...
+
+    async def tune(self, region: str, change: "Tuning", *, reset: bool = False) -> Status:
+        """Change limits of a region's rollout from its next batch on.
+
+        raises  Problems where its query does not compile over what is live there
+        """
+        ...
 
     async def promote(self, region: str) -> Promoted: ...
 
@@ -199,7 +207,7 @@ class Cockpit(Protocol):
 
     async def query(
         self, region: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
-    ) -> QueryResult: ...
+    ) -> "QueryResult": ...
 
     async def trigger(self, region: str, kind: Literal["copy", "sink"], name: str) -> dict[str, Any]: ...
 

@@ -11,13 +11,18 @@ ALL = "all"  # in place of names: every region
 class ReadCommand:
     """A command as the command line reads it.
 
-    regions  the names given, `all` for every one; () where none was
-    text     the words of its one argument that takes any, as those of a note; "" where it has none
-    bare     nothing but a command and its regions was given, so that the screen's own action does the same
+    regions    the names given, `all` for every one; () where none was
+    arguments  words that are no options: `rows=60000`
+    options    names of the command's own options that were given
+    text       the words of its one argument that takes any, as those of a note; "" where it has none
+    bare       nothing but a command, its regions, arguments and own options was given: no option of the whole program, so
+               that the screen's own action does the same
     """
 
     name: str
     regions: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    options: frozenset[str] = frozenset()
     bare: bool = False
     text: str = ""
 

@@ -2,18 +2,20 @@
 
 import gc
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from console.runner.view import Cockpit
-from console.runner.words import CommandWords
+if TYPE_CHECKING:
+    from console.runner.view import Cockpit
+    from console.runner.words import CommandWords
 
 
 def run(
-    cockpit: Cockpit,
+    cockpit: "Cockpit",
     *,
     title: str = "",
     coach: bool = False,
     readonly: bool = False,
-    words: CommandWords | None = None,
+    words: "CommandWords | None" = None,
     memory: Path | None = None,
 ) -> int:
     """Show the cockpit until the operator quits, then close it. Needs a terminal and no running event loop.

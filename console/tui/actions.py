@@ -12,7 +12,9 @@ from console.tui.labels import Condition, change_pending, condition, idle, state
 from console.tui.state import ScreenState
 from console.tui.times import PROMOTE_SECONDS, age
 
-RegionAction = Literal["refresh", "start", "pause", "retry", "cancel", "discard", "promote", "rollback", "witness"]
+RegionAction = Literal[
+    "refresh", "start", "pause", "resume", "retry", "cancel", "discard", "promote", "rollback", "witness"
+]
 KeyHint = tuple[str, str]  # a key, and what it does
 LIST_KEYS = ("enter", "space", "↑↓")  # of no use on the screen of one region
 
@@ -48,6 +50,8 @@ def objection(action: RegionAction, view: RegionView, refusal: str = "", now: fl
         case "pause":
             applies = working(view) or view.status.held == "paused"
             return "" if applies else f"{name} ({state}): there is no running rollout to pause"
+        case "resume":
+            return "" if view.status.held == "paused" else f"{name} ({state}): there is no paused rollout to resume"
         case "retry":
             return "" if view.status.held == "failed" else f"{name} ({state}): only a failed rollout can be retried"
         case "cancel":
@@ -64,6 +68,16 @@ def objection(action: RegionAction, view: RegionView, refusal: str = "", now: fl
             return "" if idle(view) else f"{name} ({state}): cancel the rollout first (X)"
         case _:
             assert_never(action)
+
+
+def tune_objection(view: RegionView, readonly: bool = False) -> str:
+    """Why limits cannot be changed in the region now; "" where they can."""
+    name = view.region.name
+    if readonly:
+        return "this console is read-only; start it without --readonly"
+    if view.link == "unreachable":
+        return f"{name} is unreachable; r retries"
+    return f"{name}: no rollout is running; its limits stand in regions/*.yaml" if idle(view) else ""
 
 
 def _too_old(view: RegionView, now: float) -> str:

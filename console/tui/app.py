@@ -10,48 +10,44 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual.app import App
+from textual.command import Provider
 from textual.filter import LineFilter
 from textual.screen import Screen
+from textual.theme import Theme
 
 from console.errors import ConsoleError
 from console.paths import pictures_dir
-from console.runner.attention import Attention
+from console.runner.outlook.attention import Attention
 from console.runner.view import Cockpit, Position
 from console.runner.waves import queued_regions
-from console.runner.words import ALL, CommandWords
 from console.text import safe_text
-from console.tui.actions import ActionRequest, RegionAction
-from console.tui.commands.line import TypedCommand
-from console.tui.commands.ran import RanCommand, command_line
-from console.tui.dialogs.content import DialogFactory
-from console.tui.dialogs.dialog import Dialog
+from console.tui.actions import ActionRequest
 from console.tui.dispatch import Dispatcher, Severity
-from console.tui.fleet.memory import ScreenMemory
+from console.tui.fleet.memory import ScreenMemory, ScreenPlace
 from console.tui.groups import PlanGrouping
-from console.tui.history.state import AuditState, RolloutKey
 from console.tui.history.store import HistoryStore
-from console.tui.history.whole import verdict_text
-from console.tui.labels import working
 from console.tui.playback.controls import PlaybackRequest, perform
-from console.tui.playback.jump import JumpScreen
-from console.tui.screens.base import BaseScreen, CopyRequest, GoTo
-from console.tui.screens.command import CommandScreen
-from console.tui.screens.handover import HandoverScreen
-from console.tui.screens.history import AuditRequest, RolloutsRequest
+from console.tui.screens.base import SCREEN_NAMES, BaseScreen, CopyRequest, GoTo, HistoryRequest, ScreenName
 from console.tui.screens.home import HomeScreen
-from console.tui.screens.of_region.rollout import HistoryRequest, RolloutScreen
-from console.tui.screens.palette import ConsoleCommands
-from console.tui.screens.ran import RanScreen
-from console.tui.screens.switch import screen_of
-from console.tui.state import ScreenState, noteworthy, only_lag_differs
+from console.tui.state import ScreenState, farewell, noteworthy, only_lag_differs
 from console.tui.terminal.ascii import glyph_filters
 from console.tui.terminal.driver import TerminalDriver
 from console.tui.terminal.escape import clipboard_sequence, notice_sequence, tmux_copy
 from console.tui.terminal.themes import THEMES
+
+if TYPE_CHECKING:  # loaded once they are shown: the first picture needs none of them
+    from console.runner.words import CommandWords
+    from console.tui.commands.line import TypedCommand
+    from console.tui.commands.ran import RanCommand
+    from console.tui.dialogs.content import DialogFactory
+    from console.tui.dialogs.dialog import Dialog
+    from console.tui.history.state import AuditState, RolloutKey
+    from console.tui.screens.history import AuditRequest, RolloutsRequest
 
 REPAINT_SECONDS = 0.125  # at least, however fast the views change
 LAG_REPAINTS = (
@@ -64,7 +60,15 @@ CLOSE_SECONDS = 1.0  # for links and journal: a remote side that does not answer
 UNSEEN_SECONDS = 2.0  # after which a repaint counts as done that was never shown because its screen was closed
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 COMMANDS_KEPT = 500
+NAMED_THEMES = {theme.name: theme for theme in THEMES}
 AGE_SECONDS = 10  # after so many without news everything is drawn anew, since figures have grown older
+
+
+def palette() -> type[Provider]:
+    """The commands of the palette, loaded when it is opened."""
+    from console.tui.screens.palette import ConsoleCommands
+
+    return ConsoleCommands
 
 
 class ConsoleApp(App[int]):
@@ -77,7 +81,7 @@ class ConsoleApp(App[int]):
 
     CSS_PATH = "app.tcss"
     TITLE = "console"
-    COMMANDS: ClassVar[set[Any]] = {ConsoleCommands}
+    COMMANDS: ClassVar[set[Any]] = {palette}
 
     def __init__(
         self,
@@ -87,7 +91,7 @@ class ConsoleApp(App[int]):
         coach: bool = False,
         readonly: bool = False,
         repaint_seconds: float = REPAINT_SECONDS,
-        words: CommandWords | None = None,
+        words: "CommandWords | None" = None,
         memory: ScreenMemory | None = None,
     ) -> None:
         super().__init__(driver_class=TerminalDriver)
@@ -99,19 +103,29 @@ class ConsoleApp(App[int]):
         self._dirty = self._lag_changed = False
         self._painted_at = 0.0
         self._next_repaint = 0.0  # by the monotonic clock
-        self._dialog_open = False
+        self._dialog: Dialog | None = None
         self._grouping = PlanGrouping()
         self._attention = Attention()
         self._words, self._memory = words, memory or ScreenMemory(None)
         self._ran: deque[RanCommand] = deque(maxlen=COMMANDS_KEPT)
         self._looked = self._memory.looked
+        self._last_place = self._memory.place
+        self._places: dict[tuple[ScreenName, str], ScreenPlace] = {}
         self._last_tick = 0
         self._history = HistoryStore(cockpit, self._outdate, self._verified)
         self.state = self._snapshot()
         self.dispatcher = Dispatcher(cockpit, self)
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = self._memory.theme if self._memory.theme in self.available_themes else THEMES[0].name
+        self._begin_theme(self._memory.theme if self._memory.theme in self.available_themes else THEMES[0].name)
+
+    def _begin_theme(self, name: str) -> None:
+        """Draw the first picture in this theme. A change of theme would parse the stylesheet a second time for it."""
+        if self.available_themes[name].dark:  # as Textual's own is, with which everything else begins
+            self.set_reactive(ConsoleApp.theme, name)
+            self.stylesheet.set_variables(self.get_css_variables())
+        else:
+            self.theme = name
 
     def _snapshot(self) -> ScreenState:
         views = dict(self._cockpit.views)
@@ -138,6 +152,10 @@ class ConsoleApp(App[int]):
     def _position(self) -> Position | None:
         return self._cockpit.player.position if self._cockpit.player else None
 
+    def get_theme(self, theme_name: str) -> Theme | None:
+        """Textual copies all of its themes twice for each line that it draws."""
+        return NAMED_THEMES.get(theme_name) or super().get_theme(theme_name)
+
     def get_line_filters(self) -> list[LineFilter]:
         encoding = getattr(sys.__stderr__, "encoding", None) or "ascii"
         return [*super().get_line_filters(), *glyph_filters(encoding, os.environ.get("TERM", ""))]
@@ -147,21 +165,46 @@ class ConsoleApp(App[int]):
         return self._home
 
     async def on_mount(self) -> None:
-        gc.enable()
-        gc.freeze()  # else each full collection scans everything ever loaded, and a key waits 0.1 s
+        self._home.call_after_refresh(self._collect_garbage)
         self._install_signal_handlers()
-        self._home.call_after_refresh(self._home.restore, self._memory.fleet)  # its list has its regions by then
+        self._home.call_after_refresh(self._restore)  # its list has its regions by then
         self.set_interval(self._repaint_seconds, self._repaint)
         self.run_worker(self._follow(), group="follow")
         if self.state.position is None:
             self.run_worker(self.dispatcher.dispatch(ActionRequest(action="refresh", regions=())), group="refresh")
 
+    def _restore(self) -> None:
+        """Come back to where the operator was."""
+        self._home.restore(self._memory.fleet)
+        place = self._memory.place
+        for name in SCREEN_NAMES:
+            if name == place.screen == "fleet":
+                self._home.come_back(place)
+            elif name == place.screen and place.region in self.state.views:
+                self._places[name, place.region] = place
+                self.post_message(GoTo(name, place.region))
+
+    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        last = (screen for screen in reversed(self.screen_stack) if isinstance(screen, BaseScreen))
+        self._last_place = next(last, self._home).place()  # once the screens are closed, nothing has the focus
+        super().exit(result, return_code, message)
+
+    def _leave(self, screen: BaseScreen) -> None:
+        """Keep where the operator was on that screen."""
+        self._places[screen.name_of, screen.current_region] = screen.place()
+
+    def _collect_garbage(self) -> None:
+        """From now on: what was loaded before the first picture is none."""
+        gc.enable()
+        gc.freeze()  # else each full collection scans everything ever loaded, and a key waits 0.1 s
+
     async def on_unmount(self) -> None:
-        self._memory.save(self._home.remembered(), self._clock(), self.theme)
+        self._memory.save(self._home.remembered(), self._last_place, self._clock(), self.theme)
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self._history.close()
                 await self._cockpit.close()
+        gc.enable()
         gc.unfreeze()
 
     def _install_signal_handlers(self) -> None:
@@ -206,8 +249,8 @@ class ConsoleApp(App[int]):
             if isinstance(screen, BaseScreen):
                 screen.adopt(self.state, seen=seen)
                 seen = False  # a full screen covers those below it
-            elif isinstance(screen, Dialog):
-                screen.state = self.state
+        if self._dialog is not None:
+            self._dialog.state = self.state
         self.call_after_refresh(self._painted, started)
 
     def _tick(self) -> None:
@@ -234,15 +277,17 @@ class ConsoleApp(App[int]):
     def on_action_request(self, request: ActionRequest) -> None:
         self.run_worker(self.dispatcher.dispatch(request), group=request.action)
 
-    async def confirm(self, dialog: DialogFactory) -> bool:
+    async def confirm(self, dialog: "DialogFactory") -> bool:
         """Ask the operator; False at once while another dialog is open."""
-        if self._dialog_open:
+        from console.tui.dialogs.dialog import Dialog
+
+        if self._dialog is not None:
             return False
-        self._dialog_open = True
+        self._dialog = Dialog(self.state, dialog)
         try:
-            return await self.push_screen_wait(Dialog(self.state, dialog))
+            return await self.push_screen_wait(self._dialog)
         finally:
-            self._dialog_open = False
+            self._dialog = None
 
     def toast(self, text: str, severity: Severity = "information", title: str = "") -> None:
         lines = "\n".join(safe_text(line, 400) for line in text.split("\n", 3))
@@ -250,14 +295,20 @@ class ConsoleApp(App[int]):
 
     def on_go_to(self, message: GoTo) -> None:
         """Show another screen: the fleet lies below all others, which take each other's place."""
+        from console.tui.screens.switch import screen_of
+
         region = message.region or next(iter(self.state.views), "")
         if message.name not in ("fleet", "history") and not region:
             self.toast("there is no region to show", "warning")
             return
         while isinstance(self.screen, BaseScreen) and self.screen is not self._home:
+            self._leave(self.screen)
             self.pop_screen()
         if message.name != "fleet":
-            self.push_screen(screen_of(message.name, self.state, region, message.pane))
+            screen = screen_of(message.name, self.state, region, message.pane)
+            self.push_screen(screen)
+            if not message.pane and (place := self._places.get((message.name, region))):
+                screen.call_after_refresh(screen.come_back, place)
 
     def on_history_request(self, message: HistoryRequest) -> None:
         self.run_worker(self._recall(message.region), group="past", exclusive=True)
@@ -269,7 +320,7 @@ class ConsoleApp(App[int]):
         except ConsoleError as error:
             self.dispatcher.show_error(error, region)
             return
-        if isinstance(self.screen, RolloutScreen) and self.screen.current_region == region:
+        if isinstance(self.screen, BaseScreen) and self.screen.current_region == region:
             self.screen.adopt_history(events)
 
     async def on_playback_request(self, message: PlaybackRequest) -> None:
@@ -277,6 +328,8 @@ class ConsoleApp(App[int]):
         if player is None:
             return
         if message.pressed == "time":
+            from console.tui.playback.jump import JumpScreen
+
             self.push_screen(JumpScreen(player.position), self._jump)
             return
         if why := await perform(message.pressed, player):
@@ -288,12 +341,14 @@ class ConsoleApp(App[int]):
             await self._cockpit.player.seek(at)
             self._dirty = True
 
-    def on_rollouts_request(self, message: RolloutsRequest) -> None:
+    def on_rollouts_request(self, message: "RolloutsRequest") -> None:
         wanted = message.rollout
         work = self._history.read(self.state.views) if wanted is None else self._history.read_whole(wanted)
         self.run_worker(work, group="history")
 
-    def on_audit_request(self, message: AuditRequest) -> None:
+    def on_audit_request(self, message: "AuditRequest") -> None:
+        from console.tui.commands.ran import command_line
+
         if message.cancel:
             self._history.stop_audit(message.rollout)
         else:
@@ -301,14 +356,16 @@ class ConsoleApp(App[int]):
             region, rollout = message.rollout
             self.ran(command_line(f"verify --rollout {rollout}", (region,)), "begun")
 
-    def _verified(self, key: RolloutKey, audit: AuditState) -> None:
+    def _verified(self, key: "RolloutKey", audit: "AuditState") -> None:
+        from console.tui.history.whole import verdict_text
+
         differs = any(finding.ok is False for finding in audit.findings)
         severity: Severity = "error" if differs or audit.error else "information"
         self.toast(f"{key[1]}: {audit.error or verdict_text(audit.findings)}", severity, key[0])
 
     def on_copy_request(self, message: CopyRequest) -> None:
         self.copy_to_clipboard(message.text)
-        self.toast(f"copied: {message.label or message.text}")
+        self.toast(f"copied: {message.label or message.text}{message.more}")
 
     def copy_to_clipboard(self, text: str) -> None:
         """To the terminal in front of the operator; through tmux where it runs in one."""
@@ -319,55 +376,47 @@ class ConsoleApp(App[int]):
 
     def ran(self, line: str, result: str) -> None:
         """Remember an action as the command that does the same."""
+        from console.tui.commands.ran import RanCommand
+
         self._ran.append(RanCommand(at=self._clock(), line=line, result=result))
 
     def action_commands_run(self) -> None:
+        from console.tui.screens.ran import RanScreen
+
         self.push_screen(RanScreen(tuple(self._ran)))
 
     def action_handover(self) -> None:
+        from console.tui.screens.handover import HandoverScreen
+
         self.push_screen(HandoverScreen(self.state))
 
     def action_command(self, typed: str = "") -> None:
         """typed: what stands in the line at first"""
+        from console.tui.screens.command import CommandScreen
+
         if self._words is None:
             self.toast("commands can be typed where `console` itself opened the screen", "warning")
         else:
             region = self.screen.current_region if isinstance(self.screen, BaseScreen) else ""
             self.push_screen(CommandScreen(self._words, region, typed), self._typed)
 
-    def _typed(self, command: TypedCommand | None) -> None:
+    def _typed(self, command: "TypedCommand | None") -> None:
         """Do what was typed, through the same dialogs as its key; what needs a shell is copied."""
         if command is None:
             return
         if command.view:
-            self._show(command.view)
+            if command.view == "handover":
+                self.action_handover()
+            elif isinstance(self.screen, BaseScreen):
+                self.screen.action_goto(command.view)
             return
-        if command.action is None and not command.note:
+        if command.action is None and command.limits is None and not command.note:
             self.copy_to_clipboard(command.line)
             self.toast(f"copied, since it prints to a shell: {command.line}")
             return
-        named = tuple(self.state.views) if ALL in command.regions else command.regions
-        unknown = [name for name in named if name not in self.state.views]
-        if unknown:
-            self.toast(f"there is no region {unknown[0]}; there are: {', '.join(self.state.views)}", "warning")
-            return
-        if command.note:
-            self.run_worker(self.dispatcher.note(named, command.note), group="note")
-        elif command.action:
-            regions = named or self._targets(command.action)
-            self.on_action_request(ActionRequest(action=command.action, regions=regions))
-
-    def _show(self, view: Literal["handover", "history"]) -> None:
-        if view == "handover":
-            self.action_handover()
-        elif isinstance(self.screen, BaseScreen):
-            self.screen.action_goto(view)
-
-    def _targets(self, action: RegionAction) -> tuple[str, ...]:
         screen = self.screen
-        if action in ("start", "refresh") or not isinstance(screen, BaseScreen):
-            return tuple(self.state.views)
-        return screen.target_regions
+        selected = screen.target_regions if isinstance(screen, BaseScreen) else ()
+        self.run_worker(self.dispatcher.typed(command, selected), group="typed")
 
     def action_export(self) -> None:
         name = self.screen.name_of if isinstance(self.screen, BaseScreen) else "screen"
@@ -387,19 +436,5 @@ class ConsoleApp(App[int]):
         self.toast("press q to quit; the agents keep running")
 
     async def action_quit(self) -> None:
-        self.exit(message=self._farewell())
-
-    def _farewell(self) -> Text | None:
-        """Which rollouts continue without the console, and how to come back to them."""
-        running = [name for name, view in self.state.views.items() if working(view)]
-        later = sorted(self.state.queued)
-        sentences = []
-        if running:
-            sentences.append(
-                f"{', '.join(running)}: the agents continue to the gate. `console` shows them, `console pause` stops them."
-            )
-        if later:
-            sentences.append(
-                f"{', '.join(later)}: not started; `console apply --regions {','.join(later)}` starts them."
-            )
-        return Text(safe_text(" ".join(sentences))) if sentences else None
+        text = farewell(self.state)
+        self.exit(message=Text(safe_text(text)) if text else None)

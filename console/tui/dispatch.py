@@ -4,17 +4,20 @@ import asyncio
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from console.errors import AtGate, ConsoleError
 from console.model.status import Verb
 from console.runner.view import Cockpit, Outcome
-from console.tui.actions import ActionRequest, RegionAction, objection
+from console.tui.actions import ActionRequest, RegionAction, objection, tune_objection
 from console.tui.commands.ran import action_command, command_line
-from console.tui.dialogs.confirm import confirm_end, confirm_start
-from console.tui.dialogs.content import DialogFactory
-from console.tui.dialogs.gate import confirm_promotion, confirm_rollback
 from console.tui.state import ScreenState
+
+if TYPE_CHECKING:
+    from console.model.status import Status
+    from console.runner.view import RegionView
+    from console.tui.commands.line import LimitChange, TypedCommand
+    from console.tui.dialogs.content import DialogFactory
 
 Severity = Literal["information", "warning", "error"]
 
@@ -25,7 +28,7 @@ class DispatchUi(Protocol):
     @property
     def state(self) -> ScreenState: ...
 
-    async def confirm(self, dialog: DialogFactory) -> bool: ...
+    async def confirm(self, dialog: "DialogFactory") -> bool: ...
 
     def toast(self, text: str, severity: Severity = "information", title: str = "") -> None: ...
 
@@ -61,6 +64,10 @@ class Dispatcher:
         return applicable
 
     async def _perform(self, action: RegionAction, regions: tuple[str, ...]) -> None:
+        # loaded with the first action, not before the first picture
+        from console.tui.dialogs.confirm import confirm_end, confirm_start
+        from console.tui.dialogs.gate import confirm_promotion, confirm_rollback
+
         match action:
             case "start":
                 if await self._ui.confirm(partial(confirm_start, regions=regions)):
@@ -68,8 +75,8 @@ class Dispatcher:
             case "pause":
                 paused = all(self._ui.state.views[name].status.held == "paused" for name in regions)
                 await self._control(regions, "resume" if paused else "pause")
-            case "retry":
-                await self._control(regions, "retry")
+            case "retry" | "resume":
+                await self._control(regions, action)
             case "cancel" | "discard":
                 if await self._ui.confirm(partial(confirm_end, regions=regions, action=action)):
                     await self._control(regions, action)
@@ -102,6 +109,50 @@ class Dispatcher:
 
     async def _note(self, region: str, text: str) -> None:
         await self._cockpit.note(region, text)
+
+    async def typed(self, command: "TypedCommand", selected: Sequence[str]) -> None:
+        """Do what was typed, through the same dialogs as its key.
+
+        selected  the regions that a key would act on
+        """
+        from console.runner.words import ALL
+
+        views = self._ui.state.views
+        named = tuple(views) if ALL in command.regions else command.regions
+        if unknown := [name for name in named if name not in views]:
+            self._ui.toast(f"there is no region {unknown[0]}; there are: {', '.join(views)}", "warning")
+        elif command.note:
+            await self.note(named, command.note)
+        elif command.limits is not None:
+            await self.tune(named, command.limits, command.line)
+        elif command.action is not None:
+            everywhere = command.action in ("start", "refresh")
+            regions = named or (tuple(views) if everywhere else tuple(selected))
+            if command.action == "pause":  # the key would resume a paused one; the word does not
+                paused = [name for name in regions if views[name].status.held == "paused"]
+                regions = tuple(name for name in regions if name not in paused)
+                if not regions:
+                    self._ui.toast(f"{', '.join(paused)}: paused already", "warning")
+            if regions:
+                await self.dispatch(ActionRequest(action=command.action, regions=regions))
+
+    async def tune(self, regions: Sequence[str], change: "LimitChange", line: str) -> None:
+        """Change limits of the regions' running rollouts; a query is compiled over what is live in each.
+
+        line  the command that does the same
+        """
+        views = [self._ui.state.views[name] for name in regions]
+        refused = [why for view in views if (why := tune_objection(view, self._ui.state.readonly))]
+        if refused:
+            self._ui.toast(refused[0], "warning")
+            return
+
+        async def one(region: str) -> None:
+            before = self._ui.state.views[region]
+            status = await self._cockpit.tune(region, change.tuning, reset=change.reset)
+            self._ui.toast(_tuned(before, status), title=region)
+
+        await asyncio.gather(*(self._attempt(name, partial(one, name), line) for name in regions))
 
     async def _on_one(self, action: RegionAction, call: Callable[[str], Awaitable[None]], region: str) -> None:
         await self._attempt(region, partial(call, region), action_command(action, (region,)))
@@ -160,3 +211,14 @@ class Dispatcher:
         for outcome in outcomes:
             if outcome.error and not isinstance(outcome.error, AtGate) and outcome.state != "skipped":
                 self.show_error(outcome.error, outcome.region)
+
+
+def _tuned(before: "RegionView", status: "Status") -> str:
+    """What holds from the next batch on, beside what held."""
+    from console.model.tuning import described, limits
+
+    plan = before.accepted
+    change = ", ".join(status.tuning.changed)
+    if plan:
+        change = described(limits(plan, before.status.tuning), limits(plan, status.tuning))
+    return f"from the next batch on: {change}" if change else "its limits are as they were"

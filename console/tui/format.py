@@ -6,7 +6,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 
 def count(number: float) -> str:
     """`466,830`."""
-    return f"{int(number):,}"
+    return f"{round(number):,}"
 
 
 def short(number: float) -> str:

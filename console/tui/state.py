@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from console.model.status import Status
-from console.runner.attention import RegionNeed
+from console.runner.outlook.attention import RegionNeed
 from console.runner.view import Group, Position, RegionView
 from console.runner.waves import QueuedRegion
 from console.tui.history.state import HistoryState
-from console.tui.labels import Condition, condition, state_label
+from console.tui.labels import Condition, condition, state_label, working
 
 # fields that change at rest, every second
 AT_REST = {"status", "heard", "samples", "lag_commits", "lag_rows", "lag_seconds", "changed"}
@@ -69,6 +69,20 @@ def noteworthy(before: ScreenState, now: ScreenState) -> str:
         and condition(before.views[name]) not in (current, Condition.READING)
     ]
     return ", ".join(news)
+
+
+def farewell(state: ScreenState) -> str:
+    """Which rollouts continue without the console, and how to come back to them; "" for none."""
+    running = [name for name, view in state.views.items() if working(view)]
+    later = sorted(state.queued)
+    sentences = []
+    if running:
+        sentences.append(
+            f"{', '.join(running)}: the agents continue to the gate. `console` shows them, `console pause` stops them."
+        )
+    if later:
+        sentences.append(f"{', '.join(later)}: not started; `console apply --regions {','.join(later)}` starts them.")
+    return " ".join(sentences)
 
 
 def only_lag_differs(before: RegionView | None, now: RegionView) -> bool:

@@ -33,6 +33,8 @@ def in_terminal(what: str, views: Path, rows: int = 60, columns: int = 200) -> d
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     result, out = os.pipe()
     environment = {**os.environ, "OUT": str(out), "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}
+    # compiled once, as where it is installed; kept apart, since the shell may forbid it
+    environment |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(views.parent / "bytecode")}
     process = subprocess.Popen(
         [sys.executable, screen_process.__file__, what, str(views)], cwd=ROOT, env=environment, pass_fds=(out,),
         stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,

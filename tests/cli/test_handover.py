@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from console.model.event import Failed, Paused
-from console.runner.attention import NeedKind
 from console.runner.handover.facts import COMMANDS
+from console.runner.outlook.attention import NeedKind
 from tests.cli.conftest import World
 
 

@@ -5,8 +5,9 @@ import pytest
 from console.cli.root import cli
 from console.cli.words import ScreenWords
 from console.errors import ConsoleError
+from console.model.tuning import Tuning
 from console.runner.words import ReadCommand
-from console.tui.commands.line import TypedCommand, typed_command
+from console.tui.commands.line import LimitChange, TypedCommand, typed_command
 
 WORDS = ScreenWords(cli)
 
@@ -18,10 +19,17 @@ WORDS = ScreenWords(cli)
         ("promote --region=eu --yes", ReadCommand(name="promote", regions=("eu",), bare=True)),
         ("pause --regions eu,us", ReadCommand(name="pause", regions=("eu", "us"), bare=True)),
         ("apply", ReadCommand(name="apply", bare=True)),
-        ("apply --yes saved.plan", ReadCommand(name="apply")),
+        ("apply --yes saved.plan", ReadCommand(name="apply", arguments=("saved.plan",), bare=True)),
         ("apply --regions @wave1", ReadCommand(name="apply", regions=("@wave1",))),
         ("status --output json", ReadCommand(name="status")),
         ("history", ReadCommand(name="history", bare=True)),
+        (
+            "tune --region eu rows=9 lag=none --reset",
+            ReadCommand(
+                name="tune", regions=("eu",), arguments=("rows=9", "lag=none"), options=frozenset({"reset"}), bare=True
+            ),
+        ),
+        ("plan --witness", ReadCommand(name="plan", options=frozenset({"witness"}), bare=True)),
         ("promote --help", ReadCommand(name="promote")),
     ],
 )
@@ -49,3 +57,19 @@ def test_a_command_is_about_the_region_under_the_cursor_unless_it_names_others()
     assert typed_command("query 'select 1'", WORDS, "eu") == TypedCommand(
         line="console query 'select 1'", action=None, regions=()
     )
+
+
+def test_a_command_with_words_that_the_screen_does_not_know_is_left_to_a_shell() -> None:
+    for typed in ("apply saved.plan", "cancel --output json", "plan --detailed-exitcode", "tune rows=9 --output json"):
+        command = typed_command(typed, WORDS, "eu")
+        assert (command.action, command.limits) == (None, None), typed
+    assert typed_command("plan --witness", WORDS, "eu").action == "witness"
+
+
+def test_typed_limits_are_read_and_refused_as_by_the_command_line() -> None:
+    command = typed_command("tune rows=60000 lag=30 --reset", WORDS, "eu")
+    assert command.limits == LimitChange(tuning=Tuning(rows=60_000, lag=30.0), reset=True)
+    assert command.regions == ("eu",)
+    for wrong in ("tune", "tune rows", "tune rows=0", "tune rows=1 rows=2", "tune speed=1"):
+        with pytest.raises(ConsoleError):
+            typed_command(wrong, WORDS, "eu")

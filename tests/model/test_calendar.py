@@ -66,7 +66,7 @@ def test_each_day_has_what_became_of_it() -> None:
     assert [day.state for day in found.values()] == ["done", "running", "waiting", "waiting"]
     assert (heavy.rows, heavy.first, heavy.last, heavy.done) == (2400, 2, 25, 4)
     assert (heavy.tries, heavy.causes, heavy.batch) == (1, ("memory",), done(5))
-    assert heavy.hours[3:5] == (("2026-11-06T20", True), ("2026-11-06T19", False))
+    assert heavy.hours[3:5] == (("2026-11-06T20", "retried"), ("2026-11-06T19", "running"))
     assert found["2026-11-07"].hours == ()
     assert (found["2026-11-07"].batch, found["2026-11-07"].at) == (done(1), 4.0)
 

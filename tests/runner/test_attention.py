@@ -9,7 +9,7 @@ from console.model.event import Ailing, Checked, Logged, Recorded
 from console.model.incident import TryFailed, WaitBegan
 from console.model.region import Policy, Region
 from console.model.status import Status, StepStatus
-from console.runner.attention import KEYS, Attention, NeedKind, attention, troubled, upcoming, well_since
+from console.runner.outlook.attention import KEYS, Attention, NeedKind, attention, troubled, upcoming, well_since
 from console.runner.view import RegionView
 
 NOW = 1_793_620_800.0

@@ -16,6 +16,7 @@ from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
 from console.model.status import Status, StepStatus, Verb
 from console.model.step import Backfill, CatchUp, CreateTable, Promote, Validate
+from console.model.tuning import Tuned, Tuning
 from console.runner.view import Outcome, RegionView
 from console.witness import Witness, WitnessProgress, WitnessResult
 
@@ -103,6 +104,11 @@ class ScriptedCockpit:
     async def control(self, region: str, verb: Verb) -> Status:
         self._asked(verb, region)
         return self._views[region].status
+
+    async def tune(self, region: str, change: Tuning, *, reset: bool = False) -> Status:
+        self._asked("tune", (region, change, reset))
+        status = self._views[region].status
+        return replace(status, tuned=Tuned(by="ada", host="laptop", tuning=change))
 
     async def promote(self, region: str) -> Promoted:
         self._asked("promote", region)

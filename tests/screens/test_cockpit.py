@@ -11,8 +11,9 @@ from textual.widgets import Static
 from console.cli.root import cli
 from console.cli.words import ScreenWords
 from console.model.event import Ailing
+from console.model.tuning import Tuning
 from console.tui.fleet.events import Happenings, draw_events
-from console.tui.fleet.memory import FleetMemory
+from console.tui.fleet.memory import FleetMemory, ScreenPlace
 from console.tui.fleet.regions import RegionList
 from console.tui.screens.base import BaseScreen
 from console.tui.screens.history import HistoryScreen
@@ -201,7 +202,7 @@ async def test_what_was_run_is_kept_as_commands_to_copy() -> None:
         assert app.clipboard == "console pause --regions us"
         await pilot.press("escape", "y")
         await settle(pilot)
-        assert app.clipboard == "console status --regions us"
+        assert app.clipboard == "console status --history 1h --output json"
 
 
 def test_the_clipboard_and_notices_pass_through_tmux() -> None:
@@ -262,6 +263,9 @@ async def test_a_colon_takes_the_words_of_the_command_line_through_the_same_dial
         await pilot.press("tab", "enter")
         await settle(pilot)
         assert ("pause", "us") in cockpit.calls
+        await pilot.press("colon", *"resume", "enter")
+        await settle(pilot)
+        assert "there is no paused rollout to resume" in toast_text(app)
         await pilot.press("colon", *"promote --region eu", "enter")
         await settle(pilot)
         assert "Promote eu" in dialog_title(app)
@@ -281,7 +285,14 @@ async def test_tune_begins_its_command_where_a_rollout_runs_and_says_why_where_n
     async with running_app(cockpit, words=ScreenWords(cli)) as (app, pilot):
         await pilot.press("T", *"rows=60000", "enter")
         await settle(pilot)
-        assert app.clipboard == "console tune --region us rows=60000"
+        assert ("tune", ("us", Tuning(rows=60_000), False)) in cockpit.calls
+        assert "rows" in toast_text(app)
+        assert app._ran[-1].line == "console tune --region us rows=60000"
+        await pilot.press("T", *"rows=0", "enter")
+        await settle(pilot)
+        assert "rows" in screen_text(app).split("✗")[1]
+        assert [call for call, _ in cockpit.calls].count("tune") == 1
+        await pilot.press("escape")
         await pilot.press("j", "T")
         await settle(pilot)
         assert "eu: no rollout is running; its limits stand in regions/*.yaml" in toast_text(app)
@@ -302,6 +313,36 @@ async def test_coming_back_another_day_finds_cursor_order_and_filter_and_what_is
         assert isinstance(home, HomeScreen)
         assert home.remembered() == left == FleetMemory(cursor=home.current_region, order="needs", filter="prod")
         assert app.state.looked == s.NOON
+
+
+async def test_leaving_and_coming_back_keeps_pane_zoom_filter_and_lines_also_after_a_restart(tmp_path: Path) -> None:
+    file = tmp_path / "web.json"
+    async with running_app(s.ScriptedCockpit(*moment("slow")), memory=file, size=(120, 36)) as (app, pilot):
+        await pilot.press("j", "2", "l", "i", "slash", *"memory", "enter", "plus")
+        await settle(pilot)
+        left = app.screen
+        assert isinstance(left, BaseScreen)
+        place = left.place()
+        assert place == ScreenPlace(
+            screen="rollout", region="eu", pane="log", zoomed="yes", filter="memory", lines="stored"
+        )
+        assert screen_text(app).count("╭") == 1
+        assert "failed: memory" in screen_text(app)
+        await pilot.press("4", "2")
+        await settle(pilot)
+        again = app.screen
+        assert isinstance(again, BaseScreen)
+        assert again is not left
+        assert again.place() == place
+        await pilot.press("q")
+    async with running_app(s.ScriptedCockpit(*moment("slow")), memory=file, size=(120, 36)) as (app, pilot):
+        await settle(pilot)
+        await pilot.pause(0.2)
+        assert isinstance(app.screen, BaseScreen)
+        assert app.screen.place() == place
+        await pilot.press("underscore")
+        await settle(pilot)
+        assert screen_text(app).count("╭") > 1
 
 
 @pytest.mark.parametrize(

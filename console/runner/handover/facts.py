@@ -8,7 +8,7 @@ from console.model.note import Note
 from console.model.status import Status
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
-from console.runner.attention import NeedKind, RegionNeed, attention, upcoming
+from console.runner.outlook.attention import NeedKind, RegionNeed, attention, upcoming
 from console.runner.view import RegionView, plan_label
 from console.runner.waves import QueuedRegion
 

@@ -10,6 +10,7 @@ from console.errors import Conflict, ConsoleError
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.receipt import AuditProgress, Finding, Past
 from console.model.status import Status, Verb
+from console.model.tuning import Tuning
 from console.runner.recording.entry import decision_line
 from console.runner.recording.reader import RecordingReader
 from console.runner.recording.times import shown
@@ -230,6 +231,9 @@ class Playback:
         self._refuse()
 
     async def control(self, region: str, verb: Verb) -> Status:
+        self._refuse()
+
+    async def tune(self, region: str, change: Tuning, *, reset: bool = False) -> Status:
         self._refuse()
 
     async def promote(self, region: str) -> Promoted:

@@ -3,15 +3,25 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from console.errors import DataError
 from console.model.note import note_text
-from console.runner.words import CommandWords
+from console.model.tuning import KNOBS, Tuning, parse_settings
+from console.runner.words import CommandWords, ReadCommand
 from console.tui.actions import RegionAction
 
 ACTIONS: dict[str, RegionAction] = {
-    "plan": "refresh", "apply": "start", "pause": "pause", "resume": "pause", "retry": "retry", "cancel": "cancel",
+    "plan": "refresh", "apply": "start", "pause": "pause", "resume": "resume", "retry": "retry", "cancel": "cancel",
     "discard": "discard", "promote": "promote", "rollback": "rollback",
 }  # fmt: skip
 VIEWS: dict[str, Literal["", "handover", "history"]] = {"handover": "handover", "history": "history"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitChange:
+    """Limits to change. reset: those that were changed before go back to what the plan says, first"""
+
+    tuning: Tuning
+    reset: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +30,15 @@ class TypedCommand:
 
     line    for a shell
     action  one of the screen's own; None where it has none
+    limits  to be changed; None for any other command
     view    a screen or sheet that shows the same; "" where a shell has to print it
     note    text of a note to be left; "" for any other command
     """
 
     line: str
-    action: RegionAction | None
     regions: tuple[str, ...]
+    action: RegionAction | None = None
+    limits: LimitChange | None = None
     view: Literal["", "handover", "history"] = ""
     note: str = ""
 
@@ -38,9 +50,27 @@ def typed_command(typed: str, words: CommandWords, region: str) -> TypedCommand:
     """
     typed = typed.strip().removeprefix("console ")
     read = words.read(typed)
-    action = ACTIONS.get(read.name) if read.bare else None
-    view = VIEWS.get(read.name, "") if read.bare and not read.regions else ""
+    action, limits = _action(read), _limits(read)
+    plain = read.bare and not read.arguments and not read.options
+    view = VIEWS.get(read.name, "") if plain and not read.regions else ""
     note = note_text(read.text) if read.name == "note" and read.text else ""
-    about_one = bool(note) or action not in (None, "start", "refresh")
+    about_one = bool(note or limits) or action not in (None, "start", "refresh")
     regions = read.regions or ((region,) if region and about_one else ())
-    return TypedCommand(line=f"console {typed}", action=action, regions=regions, view=view, note=note)
+    return TypedCommand(line=f"console {typed}", action=action, limits=limits, regions=regions, view=view, note=note)
+
+
+def _action(read: ReadCommand) -> RegionAction | None:
+    if not read.bare or read.arguments:
+        return None
+    if read.name == "plan" and read.options == {"witness"}:
+        return "witness"
+    return None if read.options else ACTIONS.get(read.name)
+
+
+def _limits(read: ReadCommand) -> LimitChange | None:
+    """raises  DataError for what is no limit, one given twice, and a value out of its range"""
+    if read.name != "tune" or not read.bare or not read.options <= {"reset"}:
+        return None
+    if not read.arguments and not read.options:
+        raise DataError("nothing to change", hint=f"NAME=VALUE, of {', '.join(KNOBS)}; or --reset")
+    return LimitChange(tuning=parse_settings(read.arguments), reset="reset" in read.options)

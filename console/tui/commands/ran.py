@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from console.tui.actions import RegionAction
 
 WORDS: dict[RegionAction, str] = {
-    "refresh": "plan", "start": "apply", "pause": "pause", "retry": "retry", "cancel": "cancel", "discard": "discard",
+    "refresh": "plan", "start": "apply", "pause": "pause", "resume": "resume", "retry": "retry", "cancel": "cancel", "discard": "discard",
     "promote": "promote", "rollback": "rollback", "witness": "plan --witness",
 }  # fmt: skip
 
@@ -21,17 +21,11 @@ class RanCommand:
     result: str
 
 
-def action_command(action: RegionAction, regions: Sequence[str], *, resumes: bool = False) -> str:
+def action_command(action: RegionAction, regions: Sequence[str]) -> str:
     """`console pause --regions eu,us`: the line that does the same."""
-    word = "resume" if resumes else WORDS[action]
-    return command_line(word, regions)
+    return command_line(WORDS[action], regions)
 
 
 def command_line(words: str, regions: Sequence[str]) -> str:
     named = f" --regions {shlex.quote(','.join(regions))}" if regions else ""
     return f"console {words}{named}"
-
-
-def status_command(region: str = "") -> str:
-    """The line that prints the figures of a region, or of all."""
-    return command_line("status", (region,) if region else ())

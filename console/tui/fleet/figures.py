@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from console.model.measured import FeedSample
+from console.runner.outlook.ready import ready_between
 from console.runner.view import RegionView
 from console.tui.charts import Value, spread
 from console.tui.format import HOUR, short, span
@@ -11,8 +12,6 @@ from console.tui.groups import drift_text
 from console.tui.labels import change_pending, done_fraction, feed_trouble, running_step, under_way, working
 from console.tui.panes.plan import action_counts
 from console.tui.times import age, moment
-
-SLOW_SHARE, FAST_SHARE = 0.8, 1.25  # of the measured rate: the range of a time of arrival where nothing else is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def behind(view: RegionView) -> str:
 
 
 def ready_at(view: RegionView) -> str:
-    """`15:45–16:25`: when the backfill ends at its measured rate, slower or faster; "" where that is not known."""
+    """`15:45–16:25`: when the backfill ends at the highest and the least rate of the last hour; "" where that is unknown."""
     return "–".join(dict.fromkeys(_ready_times(view)))
 
 
@@ -62,12 +61,8 @@ def ready_late(view: RegionView) -> str:
 
 
 def _ready_times(view: RegionView) -> tuple[str, ...]:
-    status = view.status
-    if not working(view) or status.eta_seconds is None or not view.heard or done_fraction(view) >= 1.0:
-        return ("",)
-    left = status.eta_seconds
-    first, last = view.heard + left * SLOW_SHARE, view.heard + left * FAST_SHARE
-    return moment(first, view.heard), moment(last, view.heard)
+    between = ready_between(view, view.heard)
+    return tuple(moment(at, view.heard) for at in between) if between else ("",)
 
 
 def hour_of(

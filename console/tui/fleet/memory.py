@@ -19,6 +19,22 @@ class FleetMemory:
     filter: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenPlace:
+    """What a screen is come back to.
+
+    pane    the id of the focused pane, "" for none;  zoomed  "yes" if it is shown alone
+    filter  words of the log's filter;  lines  which of its lines, see `rollout.log.LINES`
+    """
+
+    screen: str = "fleet"
+    region: str = ""
+    pane: str = ""
+    zoomed: str = ""
+    filter: str = ""
+    lines: str = ""
+
+
 class ScreenMemory:
     """One small file of this user; a file that is damaged or cannot be written costs the memory alone.
 
@@ -31,16 +47,13 @@ class ScreenMemory:
         looked = kept.get("looked")
         self.looked = float(looked) if isinstance(looked, int | float) else 0.0
         self.theme = _text(kept.get("theme"))
-        fleet = kept.get("fleet")
-        given = fleet if isinstance(fleet, dict) else {}
-        self.fleet = FleetMemory(
-            **{field.name: _text(given[field.name]) for field in fields(FleetMemory) if field.name in given}
-        )
+        self.fleet = FleetMemory(**_texts(kept.get("fleet"), FleetMemory))
+        self.place = ScreenPlace(**_texts(kept.get("place"), ScreenPlace))
 
-    def save(self, fleet: FleetMemory, looked: float, theme: str) -> None:
+    def save(self, fleet: FleetMemory, place: ScreenPlace, looked: float, theme: str) -> None:
         if self._path is None:
             return
-        text = json.dumps({"looked": looked, "theme": theme, "fleet": asdict(fleet)})
+        text = json.dumps({"looked": looked, "theme": theme, "fleet": asdict(fleet), "place": asdict(place)})
         beside = self._path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -56,6 +69,11 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return kept if isinstance(kept, dict) else {}
+
+
+def _texts(kept: object, kind: type[FleetMemory] | type[ScreenPlace]) -> dict[str, str]:
+    given = kept if isinstance(kept, dict) else {}
+    return {field.name: _text(given[field.name]) for field in fields(kind) if field.name in given}
 
 
 def _text(value: object) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from console.runner.attention import NeedKind, RegionNeed, upcoming, well_since
+from console.runner.outlook.attention import NeedKind, RegionNeed, upcoming, well_since
 from console.tui.drawing import cell, safe
 from console.tui.labels import STYLES, Tone
 from console.tui.state import ScreenState

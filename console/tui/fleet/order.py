@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, assert_never, get_args
 
-from console.runner.attention import attention
+from console.runner.outlook.attention import attention
 from console.runner.view import RegionView
 
 Order = Literal["waves", "needs", "lag", "name"]

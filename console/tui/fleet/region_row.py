@@ -115,7 +115,7 @@ def draw_row(row: Row, shown: Sequence[ListColumn], width: int) -> Content:
         if column.right and (missing := cells - content.cell_length) > 0:
             content = Content(" " * missing) + content
         content = cell(content, cells)
-        parts.append(content.stylize("$text-muted dim") if column.figure and old else content)
+        parts.append(content.stylize("$text-muted") if column.figure and old else content)
     signs = Content.assemble(
         ("›" if row.current else " ", "bold $text-accent"), ("*" if row.marked else " ", "bold $text-accent"), " "
     )

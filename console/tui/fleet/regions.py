@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.segment import Segment
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.visual import Visual
+from textual.style import Style
 
 from console.runner.view import RegionView
 from console.tui.fleet.order import Order, arranged
@@ -133,7 +135,7 @@ class RegionList(ScrollView, can_focus=True):
         top = self.scroll_offset.y
         for at, name in enumerate(self._shown[top : top + self.size.height]):
             cached, view = self._cache.get(name), self.state.views.get(name)
-            if not cached or cached[1] != self._look(name):
+            if not cached or cached[1] != self._look(name, self._style(name)):
                 self.refresh_line(top + at + 1)
             elif cached[0] is not view:
                 if cached[0] and view and same_row(cached[0], view):
@@ -178,11 +180,14 @@ class RegionList(ScrollView, can_focus=True):
         if (at := self._index.get(self.current)) is not None:
             self.scroll_to_region(Region(0, at, 1, 2), animate=False)
 
-    def _look(self, name: str) -> tuple[object, ...]:
+    def _style(self, name: str) -> Style:
+        """Of a region's line, or of the header."""
+        return self.get_visual_style(CURRENT) if name and name == self.current else self.visual_style
+
+    def _look(self, name: str, style: Style) -> tuple[object, ...]:
         """All that a line depends on beside its view."""
         view, current = self.state.views.get(name), name == self.current
         width = self.scrollable_content_region.width
-        style = self.get_visual_style(CURRENT) if view and current else self.visual_style
         look = look_of(view, self.state.at) if view else ""
         plan, marked = self.state.plans.get(name, ""), name in self.marked
         return plan, marked, current, width, style, look, self._columns_of, self.app.theme
@@ -206,7 +211,8 @@ class RegionList(ScrollView, can_focus=True):
 
     def _strip(self, name: str, width: int) -> Strip:
         """The line of a region, or the header; drawn anew only where it would look different."""
-        view, look = self.state.views.get(name), self._look(name)
+        view, style = self.state.views.get(name), self._style(name)
+        look = self._look(name, style)
         cached = self._cache.get(name)
         # by identity: comparing views may cost more than drawing
         if cached and cached[0] is view and cached[1] == look:
@@ -217,10 +223,14 @@ class RegionList(ScrollView, can_focus=True):
             line = draw_row(row, self._columns, width)
         else:
             line = draw_header(self._columns, width)
-        style = self.get_visual_style(CURRENT) if view and name == self.current else self.visual_style
-        strip = Visual.to_strips(self, line, width, 1, style, pad=True)[0]
+        strip = Strip(self._segments(line, style)).extend_cell_length(width, style.rich_style)
         self._cache[name] = (view, look, strip)
         return strip
+
+    def _segments(self, line: Content, style: Style) -> list[Segment]:
+        """A line that is as wide as it should be: without looking where it could be broken, as Textual would."""
+        parts = line.render(style, end="", parse_style=self._get_style)
+        return [Segment(text, (style + part).rich_style) for text, part in parts]
 
     def action_move(self, by: int) -> None:
         if self._shown:

@@ -27,6 +27,7 @@ class Pane(Titled, VerticalScroll, can_focus=True):
     inputs  all that the drawing depends on, where that is less than view and time; while equal, nothing is drawn
     """
 
+    ALLOW_MAXIMIZE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "scroll_down", "down", show=False),
         Binding("k", "scroll_up", "up", show=False),

@@ -206,7 +206,7 @@ def _hour_lines(day: DayCell, width: int) -> list[Content]:
     """`hours 23 ▪▪▪▪▪□□□ 00`, for a day that is cut into hours."""
     if not day.hours:
         return []
-    signs = [Content.styled(*_styled("done" if done else "waiting")) for _, done in day.hours]
+    signs = [Content.styled(*_styled(state)) for _, state in day.hours]
     line = Content.assemble(("  hours 23 ", "$text-muted"), *signs, (" 00", "$text-muted"))
     return [line.truncate(width, ellipsis=True)]
 
@@ -223,13 +223,11 @@ def _styled(state: DayState) -> tuple[str, str]:
 
 
 def _took(table: TableDays, day: DayCell) -> str:
-    """Seconds of its batch; by its share of the rows, marked as an estimate, where the batch had other days too."""
+    """Seconds of its batch; `~` marks its share of a batch that had other days too."""
     if day.batch is None:
         return "·"
-    rows = sum(other.rows for other in table.step.days if other.batch is day.batch)
-    if rows <= day.rows:
-        return _brief(day.batch.seconds)
-    return f"~{_brief(day.batch.seconds * day.rows / rows)}"
+    seconds, estimated = table.step.took(day)
+    return f"{'~' if estimated else ''}{_brief(seconds)}"
 
 
 def _brief(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal, assert_never
 
 from textual.content import Content
 
@@ -14,6 +15,8 @@ from console.tui.drawing import safe
 MAX_LINE = 300  # characters: a line of a megabyte freezes a terminal
 LEVEL_STYLES: dict[Level, str] = {"info": "", "warning": "$text-warning", "error": "$text-error"}
 STORED, FLEETING = "▪", "·"
+LogLines = Literal["all", "stored", "warnings"]
+LINES: tuple[LogLines, ...] = ("all", "stored", "warnings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +50,44 @@ def _entries(events: Sequence[Recorded], latest: Sequence[str]) -> list[LogEntry
     return [*older, *(LogEntry(line, line in known) for line in latest)]
 
 
-def chosen(entries: Sequence[LogEntry], sought: str) -> list[LogEntry]:
-    """The lines that have every word sought, and none of those after `!`."""
+def chosen(entries: Sequence[LogEntry], sought: str, lines: LogLines = "all") -> list[LogEntry]:
+    """The lines of that kind that have every word sought, and none of those after `!`."""
+    match lines:
+        case "all":
+            kept = list(entries)
+        case "stored":
+            kept = [entry for entry in entries if entry.stored]
+        case "warnings":
+            kept = [entry for entry in entries if level_of(entry.text) != "info"]
+        case _:
+            assert_never(lines)
     words = sought.lower().split()
-    return [entry for entry in entries if _matches(entry.text.lower(), words)] if words else list(entries)
+    return [entry for entry in kept if _matches(entry.text.lower(), words)] if words else kept
 
 
 def _matches(text: str, words: Sequence[str]) -> bool:
     return all((word[1:] not in text) if word.startswith("!") and word[1:] else word in text for word in words)
 
 
-def log_lines(entries: Sequence[LogEntry], sought: str = "") -> list[Content]:
+def log_lines(entries: Sequence[LogEntry], sought: str = "", lines: LogLines = "all") -> list[Content]:
     """The lines that have the words sought; where there are none, why."""
     if not entries:
         return [Content.styled("no entries yet: what the region does is logged here.", "$text-muted")]
-    found = chosen(entries, sought)
+    found = chosen(entries, sought, lines)
+    if not found and lines != "all":
+        why = f"none of {len(entries)} lines is of these ({lines}); i shows the others"
+        return [Content.styled(f"{why}, esc clears the filter." if sought else f"{why}.", "$text-muted")]
     if not found:
         return [Content.styled(f"none of {len(entries)} lines has these words; esc clears the filter.", "$text-muted")]
     return [_line(entry) for entry in found]
 
 
-def log_title(entries: Sequence[LogEntry], sought: str, dropped: int) -> str:
+def log_title(entries: Sequence[LogEntry], sought: str, dropped: int, lines: LogLines = "all") -> str:
     """`log · 9 of 120 lines · ▪ stored · fleeting · 0 dropped`."""
-    of = f"{len(chosen(entries, sought))} of {len(entries)}" if sought.strip() else str(len(entries))
-    return f"log · {of} lines · {STORED} stored {FLEETING} fleeting · {dropped} dropped"
+    some = bool(sought.strip()) or lines != "all"
+    of = f"{len(chosen(entries, sought, lines))} of {len(entries)}" if some else str(len(entries))
+    only = f" · {'stored ones' if lines == 'stored' else 'warnings and errors'}" if lines != "all" else ""
+    return f"log · {of} lines{only} · {STORED} stored {FLEETING} fleeting · {dropped} dropped"
 
 
 @lru_cache(2048)

@@ -13,24 +13,24 @@ from textual.reactive import Reactive, reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
+from console.model.event import Recorded
 from console.runner.view import RegionView
-from console.tui.actions import ActionRequest, RegionAction, coach
+from console.tui.actions import ActionRequest, RegionAction, coach, tune_objection
 from console.tui.commands.keys import ALWAYS, FooterKey, action_keys, draw_footer, screen_keys
-from console.tui.commands.ran import status_command
+from console.tui.commands.printing import printing_commands
 from console.tui.drawing import stack_lines
 from console.tui.fleet.banner import draw_banner
-from console.tui.fleet.graph import draw_graph
-from console.tui.labels import idle
+from console.tui.fleet.memory import ScreenPlace
 from console.tui.panes.guide import draw_guide
+from console.tui.panes.pane import Pane
 from console.tui.playback.bar import draw_bar, draw_missing, playback_keys
 from console.tui.playback.controls import BINDINGS as PLAYBACK_BINDINGS
 from console.tui.playback.controls import Control, PlaybackRequest
 from console.tui.quiet import Line
-from console.tui.screens.help import help_sheet
-from console.tui.screens.sheet import SheetScreen
 from console.tui.state import ScreenState
 
 ScreenName = Literal["fleet", "rollout", "plan", "gate", "history"]
+SCREEN_NAMES: tuple[ScreenName, ...] = ("fleet", "rollout", "plan", "gate", "history")
 
 
 @dataclass
@@ -44,10 +44,21 @@ class GoTo(Message):
 
 @dataclass
 class CopyRequest(Message):
-    """The operator asked for a text on the clipboard. label: what is said to be copied, where that is not the text"""
+    """The operator asked for a text on the clipboard.
+
+    label  what is said to be copied, where that is not the text;  more  what to say of other texts
+    """
 
     text: str
     label: str = ""
+    more: str = ""
+
+
+@dataclass
+class HistoryRequest(Message):
+    """The view no longer holds the first events of its rollout, and they are wanted."""
+
+    region: str
 
 
 class BaseScreen(Screen[None]):
@@ -82,7 +93,7 @@ class BaseScreen(Screen[None]):
         Binding("right_square_bracket", "tab(1)", "Next pane", tooltip="next pane below"),
         Binding("plus", "zoom(True)", "Zoom", tooltip="the focused pane alone"),
         Binding("underscore", "zoom(False)", "Unzoom", tooltip="all panes again"),
-        Binding("y", "copy", "Copy", tooltip="copy the command that prints what is shown"),
+        Binding("y", "copy", "Copy", tooltip="copy the command that prints these numbers; again: the next"),
         Binding("at", "commands_run", "Commands", tooltip="what was run, as commands to copy"),
         Binding("colon", "command", "Command", tooltip="a command in the words of the command line"),
         Binding("ctrl+s", "export", "Export", tooltip="save the screen as a picture"),
@@ -93,6 +104,8 @@ class BaseScreen(Screen[None]):
     ]
     state: reactive[ScreenState] = reactive(ScreenState(views={}), repaint=False)  # its widgets repaint themselves
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)  # the two widgets concerned repaint themselves
+    ALLOW_IN_MAXIMIZED_VIEW = "#banner,#guide,#coach,#foot"
+    ESCAPE_TO_MINIMIZE = True
     in_region: ClassVar[bool] = False  # whether it is the screen of one region
     name_of: ClassVar[ScreenName] = "fleet"
 
@@ -104,6 +117,7 @@ class BaseScreen(Screen[None]):
         self._guide = Line(id="guide")
         self._foot = Line(id="foot")
         self._foot.auto_links = False  # keys keep their own colour
+        self._copied: tuple[tuple[str, ...], int] = ((), 0)
         self._outdated = False  # the state has changed since the screen was drawn
         self.set_reactive(BaseScreen.state, state)
 
@@ -134,6 +148,9 @@ class BaseScreen(Screen[None]):
         if self._outdated:
             self._outdated = False
             self.redraw()
+
+    def adopt_history(self, events: Sequence[Recorded]) -> None:
+        """Draw with these events, which are older than those of the views, from now on; only a rollout's screen does."""
 
     def watch_state(self) -> None:
         if self.is_mounted:
@@ -216,17 +233,40 @@ class BaseScreen(Screen[None]):
         self.refuse("this screen has no panes to turn to")
 
     def action_zoom(self, larger: bool) -> None:
-        self.refuse("this screen has one pane: there is nothing to zoom")
+        """The focused pane alone, or all of them again."""
+        panes = [pane for pane in self.query(Pane) if pane.region.area]
+        pane = self.focused if isinstance(self.focused, Pane) else next(iter(panes), None)
+        if not larger and self.maximized is None:
+            self.refuse("all panes are shown; + shows the focused one alone")
+        elif not larger or pane is None:
+            self.minimize()
+        else:
+            pane.focus()
+            self.maximize(pane, container=False)
+
+    def place(self) -> ScreenPlace:
+        """Where the operator is, to come back to."""
+        pane = self.focused.id or "" if isinstance(self.focused, Pane) else ""
+        zoomed = "yes" if self.maximized is not None else ""
+        return ScreenPlace(screen=self.name_of, region=self.current_region, pane=pane, zoomed=zoomed)
+
+    def come_back(self, place: ScreenPlace) -> None:
+        """Show what was shown when the operator left; a pane that there is no more is passed over."""
+        pane = next((pane for pane in self.query(Pane) if place.pane and pane.id == place.pane), None)
+        if pane is not None and pane.display:
+            pane.focus()
+            if place.zoomed:
+                self.maximize(pane, container=False)
 
     async def action_tune(self) -> None:
-        """Begin the command that changes limits; a shell runs it, since it compiles the query of `query=` there."""
+        """Begin the command that changes limits."""
         view = self.current_view
         if why := self.state.refusal("tune"):
             self.refuse(why)
         elif view is None:
             self.refuse("no region is selected")
-        elif idle(view):
-            self.refuse(f"{view.region.name}: no rollout is running; its limits stand in regions/*.yaml")
+        elif why := tune_objection(view, self.state.readonly):
+            self.refuse(why)
         else:
             await self.run_action(f"app.command({f'tune --region {view.region.name} '!r})")
 
@@ -244,6 +284,9 @@ class BaseScreen(Screen[None]):
             self.refuse("no region is selected")
 
     def action_graph(self) -> None:
+        from console.tui.fleet.graph import draw_graph
+        from console.tui.screens.sheet import SheetScreen
+
         view = self.current_view
         if view is None:
             self.refuse("no region is selected")
@@ -259,14 +302,22 @@ class BaseScreen(Screen[None]):
         self.post_message(PlaybackRequest(control))
 
     def action_copy(self) -> None:
+        """Copy a command that prints the numbers of the focused pane; pressed again, the next one."""
         position = self.state.position
-        self.post_message(CopyRequest(position.command if position else self.copied_command()))
+        lines = (position.command,) if position else self.copied_commands()
+        self._copied = (lines, (self._copied[1] + 1) % len(lines) if lines == self._copied[0] else 0)
+        at = self._copied[1]
+        more = f" ({at + 1} of {len(lines)}; y copies the next)" if len(lines) > 1 else ""
+        self.post_message(CopyRequest(lines[at], more))
 
-    def copied_command(self) -> str:
-        """The command that prints what the screen shows."""
-        return status_command(self.current_region)
+    def copied_commands(self) -> tuple[str, ...]:
+        """The commands that print the numbers of the focused pane."""
+        pane = self.focused.id or "" if isinstance(self.focused, Pane) else ""
+        return printing_commands(pane, self.current_region, self.state.views)
 
     def action_help(self) -> None:
+        from console.tui.screens.help import help_sheet
+
         self.app.push_screen(help_sheet(self))
 
     async def action_handover(self) -> None:

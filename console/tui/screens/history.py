@@ -16,6 +16,7 @@ from console.model.status import Status
 from console.runner.view import RegionView
 from console.tui.actions import RegionAction
 from console.tui.commands.keys import FIRST, LATER, FooterKey
+from console.tui.commands.printing import happened_commands
 from console.tui.commands.ran import command_line
 from console.tui.drawing import safe, stack_lines
 from console.tui.fleet.events import Happenings, draw_events
@@ -24,7 +25,7 @@ from console.tui.history.rollouts import RolloutList
 from console.tui.history.state import AuditState, ListedRollout, RolloutKey, listed_rollouts
 from console.tui.history.whole import of_rollout, whole_lines
 from console.tui.panes.pane import Pane
-from console.tui.screens.base import BaseScreen, ScreenName
+from console.tui.screens.base import BaseScreen, GoTo, ScreenName
 from console.tui.state import ScreenState
 
 LOW = 20  # lines of a screen
@@ -189,7 +190,7 @@ class HistoryScreen(BaseScreen):
         )
 
     def action_leave(self) -> None:
-        self.app.pop_screen()
+        self.post_message(GoTo("fleet", self.current_region))
 
     def action_request(self, action: RegionAction) -> None:
         """Refreshing reads the past again, too."""
@@ -216,9 +217,10 @@ class HistoryScreen(BaseScreen):
         self.set_class(chosen is self._events, "-events")
         chosen.focus()
 
-    def copied_command(self) -> str:
+    def copied_commands(self) -> tuple[str, ...]:
         if self.chosen is None or self.focused is self._events:
-            return "console history"
+            return happened_commands(self.state.views)
         region, rollout = self.chosen
-        words = f"verify --rollout {rollout}" if self._audit else f"show {rollout}"
-        return command_line(words, (region,))
+        words = [f"verify --rollout {rollout}"] if self._audit else []
+        shown = [command_line(each, (region,)) for each in (*words, f"show {rollout}")]
+        return (*(f"{line} --output json" for line in shown), "console history --output json")

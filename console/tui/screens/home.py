@@ -8,15 +8,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from console.model.region import Region
-from console.runner.attention import RegionNeed, troubled
+from console.runner.outlook.attention import RegionNeed, troubled
 from console.runner.view import RegionView
 from console.tui.actions import ActionRequest, RegionAction
 from console.tui.commands.keys import FIRST, LAST, LATER, FooterKey
-from console.tui.commands.ran import status_command
+from console.tui.commands.printing import fleet_commands
 from console.tui.drawing import stack_lines
 from console.tui.fleet.events import Happenings, draw_events
 from console.tui.fleet.memory import FleetMemory
@@ -63,21 +64,17 @@ class HomeScreen(BaseScreen):
         self._happenings = Happenings()
         self._question = Pane("", self._draw_question, id="question")
         self._events = Pane("what happened", self._draw_events, inputs=self._events_inputs, id="events")
-        self._filter = Input(placeholder="name, environment or state; !word excludes", id="filter", compact=True)
-        self._filter.cursor_blink = False
+        self._filter: Input | None = None  # until it is first opened
         self._following: Timer | None = None
         self._drawn: dict[Static, Content] = {}
+        self._drawn_at = Size(0, 0)
         self._need: RegionNeed | None = None
 
     def body(self) -> ComposeResult:
+        self.set_class(self.app.size.height >= HIGH, "-high")  # before there is anything whose style it would change
         yield self._needs
         yield Vertical(self._list, self._tally, self._groups, id="fleet")
         yield Horizontal(self._question, self._events, id="below")
-        yield self._filter
-
-    def on_mount(self) -> None:
-        self._filter.display = False
-        self.redraw()
 
     @property
     def current_region(self) -> str:
@@ -100,8 +97,7 @@ class HomeScreen(BaseScreen):
         if memory.order in ORDERS:
             self._list.sort(next(order for order in ORDERS if order == memory.order))
         if memory.filter:
-            self._filter.value = memory.filter
-            self._filter.display = True
+            self._open_filter(memory.filter)
         if memory.cursor in self._list.shown:
             self._list.current = memory.cursor
 
@@ -130,12 +126,13 @@ class HomeScreen(BaseScreen):
         self.action_order()
 
     def on_resize(self) -> None:
-        self._drawn.clear()
-        self._show_fleet()
+        if self._drawn_at != self.app.size:
+            self._drawn.clear()
+            self._show_fleet()
 
     def _show_fleet(self) -> None:
         """Needs above, tally and groups below the list; a widget is updated only where it would look different."""
-        size = self.app.size
+        size = self._drawn_at = self.app.size
         high = size.height >= HIGH
         self.set_class(high, "-high")
         inner = size.width - (4 if high else 2)
@@ -255,29 +252,32 @@ class HomeScreen(BaseScreen):
         self.set_class(events, "-events")
         (self._events if events else self._question).focus()
 
-    def action_zoom(self, larger: bool) -> None:
-        if larger and not isinstance(self.focused, Pane):
-            self._question.focus()
-        self.set_class(larger, "-zoomed")
-
-    def copied_command(self) -> str:
-        if self.focused is self._events:
-            return "console history"
-        if self.focused is self._list and len(self._list.marked) != 1 and not self.current_region:
-            return status_command()
-        return status_command(self.current_region)
+    def copied_commands(self) -> tuple[str, ...]:
+        if isinstance(self.focused, Pane):
+            return super().copied_commands()
+        return fleet_commands(self.state.views, (need.region for need in self.state.needs))
 
     def action_filter(self) -> None:
+        self._open_filter().focus()
+
+    def _open_filter(self, text: str | None = None) -> Input:
+        """The line for the filter, with this text, if any is given."""
+        if self._filter is None:
+            self._filter = Input(placeholder="name, environment or state; !word excludes", id="filter", compact=True)
+            self._filter.cursor_blink = False
+            self.query_one("#parts").mount(self._filter)
+        if text is not None:
+            self._filter.value = text
         self._filter.display = True
-        self._filter.focus()
+        return self._filter
 
     def action_clear(self) -> None:
-        if not self._list.filter_text and not self._filter.display:
+        if not self._list.filter_text and not (self._filter and self._filter.display):
             self._list.marked = frozenset()
         self._list.only = None
-        self.remove_class("-zoomed")
-        self._filter.value = ""
-        self._filter.display = False
+        if self._filter:
+            self._filter.value = ""
+            self._filter.display = False
         self._list.focus()
         self.redraw()
 
@@ -286,5 +286,6 @@ class HomeScreen(BaseScreen):
         self._show_fleet()
 
     def on_input_submitted(self) -> None:
-        self._filter.display = bool(self._filter.value)
+        if self._filter:
+            self._filter.display = bool(self._filter.value)
         self._list.focus()

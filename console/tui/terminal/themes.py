@@ -2,15 +2,20 @@
 
 from typing import Any
 
+from textual.color import Color
 from textual.theme import Theme
 
 MEANINGS = ("primary", "success", "warning", "error", "accent")
+BADGE_SHARE = 0.16
 TEXT_NAMES = ("text-muted", "text-disabled", *(f"text-{name}" for name in MEANINGS))
 
 
 def _theme(name: str, *, muted: str, **colours: Any) -> Theme:
-    """Text has a meaning's colour as it is: Textual would tint it, and its contrast would no longer be the theme's."""
+    """Text has a meaning's colour as it is: Textual would tint it, and its contrast would no longer be the theme's. The
+    ground of a badge has so little of its colour that the text on it stays readable."""
+    background = Color.parse(str(colours["background"]))
     meant = {f"text-{meaning}": str(colours[meaning]) for meaning in MEANINGS}
+    meant |= {f"{name}-muted": background.blend(Color.parse(colours[name]), BADGE_SHARE).hex for name in MEANINGS}
     return Theme(name, **colours, variables={"text-muted": muted, "text-disabled": muted, **meant})
 
 

@@ -51,7 +51,7 @@ def course_data(events: Sequence[Recorded], now: float) -> dict[str, Any]:
     divided = account(events, now)
     return {
         "seconds": round(divided.seconds, 3),
-        "account": [_part_data(part) for part in divided.parts],
+        "account": [_part_data(part, divided) for part in divided.parts],
         "slices": [_step_data(step) for step in calendar(events)],
         "tries": [{"at": at, **_plain(failed)} for at, failed in failed_tries(events)],
         "waits": [_interval_data(wait) for wait in waits(events)],
@@ -125,8 +125,15 @@ def _part_text(part: Part, divided: Account) -> str:
     return f"{name} {100 * part.seconds / divided.seconds:.0f} % ({span(part.seconds)}{times})"
 
 
-def _part_data(part: Part) -> dict[str, Any]:
-    return {"use": part.use, "cause": part.cause, "seconds": round(part.seconds, 3), "times": part.times}
+def _part_data(part: Part, divided: Account) -> dict[str, Any]:
+    share = round(100 * part.seconds / divided.seconds, 1) if divided.seconds else 0.0
+    return {
+        "use": part.use,
+        "cause": part.cause,
+        "seconds": round(part.seconds, 3),
+        "percent": share,
+        "times": part.times,
+    }
 
 
 def _step_data(step: StepDays) -> dict[str, Any]:
@@ -138,6 +145,9 @@ def _step_data(step: StepDays) -> dict[str, Any]:
             "slices": day.last - day.first + 1,
             "slices_done": day.done,
             "tries": day.tries,
+            "seconds": round(step.took(day)[0], 3),
+            "seconds_estimated": step.took(day)[1],
+            "hours": [{"label": label, "state": state} for label, state in day.hours],
             "causes": list(day.causes),
             "batch": day.batch.label if day.batch else None,
         }

@@ -4,11 +4,13 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from console.cli.commands.rollout.overview import overview_data, overview_text
 from console.cli.commands.run import farewell
 from console.cli.commands.schema.unstored import arriving, arriving_data, arriving_text
 from console.cli.flags import command
@@ -53,7 +55,7 @@ def status(hours: float | None) -> int:
     """Show the state of each region's rollout and of its live feeds.
 
     Exits 1 if a feed has stopped, or if rows wait in front of it and no agent runs. The reason and the remedy
-    are printed below the table.
+    are printed below the table, and so is what needs you, by when, and when running backfills end.
 
     Reads the regions and starts nothing. Also lists columns that arrive in the stores of replication.yaml and are not
     stored there.
@@ -68,16 +70,19 @@ def status(hours: float | None) -> int:
             samples_of(project, hours, [v.region.name for v in views if v.region.name not in errors])
         )
         errors |= missed
+    now = time.time()
+    views = run_interruptible(with_samples(project, views))
     waits = queued_regions(
         {view.region.name: view for view in views}, {n: project.pipelines[n].digest() for n in project.names}
     )
     if not output.json:
-        output.data(status_text(views, texts, waits=waits))  # before a store is asked: they may take their time
+        output.data(status_text(views, texts, now, waits=waits))  # before a store is asked: they may take their time
+        output.data(f"\n{overview_text(views, now)}")
         if hours is not None:
-            output.data(f"\n{history_text(samples, hours, time.time())}")
+            output.data(f"\n{history_text(samples, hours, now)}")
     left_out = arriving(project.files.root, project.pipeline, project.regions)
     if output.json:
-        data = status_data(views, texts, waits=waits)
+        data = {**status_data(views, texts, waits=waits), **overview_data(views, now)}
         for region in data["regions"] if hours is not None else ():
             region["history"] = history_data(samples.get(region["region"], ()), hours or 0.0)
         output.document({**data, "arriving_but_not_stored": arriving_data(left_out)})
@@ -120,6 +125,19 @@ async def samples_of(
     return {name: samples[name] for name in names if name in samples}, errors
 
 
+async def with_samples(project: OpenProject, views: "Sequence[RegionView]") -> "list[RegionView]":
+    """The views, with the last hour's samples where a backfill runs: they say when it ends."""
+    wanted = [
+        view.region.name
+        for view in views
+        if view.link == "connected" and view.status.state in RUNNING and view.status.rate
+    ]
+    if not wanted:
+        return list(views)
+    samples, _ = await samples_of(project, 1.0, wanted)
+    return [replace(view, samples=samples.get(view.region.name, ())) for view in views]
+
+
 async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, ConsoleError]]":
     """Every region's state, asked at once; a region that gives none is named with its error."""
     async with project.drivers() as drivers:
@@ -146,6 +164,7 @@ async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, C
                     previous=state.previous,
                     behind=behind,
                     attended=state.attended,
+                    heard=float(int(time.time())),
                 )
             )
     return views, errors

@@ -1,6 +1,5 @@
 """`console tune`: limits of running rollouts, changed while they run."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +11,7 @@ from console.cli.output import Output, as_data
 from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import ConsoleError, DataError, UsageError
 from console.model.codec import encode
-from console.model.tuning import KNOBS, Tuning, described, limits, parse
+from console.model.tuning import KNOBS, Tuning, described, limits, parse_settings
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -45,15 +44,8 @@ def tune(settings: tuple[str, ...], reset: bool) -> int:
 
 def _parsed(settings: tuple[str, ...]) -> Tuning:
     """raises  UsageError for a word that is no setting, one that is given twice, and a value out of its range"""
-    words: dict[str, str] = {}
-    for word in settings:
-        name, equals, value = word.partition("=")
-        if not equals or name in words:
-            reason = "is given twice" if equals else "is no setting"
-            raise UsageError(f"{word!r:.60} {reason}", hint=f"NAME=VALUE, of {', '.join(KNOBS)}")
-        words[name] = value
     try:
-        return parse(words)
+        return parse_settings(settings)
     except DataError as error:
         raise UsageError(error.message, hint=error.hint, code=error.code) from None
 
@@ -65,7 +57,7 @@ async def _tune(project: OpenProject, output: Output, change: Tuning, *, reset: 
         await refreshed(fleet, project.names)
         for region in project.regions:
             try:
-                entries.append(await _tuned(project, fleet, region, change, reset=reset))
+                entries.append(await _tuned(fleet, region, change, reset=reset))
             except ConsoleError as error:
                 errors.append((region.name, error))
     if output.json:
@@ -79,13 +71,7 @@ async def _tune(project: OpenProject, output: Output, change: Tuning, *, reset: 
     return max((missed.exit_code for _, missed in errors), default=0)
 
 
-async def _tuned(
-    project: OpenProject, fleet: "Fleet", region: "Region", change: Tuning, *, reset: bool
-) -> dict[str, Any]:
-    if change.hours:
-        change = replace(change, zone=region.zone)
-    if change.query:
-        change = await _compiled(project, fleet, region.name, change)
+async def _tuned(fleet: "Fleet", region: "Region", change: Tuning, *, reset: bool) -> dict[str, Any]:
     before = fleet.views[region.name]
     status = await fleet.tune(region.name, change, reset=reset)
     plan = before.accepted
@@ -96,24 +82,3 @@ async def _tuned(
     )
     entry = {"region": region.name, "rollout": status.rollout, "change": described_change, "plan": status.plan}
     return {**entry, "tuning": {name: value for name, value in encode(status.tuning).items() if name != "type"}}
-
-
-async def _compiled(project: OpenProject, fleet: "Fleet", region: str, change: Tuning) -> Tuning:
-    """The change with its query compiled over the region's live release.
-
-    raises  Problems where it does not compile; UsageError where it is no single column, or nothing is live
-    """
-    from console.planning import compile_query
-
-    live = await fleet.driver(region).survey(project.pipeline, project.landing(region))
-    if live.release is None:
-        raise UsageError(
-            f"{region}: nothing is live that a query could read",
-            region=region,
-            hint="console tune --region NAME query=none",
-        )
-    compiled = compile_query(str(change.query), live.release)
-    if len(compiled.columns) != 1:
-        hint = "one SELECT of one column that is true or false"
-        raise UsageError(f"query has {len(compiled.columns)} columns", hint=hint, code="C124")
-    return replace(change, query=compiled.sql, tables=tuple(compiled.tables))

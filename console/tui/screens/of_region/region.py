@@ -102,4 +102,4 @@ class RegionScreen(BaseScreen):
             seen[(at + by) % len(seen)].focus()
 
     def action_leave(self) -> None:
-        self.app.pop_screen()
+        self.post_message(GoTo("fleet", self._region))

@@ -1,7 +1,7 @@
 """The rollout of a region: what is happening, and why is it slow? Of an ended one it says which it was, and when."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input
 
 from console.model.event import Recorded
 from console.runner.view import RegionView
-from console.tui.commands.keys import FIRST, FooterKey
+from console.tui.commands.keys import FIRST, LAST, FooterKey
 from console.tui.drawing import safe, stack_lines
+from console.tui.fleet.memory import ScreenPlace
 from console.tui.labels import idle, running_step
 from console.tui.panes.pane import Pane
 from console.tui.panes.safety import same_plan
@@ -23,19 +23,13 @@ from console.tui.panes.steps import draw_progress
 from console.tui.quiet import Line
 from console.tui.rollout.days import DayCursor
 from console.tui.rollout.days_pane import DaysPane
-from console.tui.rollout.log import LogEntries, log_lines, log_title
+from console.tui.rollout.log import LINES, LogEntries, LogLines, log_lines, log_title
 from console.tui.rollout.rates import draw_lag, draw_rates, lag_title, rates_line, rates_title
 from console.tui.rollout.slow import accounted, job_line, slow_line, slow_lines, slow_title
 from console.tui.rollout.steps_line import draw_steps_line
+from console.tui.screens.base import HistoryRequest
 from console.tui.screens.of_region.region import RegionScreen
 from console.tui.state import ScreenState
-
-
-@dataclass
-class HistoryRequest(Message):
-    """The view no longer holds the first events of its rollout, and they are wanted."""
-
-    region: str
 
 
 class RolloutScreen(RegionScreen):
@@ -47,6 +41,7 @@ class RolloutScreen(RegionScreen):
         Binding(
             "slash", "filter", "Filter", key_display="/", tooltip="lines of the log with these words; !word excludes"
         ),
+        Binding("i", "lines", "Lines", tooltip="the log: all lines, stored ones, warnings and errors"),
     ]
 
     def __init__(self, state: ScreenState, region: str, pane: str = "") -> None:
@@ -55,6 +50,7 @@ class RolloutScreen(RegionScreen):
         self._brief = Line(id="brief")
         self._entries = LogEntries()
         self._sought = ""
+        self._lines: LogLines = LINES[0]
         self._asked = ""
         self._history: tuple[Recorded, ...] = ()
         self._joined: tuple[tuple[Recorded, ...], tuple[Recorded, ...]] = ((), ())
@@ -121,7 +117,7 @@ class RolloutScreen(RegionScreen):
         entries = self._entries.of(view)
         titles = {
             self._days: "days", self._slow: slow_title(accounted(view, self.state.at)), self._rates: rates_title(view, self.state.at),
-            self._lag: lag_title(view), self._steps: "steps", self._log: log_title(entries, self._sought, view.status.log_dropped),
+            self._lag: lag_title(view), self._steps: "steps", self._log: log_title(entries, self._sought, view.status.log_dropped, self._lines),
         }  # fmt: skip
         for pane, title in titles.items():
             pane.border_title = safe(f"{title}{suffix if pane not in (self._rates, self._lag) else ''}", limit=160)
@@ -136,18 +132,29 @@ class RolloutScreen(RegionScreen):
         return draw_lag(view, width, self._lag.size.height, at)
 
     def _draw_log(self, view: RegionView, width: int, at: float) -> Content:
-        return stack_lines(log_lines(self._entries.of(view), self._sought))
+        return stack_lines(log_lines(self._entries.of(view), self._sought, self._lines))
 
     def _log_inputs(self, view: RegionView) -> object:
-        return view.events, view.status.log, self._sought
+        return view.events, view.status.log, self._sought, self._lines
 
     def choose_pane(self, name: str) -> None:
         {"slow": self._slow, "log": self._log}.get(name, self._days).focus()
+
+    def place(self) -> ScreenPlace:
+        return replace(super().place(), filter=self._sought, lines=self._lines)
+
+    def come_back(self, place: ScreenPlace) -> None:
+        self._lines = next((lines for lines in LINES if lines == place.lines), LINES[0])
+        if place.filter:
+            self._filter.value = place.filter
+            self._filter.display = True
+        super().come_back(place)
 
     def own_keys(self) -> tuple[FooterKey, ...]:
         keys = (
             FooterKey("←→", "day", "screen.pane('days')", FIRST),
             FooterKey("/", "log", "screen.filter"),
+            FooterKey("i", "lines", "screen.lines", LAST),
             FooterKey("]", "pane", "screen.tab(1)"),
         )
         return (*super().own_keys(), *keys)
@@ -158,6 +165,11 @@ class RolloutScreen(RegionScreen):
     def action_choose_day(self, table: int, day: int) -> None:
         """Put the cursor on a day that was clicked."""
         self._days.choose(DayCursor(table, day))
+
+    def action_lines(self) -> None:
+        """Which lines of the log are shown."""
+        self._lines = LINES[(LINES.index(self._lines) + 1) % len(LINES)]
+        self.redraw()
 
     def action_filter(self) -> None:
         self._filter.display = True

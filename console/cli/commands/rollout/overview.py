@@ -1,0 +1,99 @@
+"""What `console status` adds to its table: what needs a person, and when running rollouts are ready, as the screen shows it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from console.cli.format import count, span
+from console.runner.outlook.attention import NeedKind, RegionNeed, attention, upcoming
+from console.runner.outlook.ready import ready_between
+from console.runner.view import RegionView, plan_label
+from console.text import safe_text
+
+COMMANDS: Mapping[NeedKind, str] = {
+    NeedKind.FAILED: "retry",
+    NeedKind.PAUSED: "resume",
+    NeedKind.GATE: "promote",
+    NeedKind.RETRIED: "status --history 1h",
+    NeedKind.WAITING: "status --history 1h",
+    NeedKind.UNPLANNED: "plan",
+    NeedKind.CLEANUP: "rollback",
+}
+
+
+def overview_text(views: Sequence[RegionView], now: float) -> str:
+    """Regions wave by wave, ends of backfills, and needs with due dates or ages; "" for regions at rest.
+
+    now  seconds since 1970, UTC
+    """
+    by_name = {view.region.name: view for view in views}
+    needs = attention(by_name, now)
+    lines = [*_ready_lines(views, now), *(_need_line(need, now) for need in needs or upcoming(by_name, now)[:1])]
+    if len(views) > 1:
+        lines.insert(0, " · ".join(f"wave {number}: {_tally(states)}" for number, states in _waves(views)))
+    title = f"{count(len(needs), 'thing')} to look at:" if needs else "nothing needs you"
+    return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def overview_data(views: Sequence[RegionView], now: float) -> dict[str, Any]:
+    """For `--output json`: the same, with times in seconds since 1970."""
+    by_name = {view.region.name: view for view in views}
+    return {
+        "at": now,
+        "needs": [_need_data(need) for need in attention(by_name, now)],
+        "upcoming": [_need_data(need) for need in upcoming(by_name, now)],
+        "waves": [
+            {"wave": number, "regions": sum(states.values()), "states": dict(states)}
+            for number, states in _waves(views)
+        ],
+        "ready": {
+            name: {"from": between[0], "until": between[1]}
+            for name, view in by_name.items()
+            if (between := ready_between(view, now))
+        },
+        "plans": {name: plan_label(view.plan) for name, view in by_name.items() if view.plan},
+    }
+
+
+def _ready_lines(views: Sequence[RegionView], now: float) -> Iterator[str]:
+    for view in views:
+        if between := ready_between(view, now):
+            first, last = (datetime.fromtimestamp(at, UTC) for at in between)
+            yield safe_text(f"{view.region.name}: history is copied between {first:%Y-%m-%d %H:%M}Z and {last:%H:%M}Z")
+        if view.status.lag_rows:
+            rows = count(view.status.lag_rows, "row")
+            yield safe_text(f"{view.region.name}: {rows} behind, lag {view.status.lag_seconds:.1f} s")
+
+
+def _need_line(need: RegionNeed, now: float) -> str:
+    since = f", for {span(now - need.since)}" if need.since else ""
+    due = f", due in {span(need.due - now)}" if need.due > now else f", overdue by {span(now - need.due)}"
+    word = COMMANDS.get(need.kind, "status")
+    then = f"; then {need.then}" if need.then else ""
+    return safe_text(
+        f"{need.region}: {need.cause}{since}{due if need.due else ''}{then}: console {word} --regions {need.region}"
+    )
+
+
+def _need_data(need: RegionNeed) -> dict[str, Any]:
+    return {
+        "kind": need.kind.name.lower(),
+        "region": need.region,
+        "cause": need.cause,
+        "since": need.since or None,
+        "due": need.due or None,
+        "then": need.then,
+    }
+
+
+def _waves(views: Sequence[RegionView]) -> list[tuple[int, Counter[str]]]:
+    found: dict[int, Counter[str]] = {}
+    for view in views:
+        state = "unreachable" if view.link == "unreachable" else view.status.shown
+        found.setdefault(view.region.wave, Counter())[state] += 1
+    return sorted(found.items())
+
+
+def _tally(states: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {state}" for state, number in states.items())

@@ -1,0 +1,45 @@
+"""When the history of a running rollout is copied: a range, from how fast it was in the last hour. Pure."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from console.model.measured import FeedSample
+from console.runner.view import RegionView
+
+WINDOW_SECONDS = 600.0  # rates are means over so long: a batch and its pauses are in it
+LEAST_WINDOWS, MOST_WINDOWS = 3, 6
+SLOW_SHARE, FAST_SHARE = 0.8, 1.25  # of the measured rate, where less was measured than that
+LEAST_SHARE = 0.25  # of the mean: a window in which everything waited must not put the end off for ever
+
+
+def ready_between(view: RegionView, now: float) -> tuple[float, float] | None:
+    """The earliest and the latest end of the backfill (seconds since 1970, UTC); None where it is not known.
+
+    The steps that follow are not in it: catching up, the comparison and a person's decision.
+
+    now  when its figures were heard
+    """
+    status = view.status
+    left = status.rows_total - status.rows_done - status.rows_running
+    if status.held or status.state not in ("preparing", "backfilling") or left <= 0 or not status.rate or not now:
+        return None
+    slow, fast = rates(view.samples, status.started) or (status.rate * SLOW_SHARE, status.rate * FAST_SHARE)
+    return now + left / fast, now + left / slow
+
+
+def rates(samples: Sequence[FeedSample], since: float) -> tuple[float, float] | None:
+    """The least and the highest rows of history a second, each the mean of ten minutes; None where too little was measured.
+
+    since  when the rollout began
+    """
+    own = [sample for sample in samples if not sample.feed and sample.at >= since]
+    if not own:
+        return None
+    newest = own[-1].at
+    windows: dict[int, list[float]] = {}
+    for sample in own:
+        windows.setdefault(int((newest - sample.at) // WINDOW_SECONDS), []).append(sample.backfill)
+    means = [fmean(windows[number]) for number in sorted(windows) if number < MOST_WINDOWS]
+    if len(means) < LEAST_WINDOWS or not any(means):
+        return None
+    return max(min(means), LEAST_SHARE * fmean(means)), max(means)

@@ -1,0 +1,25 @@
+"""What following regions takes of memory: no more after two million events than after four hundred thousand."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.bench
+ROOT = Path(__file__).resolve().parents[2]
+FEW, MANY, RATIO = 400_000, 2_000_000, 1.05
+
+
+def test_memory_does_not_grow_with_the_number_of_events(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [sys.executable, "-m", "tests.bench.memory_process", str(FEW), str(MANY)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=3600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    octets = json.loads(done.stdout)
+    few, many = octets[str(FEW)], octets[str(MANY)]
+    with capsys.disabled():
+        print(
+            f"\nmemory: {few >> 20} MiB after {FEW:,} events, {many >> 20} MiB after {MANY:,}: {many / few:.3f} times"
+        )
+    assert many <= RATIO * few
