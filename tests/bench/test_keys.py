@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import cycle
 from random import Random
 from statistics import quantiles
@@ -18,8 +19,10 @@ from textual.app import App, ComposeResult
 from textual.events import Key
 from textual.widgets import DataTable
 
+from console.model.event import BatchDone, Recorded
 from console.model.plan import NodeChange
 from console.runner.view import RegionView
+from console.runner.view_events import EVENTS_KEPT
 from console.tui import screens as tui_screens
 from console.tui.app import ConsoleApp
 from console.tui.fleet.regions import RegionList
@@ -29,6 +32,7 @@ from tests.screens import scripted as s
 pytestmark = pytest.mark.bench
 REGIONS, TABLES, KEYS = 500, 200, 200
 LINES = 10_000  # of log, each second, over all regions
+STORED = 10  # of them one is a batch that the region stores
 PAUSE = 0.02, 0.11  # seconds between keys; after the longest the panes follow, and the next key meets that
 TURN = 20  # lines read from one region before the next has its turn
 SIZE = (160, 48)
@@ -70,8 +74,11 @@ async def busy(cockpit: s.ScriptedCockpit, rate: int = LINES) -> AsyncIterator[N
         started = time.monotonic()
         for told, name in enumerate(cycle(list(cockpit.views)), 1):
             view = cockpit.views[name]
-            log = (*view.status.log[-200:], f"batch {told} committed")
-            cockpit.show(replace(view, status=replace(view.status, seq=view.status.seq + 1, log=log)))
+            log = (*view.status.log[-199:], f"batch {told} committed")
+            status = replace(view.status, seq=view.status.seq + 1, log=log)
+            if told % STORED == 0:
+                view = replace(view, events=(*view.events, batch(told))[-EVENTS_KEPT:])
+            cockpit.show(replace(view, status=status))
             if told / rate > time.monotonic() - started:
                 await asyncio.sleep(0.01)
             elif told % TURN == 0:  # as a socket's reader does, who has read what was there
@@ -82,6 +89,15 @@ async def busy(cockpit: s.ScriptedCockpit, rate: int = LINES) -> AsyncIterator[N
         yield
     finally:
         task.cancel()
+
+
+def batch(number: int) -> Recorded:
+    """A stored batch."""
+    done = BatchDone(
+        step="backfill/requests/parse_requests", label=f"2026-10-{1 + number % 28:02}", position=number, of=10**6,
+        rows_in=61_000, rows_out=61_000, bytes=1 << 24, seconds=12.0, version=number,
+    )  # fmt: skip
+    return Recorded("web-2", number, s.NOON - 900 + number % 900, done)
 
 
 async def seconds(app: App[Any], key: str, at: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> list[float]:
@@ -156,6 +172,14 @@ def opened(kind: type[BaseScreen], session: ConsoleApp) -> BaseScreen:
     return kind(*(known[each.name] for each in wanted if each.default is each.empty))
 
 
+def focus(session: ConsoleApp) -> object:
+    return session.screen.focused
+
+
+def scrolled(session: ConsoleApp) -> object:
+    return session.screen.focused and session.screen.focused.scroll_y
+
+
 @pytest.mark.parametrize("kind", screens(), ids=lambda kind: kind.__name__)
 async def test_a_key_is_seen_on_every_screen_within_one_and_a_half_times_what_a_bare_table_takes(
     kind: type[BaseScreen], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -165,16 +189,17 @@ async def test_a_key_is_seen_on_every_screen_within_one_and_a_half_times_what_a_
         await pilot.pause()
         table = bare.query_one(DataTable)
         alone = await seconds(bare, "down", lambda: table.cursor_row, monkeypatch)
-    cockpit = s.ScriptedCockpit(*views()[:FEW])
+    cockpit = s.ScriptedCockpit(*(replace(view, events=tuple(map(batch, range(1, 21)))) for view in views()[:FEW]))
     session = ConsoleApp(cockpit, title="web")
     async with session.run_test(size=SIZE) as pilot:
         await pilot.pause()
         if not isinstance(session.screen, kind):
             await session.push_screen(opened(kind, session))
         await pilot.pause(0.5)
-        # from pane to pane: each of them is drawn with and without the focus
+        panes = len(session.screen.focus_chain)
+        key, at = ("tab", focus) if panes > 1 else ("down", scrolled)  # each pane is drawn with and without the focus
         async with busy(cockpit, FEW * A_REGION):
-            loaded = await seconds(session, "tab", lambda: session.screen.focused, monkeypatch)
+            loaded = await seconds(session, key, partial(at, session), monkeypatch)
     bare_99, loaded_99 = (quantiles(taken, n=100)[98] for taken in (alone, loaded))
     with capsys.disabled():
         print(
