@@ -82,7 +82,7 @@ class SendingDriver:
     async def state(self, pipeline: str) -> RegionState:
         return RegionState(Status(), None, ())
 
-    async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+    async def watch(self, pipeline: str, after: int = 0, who: object = None) -> AsyncIterator[Recorded]:
         stored = count(1)
         for first in first_events():
             yield Recorded(ROLLOUT, next(stored), BEGAN, first)
@@ -109,8 +109,13 @@ class SendingDriver:
 class FollowedCockpit:
     """Of a cockpit what a screen asks for that only watches."""
 
+    player = None
+
     def __init__(self, board: RegionBoard) -> None:
         self._board = board
+
+    def now(self) -> float:
+        return BEGAN
 
     @property
     def views(self) -> Any:
@@ -143,12 +148,19 @@ async def measure(totals: tuple[int, ...]) -> dict[str, int]:
     drivers: list[Any] = [SendingDriver(region, each, arrived, gate) for region in regions]
     watchers = [
         RegionWatcher(
-            driver, board, journal, sleep=asyncio.sleep, on_live_changed=lambda region: None, clock=lambda: BEGAN
+            driver,
+            board,
+            journal,
+            who=None,
+            sleep=asyncio.sleep,
+            on_live_changed=lambda region: None,
+            on_missed=lambda region: None,
+            clock=lambda: BEGAN,
         )
         for driver in drivers
     ]
     cockpit: Any = FollowedCockpit(board)
-    app = ConsoleApp(cockpit, title="web", clock=lambda: BEGAN)
+    app = ConsoleApp(cockpit, title="web")
     found = {}
     async with app.run_test(size=(200, 60)) as pilot:
         for watcher in watchers:

@@ -54,7 +54,7 @@ class Screens:
         return 0
 
     async def _visit(self, cockpit: Cockpit, title: str) -> None:
-        app = ConsoleApp(cockpit, title=title, clock=lambda: s.NOON, repaint_seconds=0.02)
+        app = ConsoleApp(cockpit, title=title, repaint_seconds=0.02)
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause(0.5)
             await settle(pilot)
@@ -125,7 +125,7 @@ class Printed:
         self.text, self._now = output, now
         self.numbers: set[float] = set()
         self.moments: set[float] = set()
-        self._take(json.loads(output))
+        self._take(json.loads(output) if output.startswith("{") else output)
 
     def _take(self, value: object) -> None:
         match value:

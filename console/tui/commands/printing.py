@@ -52,7 +52,11 @@ def fleet_commands(views: Mapping[str, RegionView], needing: Iterable[str]) -> t
 def happened_commands(views: Mapping[str, RegionView]) -> tuple[str, ...]:
     """For the events of all regions: the list of rollouts, and each rollout in full."""
     names = dict.fromkeys(recorded.rollout for view in views.values() for recorded in reversed(view.events))
-    return ("console history --output json", *(shlex.join(["console", "show", name, *JSON]) for name in names if name))
+    return (
+        "console history",
+        "console history --output json",
+        *(shlex.join(["console", "show", name, *JSON]) for name in names if name),
+    )
 
 
 def _question(view: RegionView) -> tuple[str, ...]:

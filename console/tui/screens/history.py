@@ -16,7 +16,7 @@ from console.model.status import Status
 from console.runner.view import RegionView
 from console.tui.actions import RegionAction
 from console.tui.commands.keys import FIRST, LATER, FooterKey
-from console.tui.commands.printing import happened_commands
+from console.tui.commands.printing import ALL_REGIONS, happened_commands
 from console.tui.commands.ran import command_line
 from console.tui.drawing import safe, stack_lines
 from console.tui.fleet.events import Happenings, draw_events
@@ -223,4 +223,4 @@ class HistoryScreen(BaseScreen):
         region, rollout = self.chosen
         words = [f"verify --rollout {rollout}"] if self._audit else []
         shown = [command_line(each, (region,)) for each in (*words, f"show {rollout}")]
-        return (*(f"{line} --output json" for line in shown), "console history --output json")
+        return (*shown, f"{shown[-1]} --output json", "console history --output json", *ALL_REGIONS)
