@@ -170,7 +170,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
         notes.append(f"{status.rollout} by {safe_text(status.by)}, taken over by {safe_text(status.taken_by)}")
     if status.state not in _AT_END and (tuned := tuned_text(view.accepted, status.tuned)):
         notes.append(f"tuned: {safe_text(tuned)}")
-    if watching := watchers_text(status.watchers or ()):
+    if watching := watchers_text(view.others_watching):
         notes.append(f"watched by {safe_text(watching)}")
     notes += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
     if status.quarantined:
@@ -242,7 +242,7 @@ def gate_text(view: RegionView, now: float) -> str:
     lines.append(f"{count(status.lag_commits, 'commit')} behind the source" if status.lag_commits else "no lag")
     if tuned := tuned_text(view.accepted, status.tuned):
         lines.append(safe_text(f"tuned: {tuned}"))
-    if watching := watchers_text(status.watchers or ()):
+    if watching := watchers_text(view.others_watching):
         lines.append(safe_text(f"watched by {watching}"))
     lines += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
     return "\n".join(f"  {line}" for line in lines)

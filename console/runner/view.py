@@ -69,7 +69,7 @@ class RegionView:
     def others_watching(self) -> tuple[Watcher, ...]:
         """Other consoles that watch the region now, as far as it names them."""
         watchers = self.status.watchers if self.link == "connected" else None
-        return tuple(watcher for watcher in watchers or () if watcher.console != self.console)
+        return tuple(watcher for watcher in watchers or () if not self.console or watcher.console != self.console)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from console.cli.status_text import percent, progress_lines, region_data, status
 from console.model.event import Ailing, Lagging, Recorded
 from console.model.region import Region, Ssh
 from console.model.status import Status, fold, replay
+from console.model.watcher import Watcher
 from console.runner.view import RegionView
 from tests.cli import sample
 
@@ -176,3 +177,13 @@ def test_a_region_behind_ssh_without_an_agent_is_told_the_command_of_its_own_hos
         "eu: no agent runs, and live rows will wait; console follow --region eu",
         "us: no agent runs, and live rows will wait; on 10.0.0.7: console follow --warehouse '/w/us east'",
     ]
+
+
+def test_other_consoles_that_watch_are_named_and_oneself_is_not() -> None:
+    ada = Watcher(name="ada@laptop", host="laptop", since=1_793_620_000.0, console="c1")
+    bob = Watcher(name="bob \x1b[31m", host="tower", since=1_793_620_060.0, console="c2")
+    view = replace(views()[10], status=replace(views()[10].status, watchers=(ada, bob)))
+    both = "eu: watched by ada@laptop since 11:46Z, bob \\x1b[31m on tower since 11:47Z"
+    assert both in status_text([view], {}).splitlines()
+    assert "eu: watched by bob \\x1b[31m on tower since 11:47Z" in status_text([replace(view, console="c1")], {})
+    assert "watched" not in status_text([replace(view, link="unreachable")], {})
