@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.color import Color
 from textual.theme import Theme
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from console.cli.root import cli
 from console.cli.words import ScreenWords
@@ -278,6 +278,15 @@ async def test_a_colon_takes_the_words_of_the_command_line_through_the_same_dial
         await pilot.press("colon", *"promot", "enter")
         await settle(pilot)
         assert "did you mean promote?" in screen_text(app)
+
+
+async def test_what_is_typed_before_the_line_has_the_focus_is_not_lost() -> None:
+    async with running_app(s.ScriptedCockpit(s.running(s.US)), words=ScreenWords(cli)) as (app, pilot):
+        await pilot.press("colon")
+        app.screen.set_focus(None)
+        await pilot.press(*"pause")
+        assert app.screen.query_one("#line", Input).value == "pause"
+        assert isinstance(app.screen.focused, Input)
 
 
 async def test_tune_begins_its_command_where_a_rollout_runs_and_says_why_where_none_does() -> None:

@@ -6,6 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
@@ -48,6 +49,14 @@ class CommandScreen(ModalScreen[TypedCommand | None]):
 
     def on_input_changed(self) -> None:
         self._offer()
+
+    def on_key(self, event: Key) -> None:
+        """What is typed before the line has the focus is not lost."""
+        if not self._line.has_focus and event.is_printable and event.character:
+            self._line.value += event.character
+            self._line.cursor_position = len(self._line.value)
+            self._line.focus()
+            event.stop()
 
     def _offer(self, error: str = "") -> None:
         offers = self._words.complete(self._line.value)[:SHOWN]
