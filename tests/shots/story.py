@@ -32,6 +32,21 @@ class Scene:
 IN_MIDST = Shot(name="fleet", after="in: awaiting-confirmation", seconds=1.0)
 SERIES: Sequence[tuple[Path, Sequence[Shot], tuple[int, int]]] = (
     (
+        RECORDING,
+        (
+            Shot(name="before", seconds=8.0),
+            Shot(name="plan", seconds=8.0, keys=("3",)),
+            Shot(name="canary", after="us: r1 → r2", seconds=45.0, keys=("2",)),
+            Shot(name="gate", after="us: awaiting-confirmation", seconds=6.0, keys=("4",)),
+            Shot(name="backfill", after="ap: r2 is live", seconds=120.0, keys=("down", "down", "2")),
+            Shot(name="needs", after="ap: awaiting-confirmation", seconds=5.0),
+            Shot(name="live", after="eu: r2 is live", seconds=11.0, keys=("down", "down")),
+            Shot(name="history", after="eu: r2 is live", seconds=11.0, keys=("5",)),
+            Shot(name="back", after="ap: r1 is live again", seconds=8.0, keys=("down",)),
+        ),
+        MIDDLE,
+    ),
+    (
         FLEET,
         (
             IN_MIDST,
@@ -41,4 +56,13 @@ SERIES: Sequence[tuple[Path, Sequence[Shot], tuple[int, int]]] = (
     ),
     (FLEET, (Shot(name="fleet-small", after="in: awaiting-confirmation", seconds=1.0),), SMALL),
 )
-SCENES: Sequence[Scene] = ()
+SCENES: Sequence[Scene] = (
+    Scene(shot=Shot(name="", seconds=8.0)),
+    Scene(shot=Shot(name="", seconds=8.0, keys=("3",))),
+    Scene(shot=Shot(name="", after="us: r1 → r2", seconds=10.0, keys=("2",)), frames=6, between=12.0),
+    Scene(shot=Shot(name="", after="us: awaiting-confirmation", seconds=6.0, keys=("4",))),
+    Scene(shot=Shot(name="", after="us: r2 is live", seconds=3.0), frames=5, between=12.0),
+    Scene(shot=Shot(name="", after="ap: r2 is live", seconds=45.0, keys=("down", "down", "2")), frames=6, between=45.0),
+    Scene(shot=Shot(name="", after="eu: awaiting-confirmation", seconds=8.0)),
+    Scene(shot=Shot(name="", after="eu: r2 is live", seconds=11.0, keys=("down", "down"))),
+)

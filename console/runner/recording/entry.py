@@ -4,7 +4,6 @@ A change by an event is that event alone: applying it is the fold that the live 
 """
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from typing import Any, Literal, get_type_hints
@@ -34,6 +33,7 @@ from console.model.note import Noted
 from console.model.region import Region, Spark
 from console.model.status import Status
 from console.model.tuning import Tuned
+from console.runner.recording.times import check_figures, read_time
 from console.runner.view import RegionView
 from console.runner.view_events import with_event, with_samples
 from console.text import redacted_data
@@ -41,7 +41,6 @@ from console.text import redacted_data
 FORMAT = "console recording"
 FORMAT_VERSION = 1
 LOOKED_AT = ("validating", "awaiting-confirmation")
-LATEST = 253_402_300_799.0  # the last second that a clock can show, seconds since 1970, UTC
 APART = ("region", "witness", "samples")  # fields of a view that are in no entry, or on their own
 _ABSENT = object()
 _HINTS = get_type_hints(RegionView, localns={"WitnessProgress": object})
@@ -136,6 +135,8 @@ def is_decision(event: Event) -> bool:
 
 def _decided(before: Status, after: Status) -> bool:
     """The same of a status that was adopted whole, since its events did not come this way."""
+    if not before.rollout and after.state in ENDED:
+        return False  # an old one, seen for the first time
     if (before.rollout, before.held) != (after.rollout, after.held):
         return True
     return before.state != after.state and after.state in (*LOOKED_AT, *ENDED)
@@ -210,8 +211,7 @@ def read_entry(line: bytes, names: frozenset[str]) -> Entry:
     changed: Any = decode(_Fields, data.get("view", {}))
     given = {key: value for key in _FIELDS if (value := getattr(changed, key)) is not _ABSENT}
     samples = decode(_Samples, {"samples": data.get("samples", [])}).samples
-    for sample in samples:
-        read_time(sample.at)
+    check_figures((event, samples, tuple(given.values())))
     decided = data.get("decision") is True
     return Entry(at=at, region=name, event=event, fields=given, samples=samples, decision=decided)
 
@@ -224,19 +224,9 @@ def _event(data: object) -> Recorded | None:
         if fleeting(data):
             return None
         raise
-    read_time(event.at)
     return event
 
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
     samples: tuple[FeedSample, ...]
-
-
-def read_time(value: object) -> float:
-    """raises  DataError for what is no time that a clock can show"""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise DataError(f"{value!r:.40} is no time")
-    if not 0 <= value <= LATEST:
-        raise DataError(f"{value!r:.40} is no time between 1970 and 9999")
-    return float(value)

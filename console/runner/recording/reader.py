@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from console.errors import ConsoleError, DataError, NewerFormat
-from console.runner.recording.entry import Entry, Header, read_entry, read_header, read_time
+from console.runner.recording.entry import Entry, Header, read_entry, read_header
+from console.runner.recording.times import read_time
 from console.text import safe_text
 
 LINE_BYTES = 64 << 20  # of one line; a longer one is damage

@@ -1,12 +1,15 @@
-"""Times within a recording, as they are typed. Pure."""
+"""Times of a recording: as they are read, as they are typed, as they are shown. Pure."""
 
+import math
 import re
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 
-from console.errors import UsageError
+from console.errors import DataError, UsageError
 
 _BY = re.compile(r"([+-])(\d{1,6})([smhd])")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?Z?")
+LATEST = 253_402_300_799.0  # the last second that a clock can show, seconds since 1970, UTC
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -58,3 +61,25 @@ def _no_time(text: str) -> UsageError:
 def shown(at: float) -> str:
     """`2026-11-23T13:02:10Z`"""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_time(value: object) -> float:
+    """raises  DataError for what is no time that a clock can show"""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise DataError(f"{value!r:.40} is no time")
+    if not 0 <= value <= LATEST:
+        raise DataError(f"{value!r:.40} is no time between 1970 and 9999")
+    return float(value)
+
+
+def check_figures(value: object) -> None:
+    """raises  DataError for a figure in a record, at any depth, that no clock and no column can show"""
+    if isinstance(value, float):
+        if not -LATEST <= value <= LATEST:
+            raise DataError(f"{value!r:.40} is no possible figure")
+    elif isinstance(value, tuple):
+        for item in value:
+            check_figures(item)
+    elif is_dataclass(value):
+        for spec in fields(value):
+            check_figures(getattr(value, spec.name))

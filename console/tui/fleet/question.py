@@ -23,6 +23,7 @@ from console.tui.times import moment
 
 NAME_CELLS = 11
 SPARK_CELLS = 30
+FEED_CELLS, FIGURE_CELLS = 24, 51  # of a feed in the table of feeds, and of its figures
 RECENT_SECONDS = 60.0  # of samples of feeds that are still followed
 
 
@@ -145,13 +146,14 @@ def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
     names = list(dict.fromkeys(filter(None, recent)))  # not those of a release that is no longer followed
     lines = []
     if names:
-        lines.append(heading(f"{'feed':<24} {'rows/s':>7}  last hour  {'lag':>8}  last hour  {'behind':>7}"))
+        first = max(8, min(FEED_CELLS, width - FIGURE_CELLS))
+        lines.append(heading(f"{'feed':<{first}} {'rows/s':>7}  last hour  {'lag':>8}  last hour  {'behind':>7}"))
     for name in names:
         last = samples(view, name)[-1]
         rate = sparkline(hour_of(view, "rows", at, 20, name), 10)
         late = sparkline(hour_of(view, "lag", at, 20, name), 10)
         text = f" {short(last.rows):>7}  {rate:<10} {span(last.lag):>8}  {late:<10} {short(last.behind):>7}"
-        lines.append(cell(Content.assemble(cell(safe(name, "bold", 60), 24), text), width))
+        lines.append(cell(Content.assemble(cell(safe(name, "bold", 60), first), text), width))
     if not lines and (shown := figures(view)):
         lines.append(_line("feeds", Content(" · ".join(shown)), width))
     state = (

@@ -143,7 +143,7 @@ def _name(row: Row, cells: int) -> Content:
 
 def _wave(row: Row, cells: int) -> Content:
     region = row.view.region
-    canary = {2: "c", 4: " can", 5: " can"}.get(cells, " canary") if region.canary else ""
+    canary = {2: "c", 4: " c", 5: " can"}.get(cells, " canary") if region.canary else ""
     return Content(f"{region.wave}{canary}")
 
 

@@ -257,6 +257,7 @@ async def test_a_damaged_line_is_named_when_the_file_is_opened(folder: Path, spo
         {"region": "mars", "view": {}},
         {"region": "us", "view": {"link": "gone"}},
         {"region": "us", "view": {"status": {"seq": "x"}}},
+        {"region": "us", "view": {"heard": 10**15}},
         {
             "region": "us",
             "event": {"rollout": "web-1", "seq": 1, "at": 1e300, "event": {"type": "StepDone", "step": ""}},
