@@ -334,12 +334,17 @@ class ConsoleApp(App[int]):
             return
         if why := await perform(message.pressed, player):
             self.toast(why, "warning")
-        self._dirty = True
+        self._moved()
 
     async def _jump(self, at: float | None) -> None:
         if at is not None and self._cockpit.player:
             await self._cockpit.player.seek(at)
-            self._dirty = True
+            self._moved()
+
+    def _moved(self) -> None:
+        """A playback stands elsewhere: everything is drawn anew, the rollouts that were read before included."""
+        self._dirty = True
+        self.run_worker(self._history.read(self.state.views), group="history")
 
     def on_rollouts_request(self, message: "RolloutsRequest") -> None:
         wanted = message.rollout

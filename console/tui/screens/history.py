@@ -179,7 +179,7 @@ class HistoryScreen(BaseScreen):
 
     def own_keys(self) -> tuple[FooterKey, ...]:
         keys = []
-        if self.chosen:
+        if self.chosen and self.state.position is None:
             running = self._audit is not None and self._audit.outcome == "running"
             keys.append(FooterKey("V", "cancel" if running else "verify", "screen.verify", FIRST))
         keys.append(FooterKey("esc", "fleet", "screen.leave", FIRST))
@@ -203,7 +203,9 @@ class HistoryScreen(BaseScreen):
 
     async def action_verify(self) -> None:
         """Verify the chosen rollout, or cancel that."""
-        if self.chosen is None:
+        if self.state.position:
+            self.refuse(self.state.refusal("verify"))
+        elif self.chosen is None:
             self.refuse("no rollout is chosen")
         else:
             running = self._audit is not None and self._audit.outcome == "running"

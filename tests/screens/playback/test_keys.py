@@ -83,15 +83,27 @@ async def test_decisions_speed_pause_and_times_by_keys_alone(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("key", ["s", "p", "P", "R", "X", "t", "D", "T", "r", "w"])
+@pytest.mark.parametrize("key", ["s", "p", "P", "R", "X", "t", "D", "T", "r", "w", "V"])
 async def test_no_key_acts_and_each_says_why(key: str, screen: str, tmp_path: Path) -> None:
     player = await playback(tmp_path)
     async with running_app(player) as (app, pilot):
         await player.seek(player.position.ends)
         await pilot.press(screen, key)
         await settle(pilot)
-        assert "this is a recording" in toast_text(app)
+        assert ("this is a recording" if key != "V" or screen == "5" else "5 leads there") in toast_text(app)
         assert len(app.screen_stack) == (1 if screen == "1" else 2)
+
+
+async def test_the_rollouts_of_the_past_are_those_of_the_time_that_is_shown(tmp_path: Path) -> None:
+    player = await playback(tmp_path)
+    async with running_app(player, size=(200, 60)) as (app, pilot):
+        for keys, told in ((("5",), ""), (("f",), "rolled-back"), (("b",), "")):
+            await pilot.press(*keys)
+            await settle(pilot)
+            await pilot.pause(0.2)
+            await settle(pilot)
+            assert told in screen_text(app)
+        assert "rolled-back" not in screen_text(app)
 
 
 async def test_going_back_draws_what_was_drawn_before(tmp_path: Path) -> None:
@@ -107,7 +119,8 @@ async def test_going_back_draws_what_was_drawn_before(tmp_path: Path) -> None:
                 await player.seek(at)
                 app._dirty = True
                 await settle(pilot)
-                return re.sub("[ ─]+", " ", screen_text(app))  # a scroll bar may take a column, once it was there
+                # a scroll bar may take a column, once it was there; an hour's line is drawn anew with its region alone
+                return re.sub("[ ─⠀-⣿]+", " ", screen_text(app))
 
             there = [await shown(at) for at in times]
             back = [await shown(at) for at in reversed(times)]
