@@ -150,7 +150,7 @@ async def test_verify_shows_its_progress_is_cancelled_by_the_same_key_and_keeps_
         assert "V cancels it" in screen_text(app)
         await pilot.press("V")
         await settle(pilot)
-        assert "cancelled after 3 of 6" in screen_text(app)
+        assert "cancelled at 2 of 6" in screen_text(app)
         assert cockpit.calls.count(("verify", ("us", "web-2"))) == 1
         cockpit.verified.set()
         await pilot.press("V")

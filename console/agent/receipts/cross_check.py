@@ -66,7 +66,7 @@ def _limits(events: Sequence[Recorded], plan: Plan) -> list[Finding]:
                 before = after
     if not as_made:
         return []
-    detail = f"{len(as_made)} changes are as they were made: {'; '.join(as_made)}"
+    detail = f"changed as recorded: {'; '.join(as_made)}"
     if wrong:
         detail = f"lines and values of changed limits differ (events {', '.join(map(str, wrong))})"
     return [Subject("", "", "limits").finding(not wrong, detail)]

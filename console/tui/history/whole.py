@@ -105,8 +105,8 @@ def _outcome(audit: AuditState, now: float) -> Content:
             at = f"{progress.number} of {progress.of}" if progress else "waiting for the agent"
             return Content.assemble(f"  {at} · {took} · ", ("V", "bold $text-accent"), " cancels it")
         case "stopped":
-            of = f" of {progress.of}" if progress else ""
-            return safe(f"  cancelled after {len(audit.findings)}{of}, {took}", "$text-warning", 120)
+            at = f" at {progress.number} of {progress.of}" if progress else " before the first check"
+            return safe(f"  cancelled{at}, {took}", "$text-warning", 120)
         case "failed":
             return safe(f"  failed: {audit.error}", "$text-error", 300)
         case _:

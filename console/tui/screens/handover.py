@@ -22,7 +22,8 @@ class HandoverScreen(SheetScreen):
     def __init__(self, state: ScreenState) -> None:
         given = handover(state.title, state.views, state.queued, "", state.at)
         self._text = markdown(given)
-        lines = [safe(line, "bold" if line.startswith("#") else "", MOST_CHARACTERS) for line in self._text.split("\n")]
+        shown = self._text.replace("\u200b", "")  # only keeps a chat from notifying people
+        lines = [safe(line, "bold" if line.startswith("#") else "", MOST_CHARACTERS) for line in shown.split("\n")]
         super().__init__("handover · y copies it", lines)
 
     def action_copy(self) -> None:
