@@ -181,8 +181,20 @@ def test_after_a_rollback_the_same_batch_is_acknowledged_and_new_lines_of_both_s
     assert found == [("1.1.1.1", None, 5_000_000_000), ("2.2.2.2", None, 6_000_000_000), ("3.3.3.3", 3, None)]
 
 
-def test_once_the_previous_release_is_cleaned_up_its_names_are_refused(world: World) -> None:
-    world.controller.releases.mark("r1", "retired")
+def test_two_switches_in_a_day_end_no_shape(world: World) -> None:
+    third = {name: type for name, type in AFTER.items() if name != "client"} | {"who": "string"}
+    world.propose(
+        "r3", state(third, tuple(replace(each, column="who") if each.column == "client" else each for each in WIDER))
+    )
+    world.promote("r2", "r3")
+    world.send({"id": "a", "ip": "1"}, {"id": "b", "client": "2"}, {"id": "c", "who": "3"})
+    assert [row["ip"] for row in world.rows()] == ["1", "2", "3"]
+    with pytest.raises(DataError, match="gives ip and who, which are one column"):
+        world.send({"id": "d", "ip": "1", "who": "3"}, batch="b2")
+
+
+def test_once_the_release_that_had_them_is_cleaned_up_its_names_are_refused(world: World) -> None:
+    world.controller.releases.drop("r1")
     with pytest.raises(DataError, match="unknown key 'ip'; the columns are id, client"):
         world.send({"id": "a", "ip": "1.1.1.1"})
     world.send({"id": "a", "client": "1.1.1.1"})
@@ -195,7 +207,8 @@ def test_under_another_name_the_table_is_found_by_both_until_the_cleanup(world: 
     line = {"id": "a", "client": "1.1.1.1"}
     assert world.send(line)["already"] is False
     assert world.writer.append("events", "b1", [json.dumps(line)])["already"] is True
-    world.controller.releases.mark("r2", "retired")
+    for id in ("r1", "r2"):
+        world.controller.releases.drop(id)
     with pytest.raises(DataError, match="landing is not a landing table of release r3"):
         world.send(line)
 
@@ -204,7 +217,7 @@ def test_lines_that_were_checked_against_other_names_are_checked_again(world: Wo
     line = '{"id": "a", "client": "1.1.1.1"}'
     world.promote("r2", "r1")
     schema = world.writer.check("landing", [line], [(1, 1)])["schema"]
-    world.controller.releases.mark("r2", "retired")
+    world.controller.releases.drop("r2")
     first = chain_of(START, [line])[0].hex()
     run = EventRun(load="a", first=first, after=0, before=START.hex(), at=((1, 1),), schema=schema, named=True)
     with pytest.raises(SchemaMoved):

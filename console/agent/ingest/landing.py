@@ -21,6 +21,7 @@ from console.agent.ingest.values import parse_lines, spread_over, typed
 from console.agent.pipeline import PipelineController
 from console.agent.store import log, write_lock
 from console.errors import DataError, RegionError, SchemaMoved
+from console.model.live import Release
 from console.model.load import EventRun, Landed, LoadState, valid_name
 
 LOCK_WAIT_SECONDS = 60.0
@@ -122,22 +123,26 @@ class LandingWriter:
             yield path
 
     def _shape(self, table: str, opened: DeltaTable) -> Shape:
-        """What lines may name: by the live release, asked for anew for each batch, and by the one before it."""
-        releases = {stored.row.state: stored.release for stored in self._controller.releases.all()}
-        live = releases["live"].table(self._live_name(table))
+        """What lines may name: by the live release, asked for anew for each batch, and by those that were live before it."""
+        live = self._controller.live().table(self._live_name(table))
         assert live is not None
-        before = releases["previous"].tables if "previous" in releases else ()
-        others = [state for state in before if state.version.path == live.version.path]
+        others = [
+            state for release in self._older() for state in release.tables if state.version.path == live.version.path
+        ]
         return shape_of(live, others, [field.name for field in opened.schema().fields])
 
+    def _older(self) -> list[Release]:
+        """Releases that were live and are not cleaned up, newest first."""
+        releases = self._controller.releases.all()
+        return [stored.release for stored in reversed(releases) if stored.row.state in ("previous", "retired")]
+
     def _live_name(self, table: str) -> str:
-        """The name by which the live release has a table that the release before it calls so."""
-        releases = {stored.row.state: stored.release for stored in self._controller.releases.all()}
-        live, before = releases.get("live"), releases.get("previous")
-        known = before.table(table) if before else None
-        if live is None or live.table(table) is not None or known is None:
+        """The name by which the live release has a table that an older one calls so."""
+        live = self._controller.live()
+        known = next((state for release in self._older() if (state := release.table(table))), None)
+        if live.table(table) is not None or known is None:
             return table
-        return next((s.table.name for s in live.tables if s.version.path == known.version.path), table)
+        return next((state.table.name for state in live.tables if state.version.path == known.version.path), table)
 
     def _landing(self, table: str) -> str:
         release = self._controller.live()

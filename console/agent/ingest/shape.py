@@ -1,7 +1,7 @@
 """What lines for a landing table may name, and the stored columns that take their values.
 
-While a release to which a rollback returns is kept, lines of its shape are taken as well: producers do not change their
-lines in the instant of a promotion. The live release decides where both know a name.
+Lines of the shape of a release that was live are taken as well, until it is cleaned up: producers do not change their
+lines in the instant of a promotion. The newest release that knows a name decides, the live one first.
 """
 
 import struct
