@@ -87,6 +87,7 @@ class TableState:
     rows    the rows fingerprint;  values  column → value fingerprint (docs/design.md, how a plan is decided)
     inexact columns whose values may differ between two computations (sketches, sums of doubles, now(), rand())
     intake  of a managed landing table; () where each column is stored under its own name
+    older   names of older shapes that lines may use until the day that the table's file names, and where they are stored
     """
 
     table: Table
@@ -96,6 +97,7 @@ class TableState:
     values: dict[str, str]
     inexact: tuple[str, ...] = ()
     intake: tuple[Intake, ...] = field(default=(), metadata=needed("0.2.0"))
+    older: tuple[Intake, ...] = field(default=(), metadata=BESIDE)
 
     def stored_in(self, column: str) -> tuple[str, ...]:
         """The stored columns of one of a landing table's columns."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from console.model.codec import QUIET
+from console.model.codec import BESIDE, QUIET
 
 Kind = Literal["landing", "append", "aggregate"]
 OnRewrite = Literal["stop", "ignore", "take_inserts", "replay_days"]
@@ -35,6 +35,7 @@ class Table:
     backfill        `read` allows computing a column from the table's other columns at read time
     cluster_by      sort order of the rows of one batch, and of a compacted partition
     read_time_days  as `read`, if retention makes it obsolete within so many days
+    accepts_until   managed landing only: day (UTC) from which lines of older shapes are refused, `2026-12-01`; "" for none
     was             landing only: the name under which it is live; never stored
     where           `file:line:column` of the declaration; not part of digests
     """
@@ -55,6 +56,7 @@ class Table:
     where: str = ""
     cluster_by: tuple[str, ...] = field(default=(), metadata=QUIET)
     was: str = field(default="", metadata=QUIET)
+    accepts_until: str = field(default="", metadata=BESIDE)
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)

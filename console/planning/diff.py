@@ -211,6 +211,7 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
             ("owner", new.owner, old.owner),
             ("retention", new.retention_days, old.retention_days),
             ("time column", new.time, old.time),
+            ("the last day of older shapes", new.accepts_until, old.accepts_until),
             ("management", new.managed, old.managed),
             ("on_rewrite", new.on_rewrite, old.on_rewrite),
             ("clustering of new rows", new.cluster_by, old.cluster_by),

@@ -248,6 +248,7 @@ class TableDoc(Doc):
     read_time_days: Whole = 0
     on_rewrite: Annotated[Literal["stop", "ignore", "take_inserts"], BeforeValidator(_rewrite)] = "stop"
     was: str = ""
+    accepts_until: str = ""
 
     @model_validator(mode="before")
     @classmethod

@@ -139,6 +139,14 @@ def hours(value: object) -> float:
     return seconds(value) / 3600
 
 
+def is_day(written: str) -> bool:
+    """Whether it is a day of the calendar as `2026-12-01`."""
+    try:
+        return date.fromisoformat(written).isoformat() == written
+    except ValueError:
+        return False
+
+
 def days(value: object) -> int:
     """A duration of whole days: rows are kept or dropped by the day.
 

@@ -213,6 +213,54 @@ def test_under_another_name_the_table_is_found_by_both_until_the_cleanup(world: 
         world.send(line)
 
 
+def until(world: World, day: str, **types: str) -> None:
+    """The live release, with a day for the older shapes; the release that had them is cleaned up."""
+    newest = state({**AFTER, **types}, WIDER, READ)
+    world.propose(
+        "r3",
+        replace(
+            newest,
+            table=replace(newest.table, accepts_until=day),
+            older=(Intake("ip", ("ip",)), Intake("old", ("old",))),
+        ),
+    )
+    world.promote("r2", "r3")
+
+
+def test_older_names_are_taken_until_the_day_that_the_file_names_cleaned_up_or_not(world: World) -> None:
+    until(world, "2999-01-01")
+    for id in ("r1", "r2"):
+        world.controller.releases.drop(id)
+    world.send({"id": "a", "ip": "1", "old": "x"}, {"id": "b", "client": "2"})
+    assert [(row["ip"], row["old"]) for row in world.rows()] == [("1", "x"), ("2", None)]
+
+
+@pytest.mark.parametrize("name", ["ip", "old"])
+def test_from_that_day_on_they_are_refused_by_name(world: World, name: str) -> None:
+    until(world, "2020-01-01")
+    with pytest.raises(DataError) as refused:
+        world.send({"id": "a"}, {"id": "b", name: "1"})
+    columns = "the columns are id, client, n, x, day"
+    assert str(refused.value) == f"line 2 has the key '{name}', which was taken until 2020-01-01; {columns}"
+    assert "accepts_until" in refused.value.hint
+    assert world.rows() == []
+    assert world.send({"id": "a", "client": "1"})["rows"] == 1
+
+
+def test_from_that_day_on_a_value_of_the_older_type_is_refused(world: World) -> None:
+    chain = Intake("old", ("n", "old"))  # a number that became a text
+    shown = state({"id": "string", "old": "string"}, (Intake("id", ("id",)), chain))
+    for id, day in (("r3", "2999-01-01"), ("r4", "2020-01-01")):
+        world.propose(id, replace(shown, table=replace(shown.table, accepts_until=day)))
+    world.promote("r2", "r3")
+    world.send({"id": "a", "old": 7}, {"id": "b", "old": "seven"})
+    world.promote("r3", "r4")
+    with pytest.raises(DataError, match="line 1: old: 7 is not a valid string"):
+        world.send({"id": "c", "old": 7}, batch="b2")
+    world.send({"id": "c", "old": "eight"}, batch="b3")
+    assert [(row["n"], row["old"]) for row in world.rows()] == [(7, None), (None, "seven"), (None, "eight")]
+
+
 def test_lines_that_were_checked_against_other_names_are_checked_again(world: World) -> None:
     line = '{"id": "a", "client": "1.1.1.1"}'
     world.promote("r2", "r1")

@@ -207,6 +207,17 @@ def test_where_a_line_would_fit_both_shapes_another_name_is_asked_for(old: str, 
     assert planned(wanted(columns=both, forward_query=f"*, {expression} AS y"), region).refusals == ()
 
 
+def test_the_day_until_which_older_names_are_taken_goes_with_the_release_and_is_moved_without_a_step() -> None:
+    done = planned(renamed(accepts_until="2026-12-01"))
+    assert state(done).older == (Intake("region", ("region",)),)
+    region = promoted(done, live())
+    later = planned(renamed(accepts_until="2026-12-24"), region)
+    assert (actions(later), later.steps, later.refusals) == ({"landing": "metadata"}, (Promote(),), ())
+    assert node(later, "landing").why == "the last day of older shapes: no row moves"
+    assert state(later).older == (Intake("region", ("region",)),)
+    assert state(planned(renamed(), promoted(later, region))).older == ()
+
+
 def test_a_table_that_is_gone_in_a_region_is_made_anew_as_it_is_declared() -> None:
     region = promoted(planned(renamed()), live())
     without = replace(region, stats=tuple(each for each in region.stats if each.name != "landing"))

@@ -142,6 +142,18 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         "",
     ),
     (
+        LANDING,
+        "kind: landing\nmanaged: true\naccepts_until: 2026-13-01\ncolumns: {id: string, ts: timestamp}",
+        [f"{LANDING}:3:16: accepts_until: expected a day such as 2026-12-01, found `2026-13-01` [P012]"],
+        "",
+    ),
+    (
+        REQUESTS,
+        "columns: {a: int}\naccepts_until: 2026-12-01",
+        [f"{REQUESTS}:2:16: accepts_until: only a managed landing table takes lines [P012]"],
+        "remove the line",
+    ),
+    (
         REQUESTS,
         "columns: {a: int}\nwas: landing",
         [

@@ -9,6 +9,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
@@ -129,7 +130,8 @@ class LandingWriter:
         others = [
             state for release in self._older() for state in release.tables if state.version.path == live.version.path
         ]
-        return shape_of(live, others, [field.name for field in opened.schema().fields])
+        today = datetime.now(UTC).date().isoformat()
+        return shape_of(live, others, [field.name for field in opened.schema().fields], today)
 
     def _older(self) -> list[Release]:
         """Releases that were live and are not cleaned up, newest first."""
@@ -158,7 +160,8 @@ class LandingWriter:
 
 def _rows(table: DeltaTable, shape: Shape, lines: Sequence[str], numbers: Sequence[int] | None) -> list[dict[str, Any]]:
     """Lines as rows of the table's stored columns."""
-    rows = parse_lines(lines, tuple(shape.stored), numbers, shown=shape.names)
+    known = tuple(shape.stored)
+    rows = parse_lines(lines, known, numbers, shown=shape.names, ended=shape.ended, until=shape.until)
     if shape.plain:
         return rows
     return in_stored_columns(shape, rows, numbers or range(1, len(rows) + 1), spread_over(table, shape))

@@ -19,10 +19,16 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """names: as the live release declares them; stored: name → stored columns, narrowest type first"""
+    """What lines may give.
+
+    names   as the live release declares them;  stored  name → stored columns, narrowest type first
+    ended   names of older shapes that were taken until a day;  until  that day, "" where it has not come
+    """
 
     names: tuple[str, ...]
     stored: Mapping[str, tuple[str, ...]]
+    ended: frozenset[str] = frozenset()
+    until: str = ""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -36,18 +42,25 @@ class Shape:
 
     def key(self) -> list[Any]:
         """As JSON: what is checked against one shape does not hold for another."""
-        return [] if self.plain else sorted([name, *places] for name, places in self.stored.items())
+        names = [] if self.plain else sorted([name, *places] for name, places in self.stored.items())
+        return [*names, self.until] if self.until else names
 
 
-def shape_of(live: TableState, others: Iterable[TableState], real: Sequence[str]) -> Shape:
-    """live, others: the table in the live and in other kept releases; real: its stored columns"""
+def shape_of(live: TableState, others: Iterable[TableState], real: Sequence[str], today: str = "") -> Shape:
+    """live, others: the table in the live and in other kept releases; real: its stored columns; today: `2026-12-01`"""
+    others, declared = tuple(others), {column.name for column in live.table.columns}
+    until = live.table.accepts_until if live.table.accepts_until and today >= live.table.accepts_until else ""
+    older = {column.name for state in others for column in state.table.columns} | {each.column for each in live.older}
+    ended = frozenset(older - declared) if until else frozenset()
     stored: dict[str, tuple[str, ...]] = {}
-    for state in (live, *others):
+    for state in (live, *(() if until else others)):
         for column in state.table.columns:
             places, known = state.stored_in(column.name), stored.get(column.name)
             # a rollback does not end the acceptance of values that only the newer release shows
             if known is None or places[: len(known)] == known:
                 stored[column.name] = places
+    for each in () if until else live.older:
+        stored.setdefault(each.column, each.stored)
     existing = {name.lower(): name for name in real}
     stored = {
         name: tuple(existing[place.lower()] for place in places)
@@ -56,9 +69,9 @@ def shape_of(live: TableState, others: Iterable[TableState], real: Sequence[str]
     }
     taken = {place for name, places in stored.items() for place in places}
     for name in real:  # as a column that no release declares any more: producers may go on sending it
-        if name not in taken and not is_reserved(name):
+        if name not in taken and name not in ended and not is_reserved(name):
             stored.setdefault(name, (name,))
-    return Shape(tuple(column.name for column in live.table.columns), stored)
+    return Shape(tuple(column.name for column in live.table.columns), stored, ended, until)
 
 
 Place = Callable[[tuple[str, ...], Any], Row]  # the columns of a chain that take a value

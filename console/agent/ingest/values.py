@@ -6,7 +6,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -54,11 +54,14 @@ def parse_lines(
     numbers: Sequence[int] | None = None,
     *,
     shown: Sequence[str] | None = None,
+    ended: Collection[str] = (),
+    until: str = "",
 ) -> list[dict[str, Any]]:
     """NDJSON lines as objects with known keys only; numbers with a fraction or an exponent as Decimals.
 
     numbers  line numbers in the file; 1, 2, 3 … by default
     shown    the columns that an error lists, if not all
+    ended    keys that were taken until a day
     raises   DataError with the line's number
     """
     known = set(columns)
@@ -73,6 +76,11 @@ def parse_lines(
         if not isinstance(row, dict):
             raise DataError(f"line {number} is not a JSON object: {line[:60]!r}")
         if unknown := [key for key in row if key not in known]:
+            if unknown[0] in ended:
+                raise DataError(
+                    f"line {number} has the key {unknown[0]!r:.60}, which was taken until {until}; the columns are {', '.join(shown or columns)}",
+                    hint="send it under its new name, or move `accepts_until:` in the table's file",
+                )
             raise DataError(
                 f"line {number} has the unknown key {unknown[0]!r:.60}; the columns are {', '.join(shown or columns)}",
                 hint="lines are matched by column name",
@@ -133,7 +141,7 @@ def spread_over(table: DeltaTable, shape: Shape) -> Place:
 
     def place(places: tuple[str, ...], value: Any) -> dict[str, Any]:
         takes = spread(value, readings[places])
-        if not any(takes):
+        if not any(takes) or (shape.until and readings[places][-1].read(value) is None):
             return {places[-1]: value}  # refused there, by its type
         return {name: value for name, taken in zip(places, takes, strict=True) if taken}
 

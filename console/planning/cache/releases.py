@@ -30,6 +30,7 @@ def _state_key(state: TableState) -> Hashable:
         _table(state.table), tuple(map(_column, state.table.columns)), tuple(map(_column, state.version.columns)),
         state.version.partition_by, state.version.settings, state.read, state.rows, tuple(state.values.items()), state.inexact,
         state.intake,
+        state.older,
     )  # fmt: skip
 
 

@@ -52,6 +52,7 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
     read = wanted.read if verdict.rebuilt else verdict.read
     return TableState(
         intake=verdict.storage.intake if verdict.storage else (),
+        older=verdict.storage.older if verdict.storage else (),
         table=replace(wanted.table, where="", was=""),
         version=version,
         read=read,

@@ -18,10 +18,11 @@ from console.planning.sql.tree import DIALECT, cast, kind, name, render
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """read, intake as in `TableState`; added: stored columns that the real table is to get"""
+    """read, intake, older as in `TableState`; added: stored columns that the real table is to get"""
 
     read: str
     intake: tuple[Intake, ...] = ()
+    older: tuple[Intake, ...] = ()
     added: tuple[Column, ...] = ()
 
 
@@ -73,7 +74,17 @@ class _Columns:
         for old in self._exposed:
             shown[old] = self._read.get(old.lower(), exp.Null()).copy()
         plain = all(each.stored == (each.column,) for each in intake)
-        return Storage(read=_select(shown), intake=() if plain else tuple(intake), added=tuple(self._added))
+        return Storage(
+            read=_select(shown), intake=() if plain else tuple(intake), older=self._older(), added=tuple(self._added)
+        )
+
+    def _older(self) -> tuple[Intake, ...]:
+        """Names that are declared no more, where the file says until when lines may use them."""
+        if self._live is None or not self._table.accepts_until:
+            return ()
+        own = [Intake(column.name, self._live.stored_in(column.name)) for column in self._live.table.columns]
+        known = {each.column: each for each in (*self._live.older, *own)}
+        return tuple(each for name, each in sorted(known.items()) if self._table.column(name) is None)
 
     def _continued(self, column: Column) -> tuple[exp.Expr, tuple[str, ...]]:
         """A column that goes on: its reading, in a wider type beside the values that only this one holds."""

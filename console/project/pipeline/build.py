@@ -111,7 +111,18 @@ class _Nodes:
             where=source.place(()),
             cluster_by=self.clustering(name, doc, source),
             was=doc.was,
+            accepts_until=self.last_day(name, doc, source),
         )
+
+    def last_day(self, table: str, doc: docs.TableDoc, source: Document) -> str:
+        place = source.place(("accepts_until",))
+        if doc.accepts_until and not (doc.kind == "landing" and doc.managed):
+            message = "accepts_until: only a managed landing table takes lines"
+            self.wrong("P012", message, place, "remove the line", table)
+        if doc.accepts_until and not values.is_day(doc.accepts_until):
+            message = f"accepts_until: expected a day such as 2026-12-01, found `{doc.accepts_until[:60]}`"
+            self.wrong("P012", message, place, "", table)
+        return doc.accepts_until
 
     def columns(self, table: str, doc: docs.TableDoc, source: Document) -> tuple[Column, ...]:
         ours = doc.kind != "landing" or doc.managed
