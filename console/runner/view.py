@@ -11,13 +11,13 @@ from console.model.event import Promoted, Recorded, RolledBack
 from console.model.measured import FeedSample
 from console.model.pipeline import digest
 from console.model.plan import Plan
-from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
 from console.model.status import Status, Verb
 from console.model.watcher import Watcher
 
 if TYPE_CHECKING:  # not loaded before the screen's first picture
     from console.drivers.protocol import QueryResult
+    from console.model.receipt import AuditProgress, Finding, Past
     from console.model.tuning import Tuning
     from console.witness import WitnessProgress
 
@@ -164,11 +164,11 @@ class Cockpit(Protocol):
         """All stored events of the region's rollout, its first ones included, which a view may no longer hold."""
         ...
 
-    async def history(self, region: str, rollout: str = "") -> Past:
+    async def history(self, region: str, rollout: str = "") -> "Past":
         """Every rollout that the region remembers, oldest first, and one of them in full. Starts no agent."""
         ...
 
-    async def verify(self, region: str, rollout: str, tell: Callable[[AuditProgress], None]) -> tuple[Finding, ...]:
+    async def verify(self, region: str, rollout: str, tell: "Callable[[AuditProgress], None]") -> "tuple[Finding, ...]":
         """Check a rollout's receipts again; cancelling the call ends it in the region. tell: hears its progress"""
         ...
 

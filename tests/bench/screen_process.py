@@ -28,6 +28,8 @@ WARM_SECONDS, REST_SECONDS = 4.0, 20.0
 class RestingCockpit:
     """Live regions of which nothing is heard but their lag, once a second each, as their agents send it."""
 
+    player = None
+
     def __init__(self, views: Mapping[str, Any]) -> None:
         self._views = dict(views)
         self.follow: Awaitable[None] | None = None
@@ -46,6 +48,9 @@ class RestingCockpit:
                 status = replace(view.status, lag_seconds=0.4 + beat % 10 / 10, lag_rows=beat % 50, lag_commits=1)
                 self._views[name] = replace(view, status=status)
                 yield self._views[name]
+
+    def now(self) -> float:
+        return time.time()
 
     async def refresh(self, regions: object = ()) -> None:
         if self.follow:

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from console.model.receipt import AuditProgress, Finding, Past
 from console.model.status import Status
 from console.runner.view import RegionView
+
+if TYPE_CHECKING:  # the first picture shows nothing of them
+    from console.model.receipt import AuditProgress, Finding, Past
 
 RolloutKey = tuple[str, str]  # region and rollout
 
@@ -23,8 +25,8 @@ class AuditState:
     began: float
     ended: float = 0.0
     outcome: Literal["running", "done", "stopped", "failed"] = "running"
-    progress: AuditProgress | None = None
-    findings: tuple[Finding, ...] = ()
+    progress: "AuditProgress | None" = None
+    findings: "tuple[Finding, ...]" = ()
     error: str = ""
 
 
@@ -42,7 +44,7 @@ class HistoryState:
     listed: Mapping[str, tuple[Status, ...]] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     reading: frozenset[str] = frozenset()
-    whole: Mapping[RolloutKey, Past] = field(default_factory=dict)
+    whole: "Mapping[RolloutKey, Past]" = field(default_factory=dict)
     audits: Mapping[RolloutKey, AuditState] = field(default_factory=dict)
 
 

@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from console.errors import ConsoleError
-from console.model.receipt import AuditProgress
 from console.runner.view import Cockpit
 from console.text import safe_text
 from console.tui.history.state import AuditState, HistoryState, RolloutKey
+
+if TYPE_CHECKING:
+    from console.model.receipt import AuditProgress
 
 T = TypeVar("T")
 AT_ONCE = 8
@@ -78,7 +80,7 @@ class HistoryStore:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _audit(self, key: RolloutKey) -> None:
-        def hear(progress: AuditProgress) -> None:
+        def hear(progress: "AuditProgress") -> None:
             known = self.state.audits[key]
             self._put(key, replace(known, progress=progress, findings=(*known.findings, *progress.found)))
 
