@@ -335,8 +335,17 @@ async def test_leaving_and_coming_back_keeps_pane_zoom_filter_and_lines_also_aft
         assert place == ScreenPlace(
             screen="rollout", region="eu", pane="log", zoomed="yes", filter="memory", lines="stored"
         )
-        assert screen_text(app).count("╭") == 1
+        text = screen_text(app)
+        assert text.count("╭") == 1
+        assert "╱" not in text
+        assert [line[0] for line in text.splitlines()[1:-2]] == ["╭", *"│" * 31, "╰"]
         assert "failed: memory" in screen_text(app)
+        await pilot.press("right_square_bracket")
+        await settle(pilot)
+        assert "─ days" in screen_text(app)
+        assert "─ log" not in screen_text(app)
+        await pilot.press("l")
+        await settle(pilot)
         await pilot.press("4", "2")
         await settle(pilot)
         again = app.screen
