@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from console.model.codec import QUIET
+from console.model.codec import BESIDE, QUIET
 from console.model.schema import Column
 from console.model.step_id import BACKFILL, PROMOTE, VALIDATE, StepId
 
@@ -113,6 +113,7 @@ class Comparison:
     pairs     columns whose value fingerprint is unchanged: they must be equal
     left_out  (column, why it cannot be compared)
     keys      an aggregate's group columns; () compares per day by checksum
+    other_rows  the new version is to hold other rows, so that their numbers are shown and do not decide
     """
 
     table: str
@@ -120,6 +121,7 @@ class Comparison:
     left_out: tuple[tuple[str, str], ...] = ()
     keys: tuple[str, ...] = ()
     time: str = ""
+    other_rows: bool = field(default=False, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,10 +139,15 @@ def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live,
         if verdict.wanted is not None and verdict.wanted.table.kind == "landing":
             problems += unpartitioned(verdict.wanted.table, live.table(verdict.name), verdict.live, live.region)
     for verdict in verdicts.values():
+        if verdict.states_read and verdict.wanted is not None and verdict.live is not None:
+            problems += values.estimates(verdict.wanted, verdict.live)
         if not verdict.rebuilt or verdict.wanted is None:
             continue
         if verdict.recomputed is not None:
             problems += _replayed(verdict, verdict.wanted, desired, verdicts, live, cache)
+        if verdict.filters and (verdict.recomputed is None or verdict.recomputed.since):
+            problems += history.filtered(verdict.wanted, desired.tables, live, cache)
+            problems += _new_filters(verdict, verdict.wanted) if verdict.recomputed is None else []
         if verdict.live is not None and verdict.diff is not None:
             forwarded = verdict.copied.sql if verdict.copied is not None and verdict.recomputed is None else ""
             problems += values.types(verdict.wanted, verdict.diff, cache, forward=forwarded)
@@ -166,19 +171,23 @@ def _replayed(
         message = (
             f"days of {table.name} before {start} keep their rows; {', '.join(without)} get what is declared for them"
         )
+        hint = "a forward_query computes them"
+        if table.kind == "aggregate":
+            message = f"days of {table.name} before {start} are gone in its source and keep their states: there {verdict.older}"
+            hint = "a `default:` is what they show instead of NULL"
         problems.append(
             Problem(
                 code="C118",
                 message=message,
                 where=table.where,
-                hint="a forward_query computes them",
+                hint=hint,
                 severity="warn",
                 node=table.name,
             )
         )
     else:
         for source in sorted(_roots(verdict.name, verdicts)):
-            problems += history.retention(wanted, verdict.live, desired.tables.get(source), live, cache)
+            problems += history.retention(wanted, verdict.live, desired.tables.get(source), live, cache, verdict.remedy)
             problems += history.spanning(source, live)
         if verdict.live is not None:
             problems += history.filtered(wanted, desired.tables, live, cache)

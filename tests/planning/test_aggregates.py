@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from console.model.schema import Table
 from console.planning.sql.compile import NameScope
-from console.planning.sql.duckdb import read_of
+from console.planning.sql.duckdb import read_of, trial
 from console.planning.sql.feed import FeedCode
 from console.planning.sql.relation import physical
 from console.planning.sql.tree import Text
@@ -154,7 +154,7 @@ def test_another_fraction_is_another_value_and_the_same_state() -> None:
         ("SELECT day, max_by(i, try_to_number(s, '9')) AS n FROM t GROUP BY day", "is not known"),
         ("SELECT day, max_by(map(i, i), l) AS n FROM t GROUP BY day", "no order"),
         ("SELECT day, max_by(i, l, 3) AS n FROM t GROUP BY day", "only one value"),
-        ("SELECT day, collect_set(i) AS n FROM t GROUP BY day", "a set is an array"),
+        ("SELECT day, collect_set(try_to_number(s, '9')) AS n FROM t GROUP BY day", "is not known"),
         ("SELECT day, hll_sketch_agg(f) AS n FROM t GROUP BY day", "takes string"),
         ("SELECT day, kll_sketch_agg_double(i) AS n FROM t GROUP BY day", "takes double"),
         ("SELECT day, approx_percentile(i, array(0.5, 0.9)) AS n FROM t GROUP BY day", "fraction"),
@@ -222,3 +222,11 @@ def test_all_are_true_where_the_least_is_and_one_is_where_the_greatest_is() -> N
         codes = [split(f"SELECT day, {call} AS b FROM t GROUP BY day", day="date", b="boolean") for call in calls]
         assert len({code.values["b"] for code in codes}) == 1
         assert len({code.read for code in codes}) == 1
+
+
+def test_witnesses_are_searched_in_duckdb_for_all_that_it_has() -> None:
+    calls = ("max_by(s, l)", "any_value(s)", "std(f)", "var_pop(f)", "corr(i, f)", "every(i > 1)", "some(i > 1)", "collect_set(s)", "bit_or(i)")  # fmt: skip
+    with duckdb.connect(config={"threads": 1}) as base:
+        base.execute("CREATE TABLE t (k VARCHAR, day DATE, i INT, l BIGINT, d DECIMAL(10,2), f DOUBLE, s VARCHAR)")
+        for call in calls:
+            base.execute(trial(f"SELECT k, {call} AS v FROM t GROUP BY k", TABLES).duckdb)

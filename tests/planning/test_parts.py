@@ -114,8 +114,9 @@ def test_a_state_kept_under_another_name_is_not_taken_for_the_one_it_is_named_li
     assert kept >= {"hour", "day", "visitors__hll"}
     was = small(was)
     laid = replace(wanted.table, partition_by=("day", "hour"))
-    steps = backfills(with_table(renamed(names), laid), was)
-    assert [(step.route, step.stored) for step in steps] == [("replay", False)]
+    (step,) = backfills(with_table(renamed(names), laid), was)
+    assert (step.route, step.stored) == ("forward", True)
+    assert "CAST(SUM(`hits`) AS BIGINT) AS `total`, CAST(SUM(`errors`) AS BIGINT) AS `hits`" in step.sql
 
 
 def renamed(names: tuple[str, ...]) -> Pipeline:

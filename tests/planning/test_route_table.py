@@ -14,7 +14,7 @@ from console.planning.routes.verdict import Verdict
 from tests.planning.world import node, pipeline, planned, with_column
 
 MODULES = Path(change.__file__).parent
-SHARED = {"__init__", "change", "reasons", "verdict"}
+SHARED = {"of_states", "__init__", "change", "reasons", "verdict"}
 
 
 def test_every_action_has_a_row_and_a_module_of_its_name() -> None:

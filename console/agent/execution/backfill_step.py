@@ -218,7 +218,7 @@ def _days(
     if inexact <= total * INEXACT_SHARE and not outside:
         return days
     per_row = sum(day.bytes for day in days) / max(total, 1)
-    counted = backfill.count_days(session, source, path, fence, step.time)
+    counted = backfill.count_days(session, step, source, path, fence)
     return tuple(Day(name, rows, int(rows * per_row)) for name, rows in counted)
 
 

@@ -124,25 +124,29 @@ def count_rows(session: Any, history: History, run: Sequence[Slice]) -> int:
 
 def count_half(session: Any, step: Backfill, source: TableState, pinned: tuple[str, int], run: Sequence[Slice]) -> int:
     """Rows of a source in one half of a hybrid. pinned: its path and the fence"""
-    stored = stored_at(session, *pinned)
-    return int(in_slices(logical_rows(session, source, stored), step.time, run).count())
+    return int(in_slices(_read_rows(session, step, source, *pinned), step.time, run).count())
 
 
-def count_days(session: Any, source: TableState, path: str, fence: int, time: str) -> list[tuple[str, int]]:
+def count_days(session: Any, step: Backfill, source: TableState, path: str, fence: int) -> list[tuple[str, int]]:
     """(day, rows) of a source as of a version; day is a name of `model/slices`, "" for NULL. Reads one column."""
     from pyspark.sql.functions import col
 
-    stored = stored_at(session, path, fence)
-    counted = logical_rows(session, source, stored).groupBy(days.clamped_day(col(time)).alias("day")).count()
+    rows = _read_rows(session, step, source, path, fence)
+    counted = rows.groupBy(days.clamped_day(col(step.time)).alias("day")).count()
     counts = counted.select(days.named_day(col("day")).alias("day"), "count").collect()
     return sorted((row["day"] or "", int(row["count"])) for row in counts)
 
 
 def source_rows(session: Any, history: History, run: Sequence[Slice]) -> Any:
     """The source's rows in a run of slices as of the fence, as its release presents them."""
-    stored = stored_at(session, history.source_path, history.fence)
-    rows = stored if history.step.stored else logical_rows(session, history.source, stored)
+    rows = _read_rows(session, history.step, history.source, history.source_path, history.fence)
     return in_slices(rows, history.step.time, run)
+
+
+def _read_rows(session: Any, step: Backfill, source: TableState, path: str, fence: int) -> Any:
+    """What a backfill reads: the rows as its release presents them, or an aggregate's stored ones."""
+    stored = stored_at(session, path, fence)
+    return stored if step.stored else logical_rows(session, source, stored)
 
 
 def in_slices(rows: Any, column: str, run: Sequence[Slice]) -> Any:

@@ -46,12 +46,13 @@ def compare(
     some = ", ".join(
         f"{d}: {was.get(d, {}).get('rows', 0):,} → {now.get(d, {}).get('rows', 0):,}" for d in unequal[:EXAMPLES]
     )
+    wanted = "other rows are wanted: " if plan.other_rows else ""
     differing = {pair.new: [d for d in days if not _same(was.get(d), now.get(d), i)] for i, pair in enumerate(exact)}
     yield Checked(
         table=plan.table,
         check="rows per day",
-        ok=not unequal,
-        detail=f"{some}" if unequal else f"{total:,} rows in {len(days)} days are equal",
+        ok=(None if plan.other_rows else False) if unequal else True,
+        detail=f"{wanted}{some}" if unequal else f"{total:,} rows in {len(days)} days are equal",
         days=_noted(_days(days, was, now, differing)),
     )
     yield _columns(plan, exact, {name: days for name, days in differing.items() if days})

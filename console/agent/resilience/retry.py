@@ -200,6 +200,8 @@ def explain(
     match what:
         case "value":
             hint = f"use try_cast with a default in the query that feeds {step.target}, or correct the rows; then console retry"
+            if step.stored:
+                hint = f"sum a wider type in the query that feeds {step.target}, or keep its groups; console discard, then plan again"
             return RegionError(
                 f"{step.target}: a value of {backfill.label(run)} does not convert: {why}", hint=hint, code="C301"
             )

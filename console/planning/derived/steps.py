@@ -103,6 +103,7 @@ def _comparison(verdict: Verdict) -> Comparison:
         left_out=tuple(excluded),
         keys=wanted.keys if diff.rows else (),
         time=wanted.table.time,
+        other_rows=not diff.rows,
     )
 
 

@@ -36,18 +36,24 @@ _CUT: dict[_Op, _Op] = {exp.GT: exp.GTE, exp.LT: exp.LTE}  # where the bound's o
 _FULL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _KNOWN = ("time", "day")
+_CARRY = "a forward_query on {table} carries the older days; or keep {origin} longer"
 _SHOWN = 80  # letters of a condition in a message
 
 
 def retention(
-    wanted: DesiredTable, before: TableState | None, source: DesiredTable | None, live: Live, cache: PlannerCache
+    wanted: DesiredTable,
+    before: TableState | None,
+    source: DesiredTable | None,
+    live: Live,
+    cache: PlannerCache,
+    remedy: str = "",
 ) -> list[Problem]:
-    """Whether a source still holds the history of a table that is replayed from it."""
+    """Whether a source still holds the history of a table that is replayed from it. remedy: of an aggregate, what keeps them all"""
     if source is None:
         return []
     table, origin = wanted.table, source.table.name
     keeps = _kept(source.table, live)
-    hint = f"a forward_query on {table.name} carries the older days; or keep {origin} longer"
+    hint = remedy if table.kind == "aggregate" else _CARRY.format(table=table.name, origin=origin)
     target_stats, source_stats = (live.table(name) for name in (table.name, origin))
     if (
         before is not None
@@ -73,9 +79,8 @@ def retention(
             return [_refusal(table, "C101", message, hint)]
         if keeps is not None and not (first_day(target_stats.days) and first_day(source_stats.days)):
             message = f"{origin} keeps {keeps} days, and no time column tells which rows of {table.name} are older"
-            more = f"{hint}; or declare `time:`"
-            return [_refusal(table, "C101", message, more)]
-    return _shorter(table, source.table, keeps, hint)
+            return [_refusal(table, "C101", message, f"{hint}; or declare `time:`" if hint else hint)]
+    return _shorter(table, source.table, keeps, hint or f"promote before {origin} has lost them")
 
 
 def _renamed_hint(source: Table, live: Live) -> str:
@@ -89,6 +94,8 @@ def _renamed_hint(source: Table, live: Live) -> str:
 
 
 def _refusal(table: Table, code: str, message: str, hint: str) -> Problem:
+    if not hint:
+        hint = f"--allow-destructive {code}:{table.name} lets them go; the previous release keeps them until cleanup"
     return Problem(code=code, message=message, where=table.where, hint=hint, severity="refuse", node=table.name)
 
 

@@ -38,10 +38,18 @@ def repeatable(wanted: DesiredTable, before: TableState) -> list[Problem]:
         )
     if wanted.volatile:
         message = f"{table.name}: {', '.join(sorted(wanted.volatile))} will not come out as before (now(), rand() and the like)"
-        hint = "these columns are not compared; a forward_query keeps what is stored"
+        hint = "these columns are not compared"
+        if table.kind != "aggregate":
+            hint += "; a forward_query keeps what is stored"
         problems.append(
             Problem(code="C114", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
         )
+    return problems + estimates(wanted, before)
+
+
+def estimates(wanted: DesiredTable, before: TableState) -> list[Problem]:
+    """Columns that are read of sketches, and will be read or made another way."""
+    table, problems = wanted.table, list[Problem]()
     sketches = [
         n for n in wanted.inexact if any(c.name.startswith(f"{n}__") and c.type == "binary" for c in wanted.columns)
     ]

@@ -10,10 +10,12 @@ from sqlglot import exp
 from console.model.live import Feed, Release
 from console.model.schema import types
 from console.planning.cache.planner_cache import Memo, PlannerCache
+from console.planning.diff import split_value
 from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.reuse.columns_read import columns_of_query
 from console.planning.reuse.shown import as_source, shown_values
 from console.planning.sql.compile import NameScope
+from console.planning.sql.convert import kept
 from console.planning.sql.relation import Relation, physical, unknown
 from console.planning.sql.semantics import relation_of
 from console.planning.sql.tree import DIALECT
@@ -46,6 +48,27 @@ def as_wanted(desired: Desired, names: Collection[str]) -> NameScope:
     wanted = {name: desired.tables[name] for name in names if name in desired.tables}
     tables = {name: types(one.table.columns) for name, one in wanted.items()}
     return NameScope(tables, {name: physical(name, w.rows, w.values, types=tables[name]) for name, w in wanted.items()})
+
+
+def as_wanted_but_wider(
+    desired: Desired, release: Release, names: Collection[str]
+) -> tuple[NameScope, frozenset[tuple[str, str]]]:
+    """The tables as wanted, where columns that only get a wider type mean what they mean live; and these columns."""
+    scope = as_wanted(desired, names)
+    widened: set[tuple[str, str]] = set()
+    relations = dict(scope.relations)
+    for name in scope.relations:
+        wanted, live = desired.tables[name], release.table(name)
+        if live is None:
+            continue
+        values = dict(wanted.values)
+        for column, now in wanted.values.items():
+            (expression, type), (was, of) = split_value(now), split_value(live.values.get(column, ":"))
+            if expression == was and kept(of, type) == "wider":
+                values[column] = live.values[column]
+                widened.add((name, column))
+        relations[name] = physical(name, wanted.rows, values, types=scope.tables[name])
+    return NameScope(scope.tables, relations), frozenset(widened)
 
 
 def of(feeds: Iterable[Feed]) -> frozenset[str]:

@@ -35,7 +35,7 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class _Query:
+class FeedQuery:
     """One feed's query as a plain SELECT with its subqueries dissolved."""
 
     feed: Feed
@@ -89,16 +89,16 @@ def proven(
     return Proof(given, missing)
 
 
-def _query(feed: Feed, known: NameScope) -> _Query | None:
+def _query(feed: Feed, known: NameScope) -> FeedQuery | None:
     tree = sqlglot.parse_one(feed.sql, read=DIALECT)
     flat = merged(tree) or tree
     unusual = ("group", "distinct", "limit", "offset", "qualify", "having", "laterals")
     if not isinstance(flat, exp.Select) or any(flat.args.get(key) for key in unusual):
         return None
-    return _Query(feed, flat, known)
+    return FeedQuery(feed, flat, known)
 
 
-def _partner(feed: Feed, old: list[_Query | None]) -> _Query | None:
+def _partner(feed: Feed, old: list[FeedQuery | None]) -> FeedQuery | None:
     """The live feed whose rows these are."""
     named = [query for query in old if query and query.feed.materialization == feed.materialization]
     partner = named[0] if named else old[0] if len(old) == 1 else None
@@ -116,7 +116,7 @@ def _logical(live: TableState) -> dict[str, tuple[str, str]]:
     return logical
 
 
-def _kept_values(query: _Query, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+def _kept_values(query: FeedQuery, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """Meaning of an expression → the logical column of the live table that holds it."""
     nodes: list[exp.Expr] = []
     names: list[str] = []
@@ -126,7 +126,7 @@ def _kept_values(query: _Query, live: TableState, logical: Mapping[str, tuple[st
         shown, type_ = logical[stored]
         nodes.append(node)
         names.append(shown)
-        if isinstance(node, exp.Cast) and _certain_type(node.this, query) == type_:
+        if isinstance(node, exp.Cast) and certain_type(node.this, query) == type_:
             nodes.append(node.this)  # the feed's own cast to the declared type changed nothing
             names.append(shown)
     values, _ = query.value(nodes)
@@ -137,7 +137,7 @@ def _kept_values(query: _Query, live: TableState, logical: Mapping[str, tuple[st
     return columns_by_value
 
 
-def _certain_type(node: exp.Expr, query: _Query) -> str:
+def certain_type(node: exp.Expr, query: FeedQuery) -> str:
     """The type an expression has whatever its operands are, "" where that is not certain."""
     node = node.unnest()
     if isinstance(node, exp.Cast):
@@ -148,7 +148,7 @@ def _certain_type(node: exp.Expr, query: _Query) -> str:
     return _GIVES.get(type(node), "")
 
 
-def _express(query: _Query, kept: Mapping[str, str], columns: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+def _express(query: FeedQuery, kept: Mapping[str, str], columns: list[str]) -> tuple[dict[str, str], dict[str, str]]:
     given: dict[str, str] = {}
     missing: dict[str, str] = {}
     projections = query.projections()
@@ -169,7 +169,7 @@ def _express(query: _Query, kept: Mapping[str, str], columns: list[str]) -> tupl
     return given, missing
 
 
-def _replaced(query: _Query, node: exp.Expr, kept: Mapping[str, str]) -> tuple[exp.Expr, str]:
+def _replaced(query: FeedQuery, node: exp.Expr, kept: Mapping[str, str]) -> tuple[exp.Expr, str]:
     """The expression over the live table's columns, and the first column of the source that remains in it."""
     parts = [part for part in node.walk() if isinstance(part, exp.Condition) and part.find(exp.Column) is not None]
     values = dict(zip(map(id, parts), query.value(parts)[0], strict=True))

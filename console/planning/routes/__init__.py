@@ -88,6 +88,8 @@ def _with_read(verdict: Verdict, exposed: set[str], region: Live, cache: Planner
     assert live is not None
     assert diff is not None
     order = {column.name: at for at, column in enumerate(wanted.table.columns)}
-    picks = sorted([*diff.picks, *verdict.picks], key=lambda pick: order[pick.name])
+    by_name = {pick.name: pick for pick in (*diff.picks, *verdict.picks)}
+    picks = sorted(by_name.values(), key=lambda pick: order[pick.name])
     picks += [Pick(name=name, of=name) for name in extra]
-    return replace(verdict, read=cache.by_value(compose, live.read, tuple(picks), wanted.read), exposed=extra)
+    read = cache.by_value(compose, live.read, tuple(picks), verdict.states_read or wanted.read)
+    return replace(verdict, read=read, exposed=extra)

@@ -10,12 +10,15 @@ from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.cache.releases import shared_release
 from console.planning.diff import Diff
 from console.planning.fingerprint import Desired, DesiredTable
-from console.planning.reuse import live_feeds
+from console.planning.reuse import groups, live_feeds
+from console.planning.reuse.groups import Kept
 from console.planning.reuse.live_feeds import Continuation
 from console.planning.reuse.proof import Proof, proven
 from console.planning.routes.verdict import Verdict
+from console.planning.sql.reads import Pick
 
 _PROOFS = Memo[Proof]()
+_GROUPS = Memo[tuple[Kept | None]]()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +69,56 @@ class Change:
         copied = new.forward_query != old.forward_query and _whole(new.forward_query)
         return copied and new.cluster_by != old.cluster_by
 
+    @cached_property
+    def groups(self) -> Kept | None:
+        """What the stored states of an aggregate give of the wanted one; None where it holds other rows, and for other kinds."""
+        wanted, live = self.wanted, self.live
+        if {wanted.table.kind, live.table.kind} != {"aggregate"}:
+            return None
+        old, names = self.release.feeds_into(self.name), live_feeds.of(wanted.feeds)
+        was = live_feeds.as_live(self.release, live_feeds.of(old))
+        now, widened = live_feeds.as_wanted_but_wider(self.desired, self.release, names)
+        return self.cache.by_identity(
+            _GROUPS,
+            lambda: (groups.kept_groups(wanted, live, old, now=now, was=was, widened=widened),),
+            wanted,
+            shared_release(self.release, self.cache),
+        )[0]
+
+    @cached_property
+    def reread(self) -> tuple[Pick, ...] | None:
+        """Columns of an aggregate that the live version's states give, read in a new way; None where they do not give them all."""
+        diff = self.diff
+        anew = [*(pick.name for pick in diff.picks if pick.fresh), *diff.computed]
+        if not anew:
+            return ()
+        unprovable = any(why.kind == "nullability" for why in diff.computed.values())
+        if unprovable or not self._keys_kept or self.groups is None or not self.groups.served:
+            return None
+        return tuple(Pick(name=column, of=column, fresh=True) for column in anew)
+
+    @property
+    def _keys_kept(self) -> bool:
+        return self.diff.rows and not any(key in self.diff.computed for key in self.wanted.keys)
+
+    @property
+    def states_read(self) -> str:
+        """The wanted read over the names that the states have in the live version."""
+        return groups.read_over(self.wanted.read, self.groups) if self.reread and self.groups is not None else ""
+
+    @cached_property
+    def readable(self) -> bool:
+        """The live version can serve every wanted column: each is stored, constant, or read of stored states."""
+        if self.wanted.table.kind != "aggregate":
+            return self.diff.readable
+        return self.diff.rows and self.wanted.table.kind == self.live.table.kind and self.reread is not None
+
     @property
     def stays(self) -> bool:
         """The live version serves all that is wanted, and goes on being fed."""
         if self.is_landing:
             return True
-        served = self.diff.readable and not self.relaid and not self.rebuilt_sources
+        served = self.readable and not self.relaid and not self.rebuilt_sources
         return served and not self.feeds.broken
 
     @cached_property
@@ -101,6 +148,13 @@ class Change:
             return (
                 Problem(
                     code="C109", message=message, where=table.where, hint="drop it", severity="warn", node=table.name
+                ),
+            )
+        if table.kind == "aggregate":
+            message = f"forward_query of {table.name} is not used: merged results give no states back; {why}"
+            return (
+                Problem(
+                    code="C107", message=message, where=table.where, hint="drop it", severity="warn", node=table.name
                 ),
             )
         harmless = harmless or _whole(written)

@@ -1,6 +1,10 @@
 """A new version copied from the live one: by the operator's query, by proof, or as it is in another layout."""
 
+from dataclasses import replace
+
 from console.errors import Problem
+from console.planning.reuse import groups
+from console.planning.reuse.groups import Kept
 from console.planning.reuse.states import kept_states
 from console.planning.routes.change import Change
 from console.planning.routes.reasons import computable, laid, listed
@@ -12,10 +16,14 @@ from console.planning.sql.reads import Pick
 def verdict(change: Change) -> Verdict | None:
     if change.rebuilt_sources:
         return None
-    if change.diff.readable:
-        return _laid_out(change) if change.relaid else None
+    if change.readable:
+        if change.relaid:
+            return _laid_out(change)
+        return _regrouped(change) if change.feeds.broken else None  # the states stay, their feed cannot
     if is_given(change):
         return _given(change)
+    if change.wanted.table.kind == "aggregate":
+        return _regrouped(change)
     return _proven(change) if change.diff.rows and not change.proof.missing else None
 
 
@@ -32,9 +40,7 @@ def refused(change: Change) -> tuple[Problem, ...]:
         return ()
     if table.kind != "aggregate":
         return change.unused_forward_query("other rows are wanted than it holds")
-    message = f"{table.name} is an aggregate: merged results give no states back"
-    hint = "drop forward_query: its history is re-read from its source"
-    return (Problem(code="C107", message=message, where=table.where, hint=hint, node=table.name),)
+    return change.unused_forward_query("its history is re-read from its source")
 
 
 def _given(change: Change) -> Verdict:
@@ -66,9 +72,42 @@ def _laid_out(change: Change) -> Verdict | None:
         return _copy(change, why, LiveCopy(reads.select(name, change.diff.picks)), problems)
     kept = kept_states(wanted, change.live, [column.name for column in wanted.table.columns])
     if any(column.name.lower() not in kept for column in wanted.columns):
-        return None
+        return _regrouped(change)
     why = f"{laid(change)}: the same partial states, copied from the live {name}"
     return _copy(change, why, LiveCopy(reads.stored(name, wanted.columns), states=True), problems)
+
+
+def _regrouped(change: Change) -> Verdict | None:
+    """The groups of an aggregate put together out of the live version's: by other keys, fewer of them, or in wider types."""
+    found = change.groups
+    if found is None or not found.whole or not found.sliceable or not columns_allow(change):
+        return None
+    why = f"{_how(change, found)}: the partial states of the live {change.name}, united"
+    problems = change.unused_forward_query("the states are copied")
+    made = _copy(change, why, LiveCopy(groups.copied(change.wanted, found, {}), states=True), problems)
+    return replace(made, filters=filtering(change, found))
+
+
+def filtering(change: Change, found: Kept) -> tuple[str, ...]:
+    """Materializations by which groups are left out."""
+    return tuple(feed.materialization for feed in change.wanted.feeds) if found.filters else ()
+
+
+def columns_allow(change: Change) -> bool:
+    """No column is to be without NULLs that had them: states do not prove that."""
+    return not any(why.kind == "nullability" for why in change.diff.computed.values())
+
+
+def _how(change: Change, found: Kept) -> str:
+    wanted = change.wanted
+    parts: list[str] = []
+    if not found.same_groups:
+        parts.append(f"grouped by {listed(wanted.keys)}, of which the live keys tell")
+    if found.filters:
+        parts.append(f"groups that pass {listed(found.filters)}")
+    if wider := [name for name, state in found.states.items() if state.wider]:
+        parts.append(f"{listed(wider)} in a wider type")
+    return "; ".join(parts) or (laid(change) if change.relaid else "its feed changes and its states do not")
 
 
 def _copy(change: Change, why: str, copied: LiveCopy, problems: tuple[Problem, ...] = ()) -> Verdict:

@@ -8,6 +8,7 @@ from console.planning.cache.planner_cache import PlannerCache
 from console.planning.diff import Diff
 from console.planning.fingerprint import DesiredTable
 from console.planning.loss.expired_days import at_most_one, expired_days, first_day
+from console.planning.routes import of_states
 from console.planning.routes.change import Change
 from console.planning.routes.reasons import computed
 from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
@@ -16,8 +17,10 @@ from console.planning.sql.reads import Pick, select
 
 def verdict(change: Change) -> Verdict | None:
     """Where days are missing in the source, and the copied half has a value for every column."""
+    if change.wanted.table.kind == "aggregate":
+        return of_states.verdict(change)
     wanted, diff = change.wanted, change.diff
-    if change.rebuilt_sources or diff.readable or not diff.rows or not diff.layout or len(wanted.feeds) != 1:
+    if change.rebuilt_sources or change.readable or not diff.rows or not diff.layout or len(wanted.feeds) != 1:
         return None
     source = change.desired.tables.get(wanted.feeds[0].source)
     start = boundary(wanted, change.live, source, change.region, change.cache)

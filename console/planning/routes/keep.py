@@ -22,7 +22,7 @@ def verdict(change: Change) -> Verdict | None:
             name=change.name, action="keep", why="unchanged", wanted=wanted, live=live, diff=diff,
             problems=metadata.of_landing(change),
         )  # fmt: skip
-    if not change.stays or not diff.plain or diff.settings:
+    if not change.stays or not diff.readable or not diff.plain or diff.settings:
         return None
     return Verdict(
         name=change.name, action="keep", why="unchanged", wanted=wanted, live=live, diff=diff, columns=diff.columns,

@@ -21,16 +21,20 @@ def verdict(change: Change) -> Verdict | None:
         )  # fmt: skip
     return Verdict(
         name=change.name, action="metadata", why=reason(diff), wanted=wanted, live=change.live, diff=diff,
-        columns=diff.columns, needs=change.feeds.needs,
+        columns=diff.columns, needs=change.feeds.needs, picks=change.reread or (), states_read=change.states_read,
         problems=change.unused_forward_query("nothing of it has to be computed"),
     )  # fmt: skip
 
 
 def reason(diff: Diff) -> str:
+    narrowed = {pick.name for pick in diff.picks if pick.fresh} | diff.computed.keys()
     parts = [f"{c.was} becomes {c.column}" for c in diff.columns if c.change == "renamed"]
-    parts += [f"{c.column} widens from {c.was}" for c in diff.columns if c.change == "type"]
+    for column in (column for column in diff.columns if column.change == "type"):
+        parts.append(f"{column.column} {'changes' if column.column in narrowed else 'widens'} from {column.was}")
     if constant := [pick.name for pick in diff.picks if pick.literal]:
         parts.append(f"{listed(constant)} {are(constant)} constant and supplied at read")
+    if computed := list(diff.computed):
+        parts.append(f"{listed(computed)} {are(computed)} read in a new way from the states that are kept")
     if diff.hidden:
         parts.append(f"{listed(diff.hidden)} {are(diff.hidden)} hidden, not erased")
     return f"{', '.join([*parts, *diff.settings])}: no row moves"

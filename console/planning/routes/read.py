@@ -13,7 +13,7 @@ from console.planning.sql.reads import Pick
 def verdict(change: Change) -> Verdict | None:
     """Where the operator asks for it, or the rows expire soon; and the table is not laid out by such a column."""
     table, diff = change.wanted.table, change.diff
-    if change.rebuilt_sources or diff.readable or forward.is_given(change):
+    if change.rebuilt_sources or change.readable or forward.is_given(change):
         return None
     if not diff.rows or not diff.layout or change.proof.missing:
         return None

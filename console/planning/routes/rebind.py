@@ -12,14 +12,15 @@ from console.planning.routes.verdict import Verdict
 def verdict(change: Change) -> Verdict | None:
     """Where what its feeds read of the rebuilt sources is what it was, and comes out the same again."""
     diff, rebuilt = change.diff, change.rebuilt_sources
-    if not rebuilt or not diff.readable or not diff.layout:
+    if not rebuilt or not change.readable or not diff.layout:
         return None
     if live_feeds.unrepeatable(change.name, change.release, change.verdicts, change.cache) or change.feeds.broken:
         return None
-    also = "" if diff.plain and not diff.settings else f"; {metadata.reason(diff)}"
+    also = "" if diff.plain and diff.readable and not diff.settings else f"; {metadata.reason(diff)}"
     return Verdict(
         name=change.name, action="rebind", why=f"{_reason(change.name, rebuilt)}{also}", wanted=change.wanted,
-        live=change.live, diff=diff, columns=diff.columns, needs=change.feeds.needs,
+        live=change.live, diff=diff, columns=diff.columns, needs=change.feeds.needs, picks=change.reread or (),
+        states_read=change.states_read,
         problems=change.unused_forward_query("nothing of it has to be computed"),
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from console.planning.cache.releases import shared_release
 from console.planning.reuse import live_feeds
 from console.planning.reuse.states import Parts, parts, saves
-from console.planning.routes import forward
+from console.planning.routes import forward, of_states
 from console.planning.routes.change import Change
 from console.planning.routes.reasons import computed, laid, listed
 from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
@@ -14,15 +14,17 @@ from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
 def verdict(change: Change) -> Verdict:
     if change.rebuilt_sources:
         return _below_rebuilt(change)
-    if change.diff.readable:
+    if change.readable:
         if not change.relaid:
-            return _whole(change, change.feeds.broken)
+            return replace(_whole(change, change.feeds.broken), remedy=_remedy(change))
         why = f"{laid(change)}; partial states are computed anew"
-        return replace(_whole(change, why), problems=change.unused_for_layout())
+        return replace(_whole(change, why), problems=change.unused_for_layout(), remedy=_remedy(change))
     why = computed(change, change.proof.missing)
     if (apart := _parts(change)) is not None:
         why = f"{why} for {'it' if len(apart.columns) == 1 else 'them'} alone, the other states are copied"
-    made = replace(_whole(change, why), problems=forward.refused(change), filters=_filters(change))
+    made = replace(
+        _whole(change, why), problems=forward.refused(change), filters=_filters(change), remedy=_remedy(change)
+    )
     if apart is None:
         return made
     copied, recomputed = LiveCopy(apart.copied, states=True), Recomputation(queries=dict(apart.replayed))
@@ -36,12 +38,16 @@ def _whole(change: Change, why: str) -> Verdict:
     )  # fmt: skip
 
 
+def _remedy(change: Change) -> str:
+    return of_states.remedy(change) if change.wanted.table.kind == "aggregate" else ""
+
+
 def _below_rebuilt(change: Change) -> Verdict:
     sources = listed(change.rebuilt_sources)
-    own = "its own values are unchanged" if change.diff.readable else computed(change, {})
+    own = "its own values are unchanged" if change.readable else computed(change, {})
     unused = f"its source {sources} is rebuilt, and positions in the old one say nothing about the new"
     made = _whole(change, f"{sources} is rebuilt and {change.name} is fed from its log; {own}")
-    return replace(made, problems=change.unused_forward_query(unused))
+    return replace(made, problems=change.unused_forward_query(unused), remedy=_remedy(change))
 
 
 def _filters(change: Change) -> tuple[str, ...]:

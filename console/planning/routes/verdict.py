@@ -58,6 +58,8 @@ class Verdict:
     exposed   live columns that its own read goes on showing, since a feed that stays reads them
     storage   of a landing table that changes: where its columns are stored
     problems  what is wrong with the operator's `forward_query`
+    states_read  of an aggregate, the wanted read over the live version's stored states, "" where they have their names
+    older     what days show that the sources have lost;  remedy  what the operator can do where they refuse
     """
 
     name: str
@@ -76,6 +78,9 @@ class Verdict:
     exposed: tuple[str, ...] = ()
     storage: Storage | None = None
     problems: tuple[Problem, ...] = ()
+    states_read: str = ""
+    older: str = ""
+    remedy: str = ""
 
     @property
     def is_landing(self) -> bool:

@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from console.errors import DataError, Problems
 from console.planning.sql import compile
 from console.planning.sql.compile import NameScope
+from console.planning.sql.semantics.functions import called, of_conditions
 from console.planning.sql.tree import DIALECT, Tables, Text, parse
 
 _SPARK_ONLY = ("hll_", "kll_")
@@ -149,6 +150,11 @@ def _duckdb(tree: exp.Expr) -> str:
         # Spark reads NULL from a text that is no JSON; DuckDB refuses the text
         valid = exp.Anonymous(this="json_valid", expressions=[call.this.copy()])
         call.replace(exp.Case(ifs=[exp.If(this=valid, true=call.copy())]))
+    for named in list(copy.find_all(exp.Anonymous)):
+        if (condition := of_conditions(named)) is not None:
+            named.replace(condition.copy())
+        elif called(named) == "std":
+            named.replace(exp.Stddev(this=named.expressions[0].copy()))
     try:
         text: str = copy.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.RAISE)
     except (SqlglotError, ValueError):

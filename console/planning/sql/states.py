@@ -315,12 +315,16 @@ def _ordered_type(call: exp.Expr, column: Column, text: Text) -> str | None:
 
 
 def _set_type(call: exp.Expr, column: Column, text: Text) -> str | None:
-    declared, known = kind(column.type), certain(argument_of(call))
-    if not declared.startswith("array<") or "map<" in declared:
-        what = "a map has no order" if "map<" in declared else f"a set is an array, not {column.type}"
-        text.report("S112", f"{column.name}: {what}", call, "declare it array<…>")
+    argument, declared = argument_of(call), kind(column.type)
+    known = certain(argument)
+    if "map<" in f"{known or declared}{inferred(argument)}":
+        text.report("S112", f"{column.name}: a map has no order", call, "collect its entries: map_entries(…)")
         return None
-    return f"array<{known}>" if known else declared
+    if known or declared.startswith("array<"):
+        return f"array<{known}>" if known else declared
+    message = f"{column.name}: the type of {render(argument)} is not known"
+    text.report("S112", message, call, "cast the argument, as in collect_set(CAST(… AS STRING))")
+    return None
 
 
 def _sketch_type(call: exp.Expr, column: Column, text: Text) -> str | None:

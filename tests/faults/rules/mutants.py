@@ -19,6 +19,8 @@ COMPACT, BACKFILL, SUMS = (
     f"console/agent/{name}.py" for name in ("maintenance/compaction", "feeds/backfill", "feeds/checksum")
 )
 EDGE = "console/agent/feeds/live_feed.py"
+GROUPS, OF_STATES = "console/planning/reuse/groups.py", "console/planning/routes/of_states.py"
+GROUPED = "tests/planning/test_groups.py"
 APPENDED, BY_LOG = "console/agent/rows/appended.py", f"{RULES}/test_read_by_log.py"
 FOLLOW, HEALTH = "console/agent/feeds/follower.py", "console/agent/feeds/health.py"
 READING, CARRY, KILLED = "console/agent/queries.py", "console/agent/execution/executor.py", f"{RULES}/test_killed.py"
@@ -106,6 +108,20 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a FILTER is forgotten", "console/planning/sql/aggregates.py", "    if condition is None:\n", "    if True:\n", f"{RULES}/test_states.py"),
     bug("moments are never apart", "console/agent/recount/moments.py", "    return ~a.eqNullSafe(b) & ~coalesce(", "    return lit(False) & ~coalesce(", f"{RULES}/test_states.py"),
     bug("rounding has no bound", "console/agent/recount/moments.py", "lit(NEAR) * sqrt(sx) * sqrt(sy) + rounding * lit(_MARGIN) * first + second", "lit(NEAR) * sqrt(sx) * sqrt(sy)", f"{RULES}/test_states.py"),
+    bug("a condition on rows is one on groups", GROUPS, "    return over if all(over) else None", "    return tuple(one for one in over if one)", GROUPED),
+    bug("a filter that went is still there", GROUPS, "    if not live <= wanted:", "    if False:", GROUPED),
+    bug("other rows are the same", GROUPS, "    if new.rows().rows != old.rows().rows or rows.reads & widened:", "    if rows.reads & widened:", GROUPED),
+    bug("what may give NULL is widened", GROUPS, "*(cast(plain.this.copy(), type) for", '*(exp.TryCast(this=plain.this.copy(), to=exp.DataType.build(type), safe=plain.args.get("safe")) for', GROUPED),
+    bug("a minute is made of hours", GROUPS, "    units = _UNITS[: _UNITS.index(unit) + 1]", "    units = _UNITS", GROUPED),
+    bug("a week is cut by the day", GROUPS, '    return _cut(part.this, "DAY" if unit == "WEEK" else unit)', '    return _cut(part.this, "DAY")', GROUPED),
+    bug("states are taken by their names", GROUPS, "        if same.get(column) == own[column]:", "        if column in same:", GROUPED),
+    bug("a wider sum keeps its narrow feed", GROUPS, "found[column] = StoredState(spelled[hits[0]], wider=True)", "found[column] = StoredState(spelled[hits[0]])", GROUPED),
+    bug("any function of a wider column", GROUPS, "        fine = {column for column in touched if _is_plain(parts[column])}", "        fine = touched", GROUPED),
+    bug("groups are copied without their filter", GROUPS, "    query = query.where(*conditions) if conditions else query\n", "", GROUPED),
+    bug("a week is cut in two", OF_STATES, "    if not groups.cuts_by_day(wanted.table.time, feed, now, source.table.time):", "    if False:", GROUPED),
+    bug("the oldest day is whole", OF_STATES, "    return day_after(whole[0]) if whole else", "    return whole[0] if whole else", GROUPED),
+    bug("a changed column gives up its values", OF_STATES, "        *changed,\n", "", GROUPED),
+    bug("days go without a word", "console/planning/rules.py", "        if verdict.filters and (verdict.recomputed is None or verdict.recomputed.since):", "        if False:", GROUPED),
     # feeds that stand still
     bug("a follower passes over a shorter source", FOLLOW, "while feed.seen != end and", "while feed.seen < end and", STANDING),
     bug("any source is believed", ONCE, "if last is not None and source and (recorded", "if last is None and source and (recorded", STANDING),

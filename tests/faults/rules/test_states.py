@@ -17,13 +17,16 @@ from typing import Any
 
 import pytest
 
+from console.agent import failure
 from console.agent.feeds.comparison import compare
 from console.agent.recount.pinned_tables import Pinned
 from console.agent.store import log
 from console.model.live import TableState, Version
+from console.model.pipeline import Materialization, Pipeline
 from console.model.schema import Column, Table
-from console.model.step import Comparison, Pair
+from console.model.step import Backfill, Comparison, Pair
 from tests.planning.test_aggregates import split
+from tests.planning.world import empty, planned, promoted, stats
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 NAN, INF = math.nan, math.inf
@@ -191,6 +194,57 @@ def test_a_variance_far_from_zero_keeps_its_digits(session: Any, tmp_path: Path)
     rows = [(at % 7, "far", DAYS[0], None, None, None, 1.7e9 + at % 3, None) for at in range(210)]
     (row,) = read_after(session, tmp_path / "agg", rows, 7).values()
     assert abs(row["var"] - 2 / 3 * 210 / 209) < 1e-6
+
+
+def of_days(session: Any, place: Path) -> dict[Any, Any]:
+    """The stored states without their key `k` and its value `b`, as a plan copies them and the new release reads them."""
+
+    def pipeline(sql: str, types: dict[str, str]) -> Pipeline:
+        columns = tuple(Column(name=name, type=kind) for name, kind in types.items())
+        source = tuple(Column(name=name, type=kind) for name, kind in (c.split() for c in SCHEMA.split(", ")[1:]))
+        tables = (
+            Table(name="agg", kind="aggregate", columns=columns, partition_by=("day",)),
+            Table(name="t", kind="landing", columns=source, managed=True),
+        )
+        return Pipeline(name="web", tables=tables, materializations=(Materialization(name="m", into="agg", sql=sql),))
+
+    without = {name: kind for name, kind in TYPES.items() if name != "k"}
+    sql = QUERY.replace("k, day, count", "day, count").replace(
+        "FROM t GROUP BY k, day", "FROM t WHERE k <> 'b' GROUP BY day"
+    )
+    source = stats("t", "t", pipeline(QUERY, TYPES).tables[1].columns)
+    was = promoted(planned(pipeline(QUERY, TYPES), empty(source)), empty(source))
+    done = planned(pipeline(sql, without), was)
+    (step,) = [step for step in done.steps if isinstance(step, Backfill)]
+    assert (step.route, step.stored) == ("forward", True)
+    session.read.format("delta").load(str(place)).createOrReplaceTempView("agg")
+    session.sql(step.sql).createOrReplaceTempView("stored")
+    after = done.release.table("agg")
+    assert after is not None
+    return {row["day"]: row for row in session.sql(after.read).collect()}
+
+
+def test_fewer_keys_give_what_their_rows_give_at_once(session: Any, tmp_path: Path) -> None:
+    rng = random.Random(11)
+    rows = cut(rng, drawn(rng, 200), 3)
+    read_after(session, tmp_path / "agg", rows, 3)
+    shown = of_days(session, tmp_path / "agg")
+    groups = defaultdict(list)
+    for row in rows:
+        if row[1] not in ("b", None):
+            groups[row[2]].append(row[1:])
+    assert shown.keys() == groups.keys()
+    assert {day: columns for day, group in groups.items() if (columns := unsound(group, shown[day]))} == {}
+
+
+@pytest.mark.parametrize(("kind", "most"), [("BIGINT", 2**63 - 1), ("DECIMAL(38,0)", 10**38 - 1)])
+def test_a_total_beyond_its_type_stops_the_batch_that_unites_it(session: Any, kind: str, most: int) -> None:
+    """Two groups that fit, and one of both that does not: no number is cut, and the reason is a value (C301)."""
+    stored = f"SELECT * FROM VALUES ('a', CAST({most} AS {kind})), ('b', CAST(1 AS {kind})) AS v(k, total)"
+    whole = f"SELECT CAST(SUM(total) AS {kind}) AS total FROM ({stored})"
+    with pytest.raises(Exception, match=r"overflow|OUT_OF_RANGE") as failed:
+        session.sql(whole).collect()
+    assert failure.kind(failed.value) == "value"
 
 
 COMPARED = """SELECT k, day, variance(f) AS var, corr(i, f) AS pair, stddev(f) / avg(f) AS spread, max_by(s, l) AS latest,

@@ -1,0 +1,140 @@
+"""A hybrid of an aggregate: days that the source has lost keep their states, and what is new begins with the days that it has."""
+
+from collections.abc import Mapping
+
+from console.model.live import TableStats
+from console.model.schema import Column
+from console.model.slices import day_after
+from console.planning.reuse import groups, live_feeds
+from console.planning.reuse.groups import Kept
+from console.planning.routes.change import Change
+from console.planning.routes.forward import filtering
+from console.planning.routes.reasons import are, listed
+from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
+
+
+def verdict(change: Change) -> Verdict | None:
+    """Where days are missing in the source; a new key and a changed column have a default for them, a new column that or NULL."""
+    found, start = change.groups, boundary(change)
+    if found is None or not start or undeclared(change, found):
+        return None
+    instead = _instead(change, found)
+    fresh = _columns(change, found.lost_states)
+    parts = [f"{listed(fresh)} {are(fresh)} counted from {start} on"] if fresh else []
+    if found.lost_keys:
+        parts.append(f"{listed(found.lost_keys)} {are(found.lost_keys)} told apart from {start} on")
+    older = ", ".join(f"{name} is {instead.get(name, 'NULL')}" for name in (*found.lost_keys, *fresh))
+    source = change.wanted.feeds[0].source
+    why = (
+        f"{'; '.join(parts)}: {source} has lost the days before, which keep the states of the live {change.name}; there"
+        f" {older}"
+    )
+    return Verdict(
+        name=change.name, action="hybrid", why=why, wanted=change.wanted, live=change.live, diff=change.diff,
+        columns=change.diff.columns, older=older, recomputed=Recomputation(since=start),
+        copied=LiveCopy(groups.copied(change.wanted, found, instead), until=start, states=True),
+        problems=change.unused_forward_query("older days keep their states"), filters=filtering(change, found),
+    )  # fmt: skip
+
+
+def boundary(change: Change) -> str:
+    """The first day of the replayed half, "" where a hybrid is not needed or not exact.
+
+    Both halves must be cut by one value: the table's time is the source's, cut to a day at most. A week that begins before the
+    boundary would be copied whole and counted again from the boundary on.
+    """
+    wanted, found, release = change.wanted, change.groups, change.release
+    if found is None or found.whole or not found.sliceable or change.rebuilt_sources or wanted.joined:
+        return ""
+    if len(wanted.feeds) != 1 or any(why.kind == "nullability" for why in change.diff.computed.values()):
+        return ""
+    feed, old = wanted.feeds[0], release.feeds_into(change.name)[0]
+    source, before = change.desired.tables.get(feed.source), release.table(feed.source)
+    if source is None or before is None or source.table.time != before.table.time:
+        return ""
+    now, was = live_feeds.as_wanted(change.desired, (feed.source,)), live_feeds.as_live(release, (old.source,))
+    if not groups.cuts_by_day(wanted.table.time, feed, now, source.table.time):
+        return ""
+    if not groups.cuts_by_day(change.live.table.time, old, was, before.table.time):
+        return ""
+    target_stats, source_stats = change.region.table(change.name), change.region.table(feed.source)
+    if target_stats is None or source_stats is None:
+        return ""
+    return _first_whole(target_stats, source_stats, foreign=source.table.kind == "landing" and not source.table.managed)
+
+
+def _first_whole(target: TableStats, source: TableStats, *, foreign: bool) -> str:
+    """The first day that the source certainly has whole, "" where it has lost none or where that cannot be told.
+
+    Retention takes the oldest days first, and may have taken a part of the oldest that is left. Where files span days only that
+    one is known, and of a foreign table, whose statistics may tell of rows that are deleted, not even that.
+    """
+    held = sorted(day.day for day in source.days if day.day and day.rows)
+    kept = {day.day for day in target.days if day.day and day.rows}
+    exact = all(day.exact for day in source.days)
+    if not held or (foreign and not exact):
+        return ""
+    lost = {day for day in kept if day < held[0]}
+    if exact and all(day.exact for day in target.days):  # a late row of an old day hides which others are gone
+        lost |= {day for day in kept if day <= held[-1]} - {*held}
+    whole = [day for day in held if lost and max(lost) < day]
+    return day_after(whole[0]) if whole else ""
+
+
+def remedy(change: Change) -> str:
+    """What the operator can declare so that no day is lost, "" where nothing helps."""
+    if change.rebuilt_sources:
+        return ""
+    if (found := change.groups) is not None and boundary(change) and (missing := undeclared(change, found)):
+        return f"declare `default:` for {listed(missing)}, under which the older days then stand"
+    return ""
+
+
+def undeclared(change: Change, found: Kept) -> tuple[str, ...]:
+    """Columns without a default that need one: new keys, changed columns (whose older values would go), those without NULLs."""
+    table = change.wanted.table
+    changed = [name for name in _columns(change, found.lost_states) if change.live.table.column(name) is not None]
+    without_nulls = [column.name for column in table.columns if not column.nullable]
+    needed = {
+        *found.lost_keys,
+        *changed,
+        *(name for name in _columns(change, found.lost_states) if name in without_nulls),
+    }
+    return tuple(
+        column.name
+        for column in table.columns
+        if column.name in needed and (column.default is None or not _placeable(change, found, column))
+    )
+
+
+def _columns(change: Change, states: tuple[str, ...]) -> list[str]:
+    """The declared columns that states belong to."""
+    return [
+        column.name
+        for column in change.wanted.table.columns
+        if any(state == column.name or state.startswith(f"{column.name}__") for state in states)
+    ]
+
+
+def _instead(change: Change, found: Kept) -> Mapping[str, str]:
+    """SQL for what the older days lack: a declared default where it can stand for the state, else NULL."""
+    table, instead = change.wanted.table, dict.fromkeys(found.lost_states, "NULL")
+    for column in table.columns:
+        lacks = column.name in found.lost_keys or column.name in instead
+        if lacks and column.default is not None and _placeable(change, found, column):
+            instead[column.name] = column.default
+    return instead
+
+
+def _placeable(change: Change, found: Kept, column: Column) -> bool:
+    """Whether a default can be written: as a key, or as the only state of a column that shows it as it is.
+
+    Several stored rows of one group would add it up, so the copy must make one row of each: its batches are cut by the
+    table's time, and each group lies in one of them.
+    """
+    if column.name in found.lost_keys:
+        return True
+    states = [state for state in found.lost_states if state == column.name or state.startswith(f"{column.name}__")]
+    time = change.live.table.time
+    one_batch = not time or any(sql == f"`{time}`" for sql in found.keys.values())
+    return one_batch and states == [column.name] and groups.shows_state(change.wanted.read, column.name)
