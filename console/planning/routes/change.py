@@ -10,7 +10,7 @@ from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.cache.releases import shared_release
 from console.planning.diff import Diff
 from console.planning.fingerprint import Desired, DesiredTable
-from console.planning.reuse import groups, live_feeds
+from console.planning.reuse import groups, live_feeds, regroup
 from console.planning.reuse.groups import Kept
 from console.planning.reuse.live_feeds import Continuation
 from console.planning.reuse.proof import Proof, proven
@@ -104,7 +104,7 @@ class Change:
     @property
     def states_read(self) -> str:
         """The wanted read over the names that the states have in the live version."""
-        return groups.read_over(self.wanted.read, self.groups) if self.reread and self.groups is not None else ""
+        return regroup.read_over(self.wanted.read, self.groups) if self.reread and self.groups is not None else ""
 
     @cached_property
     def readable(self) -> bool:

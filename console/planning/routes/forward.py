@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from console.errors import Problem
-from console.planning.reuse import groups
+from console.planning.reuse import regroup
 from console.planning.reuse.groups import Kept
 from console.planning.reuse.states import kept_states
 from console.planning.routes.change import Change
@@ -84,7 +84,7 @@ def _regrouped(change: Change) -> Verdict | None:
         return None
     why = f"{_how(change, found)}: the partial states of the live {change.name}, united"
     problems = change.unused_forward_query("the states are copied")
-    made = _copy(change, why, LiveCopy(groups.copied(change.wanted, found, {}), states=True), problems)
+    made = _copy(change, why, LiveCopy(regroup.copied(change.wanted, found, {}), states=True), problems)
     return replace(made, filters=filtering(change, found))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from console.model.live import TableStats
 from console.model.schema import Column
 from console.model.slices import day_after
-from console.planning.reuse import groups, live_feeds
+from console.planning.reuse import groups, live_feeds, regroup
 from console.planning.reuse.groups import Kept
 from console.planning.routes.change import Change
 from console.planning.routes.forward import filtering
@@ -32,7 +32,7 @@ def verdict(change: Change) -> Verdict | None:
     return Verdict(
         name=change.name, action="hybrid", why=why, wanted=change.wanted, live=change.live, diff=change.diff,
         columns=change.diff.columns, older=older, recomputed=Recomputation(since=start),
-        copied=LiveCopy(groups.copied(change.wanted, found, instead), until=start, states=True),
+        copied=LiveCopy(regroup.copied(change.wanted, found, instead), until=start, states=True),
         problems=change.unused_forward_query("older days keep their states"), filters=filtering(change, found),
     )  # fmt: skip
 
@@ -137,4 +137,4 @@ def _placeable(change: Change, found: Kept, column: Column) -> bool:
     states = [state for state in found.lost_states if state == column.name or state.startswith(f"{column.name}__")]
     time = change.live.table.time
     one_batch = not time or any(sql == f"`{time}`" for sql in found.keys.values())
-    return one_batch and states == [column.name] and groups.shows_state(change.wanted.read, column.name)
+    return one_batch and states == [column.name] and regroup.shows_state(change.wanted.read, column.name)

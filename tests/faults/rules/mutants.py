@@ -117,7 +117,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("states are taken by their names", GROUPS, "        if same.get(column) == own[column]:", "        if column in same:", GROUPED),
     bug("a wider sum keeps its narrow feed", GROUPS, "found[column] = StoredState(spelled[hits[0]], wider=True)", "found[column] = StoredState(spelled[hits[0]])", GROUPED),
     bug("any function of a wider column", GROUPS, "        fine = {column for column in touched if _is_plain(parts[column])}", "        fine = touched", GROUPED),
-    bug("groups are copied without their filter", GROUPS, "    query = query.where(*conditions) if conditions else query\n", "", GROUPED),
+    bug("groups are copied without their filter", "console/planning/reuse/regroup.py", "    query = query.where(*conditions) if conditions else query\n", "", GROUPED),
     bug("a week is cut in two", OF_STATES, "    if not groups.cuts_by_day(wanted.table.time, feed, now, source.table.time):", "    if False:", GROUPED),
     bug("the oldest day is whole", OF_STATES, "    return day_after(whole[0]) if whole else", "    return whole[0] if whole else", GROUPED),
     bug("a changed column gives up its values", OF_STATES, "        *changed,\n", "", GROUPED),
