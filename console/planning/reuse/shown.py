@@ -26,7 +26,9 @@ def shown_values(state: TableState) -> dict[str, str]:
 
 
 def _older_of(state: TableState) -> tuple[tuple[str, str], ...]:
-    return _older(state.read, tuple(column.name for column in state.table.columns))
+    names = tuple(column.name for column in state.table.columns)
+    # a read with no more commas than columns shows nothing besides them, and need not be parsed
+    return _older(state.read, names) if state.read.count(",") >= len(names) else ()
 
 
 @lru_cache(maxsize=4096)
