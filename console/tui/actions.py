@@ -114,8 +114,12 @@ def _start_objection(view: RegionView) -> str:
     return "" if view.plan.changes else f"{name} has no pending change"
 
 
-def coach(state: ScreenState, region: str, *, in_region: bool = False) -> Content:
-    """The next keys for the selected region; never empty. in_region: its own screen is open, `enter` leads nowhere."""
+def coach(state: ScreenState, region: str, *, in_region: bool = False, here: str = "") -> Content:
+    """The next keys for the selected region; never empty.
+
+    in_region  its own screen is open, `enter` leads nowhere
+    here       the key of the screen that is open, which leads nowhere either
+    """
     view = state.views.get(region)
     if view is None:
         if state.views:
@@ -124,6 +128,7 @@ def coach(state: ScreenState, region: str, *, in_region: bool = False) -> Conten
             "no regions yet: add regions/<name>.yaml, then ", key_hints(("r", "refresh"), ("q", "quit"))
         )
     lead, hints = _next(state, view)
+    hints = [hint for hint in hints if hint[0] != here]
     if in_region:
         if hints[0][0] == "↑↓":  # about another region, which no key of this screen reaches
             hints = [("1", hints[0][1])]

@@ -120,6 +120,15 @@ async def test_a_region_is_live_only_while_its_agent_is_heard_and_its_feeds_move
         assert "feed stopped" in lines["ap"]
 
 
+async def test_the_coach_does_not_send_one_where_one_is() -> None:
+    async with running_app(s.ScriptedCockpit(*moment("before")), size=(120, 36)) as (app, pilot):
+        assert "3 see why" in screen_text(app)
+        await pilot.press("3")
+        await settle(pilot)
+        assert "3 see why" not in screen_text(app)
+        assert "s start" in screen_text(app)
+
+
 async def test_nobody_promotes_by_figures_of_another_minute() -> None:
     old = replace(s.at_gate(s.US), heard=s.NOON - 31)
     async with running_app(s.ScriptedCockpit(old)) as (app, pilot):

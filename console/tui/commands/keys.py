@@ -41,6 +41,11 @@ ALWAYS = (
 )
 
 
+def screen_key(name: str) -> str:
+    """The key that leads to a screen."""
+    return next((key for key, screen in SCREENS if screen == name), "")
+
+
 def screen_keys(current: str) -> tuple[FooterKey, ...]:
     """The keys of the other screens."""
     return tuple(FooterKey(key, name, f"screen.goto('{name}')", LAST) for key, name in SCREENS if name != current)

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from console.model.event import Recorded
 from console.runner.view import RegionView
 from console.tui.actions import ActionRequest, RegionAction, coach, tune_objection
-from console.tui.commands.keys import ALWAYS, FooterKey, action_keys, draw_footer, screen_keys
+from console.tui.commands.keys import ALWAYS, FooterKey, action_keys, draw_footer, screen_key, screen_keys
 from console.tui.commands.printing import printing_commands
 from console.tui.drawing import stack_lines
 from console.tui.fleet.banner import draw_banner
@@ -190,7 +190,7 @@ class BaseScreen(Screen[None]):
         self._guide.display = bool(guide)
         self._guide.update(guide)
         if self.state.coach and self.state.position is None:
-            advice = coach(self.state, self.current_region, in_region=self.in_region)
+            advice = coach(self.state, self.current_region, in_region=self.in_region, here=screen_key(self.name_of))
             self._coach.update(Content.assemble(("next  ", "$text-muted"), advice), layout=False)
         self._foot.update(draw_footer(self.footer_keys(), self.app.size.width), layout=False)
 
