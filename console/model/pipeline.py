@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from console.errors import Problem
 from console.model.codec import QUIET, encode
 from console.model.schema import Table
 from console.model.sources import Sources
@@ -84,7 +85,10 @@ class Override:
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """The desired state of one region. Nodes are sorted by name, so that moving a file changes nothing."""
+    """The desired state of one region. Nodes are sorted by name, so that moving a file changes nothing.
+
+    ineffective  warnings about keys and files of the pipeline that nothing reads
+    """
 
     name: str
     description: str = ""
@@ -96,6 +100,7 @@ class Pipeline:
     sinks: tuple[Sink, ...] = ()
     overrides: tuple[Override, ...] = ()
     sources: Sources | None = field(default=None, metadata=QUIET)
+    ineffective: tuple[Problem, ...] = field(default=(), metadata=QUIET)
 
     def table(self, name: str) -> Table | None:
         return self._by_name.get(name)
@@ -119,6 +124,7 @@ class Pipeline:
             sinks=tuple(replace(node, where="") for node in self.sinks),
             overrides=tuple(replace(node, where="") for node in self.overrides),
             sources=None,
+            ineffective=(),
         )
         return digest(encode(placeless))
 

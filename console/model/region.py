@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from console.errors import Problem
+from console.model.codec import QUIET
 from console.model.policy import Throttle
 
 
@@ -62,7 +64,10 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
-    """One deployment. `warehouse` is an absolute path or URI, resolved against the project when loaded."""
+    """One deployment. `warehouse` is an absolute path or URI, resolved against the project when loaded.
+
+    ineffective  warnings about keys of its file that nothing reads
+    """
 
     name: str
     warehouse: str
@@ -78,3 +83,4 @@ class Region:
     policy: Policy = field(default_factory=Policy)
     prices: Prices = field(default_factory=Prices)
     where: str = ""
+    ineffective: tuple[Problem, ...] = field(default=(), metadata=QUIET)

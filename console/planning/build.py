@@ -60,7 +60,7 @@ def plan(
 
 def check(pipeline: Pipeline, cache: PlannerCache | None = None) -> tuple[Problem, ...]:
     """All problems of a pipeline that do not depend on a region, each with its place in the files."""
-    return desired(pipeline, cache or PlannerCache()).problems
+    return (*desired(pipeline, cache or PlannerCache()).problems, *pipeline.ineffective)
 
 
 def desired(pipeline: Pipeline, cache: PlannerCache) -> Desired:

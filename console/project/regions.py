@@ -12,6 +12,7 @@ from console.model.policy import Throttle
 from console.model.region import Limits, Policy, Prices, Region, Spark, Ssh
 from console.project.documents import OverrideDoc, RegionDoc, SparkDoc
 from console.project.explain import validated
+from console.project.ineffective import unread
 from console.project.names import did_you_mean, nearest, wrong_name
 from console.project.yaml import Document, parse, read_text
 
@@ -144,7 +145,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
             quarantine_rows=doc.policy.quarantine_rows,
         ),
         prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month),
-        where=document.place(()),
+        where=document.place(()), ineffective=unread(doc, document),
     )  # fmt: skip
     return RegionEntry(name, region, document, doc.overrides), problems
 

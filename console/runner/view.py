@@ -261,7 +261,8 @@ def _label(content: object) -> str:
 def _content(plan: Plan) -> object:
     """A plan without its figures: rows and days differ from region to region, and are no reason to read it twice."""
     nodes = tuple((n.kind, n.name, n.action, _FIGURE.sub("#", n.why), n.columns, n.source) for n in plan.nodes)
-    problems = tuple((p.code, p.severity, p.node, p.where) for p in plan.problems)
+    # what concerns no node is in the region's own file, or nowhere
+    problems = tuple((p.code, p.severity, p.node, p.where if p.node else "") for p in plan.problems)
     drift = tuple((d.table, d.what, d.name, d.said if d.name else "", d.found) for d in plan.drift)
     return nodes, problems, drift, plan.answers, plan.rollback, plan.allowed, tuple(sorted(_overridden(plan)))
 

@@ -48,7 +48,7 @@ def plan_text(
         lines = [blocks.head(group, len(groups) == 1)]
         lines += _tree(same, paint) or ["  nothing to do"]
         lines += _other_overrides(same)
-        lines += _problems(tuple(dict.fromkeys(p for plan in same for p in plan.problems)), paint)
+        lines += problem_lines(tuple(dict.fromkeys(p for plan in same for p in plan.problems)), paint)
         lines += blocks.drift(same, paint)
         lines += blocks.owners(same[0].answers)
         lines += _rollback(same[0], paint)
@@ -166,7 +166,8 @@ def _override_lines(group: Sequence[Plan], wanted: Callable[[Override], bool]) -
     return lines
 
 
-def _problems(problems: Sequence[Problem], paint: Paint) -> list[str]:
+def problem_lines(problems: Sequence[Problem], paint: Paint) -> list[str]:
+    """Code, message, place and hint of each, below an empty line; [] without any."""
     lines = []
     for problem in problems:
         word = _SEVERITY.get(problem.severity, problem.severity)

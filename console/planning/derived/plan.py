@@ -56,7 +56,7 @@ def planned(
         nodes=changes,
         steps=with_promote(steps(verdicts, here, region.limits, cache), changes),
         release=release(pipeline, wanted, verdicts, here, tool=tool, rules=rules_by),
-        problems=problems,
+        problems=(*problems, *pipeline.ineffective, *region.ineffective),
         price=sum((node.price for node in changes), Price()),
         everything=everything(verdicts, here, region.limits),
         overrides=pipeline.overrides,

@@ -9,6 +9,7 @@ from console.model.schema import Column, Table
 from console.project import documents as docs
 from console.project import values
 from console.project.explain import D, validated
+from console.project.ineffective import unread, unread_file, unused_variables
 from console.project.names import did_you_mean, kept_column, wrong_column, wrong_name, wrong_parameter
 from console.project.pipeline.checks import together
 from console.project.pipeline.folder import Folder, Query
@@ -35,8 +36,15 @@ def build(folder: Folder, overrides: tuple[Override, ...] = ()) -> tuple[Pipelin
         sinks=_each(folder.queries["sinks"], nodes.sink),
         sources=folder.sources,
         overrides=overrides,
+        ineffective=(*nodes.ineffective, *_unread(folder)),
     )
     return pipeline, [*nodes.problems, *together(folder, pipeline)]
+
+
+def _unread(folder: Folder) -> tuple[Problem, ...]:
+    queries = [query.sql for kind in folder.queries.values() for query in kind.values()]
+    lists = [str(table.data.get("forward_query", "")) for table in folder.tables.values()]
+    return (*unused_variables(folder.head, [*queries, *lists]), *map(unread_file, folder.unread))
 
 
 def _each(sources: dict[str, S], make: Callable[[str, S], N | None]) -> tuple[N, ...]:
@@ -50,6 +58,7 @@ class _Nodes:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.problems: list[Problem] = []
+        self.ineffective: list[Problem] = []
         self.variables: dict[str, str] = {}
 
     def wrong(self, code: str, message: str, where: str, hint: str = "", node: str = "") -> None:
@@ -58,6 +67,7 @@ class _Nodes:
     def valid(self, kind: type[D], document: Document, node: str) -> D | None:
         doc, problems = validated(kind, document, node)
         self.problems += problems
+        self.ineffective += unread(doc, document, node) if doc else ()
         return doc
 
     def head(self) -> docs.PipelineDoc:

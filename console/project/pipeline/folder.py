@@ -13,7 +13,7 @@ KINDS = ("materializations", "endpoints", "copies", "sinks")
 FOLDERS = frozenset((*KINDS, "tables", "tests", "migrations"))
 FILES = frozenset(("pipeline.yaml", "replication.yaml", "README.md"))
 # read by parts of their own
-_ELSEWHERE = frozenset(("tests", "migrations"))
+_ELSEWHERE = frozenset(("migrations",))
 _COMMENT = re.compile(r"\s*/\*(.*?)\*/", re.DOTALL)
 
 
@@ -33,6 +33,7 @@ class Folder:
     file     `plans/web`
     queries  kind (`endpoints`) → name → query
     texts    name below the folder (`tables/requests.yaml`) → text
+    unread   files that belong there and that nothing reads, below the project
     """
 
     name: str
@@ -41,6 +42,7 @@ class Folder:
     tables: dict[str, Document] = field(default_factory=dict)
     queries: dict[str, dict[str, Query]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
     sources: Sources | None = None
 
 
@@ -61,7 +63,9 @@ def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
     for entry in sorted(path.iterdir()):
         if entry.name.startswith("."):
             continue
-        if entry.is_dir() and entry.name in FOLDERS:
+        if entry.is_dir() and entry.name == "tests":
+            folder.unread += sorted(f"{shown}/tests/{name}" for name in _shown(entry))
+        elif entry.is_dir() and entry.name in FOLDERS:
             problems += [] if entry.name in _ELSEWHERE else _nodes(folder, entry, root)
         elif entry.is_dir() or entry.name not in FILES:
             known = {name for name in FOLDERS | FILES if (name in FOLDERS) == entry.is_dir()}
@@ -81,15 +85,20 @@ def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
     return folder, problems
 
 
+def _shown(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name != "README.md"]
+
+
 def _nodes(folder: Folder, path: Path, root: Path) -> list[Problem]:
     problems: list[Problem] = []
     suffix = ".yaml" if path.name == "tables" else ".sql"
     for entry in sorted(path.iterdir()):
         if entry.name.startswith(".") or entry.name == "README.md":
             continue
-        if path.name == "endpoints" and entry.name.endswith(".calls.yaml"):
-            continue
         shown = entry.relative_to(root).as_posix()
+        if path.name == "endpoints" and entry.name.endswith(".calls.yaml"):
+            folder.unread.append(shown)
+            continue
         if entry.suffix != suffix:
             hint = f"files here end in {suffix}"
             problems.append(

@@ -152,7 +152,7 @@ def decision_line(entry: Entry) -> str:
 
 def header_line(header: Header) -> bytes:
     """Without how a region is reached: addresses, keys and Spark's settings are nobody's business who watches."""
-    regions = tuple(replace(region, transport=None, spark=Spark()) for region in header.regions)
+    regions = tuple(replace(region, transport=None, spark=Spark(), ineffective=()) for region in header.regions)
     return _line(encode(replace(header, regions=regions)))
 
 

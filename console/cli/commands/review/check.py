@@ -17,8 +17,10 @@ from console.cli.commands.run import refused, show_plans, survey_all
 from console.cli.flags import command, loss_options, root_of
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
+from console.cli.plan.text import problem_lines
 from console.cli.wiring import OpenProject, cli_context, open_project, tool
 from console.errors import ConsoleError, DataError, Problem, Problems
+from console.model.codec import encode
 
 if TYPE_CHECKING:
     from console.model.live import Live
@@ -86,13 +88,14 @@ def check(against: Path | None, from_git: str | None, detailed_exitcode: bool) -
     try:
         project = open_project()
         plans = _planned(project, against, from_git)
+        warnings = () if plans else _warnings(project)
     except Problems as error:
         if output.flags.output not in ("markdown", "sarif"):
             raise
         _show(output, None, (), error.problems)
         output.print_error(error)
         return error.exit_code
-    _show(output, project, plans, ())
+    _show(output, project, plans, warnings)
     if refusal := refused(plans):
         output.print_error(refusal)
         return refusal.exit_code
@@ -122,6 +125,12 @@ def _planned(project: OpenProject, against: Path | None, ref: str | None) -> "tu
     return tuple(plans)
 
 
+def _warnings(project: OpenProject) -> tuple[Problem, ...]:
+    """What the files say in vain, in any region."""
+    found = [p for region in project.regions for p in project.pipelines[region.name].ineffective + region.ineffective]
+    return tuple(dict.fromkeys(found))
+
+
 def _show(output: Output, project: OpenProject | None, plans: "Sequence[Plan]", problems: Sequence[Problem]) -> None:
     match output.flags.output:
         case "sarif":
@@ -133,10 +142,13 @@ def _show(output: Output, project: OpenProject | None, plans: "Sequence[Plan]", 
         case _ if plans and project:
             show_plans(output, project, plans)
         case "json" | "jsonl":
-            output.document({"plans": [], "summary": {"regions": len(project.names) if project else 0}})
+            summary = {"regions": len(project.names) if project else 0}
+            output.document({"plans": [], "summary": summary, "problems": encode(problems)})
         case _:
             names = ", ".join(project.names) if project else ""
             output.data(f"{project.pipeline if project else ''}: the files are valid for {names}")
+            for line in problem_lines(problems, output.paint):
+                output.data(line)
             output.info("hint: --against SNAPSHOT or --from-git REF shows what would change")
 
 

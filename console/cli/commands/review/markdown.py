@@ -18,10 +18,10 @@ _SEVERITY = {"refuse": "🛑 refused", "warn": "⚠️ warning", "note": "ℹ️
 def comment(plans: Sequence[Plan], problems: Sequence[Problem]) -> str:
     """Groups of regions with the same plan, what changes in each and why, losses, prices, owners; the text folded."""
     lines = [MARK, "## console check", ""]
-    if problems:
+    if any(problem.severity == "refuse" for problem in problems):
         lines += [f"**The files are wrong: {count(len(problems), 'problem')}.**", "", *_problems(problems)]
     elif not plans:
-        lines += ["The files are valid."]
+        lines += ["The files are valid.", "", *_problems(problems)]
     else:
         lines += [f"**{safe_markdown(summary_line(plans))}**", ""]
         for group in grouped(plans):
@@ -38,7 +38,7 @@ def _group(label: str, plans: Sequence[Plan], differs: Sequence[str]) -> list[st
     lines = [f"### Plan {label} · {count(len(plans), 'region')}: {names}", ""]
     lines += [f"Differs: {safe_markdown('; '.join(differs))}", ""] if differs else []
     if not first.changes:
-        return [*lines, "Nothing to do.", ""]
+        return [*lines, "Nothing to do.", "", *_problems(first.problems)]
     lines += ["| | node | what | why |", "|---|---|---|---|"]
     for node in first.changes:
         lines.append(

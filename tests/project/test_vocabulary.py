@@ -1,0 +1,228 @@
+"""Every key of the files is read by something, or a warning tells its author that nothing reads it."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from conftest import FILES, Write
+
+from console.errors import Problem
+from console.model.codec import encode
+from console.project import documents as docs
+from console.project import load
+from console.project.ineffective import UNREAD
+from console.project.yaml import Keys
+
+HOUSE = Path(__file__).parents[2] / "console"
+FILE_KINDS = (
+    docs.RegionDoc,
+    docs.PipelineDoc,
+    docs.TableDoc,
+    docs.MaterializationDoc,
+    docs.EndpointDoc,
+    docs.CopyDoc,
+    docs.SinkDoc,
+)
+TEXTS = ("description", "owner", "comment")  # docs/files.md: for whoever reads the file
+READERS = {
+    "RegionDoc.warehouse": "drivers/local.py: region.warehouse",
+    "RegionDoc.name": "project/regions.py: doc.name",
+    "RegionDoc.environment": "tui/fleet/question.py: view.region.environment",
+    "RegionDoc.owner": "tui/fleet/regions.py: region.owner",
+    "RegionDoc.zone": "tui/panes/summary.py: view.region.zone",
+    "RegionDoc.wave": "runner/waves.py: region.wave",
+    "RegionDoc.canary": "runner/waves.py: region.canary",
+    "RegionDoc.transport.ssh.host": "drivers/ssh/connection.py: self._ssh.host",
+    "RegionDoc.transport.ssh.port": "drivers/ssh/connection.py: self._ssh.port",
+    "RegionDoc.transport.ssh.user": "drivers/ssh/connection.py: self._ssh.user",
+    "RegionDoc.transport.ssh.key": "drivers/ssh/connection.py: self._ssh.key",
+    "RegionDoc.transport.ssh.known_hosts": "drivers/ssh/connection.py: self._ssh.known_hosts",
+    "RegionDoc.transport.ssh.jump": "drivers/ssh/connection.py: self._ssh.jump",
+    "RegionDoc.transport.ssh.bootstrap": "drivers/ssh/driver.py: region.transport.bootstrap",
+    "RegionDoc.spark.master": "drivers/local.py: region.spark.master",
+    "RegionDoc.spark.remote": "drivers/local.py: region.spark.remote",
+    "RegionDoc.spark.conf": "drivers/local.py: region.spark.conf",
+    "RegionDoc.limits.rows": "planning/derived/plan.py: region.limits.rows",
+    "RegionDoc.limits.bytes": "planning/derived/plan.py: region.limits.bytes",
+    "RegionDoc.limits.target_seconds": "planning/derived/plan.py: region.limits.target_seconds",
+    "RegionDoc.throttle.lag": "agent/resilience/throttle.py: self.context.limits.throttle.lag_seconds",
+    "RegionDoc.throttle.hours": "agent/resilience/throttle.py: throttle.hours",
+    "RegionDoc.throttle.query": "agent/resilience/throttle.py: throttle.query",
+    "RegionDoc.policy.promote": "runner/actions.py: view.region.policy.promote",
+    "RegionDoc.policy.quarantine_rows": "planning/review/retention.py: region.policy.quarantine_rows",
+    "RegionDoc.policy.on_failure": "runner/region_run.py: self._board[name].region.policy.on_failure",
+    "RegionDoc.policy.keep_failed": "drivers/local.py: region.policy.keep_failed_hours",
+    "RegionDoc.policy.rollback_window": "drivers/local.py: region.policy.rollback_window_hours",
+    "RegionDoc.prices.core_hour": "planning/review/cost.py: prices.core_hour",
+    "RegionDoc.prices.tb_read": "planning/review/cost.py: prices.tb_read",
+    "RegionDoc.prices.tb_month": "planning/review/cost.py: prices.tb_month",
+    "RegionDoc.overrides.tables": "project/pipeline/desired.py: differs.tables",
+    "RegionDoc.overrides.variables": "project/pipeline/desired.py: differs.variables",
+    "PipelineDoc.name": "project/pipeline/build.py: head.name",
+    "PipelineDoc.variables": "planning/resolve.py: pipeline.variables",
+    "TableDoc.columns.type": "planning/diff.py: column.type",
+    "TableDoc.columns.nullable": "planning/rules.py: column.nullable",
+    "TableDoc.columns.default": "planning/routes/hybrid.py: column.default",
+    "TableDoc.kind": "planning/fingerprint.py: table.kind",
+    "TableDoc.time": "planning/landing/forward_query.py: table.time",
+    "TableDoc.partition_by": "planning/derived/release.py: wanted.table.partition_by",
+    "TableDoc.cluster_by": "planning/fingerprint.py: self.table.cluster_by",
+    "TableDoc.retention": "agent/maintenance/retention.py: state.table.retention_days",
+    "TableDoc.forward_query": "planning/landing/forward_query.py: table.forward_query",
+    "TableDoc.managed": "planning/rules.py: table.managed",
+    "TableDoc.backfill": "planning/routes/read.py: table.backfill",
+    "TableDoc.read_time_days": "planning/routes/read.py: table.read_time_days",
+    "TableDoc.on_rewrite": "agent/feeds/live_feed.py: self.source.table.on_rewrite",
+    "TableDoc.was": "planning/landing/table_name.py: table.was",
+    "MaterializationDoc.into": "planning/review/keys.py: n.into",
+    "EndpointDoc.parameters.type": "demo/payoff.py: parameter.type",
+    "EndpointDoc.parameters.default": "demo/payoff.py: parameter.default",
+    "EndpointDoc.owner": "planning/review/answers.py: node.owner",
+    "CopyDoc.into": "planning/resolve.py: copy.node.into",
+    "CopyDoc.mode": "agent/queries.py: copy.mode",
+    "CopyDoc.owner": "planning/review/answers.py: node.owner",
+    "SinkDoc.path": "agent/queries.py: sink.path",
+    "SinkDoc.format": "agent/queries.py: sink.format",
+    "SinkDoc.owner": "planning/review/answers.py: node.owner",
+}
+"""Key of a file → `file: expression` by which something outside the reading of the files uses it."""
+
+
+def inner(annotation: Any) -> type[docs.Doc] | None:
+    """The document within an annotation: `dict[str, Annotated[ColumnDoc, …]]` holds ColumnDoc."""
+    if isinstance(annotation, type) and issubclass(annotation, docs.Doc):
+        return annotation
+    return next(filter(None, map(inner, get_args(annotation))), None)
+
+
+def keys(kind: type[docs.Doc], *above: str) -> Iterator[Keys]:
+    """Every key of a document that holds a value, with those of the documents within."""
+    for name, annotation in docs.fields(kind).items():
+        path = (*above, name)
+        within = inner(annotation)
+        yield from keys(within, *path) if within else (path,)
+
+
+VOCABULARY = [(kind, path) for kind in FILE_KINDS for path in keys(kind)]
+
+
+def dotted(kind: type[docs.Doc], path: Keys) -> str:
+    return ".".join((kind.__name__, *map(str, path)))
+
+
+def listed(kind: type[docs.Doc], path: Keys) -> bool:
+    return any(path[: len(unread)] == unread for unread in UNREAD.get(kind, {}))
+
+
+@cache
+def expressions(file: str) -> frozenset[str]:
+    """Attributes that a module reads, as written."""
+    tree = ast.parse((HOUSE / file).read_text())
+    reads = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load))
+    return frozenset(map(ast.unparse, reads))
+
+
+@pytest.mark.parametrize(("kind", "path"), VOCABULARY, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_every_key_is_read_by_something_or_listed_as_unread(kind: type[docs.Doc], path: Keys) -> None:
+    name = dotted(kind, path)
+    reader = READERS.get(name)
+    assert (reader is not None) + listed(kind, path) == (path[-1] not in TEXTS or reader is not None), name
+    if reader is not None:
+        file, expression = reader.split(": ")
+        assert expression in expressions(file), f"{file} does not read {expression}: {name} has no effect"
+
+
+def test_the_lists_name_only_keys_that_there_are() -> None:
+    assert set(READERS) <= {dotted(kind, path) for kind, path in VOCABULARY}
+    for kind, unread in UNREAD.items():
+        assert all(listed_path[0] in docs.fields(kind) for listed_path in unread)
+
+
+def ineffective(root: Path) -> list[Problem]:
+    loaded = load(root)
+    region = loaded.region("eu")
+    return [*loaded.pipeline(None, region).ineffective, *region.ineffective]
+
+
+CLEAN = {
+    "plans/web/pipeline.yaml": "description: requests\n",
+    "plans/web/tables/requests.yaml": FILES["plans/web/tables/requests.yaml"].replace(", nullable: false", ""),
+    "plans/web/endpoints/top.calls.yaml": None,
+    "plans/web/tests/one.yaml": None,
+    "plans/web/tests/README.md": "# none yet\n",
+}
+TABLE, LANDING = str(CLEAN["plans/web/tables/requests.yaml"]), FILES["plans/web/tables/landing.yaml"]
+EU = FILES["regions/eu.yaml"]
+UNHEARD = {
+    "backfill_spark": ("regions/eu.yaml", EU + "backfill_spark: {master: 'spark://y:7077'}\n"),
+    "catalog": ("regions/eu.yaml", EU + "catalog: {publish: main.web}\n"),
+    "secrets": ("regions/eu.yaml", EU + "secrets: {aws: 'env:AWS_PROFILE'}\n"),
+    "policy.min_soak": ("regions/eu.yaml", EU + "policy: {min_soak: 30m}\n"),
+    "policy.soak": ("regions/eu.yaml", EU + "policy: {soak: {clean_intervals: 5}}\n"),
+    "policy.approvals": ("regions/eu.yaml", EU + "policy: {approvals: 2}\n"),
+    "policy.ticket": ("regions/_defaults.yaml", FILES["regions/_defaults.yaml"] + "policy: {ticket: required}\n"),
+    "expectations": ("plans/web/tables/requests.yaml", TABLE + "expectations: [status > 0]\n"),
+    "read_time_days": ("plans/web/tables/requests.yaml", TABLE + "read_time_days: 7\n"),
+    "columns.day.nullable": (
+        "plans/web/tables/requests.yaml",
+        TABLE.replace("day: date", "day: {type: date, nullable: false}"),
+    ),
+    "backfill": ("plans/web/tables/landing.yaml", LANDING + "backfill: read\n"),
+    "on_rewrite": ("plans/web/tables/requests.yaml", TABLE + "kind: aggregate\non_rewrite: ignore\n"),
+    "schedule": ("plans/web/copies/daily.sql", "/* {into: by_day, schedule: daily} */ SELECT day FROM requests"),
+    "path": ("plans/web/endpoints/top.calls.yaml", "- {day: 2026-11-01}\n"),
+    "tests": ("plans/web/tests/one.yaml", "given: nothing\n"),
+    "the variable `bots`": ("plans/web/pipeline.yaml", "variables: {bots: x}\n"),
+}
+
+
+def test_a_project_whose_keys_are_all_read_gives_no_warning(project: Write) -> None:
+    assert ineffective(project(CLEAN)) == []
+
+
+@pytest.mark.parametrize("key", UNHEARD)
+def test_a_key_without_effect_is_a_warning_at_its_place(project: Write, key: str) -> None:
+    file, text = UNHEARD[key]
+    (problem,) = ineffective(project({**CLEAN, file: text}))
+    assert (problem.code, problem.severity) == ("P050", "warn")
+    assert problem.where.startswith(f"{file}:")
+    assert "has no effect" in problem.message
+    assert problem.hint
+
+
+def test_what_is_listed_as_unread_is_tried_here() -> None:
+    tried = {key.split(".")[-1] for key in UNHEARD}
+    assert {str(path[-1]) for unread in UNREAD.values() for path in unread} <= tried
+
+
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("SELECT * FROM requests WHERE ip RLIKE :bots", True),
+        ("SELECT ':bots' AS x FROM requests -- :bots", False),
+        ("SELECT day::date AS bots FROM requests", False),
+    ],
+)
+def test_a_variable_counts_as_named_only_where_sql_reads_it(project: Write, sql: str, named: bool) -> None:
+    files = {"plans/web/pipeline.yaml": "variables: {bots: x}\n", "plans/web/copies/daily.sql": f"/* into: d */ {sql}"}
+    assert bool(ineffective(project({**CLEAN, **files}))) is not named
+
+
+def test_a_warning_changes_no_digest(project: Write) -> None:
+    root = project({**CLEAN, "plans/web/tests/one.yaml": "given: nothing\n"})
+    before = load(root).desired["web", "eu"]
+    (root / "plans/web/tests/one.yaml").unlink()
+    after = load(root).desired["web", "eu"]
+    assert before.ineffective and not after.ineffective
+    assert before.digest() == after.digest()
+    assert "ineffective" not in encode(after)
+
+
+@pytest.mark.parametrize("root", [HOUSE.parent, HOUSE / "project/template"], ids=["demo", "init"])
+def test_what_is_shipped_says_nothing_in_vain(root: Path) -> None:
+    loaded = load(root)
+    assert [p for pipeline in loaded.desired.values() for p in pipeline.ineffective] == []
+    assert [p for region in loaded.regions for p in region.ineffective] == []
