@@ -156,6 +156,7 @@ class Plan:
     answers  endpoints, copies and sinks whose results change
     free_bytes  free space of the region's warehouse, 0 if unknown; the plan needs `price.written` of it
     allowed   losses that the operator accepted by name, `CODE:table`
+    currency  of the prices' money, "" where the region's file names none: then text and screens show no money
     throttle, quarantine_rows  the region's settings for this rollout, the throttle's query compiled
     """
 
@@ -183,6 +184,7 @@ class Plan:
     rollback: Rollback = field(default_factory=Rollback)
     throttle: Throttle = field(default=NO_THROTTLE, metadata=QUIET)
     quarantine_rows: int = field(default=0, metadata=QUIET)
+    currency: str = field(default="", metadata=QUIET)
 
     @property
     def refusals(self) -> tuple[Problem, ...]:

@@ -55,11 +55,12 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices in the operator's currency; 0 hides the figure."""
+    """Prices in a currency, without which no figure is shown; 0 is no price."""
 
     core_hour: float = 0.0
     tb_read: float = 0.0
     tb_month: float = 0.0
+    currency: str = field(default="", metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

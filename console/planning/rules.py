@@ -192,7 +192,8 @@ def _replayed(
         if verdict.live is not None:
             problems += history.filtered(wanted, desired.tables, live, cache)
     if verdict.live is not None:
-        problems += values.repeatable(wanted, verdict.live)
+        same_rows = verdict.diff is not None and verdict.diff.rows
+        problems += values.repeatable(wanted, verdict.live, same_rows=same_rows)
         problems += _new_filters(verdict, wanted)
     return problems
 

@@ -34,6 +34,12 @@ def _reference(value: object) -> str:
     return value
 
 
+def _currency(value: str) -> str:
+    if not re.fullmatch(r"[^\W\d_]{1,8}|[$€£¥₹₩₽₺₴₫₪₦]", value):
+        raise ValueError("expected the name or the sign of a currency, such as EUR")
+    return value
+
+
 def _argument(value: str) -> str:
     if not re.fullmatch(r"[\w.:@%\[\]-]+", value) or value.startswith("-"):
         raise ValueError("expected a host or user name")
@@ -186,6 +192,7 @@ class PricesDoc(Doc):
     core_hour: Money = 0.0
     tb_read: Money = 0.0
     tb_month: Money = 0.0
+    currency: Annotated[str, AfterValidator(_currency)] = ""
 
 
 class OverrideDoc(Doc):

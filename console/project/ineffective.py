@@ -44,6 +44,9 @@ class _Unread(NamedTuple):
 def unread(doc: docs.Doc, document: Document, node: str = "") -> tuple[Problem, ...]:
     """A warning for each key of a valid file that does nothing there."""
     listed = [_Unread(path, *reason) for path, reason in UNREAD.get(type(doc), {}).items()]
+    if isinstance(doc, docs.RegionDoc) and not doc.prices.currency:
+        why = "without `currency` a price is shown nowhere"
+        listed.append(_Unread(("prices",), why, "or name its currency: prices: {currency: EUR, …}"))
     if isinstance(doc, docs.TableDoc):
         listed += _of_table(doc, document)
     return tuple(_warning(one, document, node) for one in listed if document.get(one.path) is not None)

@@ -144,7 +144,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
             promote=doc.policy.promote, on_failure=doc.policy.on_failure, keep_failed_hours=doc.policy.keep_failed, rollback_window_hours=doc.policy.rollback_window,
             quarantine_rows=doc.policy.quarantine_rows,
         ),
-        prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month),
+        prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month, doc.prices.currency),
         where=document.place(()), ineffective=unread(doc, document),
     )  # fmt: skip
     return RegionEntry(name, region, document, doc.overrides), problems

@@ -35,7 +35,12 @@ def test_the_steps_are_those_that_run() -> None:
 
 def test_prices_of_the_inventory_become_a_cost() -> None:
     regions = {
-        "eu": Region(name="eu", warehouse="/w/eu", prices=Prices(core_hour=0.05, tb_read=5), spark=Spark("local[4]")),
+        "eu": Region(
+            name="eu",
+            warehouse="/w/eu",
+            prices=Prices(core_hour=0.05, tb_read=5, currency="EUR"),
+            spark=Spark("local[4]"),
+        ),
         "us": Region(name="us", warehouse="/w/us"),
     }
     plans = [

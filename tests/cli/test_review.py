@@ -356,3 +356,24 @@ def test_profile_of_what_is_not_there_says_what_is(deployed: World) -> None:
     assert deployed.call("profile", "landing", "--region", "us").exit_code == 1, "the region has no such table yet"
     landed(deployed)
     assert deployed.call("profile", "landing", "--region", "us", "--column", "ts").exit_code == 65
+
+
+def test_a_key_without_effect_is_a_warning_in_every_form_of_check(world: World) -> None:
+    world.write({**FILES, "regions/eu.yaml": FILES["regions/eu.yaml"] + "policy: {approvals: 2}\n"})
+    text = world.call("check")
+    assert text.exit_code == 0
+    assert "warning P050: `policy.approvals` has no effect" in text.stdout
+    assert "regions/eu.yaml:5:10" in text.stdout
+    (problem,) = json.loads(world.call("check", "--output", "json").stdout)["problems"]
+    assert (problem["code"], problem["severity"]) == ("P050", "warn")
+    assert "**The files are wrong" not in (comment := world.call("check", "--output", "markdown").stdout)
+    assert "P050" in comment
+    (found,) = json.loads(world.call("check", "--output", "sarif").stdout)["runs"][0]["results"]
+    assert (found["ruleId"], found["level"]) == ("P050", "warning")
+
+
+def test_a_plan_with_nothing_to_do_still_warns_of_a_key_without_effect(deployed: World) -> None:
+    deployed.write({**FILES, "regions/eu.yaml": FILES["regions/eu.yaml"] + "policy: {approvals: 2}\n"})
+    done = deployed.call("plan")
+    assert "nothing to do" in done.stdout
+    assert "warning P050: `policy.approvals` has no effect" in done.stdout

@@ -9,12 +9,13 @@ from console.errors import Problem, Problems
 from console.model.live import Day, Live
 from console.model.pipeline import Endpoint, Materialization, Parameter, Pipeline
 from console.model.schema import Column
-from console.planning import check
+from console.planning import check, plan
 from console.planning.rules import region_problems
 from tests.planning.world import (
     COUNT,
     LANDING,
     PARSE,
+    REGION,
     REQUESTS,
     empty,
     live,
@@ -252,3 +253,19 @@ def test_variables_are_literals_and_never_sql() -> None:
     done = planned(with_sql(desired, "parse", PARSE + " WHERE region = :zone"))
     feed = done.release.feeds_into("requests")[0]
     assert feed.sql.endswith("= 'eu\\' OR \\'1\\'=\\'1'")
+
+
+def test_a_key_that_nothing_reads_is_a_warning_of_check_and_of_every_plan() -> None:
+    idle = Problem(code="P050", message="`schedule` has no effect", severity="warn", where="plans/web/copies/c.sql:1:4")
+    soak = Problem(code="P050", message="`policy.soak` has no effect", severity="warn", where="regions/eu.yaml:2:1")
+    desired, region = replace(pipeline(), ineffective=(idle,)), replace(REGION, ineffective=(soak,))
+    assert check(desired) == (idle,)
+    assert plan(desired, live(), region, "test").problems == (idle, soak)
+    assert plan(desired, live(), region, "test").desired == planned(pipeline()).desired
+
+
+def test_estimates_are_said_to_change_only_where_they_are_computed_otherwise() -> None:
+    otherwise = planned(with_sql(pipeline(), "count_hours", COUNT.replace("0.95", "0.99")))
+    filtered = planned(with_sql(pipeline(), "parse", f"{PARSE} WHERE region = 'eu'"))
+    assert "C115" in codes(otherwise.problems)
+    assert "C115" not in codes(filtered.problems)

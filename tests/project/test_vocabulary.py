@@ -59,6 +59,7 @@ READERS = {
     "RegionDoc.prices.core_hour": "planning/review/cost.py: prices.core_hour",
     "RegionDoc.prices.tb_read": "planning/review/cost.py: prices.tb_read",
     "RegionDoc.prices.tb_month": "planning/review/cost.py: prices.tb_month",
+    "RegionDoc.prices.currency": "planning/review/cost.py: region.prices.currency",
     "RegionDoc.overrides.tables": "project/pipeline/desired.py: differs.tables",
     "RegionDoc.overrides.variables": "project/pipeline/desired.py: differs.variables",
     "PipelineDoc.name": "project/pipeline/build.py: head.name",
@@ -78,7 +79,7 @@ READERS = {
     "TableDoc.on_rewrite": "agent/feeds/live_feed.py: self.source.table.on_rewrite",
     "TableDoc.was": "planning/landing/table_name.py: table.was",
     "MaterializationDoc.into": "planning/review/keys.py: n.into",
-    "EndpointDoc.parameters.type": "demo/payoff.py: parameter.type",
+    "EndpointDoc.parameters.type": "cli/commands/query.py: parameter.type",
     "EndpointDoc.parameters.default": "demo/payoff.py: parameter.default",
     "EndpointDoc.owner": "planning/review/answers.py: node.owner",
     "CopyDoc.into": "planning/resolve.py: copy.node.into",
@@ -160,6 +161,7 @@ UNHEARD = {
     "backfill_spark": ("regions/eu.yaml", EU + "backfill_spark: {master: 'spark://y:7077'}\n"),
     "catalog": ("regions/eu.yaml", EU + "catalog: {publish: main.web}\n"),
     "secrets": ("regions/eu.yaml", EU + "secrets: {aws: 'env:AWS_PROFILE'}\n"),
+    "prices": ("regions/eu.yaml", EU + "prices: {tb_read: 5}\n"),
     "policy.min_soak": ("regions/eu.yaml", EU + "policy: {min_soak: 30m}\n"),
     "policy.soak": ("regions/eu.yaml", EU + "policy: {soak: {clean_intervals: 5}}\n"),
     "policy.approvals": ("regions/eu.yaml", EU + "policy: {approvals: 2}\n"),
@@ -216,7 +218,8 @@ def test_a_warning_changes_no_digest(project: Write) -> None:
     before = load(root).desired["web", "eu"]
     (root / "plans/web/tests/one.yaml").unlink()
     after = load(root).desired["web", "eu"]
-    assert before.ineffective and not after.ineffective
+    assert before.ineffective
+    assert not after.ineffective
     assert before.digest() == after.digest()
     assert "ineffective" not in encode(after)
 

@@ -59,23 +59,30 @@ def owners(answers: Iterable[Answer]) -> list[str]:
 
 def figures(plans: Sequence[Plan]) -> str:
     """What it moves and costs, region by region and, where several tables move, table by table."""
-    money = any(plan.price.money or plan.everything.money for plan in plans)
+    money = any(_priced(plan) for plan in plans)
     heads = ["region", "live", "days", "rows", "read", "written", "free", "batches", "time"]
     heads += ["cost", "a month"] if money else []
     rows = []
     for plan in plans:
         free = size(plan.free_bytes) if plan.free_bytes else ""
         everything = f"{plan.everything.rows:,} rows, {size(plan.everything.bytes)}, {time(plan.everything)}"
-        everything += f", {plan.everything.money:.2f}" if money else ""
+        everything += f", {plan.everything.money:.2f} {plan.currency}" if _priced(plan) else ""
         start = [safe_text(plan.region), safe_text(plan.live) or "none"]
-        rows.append([*start, *_row(plan.price, free, money), everything])
+        rows.append([*start, *_row(plan.price, free, plan, money), everything])
         moving = [node for node in plan.nodes if node.price.rows or node.price.written]
-        rows += [[f"  {safe_text(node.name)}", "", *_row(node.price, "", money), ""] for node in moving[1:] and moving]
+        rows += [
+            [f"  {safe_text(node.name)}", "", *_row(node.price, "", plan, money), ""] for node in moving[1:] and moving
+        ]
     right = tuple(range(2, len(heads)))
     return table([*heads, "migrate everything"], rows, right=right, indent=2)
 
 
-def _row(price: Price, free: str, money: bool) -> list[str]:
+def _priced(plan: Plan) -> bool:
+    return bool(plan.currency and (plan.price.money or plan.everything.money))
+
+
+def _row(price: Price, free: str, plan: Plan, money: bool) -> list[str]:
+    costs = [f"{figure:.2f} {plan.currency}" if _priced(plan) else "" for figure in (price.money, price.monthly)]
     cells = [
         f"{price.days}",
         f"{price.rows:,}",
@@ -85,7 +92,7 @@ def _row(price: Price, free: str, money: bool) -> list[str]:
         f"{price.batches}",
         time(price),
     ]
-    return cells + ([f"{price.money:.2f}", f"{price.monthly:.2f}"] if money else [])
+    return cells + (costs if money else [])
 
 
 def time(price: Price) -> str:

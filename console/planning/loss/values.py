@@ -10,7 +10,7 @@ from console.model.live import TableState
 from console.model.plan import ColumnChange
 from console.model.schema import Table
 from console.planning.cache.planner_cache import PlannerCache
-from console.planning.diff import Diff
+from console.planning.diff import Diff, split_value
 from console.planning.fingerprint import DesiredTable
 from console.planning.sql.convert import kept
 from console.planning.sql.semantics.functions import called
@@ -21,8 +21,8 @@ from console.planning.sql.tree import DIALECT, kind
 _TRYING = {"try_to_date": "date", "try_to_timestamp": "timestamp", "try_to_binary": "binary"}
 
 
-def repeatable(wanted: DesiredTable, before: TableState) -> list[Problem]:
-    """Columns whose values a replay may change."""
+def repeatable(wanted: DesiredTable, before: TableState, *, same_rows: bool) -> list[Problem]:
+    """Columns whose values a replay may change. same_rows: it computes the rows that are there, and no other ones"""
     table, problems = wanted.table, []
     if joined := [name for name in wanted.values if name in wanted.joined]:
         message = f"{table.name} is replayed through a join: {', '.join(joined)} may differ where the joined table has changed since"
@@ -53,7 +53,12 @@ def estimates(wanted: DesiredTable, before: TableState) -> list[Problem]:
     sketches = [
         n for n in wanted.inexact if any(c.name.startswith(f"{n}__") and c.type == "binary" for c in wanted.columns)
     ]
-    if changed := [n for n in sketches if n in before.values and before.values[n] != wanted.values[n]]:
+    changed = [
+        n
+        for n in sketches
+        if n in before.values and split_value(before.values[n])[0] != split_value(wanted.values[n])[0]
+    ]
+    if same_rows and changed:
         message = f"{table.name}: the estimates in {', '.join(changed)} are computed another way: published numbers will change"
         problems.append(
             Problem(

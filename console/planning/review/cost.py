@@ -51,6 +51,7 @@ def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
         price=priced(replace(plan.price, written=written), region),
         everything=priced(replace(plan.everything, written=everything), region),
         free_bytes=live.free_bytes,
+        currency=region.prices.currency,
     )
     return replace(priced_plan, problems=(*priced_plan.problems, *space_problems(priced_plan)))
 

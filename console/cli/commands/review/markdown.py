@@ -52,7 +52,7 @@ def _group(label: str, plans: Sequence[Plan], differs: Sequence[str]) -> list[st
     for plan in plans:
         price, whole = plan.price, plan.everything
         time = f"~{span(price.seconds)}" if price.seconds else "not measured" if price.rows else "0 s"
-        cost = f"{price.money:.2f}" if price.money else ""
+        cost = f"{price.money:.2f} {plan.currency}" if price.money and plan.currency else ""
         figures = [f"{price.days}", f"{price.rows:,}", size(price.bytes), size(price.written), time, cost]
         lines.append(
             f"| {safe_markdown(plan.region)} | {' | '.join(figures)} | {whole.rows:,} rows, {size(whole.bytes)} |"
