@@ -192,8 +192,9 @@ def _replayed(
         if verdict.live is not None:
             problems += history.filtered(wanted, desired.tables, live, cache)
     if verdict.live is not None:
-        same_rows = verdict.diff is not None and verdict.diff.rows
-        problems += values.repeatable(wanted, verdict.live, same_rows=same_rows)
+        problems += values.repeatable(wanted)
+        if verdict.diff is not None and verdict.diff.rows:
+            problems += values.estimates(wanted, verdict.live)
         problems += _new_filters(verdict, wanted)
     return problems
 

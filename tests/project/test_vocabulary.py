@@ -77,6 +77,7 @@ READERS = {
     "TableDoc.backfill": "planning/routes/read.py: table.backfill",
     "TableDoc.read_time_days": "planning/routes/read.py: table.read_time_days",
     "TableDoc.on_rewrite": "agent/feeds/live_feed.py: self.source.table.on_rewrite",
+    "TableDoc.accepts_until": "agent/ingest/shape.py: live.table.accepts_until",
     "TableDoc.was": "planning/landing/table_name.py: table.was",
     "MaterializationDoc.into": "planning/review/keys.py: n.into",
     "EndpointDoc.parameters.type": "cli/commands/query.py: parameter.type",

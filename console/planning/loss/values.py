@@ -21,8 +21,8 @@ from console.planning.sql.tree import DIALECT, kind
 _TRYING = {"try_to_date": "date", "try_to_timestamp": "timestamp", "try_to_binary": "binary"}
 
 
-def repeatable(wanted: DesiredTable, before: TableState, *, same_rows: bool) -> list[Problem]:
-    """Columns whose values a replay may change. same_rows: it computes the rows that are there, and no other ones"""
+def repeatable(wanted: DesiredTable) -> list[Problem]:
+    """Columns whose values a replay may change."""
     table, problems = wanted.table, []
     if joined := [name for name in wanted.values if name in wanted.joined]:
         message = f"{table.name} is replayed through a join: {', '.join(joined)} may differ where the joined table has changed since"
@@ -44,11 +44,11 @@ def repeatable(wanted: DesiredTable, before: TableState, *, same_rows: bool) -> 
         problems.append(
             Problem(code="C114", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
         )
-    return problems + estimates(wanted, before)
+    return problems
 
 
 def estimates(wanted: DesiredTable, before: TableState) -> list[Problem]:
-    """Columns that are read of sketches, and will be read or made another way."""
+    """Columns of a table that keeps its rows which are read of sketches, and will be read or made another way."""
     table, problems = wanted.table, list[Problem]()
     sketches = [
         n for n in wanted.inexact if any(c.name.startswith(f"{n}__") and c.type == "binary" for c in wanted.columns)
@@ -58,7 +58,7 @@ def estimates(wanted: DesiredTable, before: TableState) -> list[Problem]:
         for n in sketches
         if n in before.values and split_value(before.values[n])[0] != split_value(wanted.values[n])[0]
     ]
-    if same_rows and changed:
+    if changed:
         message = f"{table.name}: the estimates in {', '.join(changed)} are computed another way: published numbers will change"
         problems.append(
             Problem(
