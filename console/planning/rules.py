@@ -193,8 +193,8 @@ def _replayed(
             problems += history.filtered(wanted, desired.tables, live, cache)
     if verdict.live is not None:
         problems += values.repeatable(wanted)
-        if verdict.diff is not None and verdict.diff.rows:
-            problems += values.estimates(wanted, verdict.live)
+        same = verdict.diff is not None and verdict.diff.rows
+        problems += values.estimates(wanted, verdict.live) if same else ()
         problems += _new_filters(verdict, wanted)
     return problems
 
