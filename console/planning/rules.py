@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from console.errors import Problem
-from console.model.live import Live, TableStats
+from console.model.live import Live, TableState, TableStats
 from console.model.pipeline import Pipeline
 from console.model.schema import Column, Table
 from console.planning.cache.planner_cache import PlannerCache
@@ -191,12 +191,13 @@ def _replayed(
             problems += history.spanning(source, live)
         if verdict.live is not None:
             problems += history.filtered(wanted, desired.tables, live, cache)
-    if verdict.live is not None:
-        problems += values.repeatable(wanted)
-        same = verdict.diff is not None and verdict.diff.rows
-        problems += values.estimates(wanted, verdict.live) if same else ()
-        problems += _new_filters(verdict, wanted)
-    return problems
+    return problems + (_computed_again(verdict, wanted, verdict.live) if verdict.live is not None else [])
+
+
+def _computed_again(verdict: Verdict, wanted: DesiredTable, before: TableState) -> list[Problem]:
+    same_rows = verdict.diff is not None and verdict.diff.rows
+    estimates = values.estimates(wanted, before) if same_rows else []
+    return [*values.repeatable(wanted), *estimates, *_new_filters(verdict, wanted)]
 
 
 def _roots(name: str, verdicts: Mapping[str, Verdict]) -> frozenset[str]:
