@@ -9,6 +9,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +23,7 @@ from console.agent.ingest.values import parse_lines, spread_over, typed
 from console.agent.pipeline import PipelineController
 from console.agent.store import log, write_lock
 from console.errors import DataError, RegionError, SchemaMoved
-from console.model.live import Release
+from console.model.live import Release, TableState
 from console.model.load import EventRun, Landed, LoadState, valid_name
 
 LOCK_WAIT_SECONDS = 60.0
@@ -43,7 +44,8 @@ class LandingWriter:
         raises  DataError naming the first line that is not a JSON object or has a value that does not fit its column;
                 Conflict E_LOAD_MOVED, E_SCHEMA_MOVED where the sender has to read the state of the load again
         """
-        with self._locked(self._landing(table)) as path:
+        target = self._target(table)
+        with self._locked(target.path) as path:
             opened = DeltaTable(path)
             table_id, numbers = str(opened.metadata().id), _numbers(run, lines)
             note: dict[str, Any] = {"kind": "landing", "batch": batch}
@@ -59,7 +61,7 @@ class LandingWriter:
                 more[MARKS] = b64encode(marks).decode()
             if here:
                 return {"rows": 0, "already": True}
-            shape = self._shape(table, opened)
+            shape = target.shape(opened)
             if run is not None and run.schema not in ("", schema_id(opened, shape)):
                 raise SchemaMoved(
                     f"{table}: its columns have changed since the lines were checked", hint="send the file again"
@@ -84,10 +86,11 @@ class LandingWriter:
 
         raises  DataError naming the first line that does not fit
         """
-        path = self._landing(table)
+        target = self._target(table)
+        path = target.path
         log.check_intact(path)
         opened, numbers = DeltaTable(path), _lines(at, len(lines))
-        shape = self._shape(table, opened)
+        shape = target.shape(opened)
         typed(opened, _rows(opened, shape, lines, numbers), numbers, shape.labels)
         return {"schema": schema_id(opened, shape)}
 
@@ -99,13 +102,13 @@ class LandingWriter:
         batch  id under which a console without loads would have sent the file
         after  list the commits of `load` beyond this event
         """
-        path = self._landing(table)
+        path = self._target(table).path
         log.check_intact(path)
         return loads.of(path).state_for(load, first, named=named, batch=batch, after=after, most=MAX_ENDS)
 
     def marks(self, table: str, load: str, rows: int) -> dict[str, str]:
         """Marks (base64) of the events of the commit that brought a load to `rows` rows; "" where they are gone."""
-        path = self._landing(table)
+        path = self._target(table).path
         for version in range(log.latest_version(path), -1, -1):
             try:
                 commit = log.commit(path, version)
@@ -123,39 +126,42 @@ class LandingWriter:
             log.check_intact(path)
             yield path
 
-    def _shape(self, table: str, opened: DeltaTable) -> Shape:
-        """What lines may name: by the live release, asked for anew for each batch, and by those that were live before it."""
-        live = self._controller.live().table(self._live_name(table))
-        assert live is not None
-        others = [
-            state for release in self._older() for state in release.tables if state.version.path == live.version.path
-        ]
-        today = datetime.now(UTC).date().isoformat()
-        return shape_of(live, others, [field.name for field in opened.schema().fields], today)
+    def _target(self, table: str) -> "_Target":
+        """The table that the live release has under a name, or had when an older one was live.
 
-    def _older(self) -> list[Release]:
-        """Releases that were live and are not cleaned up, newest first."""
+        raises  DataError for a table that takes no lines
+        """
         releases = self._controller.releases.all()
-        return [stored.release for stored in reversed(releases) if stored.row.state in ("previous", "retired")]
-
-    def _live_name(self, table: str) -> str:
-        """The name by which the live release has a table that an older one calls so."""
-        live = self._controller.live()
-        known = next((state for release in self._older() if (state := release.table(table))), None)
-        if live.table(table) is not None or known is None:
-            return table
-        return next((state.table.name for state in live.tables if state.version.path == known.version.path), table)
-
-    def _landing(self, table: str) -> str:
-        release = self._controller.live()
-        state = release.table(self._live_name(table))
+        live = next((each.release for each in releases if each.row.state == "live"), None) or self._controller.live()
+        older = [each.release for each in reversed(releases) if each.row.state in ("previous", "retired")]
+        state = live.table(table) or _continued(live, older, table)
         if state is None or state.table.kind != "landing":
-            raise DataError(f"{table} is not a landing table of release {release.id}")
+            raise DataError(f"{table} is not a landing table of release {live.id}")
         if not state.table.managed:
             raise DataError(
                 f"{table} is not managed: its own producers write it", hint="set `managed: true`", code="P_MANAGED"
             )
-        return self._controller.path(state.version.path)
+        others = [other for release in older for other in release.tables if other.version.path == state.version.path]
+        return _Target(self._controller.path(state.version.path), state, tuple(others))
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A landing table: live, and as older releases have it that are not cleaned up, newest first."""
+
+    path: str
+    live: TableState
+    older: tuple[TableState, ...]
+
+    def shape(self, opened: DeltaTable) -> Shape:
+        today = datetime.now(UTC).date().isoformat()
+        return shape_of(self.live, self.older, [field.name for field in opened.schema().fields], today)
+
+
+def _continued(live: Release, older: Sequence[Release], table: str) -> TableState | None:
+    """What the live release has in the place of a table that an older one calls so."""
+    known = next((state for release in older if (state := release.table(table))), None)
+    return next((state for state in live.tables if known and state.version.path == known.version.path), None)
 
 
 def _rows(table: DeltaTable, shape: Shape, lines: Sequence[str], numbers: Sequence[int] | None) -> list[dict[str, Any]]:
