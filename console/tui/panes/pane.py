@@ -56,6 +56,10 @@ class Pane(Titled, VerticalScroll, can_focus=True):
     def compose(self) -> ComposeResult:
         yield from self._parts
 
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """Nothing but its own border depends on the focus: Textual would style and draw all lines in it anew."""
+        self.app.stylesheet.update_nodes([self], animate=False)
+
     def show(self, view: RegionView | None, now: float) -> None:
         aged = not 0 <= now - self._drawn_at < AGES_SECONDS
         self.now = now
