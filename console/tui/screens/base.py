@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.events import DescendantFocus
 from textual.message import Message
 from textual.reactive import Reactive, reactive
 from textual.screen import Screen
@@ -245,10 +244,11 @@ class BaseScreen(Screen[None]):
             pane.focus()
             self.maximize(pane, container=False)
 
-    def on_descendant_focus(self, event: DescendantFocus) -> None:
+    def on_descendant_focus(self) -> None:
         """While one pane is shown alone, the one that is turned to takes its place."""
-        if self.maximized is not None and isinstance(event.widget, Pane) and event.widget is not self.maximized:
-            self.maximize(event.widget, container=False)
+        pane = self.focused  # by now: the event's may have lost the focus again
+        if self.maximized is not None and isinstance(pane, Pane) and pane is not self.maximized:
+            self.maximize(pane, container=False)
 
     def place(self) -> ScreenPlace:
         """Where the operator is, to come back to."""
