@@ -31,6 +31,8 @@ from tests.planning.world import (
     with_table,
 )
 
+pytestmark = pytest.mark.slow  # plans by the dozen
+
 SQL = """SELECT date_trunc('HOUR', ts) AS hour, day, host, count(*) AS hits, max(status) AS worst, avg(ms) AS mean,
   approx_percentile(ms, 0.5) AS p50, sum(bytes) AS bytes FROM requests WHERE ip IS NOT NULL GROUP BY ALL"""
 TYPES = {
