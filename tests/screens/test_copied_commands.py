@@ -56,7 +56,9 @@ class Screens:
     async def _visit(self, cockpit: Cockpit, title: str) -> None:
         app = ConsoleApp(cockpit, title=title, repaint_seconds=0.02)
         async with app.run_test(size=SIZE) as pilot:
-            await pilot.pause(0.5)
+            seen: dict[str, object] = {}
+            while seen != (seen := dict(cockpit.views)):  # until all that the regions have stored has been read
+                await pilot.pause(0.5)
             await settle(pilot)
             while isinstance(app.screen, BaseScreen) and app.screen.current_region != self._region:
                 await pilot.press("down")
