@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from console.errors import ConsoleError, UsageError
+from console.model.schema import history_word
 
 Output = Literal["text", "json", "jsonl", "markdown", "sarif"]
 FORMS = ("text", "json", "jsonl")  # what every command speaks; others stand in its `forms`
@@ -24,6 +25,7 @@ class Flags:
 
     regions  `eu,us`, `@wave1`, `all`, or "" where none were named
     allow_destructive  losses accepted by name, `C101:requests`
+    history  what the change makes of a table's rows, `requests=carry`
     """
 
     project: Path | None = None
@@ -38,6 +40,7 @@ class Flags:
     verbose: int = 0
     allow_destructive: tuple[str, ...] = ()
     allow_protocol: bool = False
+    history: tuple[str, ...] = ()
     probe: bool = False
     continue_without: str = ""
     on_failure: Literal["keep", "discard"] | None = None
@@ -146,6 +149,21 @@ def _losses(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     _keep(ctx, param, value)
 
 
+def _histories(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> None:
+    for choice in value:
+        table, is_one, word = choice.partition("=")
+        try:
+            if not (table and is_one and word.strip()):
+                raise ValueError("expected TABLE=all, TABLE=carry or TABLE='since 2026-11-01'")
+            history_word(word)
+        except ValueError as error:
+            raise UsageError(f"--history {choice!r:.80}: {error}") from None
+    tables = [choice.partition("=")[0] for choice in value]
+    if twice := [table for table in dict.fromkeys(tables) if tables.count(table) > 1]:
+        raise UsageError(f"--history names {twice[0]:.60} twice", hint="one choice for a table")
+    _keep(ctx, param, value)
+
+
 def loss_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options by which an operator accepts what a plan is refused for, loss by loss."""
     named = click.option(
@@ -170,7 +188,15 @@ def loss_options(function: Callable[..., Any]) -> Callable[..., Any]:
         callback=_keep,
         help="Check in the regions' data that all values of a changed type convert; reads the history of those columns.",
     )
-    return named(protocol(probe(function)))
+    history = click.option(
+        "--history",
+        multiple=True,
+        metavar="TABLE=all|carry|'since DAY'",
+        expose_value=False,
+        callback=_histories,
+        help="What the change makes of the rows that a table holds, instead of what its file says; repeatable.",
+    )
+    return named(history(protocol(probe(function))))
 
 
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:

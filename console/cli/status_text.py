@@ -170,6 +170,8 @@ def _notes(view: RegionView, now: float) -> list[str]:
         notes.append(f"{status.rollout} by {safe_text(status.by)}, taken over by {safe_text(status.taken_by)}")
     if status.state not in _AT_END and (tuned := tuned_text(view.accepted, status.tuned)):
         notes.append(f"tuned: {safe_text(tuned)}")
+    if status.state not in _AT_END and view.accepted is not None:
+        notes += [safe_text(text) for text in view.accepted.chosen_history]
     if watching := watchers_text(view.others_watching):
         notes.append(f"watched by {safe_text(watching)}")
     notes += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]

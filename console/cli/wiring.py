@@ -74,6 +74,7 @@ class OpenProject:
     connect: "Callable[[], Mapping[str, Driver]]"  # creates new drivers: each belongs to one event loop
     planner: "RegionPlanner" = field(default_factory=region_planner)
     allowed: frozenset[str] = frozenset()  # losses accepted on the command line
+    history: "Mapping[str, str]" = field(default_factory=dict)  # table → what the change makes of its rows
     probing: bool = False  # the plan asks the data whether their values convert
     without: frozenset[str] = frozenset()  # regions that a run may leave out if they are unreachable
     on_failure: Literal["keep", "discard"] | None = None
@@ -130,8 +131,8 @@ class OpenProject:
         )
 
     def plan_of(self, pipeline: "Pipeline", live: "Live", region: "Region") -> "Plan":
-        """A region's plan, with the losses that were accepted on the command line."""
-        return self.planner.plan(pipeline, live, region, self.allowed)
+        """A region's plan, with the losses that were accepted and the choices that were made on the command line."""
+        return self.planner.plan(pipeline, live, region, self.allowed, self.history)
 
 
 @contextmanager
@@ -197,10 +198,28 @@ def open_project(*, need_regions: bool = False, one: bool = False) -> OpenProjec
         pipelines=pipelines,
         connect=lambda: context.wiring.drivers(regions),
         allowed=allowed,
+        history=_histories(context.flags.history, pipelines),
         probing=context.flags.probe,
         without=without,
         on_failure=context.flags.on_failure,
     )
+
+
+def _histories(words: "Sequence[str]", pipelines: "Mapping[str, Pipeline]") -> dict[str, str]:
+    """The choices of `--history`, by table.
+
+    raises  UsageError for a table that no region has
+    """
+    from console.errors import UsageError
+
+    known = sorted({table.name for pipeline in pipelines.values() for table in pipeline.tables})
+    chosen = {}
+    for choice in words:
+        table, _, word = choice.partition("=")
+        if table not in known:
+            raise UsageError(f"--history {table!r:.80} is no table of the pipeline", **choices(known, table))
+        chosen[table] = word
+    return chosen
 
 
 def _without(words: str, names: "Sequence[str]") -> frozenset[str]:

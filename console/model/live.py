@@ -86,6 +86,7 @@ class TableState:
     read    compiled Spark SQL over a view named `stored`: the logical columns (renames, defaults, merged states)
     rows    the rows fingerprint;  values  column → value fingerprint (docs/design.md, how a plan is decided)
     inexact columns whose values may differ between two computations (sketches, sums of doubles, now(), rand())
+    carried columns of which older rows were copied and do not follow the feeds, by the operator's choice
     intake  of a managed landing table; () where each column is stored under its own name
     older   names of older shapes that lines may use until the day that the table's file names, and where they are stored
     """
@@ -98,6 +99,7 @@ class TableState:
     inexact: tuple[str, ...] = ()
     intake: tuple[Intake, ...] = field(default=(), metadata=needed("0.2.0"))
     older: tuple[Intake, ...] = field(default=(), metadata=BESIDE)
+    carried: tuple[str, ...] = field(default=(), metadata=BESIDE)
 
     def stored_in(self, column: str) -> tuple[str, ...]:
         """The stored columns of one of a landing table's columns."""

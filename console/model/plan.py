@@ -92,7 +92,11 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChange:
-    """The action for one node, with its reason in one sentence."""
+    """The action for one node, with its reason in one sentence.
+
+    source   the table from which its history is read
+    history  the operator's choice for the rows that a table holds, "" for all;  older_rows  what these will show
+    """
 
     kind: Literal["table", "endpoint", "copy", "sink"]
     name: str
@@ -100,7 +104,9 @@ class NodeChange:
     why: str
     columns: tuple[ColumnChange, ...] = ()
     price: Price = field(default_factory=Price)
-    source: str = ""  # the table from which its history is read
+    source: str = ""
+    history: str = field(default="", metadata=QUIET)
+    older_rows: str = field(default="", metadata=QUIET)
 
     @property
     def changes(self) -> bool:
@@ -193,6 +199,11 @@ class Plan:
     @property
     def changes(self) -> tuple[NodeChange, ...]:
         return tuple(node for node in self.nodes if node.changes)
+
+    @property
+    def chosen_history(self) -> tuple[str, ...]:
+        """The operator's choices for rows that tables hold, and what these will show, a sentence for each."""
+        return tuple(f"{node.name}, history: {node.history}: {node.older_rows}" for node in self.nodes if node.history)
 
     def digest(self) -> str:
         return digest(encode(self))

@@ -1,6 +1,8 @@
 """Columns and tables as declared by the operator: frozen values, no files, no Spark."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Literal
 
 from console.model.codec import BESIDE, QUIET
@@ -37,6 +39,7 @@ class Table:
     read_time_days  as `read`, if retention makes it obsolete within so many days
     accepts_until   managed landing only: day (UTC) from which lines of older shapes are refused, `2026-12-01`; "" for none
     was             landing only: the name under which it is live; never stored
+    history         what a change makes of the rows it holds, as `history_word` spells it; "" recomputes them all
     where           `file:line:column` of the declaration; not part of digests
     """
 
@@ -57,9 +60,48 @@ class Table:
     cluster_by: tuple[str, ...] = field(default=(), metadata=QUIET)
     was: str = field(default="", metadata=QUIET)
     accepts_until: str = field(default="", metadata=BESIDE)
+    history: str = field(default="", metadata=QUIET)
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Rows that a table holds are copied from its live version; those that arrive later follow the new query."""
+
+    def __str__(self) -> str:
+        return "carry"
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """Rows of days before `day` are copied so, and the others are computed from the source by the new query."""
+
+    day: str
+
+    def __str__(self) -> str:
+        return f"since {self.day}"
+
+
+def history_word(text: str) -> Carry | Since | None:
+    """The operator's choice for a table's history; None for `all`, every row as if the new query had always run.
+
+    raises  ValueError for what is no choice, or none yet
+    """
+    words = text.split()
+    match words:
+        case [] | ["all"]:
+            return None
+        case ["carry"]:
+            return Carry()
+        case ["since", day]:
+            with suppress(ValueError):
+                return Since(date.fromisoformat(day).isoformat())
+            raise ValueError(f"`{day[:20]}` is no day such as 2026-11-01")
+        case ["from", "now"]:
+            raise ValueError("`from now` is not possible yet: `carry` copies the rows that are there")
+    raise ValueError("expected all, carry, or since with a day such as 2026-11-01")
 
 
 def quoted(name: str) -> str:

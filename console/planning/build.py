@@ -4,7 +4,7 @@ Each stage is a module that makes one frozen value from those before it. The fir
 with one pipeline share them; from `diff` on the live release takes part.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from console.errors import Problem, Problems
@@ -23,7 +23,7 @@ from console.planning.landing.table_name import called, new_names
 from console.planning.read import read
 from console.planning.resolve import resolve
 from console.planning.restate import restated
-from console.planning.routes import route
+from console.planning.routes import NOTHING_CHOSEN, route
 
 _DESIRED = Memo[Desired](64)
 
@@ -36,6 +36,7 @@ def plan(
     cache: PlannerCache | None = None,
     *,
     allowed: Collection[str] = (),
+    history: Mapping[str, str] = NOTHING_CHOSEN,
     planner: str = "",
 ) -> Plan:
     """The plan that brings one region from its live release to the pipeline as declared, table by table.
@@ -44,6 +45,7 @@ def plan(
     tool    version of console, bound into the plan;  planner  digest of its source: a release hashed by another one is rehashed
     cache   what plans share: one for all regions that are planned together; by default nothing is shared
     allowed losses that the operator accepts by name: `C101:requests`
+    history table → what becomes of the rows that it holds (`carry`), instead of what its file says
     raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
             rules find in a possible plan is in `Plan.problems`
     """
@@ -52,7 +54,7 @@ def plan(
     here = _restated(pipeline, live, wanted, hashed_by, cache)
     _refuse_impossible(pipeline, wanted, here)
     diffs = diff(wanted, here.release, cache)
-    verdicts = route(wanted, here, diffs, cache)
+    verdicts = route(wanted, here, diffs, cache, history)
     return planned(
         pipeline, wanted, verdicts, here, live, region, cache=cache, tool=tool, rules_by=hashed_by, allowed=allowed
     )

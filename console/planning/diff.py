@@ -238,4 +238,7 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
 def same_declaration(new: Table, old: Table) -> bool:
     if old.was:
         return False
-    return replace(new, where="", forward_query="", was="") == replace(old, where="", forward_query="")
+    # two of these describe a change, not the table
+    return replace(new, where="", forward_query="", was="", history="") == replace(
+        old, where="", forward_query="", history=""
+    )

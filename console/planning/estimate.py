@@ -1,6 +1,7 @@
 """What a plan moves and costs, from the Delta log's statistics and the region's measured rate."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from console.model.live import Day, Live
 from console.model.plan import Price
@@ -102,3 +103,22 @@ def cutting(table: Table) -> str:
     """The type of the column by which a table is cut, "" where it has none."""
     column = table.column(table.time) if table.time else None
     return column.type if column else ""
+
+
+def days_since(live: Live, day: str) -> Live:
+    """The region as if its tables began with a day; "" leaves it whole."""
+    return _some(live, lambda at: at >= day) if day else live
+
+
+def days_until(live: Live, day: str) -> Live:
+    """The region as if its tables ended before a day; rows without a time stay."""
+    return _some(live, lambda at: at < day) if day else live
+
+
+def _some(live: Live, keeps: Callable[[str], bool]) -> Live:
+    tables = []
+    for stats in live.stats:
+        days = tuple(day for day in stats.days if keeps(day.day))
+        rows, size = sum(day.rows for day in days), sum(day.bytes for day in days)
+        tables.append(replace(stats, days=days, rows=rows, bytes=size))
+    return replace(live, stats=tuple(tables))

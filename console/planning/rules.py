@@ -9,6 +9,7 @@ from console.model.pipeline import Pipeline
 from console.model.schema import Column, Table
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.diff import Diff
+from console.planning.estimate import days_since
 from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.landing.forward_query import Continued, continued, renamed
 from console.planning.landing.problems import unpartitioned
@@ -165,29 +166,14 @@ def _replayed(
     cache: PlannerCache,
 ) -> list[Problem]:
     problems: list[Problem] = []
-    if verdict.recomputed is not None and (start := verdict.recomputed.since):
-        table = wanted.table
-        without = [c.name for c in table.columns if verdict.diff is not None and c.name in verdict.diff.computed]
-        message = (
-            f"days of {table.name} before {start} keep their rows; {', '.join(without)} get what is declared for them"
-        )
-        hint = "a forward_query computes them"
-        if table.kind == "aggregate":
-            message = f"days of {table.name} before {start} are gone in its source and keep their states: there {verdict.older}"
-            hint = "a `default:` is what they show instead of NULL"
-        problems.append(
-            Problem(
-                code="C118",
-                message=message,
-                where=table.where,
-                hint=hint,
-                severity="warn",
-                node=table.name,
-            )
-        )
+    if verdict.recomputed is not None and verdict.recomputed.since and verdict.history:
+        problems += history.filtered(wanted, desired.tables, days_since(live, verdict.recomputed.since), cache)
+    elif verdict.recomputed is not None and verdict.recomputed.since:
+        problems.append(_kept_days(verdict, wanted.table, verdict.recomputed.since))
     else:
         for source in sorted(_roots(verdict.name, verdicts)):
-            problems += history.retention(wanted, verdict.live, desired.tables.get(source), live, cache, verdict.remedy)
+            origin = desired.tables.get(source)
+            problems += history.retention(wanted, verdict.live, origin, live, cache, _remedy(verdict, source))
             problems += history.spanning(source, live)
         if verdict.live is not None:
             problems += history.filtered(wanted, desired.tables, live, cache)
@@ -198,6 +184,27 @@ def _computed_again(verdict: Verdict, wanted: DesiredTable, before: TableState) 
     same_rows = verdict.diff is not None and verdict.diff.rows
     estimates = values.estimates(wanted, before) if same_rows else []
     return [*values.repeatable(wanted), *estimates, *_new_filters(verdict, wanted)]
+
+
+def _kept_days(verdict: Verdict, table: Table, start: str) -> Problem:
+    """C118: days that the source has lost are copied. start: the first one that is computed"""
+    without = [c.name for c in table.columns if verdict.diff is not None and c.name in verdict.diff.computed]
+    message = f"days of {table.name} before {start} keep their rows; {', '.join(without)} get what is declared for them"
+    hint = "a forward_query computes them"
+    if table.kind == "aggregate":
+        message = (
+            f"days of {table.name} before {start} are gone in its source and keep their states: there {verdict.older}"
+        )
+        hint = "a `default:` is what they show instead of NULL"
+    return Problem(code="C118", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
+
+
+def _remedy(verdict: Verdict, source: str) -> str:
+    """What keeps the rows that a replay would lose, "" where nothing does. source: the table that it reads in the end"""
+    aggregate = verdict.wanted is not None and verdict.wanted.table.kind == "aggregate"
+    instead = verdict.remedy if aggregate else history.KEEP.format(table=verdict.name, origin=source)
+    carried = "`history: carry` copies the rows that are there" if verdict.may_be_carried else ""
+    return "; or ".join(part for part in (instead, carried) if part)
 
 
 def _roots(name: str, verdicts: Mapping[str, Verdict]) -> frozenset[str]:

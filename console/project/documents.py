@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from console.model.schema import history_word
 from console.project import values
 from console.project.names import Misspelt, nearest
 
@@ -72,6 +73,14 @@ def _rewrite(value: object) -> object:
     if value == "replay_days":
         raise Misspelt("`replay_days` is not supported yet", "stop")
     return value
+
+
+def _history(value: object) -> object:
+    """In its normal spelling; "" for `all`."""
+    if not isinstance(value, str):
+        raise ValueError("expected all, carry, or since with a day such as 2026-11-01")
+    chosen = history_word(value)
+    return "" if chosen is None else str(chosen)
 
 
 def _column(value: object) -> object:
@@ -256,6 +265,7 @@ class TableDoc(Doc):
     on_rewrite: Annotated[Literal["stop", "ignore", "take_inserts"], BeforeValidator(_rewrite)] = "stop"
     was: str = ""
     accepts_until: str = ""
+    history: Annotated[str, BeforeValidator(_history)] = ""
 
     @model_validator(mode="before")
     @classmethod

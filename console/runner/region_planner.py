@@ -1,6 +1,6 @@
 """Plans the regions of one fleet or command: with this tool's version, over one cache."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
@@ -17,6 +17,8 @@ from console.project import recent
 
 if TYPE_CHECKING:
     from console.planning import PlannerCache
+
+NOTHING_CHOSEN: Mapping[str, str] = {}
 
 
 def compiled(change: Tuning, live: Live) -> Tuning:
@@ -51,13 +53,20 @@ class RegionPlanner:
     def __call__(self, pipeline: Pipeline, live: Live, region: Region) -> Plan:
         return self.plan(pipeline, live, region)
 
-    def plan(self, pipeline: Pipeline, live: Live, region: Region, allowed: Collection[str] = ()) -> Plan:
-        """raises  Problems, as `console.planning.plan`, which also defines `allowed`"""
+    def plan(
+        self,
+        pipeline: Pipeline,
+        live: Live,
+        region: Region,
+        allowed: Collection[str] = (),
+        history: Mapping[str, str] = NOTHING_CHOSEN,
+    ) -> Plan:
+        """raises  Problems, as `console.planning.plan`, which also defines `allowed` and `history`"""
         from console.planning import plan
 
         tool = f"console {console.__version__}"
         with self._saving() as cache:
-            return plan(pipeline, live, region, tool, cache, allowed=allowed, planner=recent.planner())
+            return plan(pipeline, live, region, tool, cache, allowed=allowed, history=history, planner=recent.planner())
 
     def check(self, pipeline: Pipeline) -> tuple[Problem, ...]:
         """All problems of a pipeline that do not depend on a region."""

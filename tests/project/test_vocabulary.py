@@ -79,6 +79,7 @@ READERS = {
     "TableDoc.on_rewrite": "agent/feeds/live_feed.py: self.source.table.on_rewrite",
     "TableDoc.accepts_until": "agent/ingest/shape.py: live.table.accepts_until",
     "TableDoc.was": "planning/landing/table_name.py: table.was",
+    "TableDoc.history": "planning/routes/__init__.py: wanted.table.history",
     "MaterializationDoc.into": "planning/review/keys.py: n.into",
     "EndpointDoc.parameters.type": "cli/commands/query.py: parameter.type",
     "EndpointDoc.parameters.default": "demo/payoff.py: parameter.default",

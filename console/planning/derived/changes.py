@@ -22,7 +22,7 @@ def nodes(
     tables = [
         NodeChange(
             kind="table", name=verdict.name, action=verdict.action, why=verdict.why, columns=verdict.columns, price=price(verdict, verdicts, live, limits, cache),
-            source=_read_from(verdict),
+            source=_read_from(verdict), history=verdict.history, older_rows=verdict.older_rows,
         )
         for verdict in verdicts.tables.values()
     ]  # fmt: skip

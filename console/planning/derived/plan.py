@@ -55,7 +55,7 @@ def planned(
         content=baseline(pipeline, live, cache).digest,
         nodes=changes,
         steps=with_promote(steps(verdicts, here, region.limits, cache), changes),
-        release=release(pipeline, wanted, verdicts, here, tool=tool, rules=rules_by),
+        release=release(pipeline, wanted, verdicts, here, cache=cache, tool=tool, rules=rules_by),
         problems=(*problems, *pipeline.ineffective, *region.ineffective),
         price=sum((node.price for node in changes), Price()),
         everything=everything(verdicts, here, region.limits),

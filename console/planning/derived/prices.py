@@ -1,6 +1,6 @@
 """What a plan moves: of each table that is rebuilt, of its steps, and of rewriting everything."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
 from console.model.live import Feed, Live, TableState
@@ -8,7 +8,7 @@ from console.model.plan import Price
 from console.model.region import Limits
 from console.model.schema import Column, types
 from console.planning.cache.planner_cache import PlannerCache
-from console.planning.estimate import cutting, history, log, share, total
+from console.planning.estimate import cutting, days_since, days_until, history, log, share, total
 from console.planning.fingerprint import DesiredTable
 from console.planning.reuse.live_feeds import columns_read
 from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict, Verdicts
@@ -70,7 +70,7 @@ def everything(verdicts: Verdicts, live: Live, limits: Limits) -> Price:
 def copied_read(copied: LiveCopy, before: TableState, live: Live, limits: Limits, cache: PlannerCache) -> Reading:
     """What copying from the live table costs, and which of its columns are read."""
     table = before.table
-    whole = history(_until(live, copied.until), table.name, cutting(table), limits)
+    whole = history(days_until(live, copied.until), table.name, cutting(table), limits)
     columns = before.version.columns if copied.states else table.columns
     needed = columns_read(copied.sql, table.name, types(columns), (), cache)
     return _by_column(whole, columns, {*needed, table.time})
@@ -81,7 +81,7 @@ def replayed_read(
 ) -> Reading:
     """The same of re-reading a source through a feed."""
     table = source.table
-    whole = history(_since(live, recomputed.since), feed.source, cutting(table), limits)
+    whole = history(days_since(live, recomputed.since), feed.source, cutting(table), limits)
     needed = columns_read(recomputed.query(feed), feed.source, types(table.columns), feed.joins, cache)
     return _by_column(whole, table.columns, {*needed, table.time})
 
@@ -89,22 +89,3 @@ def replayed_read(
 def _by_column(whole: Price, columns: tuple[Column, ...], needed: Collection[str]) -> Reading:
     read = tuple(column.name for column in columns if column.name in needed)
     return replace(whole, bytes=round(whole.bytes * share(read, columns))), read
-
-
-def _since(live: Live, day: str) -> Live:
-    """The region as if its tables began with a day; "" leaves it whole."""
-    return _some(live, lambda at: at >= day) if day else live
-
-
-def _until(live: Live, day: str) -> Live:
-    """The region as if its tables ended before a day; rows without a time stay."""
-    return _some(live, lambda at: at < day) if day else live
-
-
-def _some(live: Live, keeps: Callable[[str], bool]) -> Live:
-    tables = []
-    for stats in live.stats:
-        days = tuple(day for day in stats.days if keeps(day.day))
-        rows, size = sum(day.rows for day in days), sum(day.bytes for day in days)
-        tables.append(replace(stats, days=days, rows=rows, bytes=size))
-    return replace(live, stats=tuple(tables))

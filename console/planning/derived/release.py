@@ -1,22 +1,30 @@
 """The release that becomes live: rebuilt tables get a version without a path, all others stay where they are."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from console.model.live import Feed, Live, Release, TableState, Version
 from console.model.pipeline import Pipeline
 from console.model.schema import Column
+from console.planning.cache.planner_cache import PlannerCache
 from console.planning.fingerprint import Desired, DesiredTable
+from console.planning.reuse.carried import reads_carried
 from console.planning.routes.verdict import Verdict, Verdicts
 
 
-def release(pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live, *, tool: str, rules: str) -> Release:
+def release(
+    pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live, *, cache: PlannerCache, tool: str, rules: str
+) -> Release:
     """The manifest. rules: by which `desired` was fingerprinted"""
     states: list[TableState] = []
     feeds: list[Feed] = []
     for verdict in verdicts.tables.values():
         if verdict.wanted is None:
             continue
-        states.append(_state(verdict, verdict.wanted, live))
+        made = _state(verdict, verdict.wanted, live)
+        states.append(
+            replace(made, carried=_carried(verdict, verdict.wanted, states, cache)) if verdict.changes else made
+        )
         if verdict.rebuilt:
             feeds += verdict.wanted.feeds
         elif live.release is not None:
@@ -60,6 +68,23 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
         values=wanted.values,
         inexact=wanted.inexact,
     )
+
+
+def _carried(
+    verdict: Verdict, wanted: DesiredTable, above: Sequence[TableState], cache: PlannerCache
+) -> tuple[str, ...]:
+    """Columns of which some rows do not follow the query: carried now or before, or computed from such columns.
+
+    above  tables of the new release that come before this one
+    """
+    live, diff = verdict.live, verdict.diff
+    carried = set(verdict.carried)
+    if live is not None and diff is not None and (verdict.copied is not None or not verdict.rebuilt):
+        carried |= {pick.name for pick in diff.picks if pick.of in live.carried}
+    fed = wanted.feeds if verdict.recomputed is not None else ()
+    if any(reads_carried(feed, state, cache) for feed in fed for state in above):
+        carried |= {column.name for column in wanted.table.columns}
+    return tuple(column.name for column in wanted.table.columns if column.name in carried)
 
 
 def _landing(verdict: Verdict, wanted: DesiredTable, live: Live) -> Version:

@@ -1,6 +1,6 @@
 """The steps that build a release, in the order in which they run."""
 
-from console.model.live import Live
+from console.model.live import Live, TableState
 from console.model.plan import NodeChange
 from console.model.region import Limits
 from console.model.step import (
@@ -92,6 +92,8 @@ def _comparison(verdict: Verdict) -> Comparison:
             excluded.append((name, "two computations of it may differ"))
         elif name in wanted.joined and verdict.copied is None:
             excluded.append((name, "it comes through a join, whose other side may have changed since"))
+        elif live_column in live.carried and verdict.recomputed is not None:
+            excluded.append((name, "older rows of it were carried, and are computed now"))
         elif live_column is None:
             why = diff.computed.get(name)
             excluded.append((name, why.text if why else "its type or its reading changes"))
@@ -101,10 +103,15 @@ def _comparison(verdict: Verdict) -> Comparison:
         table=wanted.table.name,
         pairs=tuple(pairs),
         left_out=tuple(excluded),
-        keys=wanted.keys if diff.rows else (),
+        keys=wanted.keys if diff.rows and not _all_carried(live) else (),
         time=wanted.table.time,
         other_rows=not diff.rows,
     )
+
+
+def _all_carried(live: TableState) -> bool:
+    """Rows were carried that its query would not give, or not so."""
+    return {*live.carried} >= {column.name for column in live.table.columns}
 
 
 def with_promote(made: tuple[Step, ...], changes: tuple[NodeChange, ...]) -> tuple[Step, ...]:

@@ -36,7 +36,7 @@ _CUT: dict[_Op, _Op] = {exp.GT: exp.GTE, exp.LT: exp.LTE}  # where the bound's o
 _FULL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _KNOWN = ("time", "day")
-_CARRY = "a forward_query on {table} carries the older days; or keep {origin} longer"
+KEEP = "a forward_query on {table} carries the older days; or keep {origin} longer"
 _SHOWN = 80  # letters of a condition in a message
 
 
@@ -46,14 +46,13 @@ def retention(
     source: DesiredTable | None,
     live: Live,
     cache: PlannerCache,
-    remedy: str = "",
+    remedy: str,
 ) -> list[Problem]:
-    """Whether a source still holds the history of a table that is replayed from it. remedy: of an aggregate, what keeps them all"""
+    """Whether a source still holds the history of a table that is replayed from it. remedy: what keeps it"""
     if source is None:
         return []
     table, origin = wanted.table, source.table.name
     keeps = _kept(source.table, live)
-    hint = remedy if table.kind == "aggregate" else _CARRY.format(table=table.name, origin=origin)
     target_stats, source_stats = (live.table(name) for name in (table.name, origin))
     if (
         before is not None
@@ -64,7 +63,7 @@ def retention(
         message = (
             f"{origin} holds no row in {live.region}, and {table.name} {target_stats.rows:,}: a replay would lose them"
         )
-        return [_refusal(table, "C102", message, _renamed_hint(source.table, live) or hint)]
+        return [_refusal(table, "C102", message, _renamed_hint(source.table, live) or remedy)]
     if before is not None and target_stats is not None and source_stats is not None and target_stats.rows:
         release = live.release
         fed = release.feeds_into(table.name) if release and any(f.source == origin for f in wanted.feeds) else ()
@@ -73,14 +72,14 @@ def retention(
         if lost := expired_days(target_stats, source_stats, fed, cache):
             days = f"{len(lost)} days of {table.name} ({lost[0]} … {lost[-1]})"
             message = f"{days} are no longer whole in {origin}: a replay would lose rows of them"
-            return [_refusal(table, "C101", message, hint)]
+            return [_refusal(table, "C101", message, remedy)]
         if fewer := missing_rows(target_stats, source_stats, fed, cache):
             message = f"{origin} holds {fewer:,} rows less than {table.name} was made of: a replay would lose them"
-            return [_refusal(table, "C101", message, hint)]
+            return [_refusal(table, "C101", message, remedy)]
         if keeps is not None and not (first_day(target_stats.days) and first_day(source_stats.days)):
             message = f"{origin} keeps {keeps} days, and no time column tells which rows of {table.name} are older"
-            return [_refusal(table, "C101", message, f"{hint}; or declare `time:`" if hint else hint)]
-    return _shorter(table, source.table, keeps, hint or f"promote before {origin} has lost them")
+            return [_refusal(table, "C101", message, f"{remedy}; or declare `time:`" if remedy else "")]
+    return _shorter(table, source.table, keeps, remedy or f"promote before {origin} has lost them")
 
 
 def _renamed_hint(source: Table, live: Live) -> str:

@@ -106,12 +106,12 @@ def _partner(feed: Feed, old: list[FeedQuery | None]) -> FeedQuery | None:
 
 
 def _logical(live: TableState) -> dict[str, tuple[str, str]]:
-    """Stored column → the logical one that shows it unchanged, and its type."""
+    """Stored column → the logical one that shows it unchanged, and its type; none whose older rows were carried."""
     stored = types(live.version.columns)
     logical: dict[str, tuple[str, str]] = {}
     for part in sqlglot.parse_one(live.read, read=DIALECT).expressions:
         column = part.unalias()
-        if isinstance(column, exp.Column) and column.name in stored:
+        if isinstance(column, exp.Column) and column.name in stored and part.alias_or_name not in live.carried:
             logical[column.name.lower()] = (part.alias_or_name, kind(stored[column.name]))
     return logical
 

@@ -46,12 +46,16 @@ def parts(wanted: DesiredTable, live: TableState, feeds: Iterable[Feed], diff: D
     kept = kept_states(wanted, live, {new for new, old in diff.pairs.items() if new == old} | _reread(diff))
     if not kept >= {key.lower() for key in wanted.keys} or len(kept) == len(wanted.keys):
         return None
-    others = {column.name.lower() for column in wanted.columns} - kept
     keys = {key.lower() for key in wanted.keys}
-    copied = exp.select(*(_state(column, others) for column in wanted.columns))
     replayed = tuple((feed.materialization, _without(feed.sql, kept - keys, wanted.columns)) for feed in wanted.feeds)
     shown = tuple(column.name for column in wanted.table.columns if column.name in diff.computed)
-    return Parts(shown, render(copied.from_(exp.Table(this=name(wanted.table.name)))), replayed)
+    return Parts(shown, select_states(wanted.table.name, wanted.columns, kept), replayed)
+
+
+def select_states(table: str, columns: Iterable[Column], kept: Collection[str]) -> str:
+    """Stored columns over a view with the table's name; NULL for those that are not kept. kept: in lower case"""
+    chosen = exp.select(*(_state(column, kept) for column in columns))
+    return render(chosen.from_(exp.Table(this=name(table))))
 
 
 def saves(
@@ -110,8 +114,8 @@ def _reread(diff: Diff) -> set[str]:
     return {pick.name for pick in diff.picks if pick.fresh}
 
 
-def _state(column: Column, others: Collection[str]) -> exp.Expr:
-    value = cast(exp.null(), column.type) if column.name.lower() in others else exp.column(name(column.name))
+def _state(column: Column, kept: Collection[str]) -> exp.Expr:
+    value = exp.column(name(column.name)) if column.name.lower() in kept else cast(exp.null(), column.type)
     return exp.alias_(value, name(column.name))
 
 

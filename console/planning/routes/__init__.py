@@ -4,20 +4,26 @@ A route is a row of `console.model.plan.ACTIONS`, which says when it is tried, a
 module's function `verdict` returns what becomes of a table that takes this route, or None if the table cannot take it.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Protocol, runtime_checkable
 
 from console.model.live import Live
 from console.model.plan import ACTIONS, Action
+from console.model.schema import history_word
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.diff import Diffs
 from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.landing import storage
 from console.planning.routes import create, drop, keep
 from console.planning.routes.change import Change
+from console.planning.routes.choices.choice import applied, unused
 from console.planning.routes.verdict import Verdict, Verdicts
 from console.planning.sql.reads import Pick, compose
+
+_NEW = "the table is new"
+NOTHING_CHOSEN: Mapping[str, str] = {}
 
 
 @runtime_checkable
@@ -37,13 +43,18 @@ ROUTES: tuple[Route, ...] = tuple(
 )
 
 
-def route(desired: Desired, live: Live, diffs: Diffs, cache: PlannerCache) -> Verdicts:
-    """A verdict for every table wanted or live."""
+def route(
+    desired: Desired, live: Live, diffs: Diffs, cache: PlannerCache, history: Mapping[str, str] = NOTHING_CHOSEN
+) -> Verdicts:
+    """A verdict for every table wanted or live. history: table → choice that goes before the one in its file"""
     release = live.release
     same = keep.unchanged(desired, release, diffs, cache) if release else {}
     verdicts: dict[str, Verdict] = {}
     for name, wanted in desired.tables.items():
-        verdicts[name] = same[name] if name in same else _verdict(wanted, desired, live, diffs, verdicts, cache)
+        if name in same and name not in history:
+            verdicts[name] = same[name]
+            continue
+        verdicts[name] = _verdict(wanted, desired, live, diffs, verdicts, cache=cache, history=history)
     for state in release.tables if release else ():
         if state.table.name not in desired.tables:
             verdicts[state.table.name] = drop.verdict(state)
@@ -57,18 +68,21 @@ def route(desired: Desired, live: Live, diffs: Diffs, cache: PlannerCache) -> Ve
 
 
 def _verdict(
-    wanted: DesiredTable, desired: Desired, live: Live, diffs: Diffs, verdicts: dict[str, Verdict], cache: PlannerCache
-) -> Verdict:
+    wanted: DesiredTable, desired: Desired, live: Live, diffs: Diffs, verdicts: dict[str, Verdict],
+    *, cache: PlannerCache, history: Mapping[str, str],
+) -> Verdict:  # fmt: skip
     name, release = wanted.table.name, live.release
     state = release.table(name) if release else None
+    chosen = history_word(history.get(name, wanted.table.history))
     if state is None or release is None:
-        return create.verdict(wanted, live)
+        made = create.verdict(wanted, live)
+        return made if chosen is None else replace(made, problems=(*made.problems, unused(wanted.table, chosen, _NEW)))
     change = Change(
         wanted=wanted, live=state, diff=diffs.tables[name], release=release, desired=desired, region=live,
-        verdicts=verdicts, cache=cache,
+        verdicts=verdicts, cache=cache, choice=chosen, chosen_now=name in history,
     )  # fmt: skip
     found = (route.verdict(change) for route in ROUTES)
-    return next(verdict for verdict in found if verdict is not None)
+    return applied(change, next(verdict for verdict in found if verdict is not None))
 
 
 def _with_read(verdict: Verdict, exposed: set[str], region: Live, cache: PlannerCache) -> Verdict:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from console.errors import Problem
 from console.model.live import Live, Release, TableState
+from console.model.schema import Carry, Since
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.cache.releases import shared_release
 from console.planning.diff import Diff
@@ -28,6 +29,7 @@ class Change:
     diff      between the two
     release   the live one
     verdicts  of the tables above it, at least
+    choice    the operator's for its history, None for all of it;  chosen_now: on the command line, not in its file
     """
 
     wanted: DesiredTable
@@ -38,6 +40,8 @@ class Change:
     region: Live
     verdicts: Mapping[str, Verdict]
     cache: PlannerCache
+    choice: Carry | Since | None = None
+    chosen_now: bool = False
 
     @property
     def name(self) -> str:

@@ -46,13 +46,7 @@ def boundary(
     known, not estimated: a late row would make an expired day look complete. The oldest day that the source still has may
     be incomplete, so the replay begins with the next one.
     """
-    if source is None or len(wanted.feeds) != 1 or wanted.table.kind != "append" or wanted.joined:
-        return ""
-    time, source_time = wanted.table.time, source.table.time
-    bare = wanted.certain.get(time) == _type(source, source_time) != ""
-    if not time or not bare or wanted.reads.get(time) != frozenset({(source.table.name, source_time)}):
-        return ""
-    if live.table.time != time or wanted.values.get(time) != live.values.get(time):
+    if source is None or cut_differs(wanted, live, source):
         return ""
     target_stats, source_stats = region.table(wanted.table.name), region.table(source.table.name)
     if target_stats is None or source_stats is None:
@@ -64,6 +58,23 @@ def boundary(
         return ""
     start = max(expired[-1], first_day(source_stats.days))
     return day_after(start)
+
+
+def cut_differs(wanted: DesiredTable, live: TableState, source: DesiredTable | None) -> str:
+    """Why a day would cut a table's rows otherwise than its source's; "" where it cuts both alike."""
+    if wanted.table.kind != "append":
+        return "a row of it is made of several rows of its source, which no day cuts"
+    if source is None or len(wanted.feeds) != 1:
+        return "several feeds fill it, and each has reached another position"
+    if wanted.joined:
+        return "it is fed through a join, whose other side may have changed since"
+    time, source_time = wanted.table.time, source.table.time
+    bare = wanted.certain.get(time) == _type(source, source_time) != ""
+    if not time or not bare or wanted.reads.get(time) != frozenset({(source.table.name, source_time)}):
+        return f"its time is not the time of {source.table.name}, by which rows are told apart there"
+    if live.table.time != time or wanted.values.get(time) != live.values.get(time):
+        return "its time is not what it was"
+    return ""
 
 
 def _type(source: DesiredTable, column: str) -> str:

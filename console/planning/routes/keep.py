@@ -39,7 +39,12 @@ def _untouched(desired: Desired, release: Release, diffs: Diffs) -> dict[str, Ve
     same: dict[str, Verdict] = {}
     for name, wanted in desired.tables.items():
         live = release.table(name)
-        if live is None or not same_declaration(wanted.table, live.table) or wanted.table.forward_query:
+        if (
+            live is None
+            or not same_declaration(wanted.table, live.table)
+            or wanted.table.forward_query
+            or wanted.table.history
+        ):
             continue
         diff = diffs.tables[name]
         above = live_feeds.of((*wanted.feeds, *release.feeds_into(name)))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from console.planning.reuse import live_feeds
+from console.planning.reuse.carried import reads_carried
 from console.planning.routes import metadata
 from console.planning.routes.change import Change
 from console.planning.routes.reasons import are, listed
@@ -16,6 +17,8 @@ def verdict(change: Change) -> Verdict | None:
         return None
     if live_feeds.unrepeatable(change.name, change.release, change.verdicts, change.cache) or change.feeds.broken:
         return None
+    if _of_carried(change):
+        return None
     also = "" if diff.plain and diff.readable and not diff.settings else f"; {metadata.reason(diff)}"
     return Verdict(
         name=change.name, action="rebind", why=f"{_reason(change.name, rebuilt)}{also}", wanted=change.wanted,
@@ -23,6 +26,14 @@ def verdict(change: Change) -> Verdict | None:
         states_read=change.states_read,
         problems=change.unused_forward_query("nothing of it has to be computed"),
     )  # fmt: skip
+
+
+def _of_carried(change: Change) -> bool:
+    """Whether it was computed from rows that were carried in a source, and are computed anew there now."""
+    computed = [name for name in change.rebuilt_sources if change.verdicts[name].recomputed is not None]
+    sources = [state for name in computed if (state := change.release.table(name)) is not None]
+    feeds = change.release.feeds_into(change.name)
+    return any(reads_carried(feed, state, change.cache) for feed in feeds for state in sources)
 
 
 def _reason(name: str, sources: Sequence[str]) -> str:

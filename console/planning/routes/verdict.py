@@ -57,9 +57,12 @@ class Verdict:
     needs     source → live columns that it must go on showing, since the table's feeds stay
     exposed   live columns that its own read goes on showing, since a feed that stays reads them
     storage   of a landing table that changes: where its columns are stored
-    problems  what is wrong with the operator's `forward_query`
+    problems  what is wrong with the operator's `forward_query` or `history`, or to be known of it
     states_read  of an aggregate, the wanted read over the live version's stored states, "" where they have their names
     older     what days show that the sources have lost;  remedy  what the operator can do where they refuse
+    history   the operator's choice, where it was taken;  older_rows: what older rows will show;  carried: columns of
+              which older rows do not follow the query
+    may_be_carried  `history: carry` would be possible instead
     """
 
     name: str
@@ -81,6 +84,10 @@ class Verdict:
     states_read: str = ""
     older: str = ""
     remedy: str = ""
+    history: str = ""
+    older_rows: str = ""
+    carried: tuple[str, ...] = ()
+    may_be_carried: bool = False
 
     @property
     def is_landing(self) -> bool:

@@ -122,6 +122,7 @@ class _Nodes:
             cluster_by=self.clustering(name, doc, source),
             was=doc.was,
             accepts_until=self.last_day(name, doc, source),
+            history=doc.history,
         )
 
     def last_day(self, table: str, doc: docs.TableDoc, source: Document) -> str:

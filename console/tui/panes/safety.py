@@ -232,6 +232,7 @@ def _losses(view: RegionView, plan: Plan | None) -> list[str]:
     if plan is None:
         return []
     losses = [f"loss accepted by name: {name}" for name in plan.allowed]
+    losses += plan.chosen_history
     if not plan.rollback.lossless:
         lost = ", ".join(plan.rollback.columns) or "no stored rows, but does not restore everything"
         losses.append(f"a rollback loses {lost}: {plan.rollback.why}")

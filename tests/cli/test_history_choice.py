@@ -1,0 +1,75 @@
+"""`--history TABLE=…` on the command line, and `history:` in files and overrides."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import CHANGE, FILES, World
+
+TABLE = "plans/web/tables/requests.yaml"
+
+
+def chosen(output: str) -> dict[str, str]:
+    plans = json.loads(output)["plans"]
+    return {
+        plan["region"]: next(n.get("history", "") for n in plan["nodes"] if n["name"] == "requests") for plan in plans
+    }
+
+
+def test_a_choice_is_part_of_the_plan_and_says_what_older_rows_will_show(deployed: World) -> None:
+    shown = deployed.call("plan", "--history", "requests=carry")
+    assert "by the operator's choice: older rows: agent is NULL" in shown.output
+    with_it = deployed.call("plan", "--history", "requests=carry", "--output", "json").stdout
+    without = deployed.call("plan", "--output", "json").stdout
+    assert (chosen(with_it), chosen(without)) == ({"us": "carry", "eu": "carry"}, {"us": "", "eu": ""})
+    digests = [{plan["digest"] for plan in json.loads(text)["plans"]} for text in (with_it, without)]
+    assert not digests[0] & digests[1]
+
+
+def test_a_saved_plan_keeps_the_choice_with_which_it_was_made(deployed: World, tmp_path: Path) -> None:
+    file = str(tmp_path / "change.json")
+    assert deployed.call("plan", "--history", "requests=carry", "--out", file).exit_code == 0
+    checked = deployed.call("apply", file, "--dry-run", "--output", "json")
+    assert (checked.exit_code, chosen(checked.stdout)) == (0, {"us": "carry", "eu": "carry"})
+    assert deployed.call("apply", file, "--yes", "--quiet").exit_code == 0
+    plan = deployed.call("plan", "--output", "json")
+    assert json.loads(plan.stdout)["summary"]["forward"] == 0
+
+
+def test_a_file_and_a_regions_overrides_choose_and_the_command_line_goes_before_both(deployed: World) -> None:
+    deployed.write({TABLE: CHANGE[TABLE] + "history: carry\n"})
+    eu = FILES["regions/eu.yaml"] + "overrides: {web: {tables: {requests: {history: all}}}}\n"
+    deployed.write({"regions/eu.yaml": eu})
+    assert chosen(deployed.call("plan", "--output", "json").stdout) == {"us": "carry", "eu": ""}
+    every = deployed.call("plan", "--history", "requests=all", "--output", "json")
+    assert chosen(every.stdout) == {"us": "", "eu": ""}
+
+
+def test_status_says_at_the_gate_what_older_rows_will_show(deployed: World) -> None:
+    assert deployed.call("apply", "--history", "requests=carry", "--region", "us", "--quiet").exit_code in (0, 3)
+    assert "requests, history: carry: older rows: agent is NULL" in deployed.call("status", "--region", "us").output
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("requests", "expected TABLE="),
+        ("requests=from now", "`carry`"),
+        ("requests=since yesterday", "no day"),
+        ("request=carry", "no table"),
+    ],
+)
+def test_what_is_no_choice_is_refused_by_name(deployed: World, word: str, says: str) -> None:
+    done = deployed.call("plan", "--history", word)
+    assert (done.exit_code, says in done.stderr) == (64, True), done.stderr
+    twice = deployed.call("plan", "--history", "requests=carry", "--history", "requests=all")
+    assert "twice" in twice.stderr
+
+
+def test_from_now_in_a_file_is_refused_at_its_place_with_what_is_possible(deployed: World) -> None:
+    deployed.write({TABLE: CHANGE[TABLE] + "history: from now\n"})
+    done = deployed.call("check")
+    assert done.exit_code == 65
+    assert "requests.yaml:5" in done.stdout + done.stderr
+    assert "`carry`" in done.stdout + done.stderr

@@ -1,0 +1,106 @@
+"""`since` and `carry` with rows that go on arriving, promoted and rolled back; judged from the landing rows alone."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from deltalake import DeltaTable
+
+from tests.life.region import ME, LiveRegion, multiset
+
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+BOUNDARY = datetime(2026, 11, 3, tzinfo=UTC)
+LANDING = "kind: landing\nmanaged: true\ntime: ts\ncolumns: {id: string, ts: timestamp, payload: string}\n"
+REQUESTS = "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date, ip: string"
+PARSE = "/* into: requests */\nSELECT id, ts, to_date(ts) AS day, get_json_object(payload, '$.ip') AS ip"
+
+
+def files(word: str = "", ua: bool = False) -> dict[str, str]:
+    return {
+        "pipeline.yaml": "description: a change whose older rows are the operator's choice\n",
+        "tables/landing.yaml": LANDING,
+        "tables/requests.yaml": f"{REQUESTS}{', ua: string' if ua else ''}}}\n"
+        + (f"history: {word}\n" if word else ""),
+        "materializations/parse.sql": PARSE
+        + (", get_json_object(payload, '$.ua') AS ua" if ua else "")
+        + " FROM landing\n",
+    }
+
+
+def written(root: Path, texts: Mapping[str, str]) -> Path:
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
+    live = LiveRegion(tmp_path_factory.mktemp("history"), rows=300)
+    live.install("web", written(tmp_path_factory.mktemp("before"), files()))
+    try:
+        await live.roll_out("web")
+        yield live
+    finally:
+        await live.close()
+
+
+def landed(region: LiveRegion) -> dict[str, dict[str, Any]]:
+    rows = DeltaTable(str(region.warehouse / "landing")).to_pyarrow_table().to_pylist()
+    return {row["id"]: {**row, **json.loads(row["payload"])} for row in rows}
+
+
+async def carried_through(region: LiveRegion, root: Path, word: str) -> tuple[set[str], set[str]]:
+    """To live, with rows arriving all the while. returns  ids landed before it began, and ids landed at the gate"""
+    region.install("web", written(root, files(word, ua=True)))
+    plan = await region.plan("web")
+    assert plan.refusals == ()
+    assert {node.name: node.history for node in plan.nodes} == {"landing": "", "requests": word}
+    before = {*landed(region)}
+    region.write("web")
+    await region.driver.accept(plan, ME)
+    status = await region.until("web", "awaiting-confirmation", seconds=500)
+    assert [check for check in status.checks if check.ok is not True] == []
+    at_gate = {*landed(region)}
+    while {*landed(region)} == at_gate:  # the writer goes on, and some rows are to be live ones of the new release
+        await asyncio.sleep(0.2)
+    await region.driver.promote("web", status.rollout, status.was, ME)
+    await region.until("web", "live")
+    await region.quiet(["web"])
+    return before, at_gate
+
+
+def same_rows(found: list[tuple[Any, ...]], truth: dict[str, dict[str, Any]]) -> None:
+    assert multiset([row[:3] for row in found]) == multiset(
+        [(row["id"], row["ts"], row["ip"]) for row in truth.values()]
+    )
+
+
+@pytest.mark.parametrize("word", ["since 2026-11-03", "carry"])
+async def test_older_rows_are_as_chosen_and_later_ones_as_computed(
+    region: LiveRegion, tmp_path: Path, word: str
+) -> None:
+    before, at_gate = await carried_through(region, tmp_path / "after", word)
+    truth, rows = landed(region), await region.table("web", "id, ts, ip, ua", "requests")
+    same_rows(rows, truth)
+    assert {*truth} > at_gate
+    for id, _, _, ua in rows:
+        own, ts = truth[id].get("ua"), truth[id]["ts"]
+        recent = word != "carry" and ts is not None and ts >= BOUNDARY
+        if recent or id not in at_gate:
+            assert ua == own
+        elif id in before:
+            assert ua is None
+        else:
+            assert ua in (None, own)
+
+    await region.roll_back("web")
+    await region.until("web", "rolled-back")
+    region.write("web")
+    await region.quiet(["web"])
+    same_rows(await region.table("web", "id, ts, ip", "requests"), landed(region))

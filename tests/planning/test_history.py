@@ -1,0 +1,275 @@
+"""`history`: what a change makes of the rows that a table holds, by the operator's word."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import duckdb
+import pytest
+
+from console.errors import Problem
+from console.model.live import Day, Live
+from console.model.pipeline import Pipeline
+from console.model.plan import Plan
+from console.model.schema import Column, history_word
+from console.model.step import Backfill, CatchUp, Validate
+from console.planning import plan
+from tests.planning.world import (
+    CACHE,
+    COUNT,
+    HOURLY,
+    LANDING,
+    PARSE,
+    REGION,
+    REQUESTS,
+    actions,
+    live,
+    node,
+    pipeline,
+    planned,
+    promoted,
+    stats,
+    with_column,
+    with_sql,
+    with_table,
+)
+
+AGENT = with_column(pipeline(), "agent", "string", "get_json_object(payload, '$.agent')")
+
+
+def chosen(desired: Pipeline, word: str, region: Live | None = None, table: str = "requests") -> Plan:
+    return plan(desired, region or live(), REGION, "test", CACHE, history={table: word})
+
+
+def in_file(desired: Pipeline, word: str, name: str = "requests") -> Pipeline:
+    table = desired.table(name)
+    assert table is not None
+    return with_table(desired, replace(table, history=word))
+
+
+def told(done: Plan, *codes: str) -> list[Problem]:
+    return [problem for problem in done.problems if problem.code in codes]
+
+
+def landing_from(day: int) -> Live:
+    was = live()
+    days = tuple(Day(f"2026-11-{at:02}", 1000, 9000) for at in range(day, 15))
+    held = stats("landing", "landing", LANDING.columns, days)
+    return replace(was, stats=tuple(held if s.name == "landing" else s for s in was.stats))
+
+
+def backfills(done: Plan, table: str = "requests") -> list[Backfill]:
+    return [step for step in done.steps if isinstance(step, Backfill) and step.target == table]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"), [("", None), ("all", None), (" carry ", "carry"), ("since  2026-11-01", "since 2026-11-01")]
+)
+def test_a_choice_has_one_spelling(text: str, word: str | None) -> None:
+    assert history_word(text) is None if word is None else str(history_word(text)) == word
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("from now", "`carry`"),
+        ("since", "expected"),
+        ("since 2026-13-01", "no day"),
+        ("since 20261101x", "no day"),
+        ("none", "expected"),
+    ],
+)
+def test_what_is_no_choice_says_what_one_is(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        history_word(text)
+
+
+def test_without_a_choice_every_row_is_computed() -> None:
+    assert actions(planned(AGENT))["requests"] == "replay"
+    assert actions(chosen(in_file(AGENT, "carry"), "all"))["requests"] == "replay"
+
+
+def test_carry_copies_the_rows_that_are_there_and_goes_on_with_the_new_query() -> None:
+    done = chosen(AGENT, "carry")
+    assert (actions(done)["requests"], done.refusals) == ("forward", ())
+    (copied,) = backfills(done)
+    assert (copied.route, copied.materialization, copied.until, copied.since) == ("forward", "", "", "")
+    assert [s.start for s in done.steps if isinstance(s, CatchUp) and s.target == "requests"] == ["vector"]
+    about = node(done, "requests")
+    assert (about.history, about.older_rows) == ("carry", "older rows: agent is NULL")
+    assert [p.severity for p in told(done, "C118")] == ["warn"]
+    assert done.digest() != planned(AGENT).digest()
+
+
+def test_a_copied_row_keeps_its_values_and_has_null_or_the_default_in_new_columns() -> None:
+    table = AGENT.table("requests")
+    assert table is not None
+    wider = replace(table, columns=(*table.columns, Column(name="n", type="int", default="7")))
+    sql = with_sql(
+        with_table(AGENT, wider),
+        "parse",
+        next(m.sql for m in AGENT.materializations if m.name == "parse")
+        .replace("region AS host", "upper(region) AS host")
+        .replace("\nFROM", ", length(payload) AS n\nFROM"),
+    )
+    (copied,) = backfills(chosen(sql, "carry"))
+    query = copied.sql.replace("`", '"').replace("AS STRING", "AS VARCHAR")
+    row = duckdb.sql(
+        "WITH requests AS (SELECT 'e1' AS event_id, now() AS ts, current_date AS day, '::1' AS ip, 200 AS status,"
+        f" 1.5 AS ms, 9 AS bytes, 'eu' AS host) SELECT event_id, host, agent, n FROM ({query})"
+    ).fetchall()
+    assert row == [("e1", "eu", None, 7)]
+
+
+def test_the_gate_compares_what_carry_changes_nothing_of_and_says_why_it_leaves_out_the_rest() -> None:
+    done = chosen(AGENT, "carry")
+    (validate,) = [step for step in done.steps if isinstance(step, Validate)]
+    (comparison,) = [each for each in validate.comparisons if each.table == "requests"]
+    assert {pair.new for pair in comparison.pairs} == {column.name for column in REQUESTS.columns}
+    assert comparison.left_out == (("agent", "agent is new"),)
+
+
+def test_rows_that_a_new_filter_would_drop_stay_and_the_plan_says_so() -> None:
+    done = chosen(with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry")
+    assert (actions(done)["requests"], done.refusals) == ("forward", ())
+    assert "rows that the new query would leave out stay" in node(done, "requests").older_rows
+    assert not told(done, "C121")
+
+
+def test_since_computes_from_a_day_on_and_carries_what_is_older() -> None:
+    done = chosen(AGENT, "since 2026-11-08")
+    assert (actions(done)["requests"], done.refusals) == ("hybrid", ())
+    older, newer = backfills(done)
+    assert (older.route, older.until, older.days, older.rows) == ("forward", "2026-11-08", 7, 7000)
+    assert (newer.route, newer.since, newer.days, newer.rows) == ("replay", "2026-11-08", 7, 7000)
+    assert "agent is NULL" in node(done, "requests").older_rows
+    assert len(told(done, "C118")) == 1
+
+
+def test_a_boundary_that_the_source_no_longer_holds_names_the_first_that_it_does() -> None:
+    refused = chosen(AGENT, "since 2026-11-03", landing_from(6))
+    (problem,) = told(refused, "C140")
+    assert problem.hint == "`history: since 2026-11-07`"
+    assert not chosen(AGENT, problem.hint.strip("`").removeprefix("history: "), landing_from(6)).refusals
+
+
+def test_where_history_is_lost_the_hint_offers_carry_and_carry_leads_to_a_plan() -> None:
+    (lost,) = told(planned(AGENT, landing_from(10)), "C101")
+    assert "`history: carry`" in lost.hint
+    assert not chosen(AGENT, "carry", landing_from(10)).refusals
+    strict = with_table(
+        AGENT,
+        replace(
+            AGENT.table("requests") or REQUESTS,
+            columns=(*REQUESTS.columns, Column(name="agent", type="string", nullable=False)),
+        ),
+    )
+    (never,) = told(planned(strict, landing_from(10)), "C101")
+    assert "carry" not in never.hint
+    (problem,) = told(chosen(strict, "carry", landing_from(10)), "C140")
+    assert problem.hint == "give it a default"
+
+
+@pytest.mark.parametrize("word", ["carry", "since 2026-11-08"])
+def test_a_choice_that_changes_nothing_warns_and_does_nothing(word: str) -> None:
+    same = chosen(pipeline(), word)
+    assert (actions(same), [p.severity for p in told(same, "C141")]) == ({}, ["warn"])
+    fresh = planned(in_file(pipeline(), word), replace(live(), release=None))
+    assert [p.message.rpartition(": ")[2] for p in told(fresh, "C141")] == ["the table is new"]
+    landing = chosen(pipeline(), word, table="landing")
+    assert (actions(landing), len(told(landing, "C141"))) == ({}, 1)
+
+
+def test_a_day_before_the_first_row_recomputes_everything_and_warns() -> None:
+    done = chosen(AGENT, "since 2026-11-01")
+    assert (actions(done)["requests"], len(told(done, "C141"))) == ("replay", 1)
+
+
+def after(desired: Pipeline, choices: Mapping[str, str]) -> Live:
+    start = live()
+    return promoted(plan(desired, start, REGION, "test", CACHE, history=choices), start)
+
+
+def test_left_over_after_the_promotion_it_is_a_warning_and_never_a_change() -> None:
+    written = in_file(AGENT, "carry")
+    done = planned(written, after(written, {}))
+    assert (actions(done), [p.severity for p in told(done, "C109")]) == ({}, ["warn"])
+    assert actions(planned(AGENT, after(written, {}))) == {}
+    assert actions(planned(AGENT, after(AGENT, {"requests": "carry"}))) == {}
+    again = planned(with_column(written, "lang", "string", "get_json_object(payload, '$.lang')"), after(written, {}))
+    assert (actions(again)["requests"], again.refusals) == ("forward", ())
+    assert [p.severity for p in told(again, "C109")] == ["warn"]
+
+
+def test_what_was_carried_proves_nothing_and_is_not_compared_when_it_is_computed() -> None:
+    was = after(AGENT, {"requests": "carry"})
+    release = was.release
+    assert release is not None
+    carried = {state.table.name: state.carried for state in release.tables}
+    assert carried == {"landing": (), "requests": ("agent",), "requests_by_hour": ()}
+    upper = with_column(AGENT, "family", "string", "upper(get_json_object(payload, '$.agent'))")
+    done = planned(upper, was)
+    assert actions(done)["requests"] == "replay"
+    (validate,) = [step for step in done.steps if isinstance(step, Validate)]
+    (comparison,) = [each for each in validate.comparisons if each.table == "requests"]
+    assert dict(comparison.left_out)["agent"] == "older rows of it were carried, and are computed now"
+
+
+def test_what_was_computed_from_carried_rows_is_computed_again_with_them() -> None:
+    filtered = with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'")
+    was = after(filtered, {"requests": "carry"})
+    release = was.release
+    assert release is not None
+    assert all(state.carried for state in release.tables if state.table.kind != "landing")
+    wider = with_column(filtered, "agent", "string", "get_json_object(payload, '$.agent')")
+    done = planned(wider, was)
+    assert actions(done) == {"requests": "replay", "requests_by_hour": "replay"}
+    assert len(told(done, "C118")) == 2
+
+
+def with_measure(**more: str) -> Pipeline:
+    name, expression = next(iter(more.items()))
+    table = replace(HOURLY, columns=(*HOURLY.columns, Column(name=name, type="bigint")))
+    return with_sql(
+        with_table(pipeline(), table), "count_hours", COUNT.replace("\nFROM", f", {expression} AS {name}\nFROM")
+    )
+
+
+def test_an_aggregate_carries_its_partial_states_where_they_merge() -> None:
+    done = chosen(with_measure(bytes="sum(bytes)"), "carry", table="requests_by_hour")
+    assert (actions(done)["requests_by_hour"], done.refusals) == ("forward", ())
+    (copied,) = backfills(done, "requests_by_hour")
+    assert copied.stored
+    assert "CAST(NULL AS BIGINT) AS `bytes`" in copied.sql
+    filtered = with_sql(pipeline(), "count_hours", COUNT.replace("GROUP", "WHERE status < 500 GROUP"))
+    done = chosen(filtered, "carry", table="requests_by_hour")
+    assert (actions(done)["requests_by_hour"], done.refusals) == ("forward", ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word", "hint"),
+    [
+        (
+            "date_trunc('HOUR', ts)",
+            "date_trunc('MINUTE', ts)",
+            "carry",
+            "drop it: all rows are computed from the source",
+        ),
+        (
+            "count(*) AS hits",
+            "cast(avg(bytes) AS BIGINT) AS hits",
+            "carry",
+            "give it another name: under that one older rows show NULL",
+        ),
+        ("count(*) AS hits", "count(ip) AS hits", "since 2026-11-08", "`history: carry` copies all rows so far"),
+    ],
+)
+def test_an_aggregate_that_cannot_be_carried_is_refused_with_a_remedy(old: str, new: str, word: str, hint: str) -> None:
+    done = chosen(with_sql(pipeline(), "count_hours", COUNT.replace(old, new)), word, table="requests_by_hour")
+    assert [p.hint for p in told(done, "C140")] == [hint]
+    assert done.refusals
+
+
+def test_below_a_rebuilt_table_there_is_no_position_to_go_on_from() -> None:
+    done = chosen(with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry", table="requests_by_hour")
+    (problem,) = told(done, "C140")
+    assert problem.hint.startswith("drop it")
