@@ -71,14 +71,14 @@ def proven(
     now, was  the sources as wanted and as live
     """
     columns = list(columns)
-    old = [_query(feed, was) for feed in feeds]
-    pairs = [(_query(feed, now), _partner(feed, old)) for feed in wanted.feeds]
+    old = [flat_query(feed, was) for feed in feeds]
+    pairs = [(flat_query(feed, now), _partner(feed, old)) for feed in wanted.feeds]
     if wanted.table.kind != "append" or not pairs or any(a is None or b is None for a, b in pairs):
         return Proof({}, dict.fromkeys(columns, ""))
-    logical = _logical(live)
+    logical = logical_columns(live)
     given: dict[str, str] = {}
     missing: dict[str, str] = {}
-    each = [_express(a, _kept_values(b, live, logical), columns) for a, b in pairs if a is not None and b is not None]
+    each = [expressed(a, kept_values(b, live, logical), columns) for a, b in pairs if a is not None and b is not None]
     for column in columns:
         expressions = {given_by_feed.get(column, "") for given_by_feed, _ in each}
         lacking = sorted({lacks[column] for _, lacks in each if column in lacks})
@@ -89,7 +89,7 @@ def proven(
     return Proof(given, missing)
 
 
-def _query(feed: Feed, known: NameScope) -> FeedQuery | None:
+def flat_query(feed: Feed, known: NameScope) -> FeedQuery | None:
     tree = sqlglot.parse_one(feed.sql, read=DIALECT)
     flat = merged(tree) or tree
     unusual = ("group", "distinct", "limit", "offset", "qualify", "having", "laterals")
@@ -105,7 +105,7 @@ def _partner(feed: Feed, old: list[FeedQuery | None]) -> FeedQuery | None:
     return partner if partner is not None and partner.feed.source == feed.source else None
 
 
-def _logical(live: TableState) -> dict[str, tuple[str, str]]:
+def logical_columns(live: TableState) -> dict[str, tuple[str, str]]:
     """Stored column → the logical one that shows it unchanged, and its type; none whose older rows were carried."""
     stored = types(live.version.columns)
     logical: dict[str, tuple[str, str]] = {}
@@ -116,7 +116,7 @@ def _logical(live: TableState) -> dict[str, tuple[str, str]]:
     return logical
 
 
-def _kept_values(query: FeedQuery, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+def kept_values(query: FeedQuery, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """Meaning of an expression → the logical column of the live table that holds it."""
     nodes: list[exp.Expr] = []
     names: list[str] = []
@@ -148,7 +148,7 @@ def certain_type(node: exp.Expr, query: FeedQuery) -> str:
     return _GIVES.get(type(node), "")
 
 
-def _express(query: FeedQuery, kept: Mapping[str, str], columns: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+def expressed(query: FeedQuery, kept: Mapping[str, str], columns: list[str]) -> tuple[dict[str, str], dict[str, str]]:
     given: dict[str, str] = {}
     missing: dict[str, str] = {}
     projections = query.projections()
@@ -161,7 +161,7 @@ def _express(query: FeedQuery, kept: Mapping[str, str], columns: list[str]) -> t
         if whole.volatile:
             missing[column] = "two computations of it differ"
             continue
-        made, lacks = _replaced(query, node, kept)
+        made, lacks = replaced(query, node, kept)
         if lacks:
             missing[column] = lacks
         else:
@@ -169,7 +169,7 @@ def _express(query: FeedQuery, kept: Mapping[str, str], columns: list[str]) -> t
     return given, missing
 
 
-def _replaced(query: FeedQuery, node: exp.Expr, kept: Mapping[str, str]) -> tuple[exp.Expr, str]:
+def replaced(query: FeedQuery, node: exp.Expr, kept: Mapping[str, str]) -> tuple[exp.Expr, str]:
     """The expression over the live table's columns, and the first column of the source that remains in it."""
     parts = [part for part in node.walk() if isinstance(part, exp.Condition) and part.find(exp.Column) is not None]
     values = dict(zip(map(id, parts), query.value(parts)[0], strict=True))

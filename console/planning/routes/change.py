@@ -14,11 +14,13 @@ from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.reuse import groups, live_feeds, regroup
 from console.planning.reuse.groups import Kept
 from console.planning.reuse.live_feeds import Continuation
+from console.planning.reuse.narrower import Narrower, narrower
 from console.planning.reuse.proof import Proof, proven
 from console.planning.routes.verdict import Verdict
 from console.planning.sql.reads import Pick
 
 _PROOFS = Memo[Proof]()
+_NARROWER = Memo[tuple[Narrower | None]]()
 _GROUPS = Memo[tuple[Kept | None]]()
 
 
@@ -141,6 +143,22 @@ class Change:
             wanted,
             shared_release(self.release, self.cache),
         )
+
+    @cached_property
+    def narrower(self) -> Narrower | None:
+        """The wanted rows among those that the table holds; None where it does not hold them all, or cannot tell."""
+        wanted, live, computed = self.wanted, self.live, self.diff.computed
+        if self.diff.rows or wanted.joined or any(why.kind == "nullability" for why in computed.values()):
+            return None
+        old = self.release.feeds_into(self.name)
+        now = live_feeds.as_wanted(self.desired, live_feeds.of(wanted.feeds))
+        was = live_feeds.as_live(self.release, live_feeds.of(old))
+        return self.cache.by_identity(
+            _NARROWER,
+            lambda: (narrower(wanted, live, old, computed, now=now, was=was),),
+            wanted,
+            shared_release(self.release, self.cache),
+        )[0]
 
     def unused_forward_query(self, why: str, *, harmless: bool = False) -> tuple[Problem, ...]:
         """A forward query that does nothing: left over from the live release, the harmless `*`, or a mistake."""

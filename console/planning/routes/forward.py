@@ -1,5 +1,6 @@
 """A new version copied from the live one: by the operator's query, by proof, or as it is in another layout."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from console.errors import Problem
@@ -24,7 +25,9 @@ def verdict(change: Change) -> Verdict | None:
         return _given(change)
     if change.wanted.table.kind == "aggregate":
         return _regrouped(change)
-    return _proven(change) if change.diff.rows and not change.proof.missing else None
+    if not change.diff.rows:
+        return _narrowed(change)
+    return None if change.proof.missing else _proven(change)
 
 
 def is_given(change: Change) -> bool:
@@ -57,11 +60,27 @@ def _given(change: Change) -> Verdict:
 
 def _proven(change: Change) -> Verdict:
     """Every missing column is a function of the table's own."""
-    computed = {column: Pick(name=column, computed=sql) for column, sql in change.proof.given.items()}
-    by_name = {pick.name: pick for pick in change.diff.picks} | computed
-    picks = tuple(by_name[column.name] for column in change.wanted.table.columns)
-    why = f"{computable(list(computed), change.name)}: copied from the live {change.name}"
-    return _copy(change, why, LiveCopy(reads.select(change.name, picks)))
+    given = change.proof.given
+    why = f"{computable(list(given), change.name)}: copied from the live {change.name}"
+    return _copy(change, why, LiveCopy(reads.select(change.name, _with(given, change))))
+
+
+def _with(given: Mapping[str, str], change: Change) -> tuple[Pick, ...]:
+    """The wanted columns: those that the live version serves, and the given ones."""
+    picks = {pick.name: pick for pick in change.diff.picks}
+    picks |= {column: Pick(name=column, computed=sql) for column, sql in given.items()}
+    return tuple(picks[column.name] for column in change.wanted.table.columns)
+
+
+def _narrowed(change: Change) -> Verdict | None:
+    """Of the rows that it holds, those that pass a filter over columns that it keeps."""
+    if (found := change.narrower) is None:
+        return None
+    given = f"{computable(list(found.given), change.name)}, and " if found.given else ""
+    why = f"{given}the new filter asks only of what {change.name} keeps: copied from the live {change.name}"
+    sql = reads.select(change.name, _with(found.given, change), found.conditions)
+    made = _copy(change, why, LiveCopy(sql), refused(change))
+    return replace(made, filters=tuple(feed.materialization for feed in change.wanted.feeds))
 
 
 def _laid_out(change: Change) -> Verdict | None:

@@ -54,10 +54,11 @@ def _projections(tree: exp.Expr) -> dict[str, exp.Expr]:
     return {part.alias_or_name.lower(): part.unalias() for part in tree.expressions}
 
 
-def select(table: str, picks: Sequence[Pick]) -> str:
-    """The same over a view with the table's name: what a forward reads."""
+def select(table: str, picks: Sequence[Pick], conditions: Sequence[str] = ()) -> str:
+    """The same over a view with the table's name: what a forward reads. conditions: SQL over older logical columns"""
     chosen = [exp.alias_(_picked(pick), name(pick.name)) for pick in picks]
-    return render(exp.select(*chosen).from_(exp.Table(this=name(table))))
+    rows = exp.select(*chosen).from_(exp.Table(this=name(table)))
+    return render(rows.where(*(sqlglot.parse_one(condition, read=DIALECT) for condition in conditions)))
 
 
 def stored(table: str, columns: Sequence[Column]) -> str:

@@ -1,0 +1,150 @@
+"""A filter more over what the table keeps is read from the table itself; anything else goes to the source."""
+
+import itertools
+from dataclasses import replace
+
+import duckdb
+import pytest
+
+from console.model.pipeline import Materialization, Pipeline
+from console.model.plan import Plan
+from console.model.schema import Table
+from console.model.step import Backfill
+from tests.planning.world import (
+    LANDING,
+    PARSE,
+    columns,
+    empty,
+    live,
+    pipeline,
+    planned,
+    promoted,
+    stats,
+    with_column,
+    with_sql,
+)
+
+LIVE = "payload <> '' AND length(region) > 1"
+KEPT = {
+    "region = 'eu'": "`host` = 'eu'",
+    "CAST(get_json_object(payload, '$.status') AS INT) >= 500": "`status` >= 500",
+    "upper(region) <=> 'EU' AND NOT region IS NULL": "UPPER(`host`) <=> 'EU' AND NOT `host` IS NULL",
+    "region IN ('eu', NULL) OR id IS NULL": "`host` IN ('eu', NULL) OR `event_id` IS NULL",
+}
+LOST = [
+    "payload IS NOT NULL",
+    "region = 'eu' OR payload = 'x'",
+    "rand() > 0.5",
+    "ts > current_timestamp()",
+    "CAST(get_json_object(payload, '$.status') AS BIGINT) >= 500",
+    "region IN (SELECT region FROM landing)",
+]
+
+
+def filtered(condition: str, desired: Pipeline | None = None) -> Pipeline:
+    return with_sql(desired or pipeline(), "parse", f"{PARSE} WHERE {condition}")
+
+
+def routed(plan: Plan, name: str = "requests") -> str:
+    return next(node.action for node in plan.nodes if node.name == name)
+
+
+def copied(plan: Plan) -> str:
+    (step,) = (step for step in plan.steps if isinstance(step, Backfill) and step.route == "forward")
+    return step.sql
+
+
+@pytest.mark.parametrize("condition", KEPT)
+def test_a_filter_over_kept_columns_copies_the_table_itself(condition: str) -> None:
+    plan = planned(filtered(condition))
+    assert routed(plan) == "forward"
+    assert copied(plan).endswith(f" WHERE {KEPT[condition]}")
+    assert "C121" in {problem.code for problem in plan.problems}
+
+
+@pytest.mark.parametrize("condition", LOST)
+def test_a_filter_over_what_it_does_not_keep_or_cannot_repeat_reads_the_source(condition: str) -> None:
+    plan = planned(filtered(condition))
+    assert routed(plan) == "replay"
+
+
+@pytest.mark.parametrize(
+    ("condition", "route", "where"),
+    [
+        (f"{LIVE} AND region = 'eu'", "forward", "`host` = 'eu'"),
+        ("length(region) > 5 AND payload <> ''", "forward", "LENGTH(`host`) > 5"),
+        ("region = 'eu'", "replay", ""),  # rows without a payload are wanted, and were never stored
+        ("payload <> '' AND length(region) > 0", "replay", ""),
+        ("payload = '' AND length(region) > 1", "replay", ""),
+    ],
+)
+def test_a_filter_in_the_place_of_another_is_narrower_or_needs_the_source(
+    condition: str, route: str, where: str
+) -> None:
+    plan = planned(filtered(condition), live(filtered(LIVE)))
+    assert routed(plan) == route
+    assert not where or copied(plan).endswith(f" WHERE {where}")
+
+
+def test_a_new_column_beside_the_filter_is_proven_too() -> None:
+    loud = with_column(filtered("region = 'eu'"), "loud", "string", "upper(region)")
+    lost = with_column(filtered("region = 'eu'"), "agent", "string", "get_json_object(payload, '$.agent')")
+    assert (routed(planned(loud)), routed(planned(lost))) == ("forward", "replay")
+
+
+def test_days_that_the_filter_takes_out_are_refused_as_in_a_replay() -> None:
+    plan = planned(filtered("ts >= '2026-11-08'"))
+    assert routed(plan) == "forward"
+    assert {"C119", "C121"} <= {problem.code for problem in plan.problems}
+
+
+def test_rows_that_the_source_has_lost_are_kept() -> None:
+    region = live()
+    later = replace(region, stats=tuple(replace(s, rows=1, days=s.days[-1:]) if s.name == "landing" else s for s in region.stats))  # fmt: skip
+    plan = planned(filtered("region = 'eu'"), later)
+    assert routed(plan) == "forward"
+    assert "C101" not in {problem.code for problem in plan.problems}
+
+
+def test_of_two_feeds_nothing_tells_which_one_a_row_came_from() -> None:
+    other = Materialization(name="parse_b", into="requests", sql=PARSE.replace("region AS", "'b' AS"))
+    both = replace(pipeline(), materializations=(*pipeline().materializations, other))
+    assert routed(planned(filtered("region = 'eu'", both), live(both))) == "replay"
+
+
+VALUES = [None, 0, 1, 2]
+SMALL = Table(name="small", kind="append", columns=columns(a="int", b="int"))
+SOURCE = replace(LANDING, columns=columns(x="int", y="int", z="int"), time="")
+CONDITIONS = [
+    "x > 0", "x >= 0", "x > 1", "x = 1", "x <> 1", "x IS NULL", "x IS NOT NULL", "NOT x = 1", "x IN (1, 2)", "x IN (1, NULL)",
+    "x NOT IN (1, NULL)", "x > y", "x + y = 2", "coalesce(x, 0) > 0", "x BETWEEN 0 AND 1", "z = 1", "z IS NULL", "x > 0 OR z = 1",
+    "x > 0 AND y > 0", "x > 0 AND z > 0", "(x > 0 OR y > 0) AND x IS NOT NULL", "CASE WHEN x > 0 THEN y > 0 ELSE false END", "true", "false",
+]  # fmt: skip
+
+
+def small(condition: str) -> Pipeline:
+    sql = f"SELECT x AS a, y AS b FROM landing WHERE {condition}"
+    return Pipeline(
+        name="web",
+        tables=(SOURCE, SMALL),
+        materializations=(Materialization(name="fill", into="small", sql=sql),),
+    )
+
+
+def test_the_copied_rows_are_those_that_the_new_query_gives_of_the_source() -> None:
+    """DuckDB runs the operator's texts over every row of three columns, and the copy over what the first text gave."""
+    base = duckdb.connect()
+    base.execute("CREATE TABLE landing (x INT, y INT, z INT)")
+    base.executemany("INSERT INTO landing VALUES (?, ?, ?)", list(itertools.product(VALUES, repeat=3)))
+    start = empty(stats("landing", "landing", SOURCE.columns))
+    taken = 0
+    for old, new in itertools.permutations(CONDITIONS, 2):
+        plan = planned(small(new), promoted(planned(small(old), start), start))
+        if routed(plan, "small") != "forward":
+            continue
+        taken += 1
+        base.execute(f"CREATE OR REPLACE TABLE small AS SELECT x AS a, y AS b FROM landing WHERE {old}")
+        got = base.execute(copied(plan).replace("`", '"') + " ORDER BY ALL").fetchall()
+        wished = base.execute(f"SELECT x AS a, y AS b FROM landing WHERE {new} ORDER BY ALL").fetchall()
+        assert got == wished, (old, new, copied(plan))
+    assert taken > 40, "the narrower ones of these pairs are recognised"
