@@ -11,8 +11,10 @@ from console.model.plan import Plan
 from console.model.schema import Table
 from console.model.step import Backfill
 from tests.planning.world import (
+    COUNT,
     LANDING,
     PARSE,
+    REQUESTS,
     columns,
     empty,
     live,
@@ -22,6 +24,7 @@ from tests.planning.world import (
     stats,
     with_column,
     with_sql,
+    with_table,
 )
 
 LIVE = "payload <> '' AND length(region) > 1"
@@ -148,3 +151,26 @@ def test_the_copied_rows_are_those_that_the_new_query_gives_of_the_source() -> N
         wished = base.execute(f"SELECT x AS a, y AS b FROM landing WHERE {new} ORDER BY ALL").fetchall()
         assert got == wished, (old, new, copied(plan))
     assert taken > 40, "the narrower ones of these pairs are recognised"
+
+
+def test_a_retyped_column_is_another_type_to_its_readers() -> None:
+    wide = tuple(replace(c, type="bigint") if c.name == "status" else c for c in REQUESTS.columns)
+    desired = with_table(pipeline(), replace(REQUESTS, columns=wide))
+    recast = with_sql(desired, "parse", PARSE.replace("'$.status') AS INT", "'$.status') AS BIGINT"))
+    assert [answer.why for answer in planned(desired).answers] == ["requests.status has another type"]
+    assert [answer.why for answer in planned(recast).answers] == [
+        "requests.status has another type, by another expression"
+    ]
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        "count(*) FILTER (WHERE status >= 500)",
+        "count(CASE WHEN status >= 500 THEN 1 END)",
+        "sum(CASE WHEN status >= 500 THEN 1 ELSE 0 END)",
+    ],
+)
+def test_a_count_of_a_condition_is_no_change_however_it_is_written(same: str) -> None:
+    plan = planned(with_sql(pipeline(), "count_hours", COUNT.replace("count_if(status >= 500)", same)))
+    assert plan.changes == ()

@@ -93,6 +93,12 @@ def _changed(desired: Desired, release: Release) -> dict[tuple[str, str], str]:
             for column, value in state.values.items():
                 new = now.values.get(column)
                 if new is not None and new != value:
-                    what = "type" if split_value(new)[0] == split_value(value)[0] else "value"
-                    reasons[name, column.lower()] = f"{name}.{column} has another {what}"
+                    reasons[name, column.lower()] = f"{name}.{column} has {_another(new, value)}"
     return reasons
+
+
+def _another(new: str, old: str) -> str:
+    (expression, type), (was, of) = split_value(new), split_value(old)
+    if type == of:
+        return "another value"
+    return "another type" if expression == was else "another type, by another expression"

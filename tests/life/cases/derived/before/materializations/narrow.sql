@@ -1,0 +1,4 @@
+/* into: narrow */
+SELECT id, ts, CAST(get_json_object(payload, '$.status') AS INT) AS status, get_json_object(payload, '$.ua') AS ua
+FROM landing
+WHERE get_json_object(payload, '$.bytes') IS NOT NULL
