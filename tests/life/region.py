@@ -5,7 +5,7 @@ import json
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -136,13 +136,15 @@ class LiveRegion:
             await asyncio.sleep(LOOK_SECONDS)
         raise AssertionError(f"{pipeline}: still {status.shown} after {seconds} s: {status.why}")
 
-    async def roll_out(self, pipeline: str) -> Status:
-        """Plan, carry to the gate, require every check, promote."""
+    async def roll_out(self, pipeline: str, filtered: Collection[str] = ()) -> Status:
+        """Plan, carry to the gate, require every check, promote. filtered: tables of which other rows are wanted, which no
+        check can compare day by day"""
         plan = await self.plan(pipeline)
         assert not plan.refusals, plan.refusals
         await self.driver.accept(plan, ME)
         status = await self.until(pipeline, "awaiting-confirmation")
-        bad = [check for check in status.checks if check.ok is not True]
+        undecided = {(table, "rows per day", None) for table in filtered}
+        bad = [c for c in status.checks if c.ok is not True and (c.table, c.check, c.ok) not in undecided]
         assert not bad, bad
         await self.driver.promote(pipeline, status.rollout, status.was, ME)
         return status

@@ -56,13 +56,13 @@ async def live_through(region: LiveRegion, case: Path) -> None:
     assert apart == set(expect.get("parts", []))
     before = (await region.driver.state(name)).live
 
-    await region.roll_out(name)
+    await region.roll_out(name, expect.get("filtered", []))
     await region.roll_back(name)
     assert (await region.driver.state(name)).live == before
     again = await region.plan(name)
     assert [(n.name, n.action) for n in again.nodes] == [(n.name, n.action) for n in plan.nodes]
 
-    await region.roll_out(name)
+    await region.roll_out(name, expect.get("filtered", []))
     settled = await region.plan(name)
     assert {node.action for node in settled.nodes} == {"keep"}
     assert settled.steps == ()
