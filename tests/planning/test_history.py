@@ -273,3 +273,15 @@ def test_below_a_rebuilt_table_there_is_no_position_to_go_on_from() -> None:
     done = chosen(with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry", table="requests_by_hour")
     (problem,) = told(done, "C140")
     assert problem.hint.startswith("drop it")
+
+
+@pytest.mark.parametrize("word", ["carry", "since 2026-11-08"])
+def test_a_filter_that_could_be_applied_to_the_tables_own_rows_leaves_them_by_the_operators_word(word: str) -> None:
+    narrower = with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'")
+    assert (node(planned(narrower), "requests").action, node(planned(narrower), "requests").older_rows) == (
+        "forward",
+        "",
+    )
+    done = chosen(narrower, word)
+    assert (done.refusals, told(done, "C141")) == ((), [])
+    assert "rows that the new query would leave out stay" in node(done, "requests").older_rows

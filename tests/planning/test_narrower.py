@@ -134,6 +134,7 @@ def small(condition: str) -> Pipeline:
     )
 
 
+@pytest.mark.slow
 def test_the_copied_rows_are_those_that_the_new_query_gives_of_the_source() -> None:
     """DuckDB runs the operator's texts over every row of three columns, and the copy over what the first text gave."""
     base = duckdb.connect()

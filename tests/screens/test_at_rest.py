@@ -13,6 +13,8 @@ from console.tui.state import only_lag_differs
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_changed_lag_draws_the_line_of_its_region_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Region] = []

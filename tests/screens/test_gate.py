@@ -21,6 +21,8 @@ from console.tui.state import ScreenState
 from tests.screens import scripted as s
 from tests.screens.harness import dialog_title, running_app, screen_text, settle, toast_text
 
+pytestmark = pytest.mark.slow
+
 GATE = s.at_gate(s.EU)
 NORMAL = {"us": s.live(s.US), "eu": GATE}
 

@@ -20,6 +20,8 @@ from tests.screens import recorded as r
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle
 
+pytestmark = pytest.mark.slow
+
 SLOW = r.slow()
 
 

@@ -84,16 +84,22 @@ def _no_effect(change: Change, cheapest: Verdict, choice: Carry | Since) -> str:
         return _STAYS
     if is_given(change) and cheapest.recomputed is None:
         return _GIVEN
-    if cheapest.recomputed is None:
-        append = change.wanted.table.kind == "append"
-        changed = append and any(why.kind == "expression" for why in change.diff.computed.values())
-        if not (changed and choice == Carry()):
-            return _EXACT
-    if isinstance(choice, Since) and cheapest.recomputed is not None and not change.rebuilt_sources:
+    recomputed = cheapest.recomputed is not None
+    if not recomputed and not _keeps_older(change, choice):
+        return _EXACT
+    if isinstance(choice, Since) and (recomputed or not change.diff.rows) and not change.rebuilt_sources:
         stats = change.region.table(change.name)
         if stats is None or not any(day.day < choice.day and day.rows for day in stats.days):
             return _OLDER
     return ""
+
+
+def _keeps_older(change: Change, choice: Carry | Since) -> bool:
+    """Whether older rows stay other than a copy by the new query makes them: filtered rows, or values computed as before."""
+    if change.wanted.table.kind != "append":
+        return False
+    changed = any(why.kind == "expression" for why in change.diff.computed.values())
+    return not change.diff.rows or (changed and choice == Carry())
 
 
 def _is_repeated(change: Change, choice: Carry | Since) -> bool:
