@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from console.model.schema import history_word
 from console.project import values
-from console.project.names import Misspelt, nearest
+from console.project.names import Misspelt, Unfit, nearest
 
 _REFERENCE = re.compile(r"(?:env|file|keyring|cmd):\S.*")
 _HOURS = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5][0-9]")
@@ -19,37 +19,37 @@ _HOURS = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5]
 
 def _scalar(value: object) -> object:
     if isinstance(value, (dict, list)):
-        raise ValueError("expected one value")
+        raise Unfit("one value")
     return value
 
 
 def _type(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError("expected a Spark type such as string or decimal(10,2)")
+        raise Unfit("a Spark type such as string or decimal(10,2)")
     return values.spark_type(value)
 
 
 def _reference(value: object) -> str:
     if not isinstance(value, str) or not _REFERENCE.fullmatch(value):
-        raise ValueError("expected a reference, never the secret itself: env:NAME, file:PATH or keyring:SERVICE/USER")
+        raise Unfit("a reference, never the secret itself: env:NAME, file:PATH or keyring:SERVICE/USER")
     return value
 
 
 def _currency(value: str) -> str:
     if not re.fullmatch(r"[^\W\d_]{1,8}|[$€£¥₹₩₽₺₴₫₪₦]", value):
-        raise ValueError("expected the name or the sign of a currency, such as EUR")
+        raise Unfit("the name or the sign of a currency, such as EUR")
     return value
 
 
 def _argument(value: str) -> str:
     if not re.fullmatch(r"[\w.:@%\[\]-]+", value) or value.startswith("-"):
-        raise ValueError("expected a host or user name")
+        raise Unfit("a host or user name")
     return value
 
 
 def _clock(value: str) -> str:
     if not _HOURS.fullmatch(value):
-        raise ValueError("expected a window of hours such as 22:00-06:00")
+        raise Unfit("a window of hours such as 22:00-06:00")
     return value
 
 
@@ -78,7 +78,7 @@ def _rewrite(value: object) -> object:
 def _history(value: object) -> object:
     """In its normal spelling; "" for `all`."""
     if not isinstance(value, str):
-        raise ValueError("expected all, carry, or since with a day such as 2026-11-01")
+        raise Unfit("all, carry, or since with a day such as 2026-11-01")
     chosen = history_word(value)
     return "" if chosen is None else str(chosen)
 
@@ -87,7 +87,7 @@ def _column(value: object) -> object:
     if isinstance(value, str):
         return {"type": value}
     if not isinstance(value, dict):
-        raise ValueError("expected a Spark type, or {type, nullable, default, comment}")
+        raise Unfit("a Spark type, or {type, nullable, default, comment}")
     return value
 
 
@@ -95,7 +95,7 @@ def _parameter(value: object) -> object:
     if isinstance(value, str):
         return {"type": value}
     if not isinstance(value, dict):
-        raise ValueError("expected a type, or {type, default}")
+        raise Unfit("a type, or {type, default}")
     return value
 
 

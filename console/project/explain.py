@@ -1,6 +1,7 @@
 """Pydantic's errors in the operator's words: the place, the expected and the actual value, the probable meaning."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -9,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from console.errors import Problem
 from console.project.documents import Doc, fields
-from console.project.names import Misspelt, did_you_mean, nearest
+from console.project.names import Misspelt, Unfit, did_you_mean, nearest
 from console.project.yaml import Document, Keys
 
 D = TypeVar("D", bound=Doc)
@@ -81,30 +82,41 @@ def _problem(kind: type[Doc], document: Document, detail: ErrorDetails, node: st
         )
     if path not in document.values and document.raw.get(path[:-1]):
         path = path[:-1]  # `id: strng` is short for `id: {type: strng}`
-    expected, hint = _expected(detail, document.raw.get(path, ""))
+    misfit = _misfit(detail, document.raw.get(path, ""))
     shown = f"{'.'.join(map(str, path))}: " if path else ""
-    message = f"{shown}{expected}{_found(document, path) if expected.startswith('expected') else ''}"
-    return Problem(code="P012", message=message, where=document.place(path), hint=hint, node=node)
+    message = f"{shown}{misfit.text}{'' if misfit.whole else _found(document, path)}"
+    return Problem(code="P012", message=message, where=document.place(path), hint=misfit.hint, node=node)
 
 
-def _expected(detail: ErrorDetails, raw: str) -> tuple[str, str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Misfit:
+    """Why a value does not fit. whole: the text says all, else the value that was found follows it"""
+
+    text: str
+    hint: str = ""
+    whole: bool = False
+
+
+def _misfit(detail: ErrorDetails, raw: str) -> _Misfit:
     code, context = detail["type"], detail.get("ctx", {})
     if code == "value_error":
         match context["error"]:
             case Misspelt(message=message, meant=meant):
-                return message, f"did you mean `{meant}`?"
+                return _Misfit(text=message, hint=f"did you mean `{meant}`?", whole=True)
+            case Unfit() as error:
+                return _Misfit(text=str(error))
             case error:
-                return str(error), ""
+                return _Misfit(text=str(error), whole=True)
     if code == "literal_error":
         choices = [choice.strip("'") for choice in str(context["expected"]).replace(" or ", ", ").split(", ")]
         meant = nearest(str(detail["input"]), choices)
-        return f"expected one of {', '.join(choices)}", f"did you mean `{meant}`?" if meant else ""
+        return _Misfit(text=f"expected one of {', '.join(choices)}", hint=f"did you mean `{meant}`?" if meant else "")
     if code == "bool_type" and raw.lower() in _BOOLS:
-        return "expected true or false", f"write {_BOOLS[raw.lower()]}"
+        return _Misfit(text="expected true or false", hint=f"write {_BOOLS[raw.lower()]}")
     if code in _EXPECTED:
-        return f"expected {_EXPECTED[code]}", ""
+        return _Misfit(text=f"expected {_EXPECTED[code]}")
     message = detail["msg"].removeprefix("Input should be ")
-    return f"expected a value {message}", ""
+    return _Misfit(text=f"expected a value {message}")
 
 
 def _found(document: Document, path: Keys) -> str:

@@ -85,3 +85,10 @@ class Misspelt(ValueError):
     def __init__(self, message: str, meant: str) -> None:
         super().__init__(f"{message}, did you mean `{meant}`?")
         self.message, self.meant = message, meant
+
+
+class Unfit(ValueError):
+    """A value of another form than the expected one, which the message names; the value itself is not in it."""
+
+    def __init__(self, expected: str) -> None:
+        super().__init__(f"expected {expected}")

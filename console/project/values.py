@@ -8,7 +8,7 @@ import re
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 
-from console.project.names import Misspelt, nearest
+from console.project.names import Misspelt, Unfit, nearest
 
 _SIMPLE = {
     "boolean": "boolean", "bool": "boolean", "tinyint": "tinyint", "byte": "tinyint", "smallint": "smallint",
@@ -131,7 +131,7 @@ def seconds(value: object) -> float:
     """
     parsed = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if not parsed:
-        raise ValueError("expected a duration such as 30d, 72h or 30m")
+        raise Unfit("a duration such as 30d, 72h or 30m")
     return float(int(parsed[1]) * _SECONDS[parsed[2]])
 
 
@@ -154,7 +154,7 @@ def days(value: object) -> int:
     """
     total = seconds(value)
     if total % 86_400:
-        raise ValueError("expected whole days, such as 30d or 72h")
+        raise Unfit("whole days, such as 30d or 72h")
     return int(total) // 86_400
 
 
@@ -167,7 +167,7 @@ def size(value: object) -> int:
         return value
     parsed = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if not parsed or not float(parsed[1]):
-        raise ValueError("expected a size such as 20 GiB or 500 MB")
+        raise Unfit("a size such as 20 GiB or 500 MB")
     return int(Decimal(parsed[1]) * _BYTES[parsed[2]])
 
 
@@ -179,7 +179,7 @@ def count(value: object) -> int:
     if isinstance(value, str) and _COUNT.fullmatch(value):
         value = int(value.replace("_", ""))
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10**18:
-        raise ValueError("expected a number above 0, such as 5_000_000")
+        raise Unfit("a number above 0, such as 5_000_000")
     return value
 
 
@@ -216,7 +216,7 @@ def check(kind: str, text: str) -> None:
     if kind == "string":
         return
     if kind == "boolean" and text.lower() not in ("true", "false"):
-        raise ValueError("expected true or false")
+        raise Unfit("true or false")
     if kind in RANGES:
         if not re.fullmatch("[-+]?[0-9]{1,19}", text) or not -(2 ** RANGES[kind]) <= int(text) < 2 ** RANGES[kind]:
             raise ValueError(f"expected a whole number that fits {kind}")
@@ -238,7 +238,7 @@ def _number(kind: str, text: str) -> None:
     except InvalidOperation:
         number = None
     if number is None or abs(number.adjusted()) > 400:
-        raise ValueError("expected a number")
+        raise Unfit("a number")
     if kind.startswith("decimal"):
         precision, scale = map(int, kind[8:-1].split(","))
         places = max(0, -int(number.normalize().as_tuple().exponent))
