@@ -64,7 +64,7 @@ def _zone(value: str) -> str:
         # a machine without time zone data knows none
         if known := {name.lower(): name for name in available_timezones()}:
             meant = known.get(nearest(value, known), "Europe/Madrid")
-            raise Misspelt("expected a time zone", meant) from None
+            raise Unfit("a time zone", meant) from None
     return value
 
 

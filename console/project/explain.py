@@ -103,8 +103,8 @@ def _misfit(detail: ErrorDetails, raw: str) -> _Misfit:
         match context["error"]:
             case Misspelt(message=message, meant=meant):
                 return _Misfit(text=message, hint=f"did you mean `{meant}`?", whole=True)
-            case Unfit() as error:
-                return _Misfit(text=str(error))
+            case Unfit(meant=meant) as error:
+                return _Misfit(text=str(error), hint=f"did you mean `{meant}`?" if meant else "")
             case error:
                 return _Misfit(text=str(error), whole=True)
     if code == "literal_error":

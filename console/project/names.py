@@ -79,16 +79,20 @@ def did_you_mean(word: str, known: Iterable[str], what: str = "known") -> str:
     return f"{what}: {listed}" if choices else ""
 
 
+class Unfit(ValueError):
+    """A value of another form than the expected one, which the message names; the value itself is not in it.
+
+    meant  the value that may have been meant, or ""
+    """
+
+    def __init__(self, expected: str, meant: str = "") -> None:
+        super().__init__(f"expected {expected}")
+        self.meant = meant
+
+
 class Misspelt(ValueError):
     """A value that does not fit, and the one that may have been meant."""
 
     def __init__(self, message: str, meant: str) -> None:
         super().__init__(f"{message}, did you mean `{meant}`?")
         self.message, self.meant = message, meant
-
-
-class Unfit(ValueError):
-    """A value of another form than the expected one, which the message names; the value itself is not in it."""
-
-    def __init__(self, expected: str) -> None:
-        super().__init__(f"expected {expected}")

@@ -219,7 +219,7 @@ def check(kind: str, text: str) -> None:
         raise Unfit("true or false")
     if kind in RANGES:
         if not re.fullmatch("[-+]?[0-9]{1,19}", text) or not -(2 ** RANGES[kind]) <= int(text) < 2 ** RANGES[kind]:
-            raise ValueError(f"expected a whole number that fits {kind}")
+            raise Unfit(f"a whole number that fits {kind}")
     elif kind in ("float", "double") or kind.startswith("decimal"):
         _number(kind, text)
     elif kind in ("date", "timestamp", "timestamp_ntz"):
@@ -227,7 +227,7 @@ def check(kind: str, text: str) -> None:
             date.fromisoformat(text) if kind == "date" else datetime.fromisoformat(text)
         except ValueError:
             example = "2026-01-31" if kind == "date" else "2026-01-31T13:00:00"
-            raise ValueError(f"expected a {kind} such as {example}") from None
+            raise Unfit(f"a {kind} such as {example}") from None
     elif kind != "boolean":
         raise ValueError(f"a {kind} cannot be written as a simple value")
 
@@ -243,4 +243,4 @@ def _number(kind: str, text: str) -> None:
         precision, scale = map(int, kind[8:-1].split(","))
         places = max(0, -int(number.normalize().as_tuple().exponent))
         if places > scale or (number and number.adjusted() + 1 > precision - scale):
-            raise ValueError(f"expected a number that fits {kind}")
+            raise Unfit(f"a number that fits {kind}")
