@@ -97,6 +97,7 @@ class Fleet:
             sleep=sleep,
             on_live_changed=self._on_live_changed,
             on_missed=self._on_missed,
+            clock=self.now,
         )
 
     @property

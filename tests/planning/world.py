@@ -1,5 +1,6 @@
 """A small pipeline like the demo's, the region it runs in, and the edits that the tests make to it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from console.model.live import Day, Live, Release, TableStats
@@ -146,8 +147,8 @@ def live(desired: Pipeline | None = None) -> Live:
     return promoted(plan(desired or pipeline(), start, REGION, "test", CACHE), start)
 
 
-def planned(desired: Pipeline, region: Live | None = None) -> Plan:
-    return plan(desired, region or live(), REGION, "test", CACHE)
+def planned(desired: Pipeline, region: Live | None = None, history: Mapping[str, str] | None = None) -> Plan:
+    return plan(desired, region or live(), REGION, "test", CACHE, history=history or {})
 
 
 def actions(done: Plan) -> dict[str, str]:
