@@ -40,8 +40,8 @@ class Sampler:
             name: self._measure(name, status, 0.0 if last is None else now - last) for name, status in statuses.items()
         }
         try:
-            for name, found in samples.items():
-                self.ring.append(name, found)
+            for name, sample in samples.items():
+                self.ring.append(name, sample)
             self.failed = ""
         except OSError as error:
             self.failed = f"samples are not kept: {error.strerror or error}"

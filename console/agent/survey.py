@@ -86,7 +86,7 @@ def _nanosecond_columns(path: str, stats: TableStats) -> tuple[str, ...]:
     table = DeltaTable(path, version=stats.version)
     columns = nanoseconds.time_columns(table.schema().to_json(), [column.name for column in stats.columns])
     newest = nanoseconds.files(table, path)[:NEWEST_FILES]
-    return tuple(sorted({found[1] for file in newest if (found := nanoseconds.finer([file], columns))}))
+    return tuple(sorted({finer[1] for file in newest if (finer := nanoseconds.finer([file], columns))}))
 
 
 def _rate(warehouse: Path, pipeline: str, live: Release | None) -> float:

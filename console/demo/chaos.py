@@ -99,10 +99,12 @@ def promoted(view: RegionView, was: str) -> bool:
 def lines(judgement: judging.Judgement, killed: int) -> tuple[str, ...]:
     """`gaps 0, duplicates 0, changed rows 0 in 2,106,233 rows of 3 regions`"""
     total = {
-        key: sum(found[key] for found in judgement.figures) for key in ("gaps", "duplicates", "changed", "compared")
+        key: sum(figures[key] for figures in judgement.figures) for key in ("gaps", "duplicates", "changed", "compared")
     }
     wrong = [
-        f"WRONG in {found['region']}: {', '.join(found['faults'])}" for found in judgement.figures if found["faults"]
+        f"WRONG in {figures['region']}: {', '.join(figures['faults'])}"
+        for figures in judgement.figures
+        if figures["faults"]
     ]
     if not judgement.figures:
         return ("the check did not run: console demo --chaos --headless shows why",)

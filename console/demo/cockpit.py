@@ -115,8 +115,8 @@ class DemoFleet(Fleet):
         status = self._board[name].status
         with suppress(ConsoleError, DeltaError):
             if status.state == "rolled-back":
-                found = await asyncio.to_thread(payoff.measured, self._warehouse(name), live)
-                lines = payoff.returned_lines(live.id, found, self._landed.get(name, found.landing))
+                measured = await asyncio.to_thread(payoff.measured, self._warehouse(name), live)
+                lines = payoff.returned_lines(live.id, measured, self._landed.get(name, measured.landing))
             else:
                 lines = payoff.promoted_lines(await self._payoff(name, status, was, live))
             self._tell("change", name, lines)

@@ -82,8 +82,8 @@ async def check(demo: Demo, known: Facts) -> Judgement:
 
 
 def _read_log(demo: Demo) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text(_reads(demo)) or "{}")
-    return found
+    counts: dict[str, Any] = json.loads(text(_reads(demo)) or "{}")
+    return counts
 
 
 def _warehouses(demo: Demo) -> list[str]:

@@ -191,8 +191,8 @@ class RpcDriver:
     async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:
         link = await self._listening()
         if link is None:
-            found = (await self._transport.survey(pipeline, (), False, hours=hours)).samples
-            return tuple(sample for sample in found if feed in (None, sample.feed))
+            measured = (await self._transport.survey(pipeline, (), False, hours=hours)).samples
+            return tuple(sample for sample in measured if feed in (None, sample.feed))
         pages: list[SamplePage] = []
         while not pages or pages[-1].before:
             before = pages[-1].before if pages else 0

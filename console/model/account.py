@@ -57,8 +57,8 @@ class Account:
 
     def of(self, use: Use, cause: str = "") -> Part:
         """The part of one use, or an empty one. cause: "" for all causes of waiting together"""
-        found = [part for part in self.parts if part.use == use and cause in ("", part.cause)]
-        seconds, times = sum(part.seconds for part in found), sum(part.times for part in found)
+        spent = [part for part in self.parts if part.use == use and cause in ("", part.cause)]
+        seconds, times = sum(part.seconds for part in spent), sum(part.times for part in spent)
         return Part(use=use, cause=cause, seconds=seconds, times=times)
 
 

@@ -37,8 +37,8 @@ class PersonsDecision:
 def decisions(events: Iterable[Recorded]) -> Iterator[PersonsDecision]:
     """Every decision and every note, oldest first."""
     for recorded in events:
-        if found := _decision(recorded.at, recorded.event):
-            yield found
+        if decision := _decision(recorded.at, recorded.event):
+            yield decision
 
 
 def _decision(at: float, event: Event) -> PersonsDecision | None:

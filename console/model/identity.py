@@ -54,8 +54,8 @@ def identity(by: str) -> Identity:
     """The name and its source, from the `by` of an event."""
     if by.startswith(_BY_AGENT):
         return Identity(by, AGENT)
-    if found := _SOURCE.search(by):
-        return Identity(by[: found.start()] + by[found.end() :], found[1])
+    if named := _SOURCE.search(by):
+        return Identity(by[: named.start()] + by[named.end() :], named[1])
     return Identity(by)
 
 

@@ -146,10 +146,10 @@ class Release:
 
     @cached_property
     def _by_target(self) -> dict[str, tuple[Feed, ...]]:
-        found: dict[str, list[Feed]] = {}
+        by_target: dict[str, list[Feed]] = {}
         for feed in self.feeds:
-            found.setdefault(feed.target, []).append(feed)
-        return {target: tuple(feeds) for target, feeds in found.items()}
+            by_target.setdefault(feed.target, []).append(feed)
+        return {target: tuple(feeds) for target, feeds in by_target.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

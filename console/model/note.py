@@ -35,6 +35,6 @@ def note_text(typed: str) -> str:
     """
     text = " ".join(typed.split())
     if not text or len(text) > NOTE_CHARACTERS:
-        found = f"has {len(text):,} characters" if text else "is empty"
-        raise DataError(f"the note {found}", hint=f"one line of 1 … {NOTE_CHARACTERS} characters", code="E_RANGE")
+        why = f"has {len(text):,} characters" if text else "is empty"
+        raise DataError(f"the note {why}", hint=f"one line of 1 … {NOTE_CHARACTERS} characters", code="E_RANGE")
     return safe_text(text, 2 * NOTE_CHARACTERS)

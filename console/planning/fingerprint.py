@@ -75,9 +75,9 @@ def fingerprint(resolved: ResolvedPipeline, memory: QueryMemory) -> Desired:
     scope = replace(resolved.known, relations=relations)
     for source in resolved.tables:
         name = source.table.name
-        codes, found = _codes(source, scope, resolved.pipeline, memory)
-        problems += [*source.problems, *found]
-        made = None if found else _desired(source, codes, problems)
+        codes, refused = _codes(source, scope, resolved.pipeline, memory)
+        problems += [*source.problems, *refused]
+        made = None if refused else _desired(source, codes, problems)
         relations[name] = _relation(source.table, made)
         if made is not None:
             wanted[name] = made
@@ -108,8 +108,8 @@ def _codes(
     codes: list[FeedCode] = []
     problems: list[Problem] = []
     for query in source.feeds:
-        code, found = _code(query, source.table, known, memory)
-        problems += found
+        code, refused = _code(query, source.table, known, memory)
+        problems += refused
         if code is not None:
             problems += _driven_by_parts(query.node, code, pipeline)
             codes.append(code)

@@ -68,10 +68,16 @@ def _landing_columns(table: Table, stats: TableStats, live: Live) -> list[Proble
             problems += _landing_column(table, column, own, live)
             continue
         # the widest of its stored columns has the type that is live; a wider one is stored beside it
-        found = actual.get(before.stored_in(old)[-1].lower())
-        if found is not None and found.type == declared.type and read_wider(kind(declared.type), kind(column.type)):
+        actual_column = actual.get(before.stored_in(old)[-1].lower())
+        if (
+            actual_column is not None
+            and actual_column.type == declared.type
+            and read_wider(kind(declared.type), kind(column.type))
+        ):
             continue
-        problems += _landing_column(table, column, replace(found, name=column.name) if found else None, live)
+        problems += _landing_column(
+            table, column, replace(actual_column, name=column.name) if actual_column else None, live
+        )
     return problems
 
 

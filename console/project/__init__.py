@@ -109,8 +109,8 @@ def load(root: Path) -> Project:
         raise Problems.of([Problem(code="P001", message=f"{root} holds no {name}/", hint=hint) for name in lacking])
     entries, problems = read_regions(root)
     desired, names, wrong = read_pipelines(root, entries)
-    if found := {(problem.where, problem.message): problem for problem in (*wrong, *problems)}:
-        raise Problems.of(sorted(found.values(), key=_order))
+    if by_place := {(problem.where, problem.message): problem for problem in (*wrong, *problems)}:
+        raise Problems.of(sorted(by_place.values(), key=_order))
     regions = (entry.region for entry in entries if entry.region)
     ordered = tuple(sorted(regions, key=lambda region: (region.wave, not region.canary, region.name)))
     return Project(root, ordered, names, desired)

@@ -70,10 +70,10 @@ def _of_table(doc: docs.TableDoc, document: Document) -> Iterator[_Unread]:
             yield _Unread(("columns", name, "nullable"), why, hint)
 
 
-def _warning(found: _Unread, document: Document, node: str) -> Problem:
-    key = ".".join(map(str, found.path))
-    where = document.place(found.path, key=True)
-    return _problem(f"`{key}` has no effect: {found.why}", where, f"remove it; {found.hint}", node)
+def _warning(unread: _Unread, document: Document, node: str) -> Problem:
+    key = ".".join(map(str, unread.path))
+    where = document.place(unread.path, key=True)
+    return _problem(f"`{key}` has no effect: {unread.why}", where, f"remove it; {unread.hint}", node)
 
 
 def _problem(message: str, where: str, hint: str, node: str = "") -> Problem:

@@ -77,13 +77,13 @@ def _digest(path: Path) -> str:
 def _matching(files: Iterable[Path], place: str) -> dict[str, Path]:
     """Each jar of the lock, and the file that holds it."""
     by_digest = {_digest(path): path for path in files}
-    found = {name: by_digest[digest] for name, digest in locked().items() if digest in by_digest}
-    if lacking := [name for name in locked() if name not in found]:
+    present = {name: by_digest[digest] for name, digest in locked().items() if digest in by_digest}
+    if lacking := [name for name in locked() if name not in present]:
         hint = (
             "console setup --pack DIR, on a machine with a network and the same version of console, fills such a folder"
         )
         raise JarsMissing(f"{place}: missing, or different from jars.lock: {', '.join(lacking)}", hint=hint)
-    return found
+    return present
 
 
 def _copy(files: dict[str, Path], target: Path) -> None:

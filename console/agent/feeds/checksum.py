@@ -48,8 +48,8 @@ def sums_per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> An
 
 def row_sums_per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> dict[str, Sum]:
     """Day (by its name, "" for NULL) → sum over whole rows; one hash per row."""
-    found = _grouped(rows, time, _row_hash_sums(_hashables(columns))).collect()
-    return {str(row["day"] or ""): Sum(row["rows"], *((row["lo"], row["hi"]) if columns else ())) for row in found}
+    groups = _grouped(rows, time, _row_hash_sums(_hashables(columns))).collect()
+    return {str(row["day"] or ""): Sum(row["rows"], *((row["lo"], row["hi"]) if columns else ())) for row in groups}
 
 
 def can_hash(kind: str) -> bool:

@@ -130,10 +130,10 @@ def spread_over(table: DeltaTable, shape: Shape) -> Place:
 
         def held(value: Any) -> Any:
             try:
-                found = read(value)
+                converted = read(value)
             except MISFITS:
                 return None
-            return found if _fits(pa, found, type) else None
+            return converted if _fits(pa, converted, type) else None
 
         return Reading(held, bool(pa.types.is_float32(type)))
 

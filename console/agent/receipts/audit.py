@@ -56,10 +56,10 @@ def verify(
     checks = [check for step in plan.steps for check in audit.checks(step, receipts, rollout)]
     reported = 0
     for number, check in enumerate(checks, 1):
-        subject, found = check.subject, tuple(findings[reported:])
+        subject, new = check.subject, tuple(findings[reported:])
         reported = len(findings)
         progress = AuditProgress(
-            number=number, of=len(checks), table=subject.table, step=subject.step, what=subject.what, found=found
+            number=number, of=len(checks), table=subject.table, step=subject.step, what=subject.what, found=new
         )
         with listener.watching(spark, session, progress):
             findings.append(check.run())

@@ -254,10 +254,10 @@ def _in_random_order(source_rows: Any) -> Any:
 
 
 def without_reordered_sums(
-    session: Any, pinned: PinnedFeed, source_rows: Any, found: Sequence[RowDifference]
+    session: Any, pinned: PinnedFeed, source_rows: Any, rows_apart: Sequence[RowDifference]
 ) -> tuple[RowDifference, ...]:
     """The differences that are left once sums that only differ by the order of addition are taken out."""
-    left = (_without_reordered_sums(session, pinned, source_rows, difference) for difference in found)
+    left = (_without_reordered_sums(session, pinned, source_rows, difference) for difference in rows_apart)
     return tuple(difference for difference in left if difference is not None)
 
 

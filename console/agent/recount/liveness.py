@@ -140,10 +140,10 @@ def _compared(
         with ExitStack() as stack:
             made = [stack.enter_context(dry_run(session, commit.version, joins)) for commit in chosen]
             each = [in_stored_columns(pinned, rows, at) for at, rows in enumerate(made)]
-            found = differences(
+            rows_apart = differences(
                 reduce(lambda one, other: one.unionByName(other), each), recomputed, target_shape(pinned)
             )
-        return without_reordered_sums(session, pinned, source_rows, found)
+        return without_reordered_sums(session, pinned, source_rows, rows_apart)
     finally:
         source_rows.unpersist()
 

@@ -44,9 +44,9 @@ def finer(files: Iterable[str], columns: Mapping[str, str]) -> tuple[str, str] |
 
 def refuse(source: str, files: Iterable[str], columns: Mapping[str, str]) -> None:
     """Check files before they are read. raises FeedStopped E_NANOSECONDS if times in them would be truncated"""
-    if found := finer(files, columns):
+    if finer_column := finer(files, columns):
         raise FeedStopped(
-            f"{source}: {found[1]} holds times finer than a microsecond in {Path(found[0]).name}: they would be truncated",
+            f"{source}: {finer_column[1]} holds times finer than a microsecond in {Path(finer_column[0]).name}: they would be truncated",
             hint=_HINT,
             code="E_NANOSECONDS",
         )

@@ -63,9 +63,9 @@ def _see_spark() -> str:
 
     raises  ConsoleError where Java or pyspark is not there
     """
-    for found in (prerequisites.libraries(), java := prerequisites.java()):
-        if not found.ok:
-            raise ConsoleError(f"{found.name}: {found.detail}", hint=found.fix, code="E_SETUP")
+    for prerequisite in (prerequisites.libraries(), java := prerequisites.java()):
+        if not prerequisite.ok:
+            raise ConsoleError(f"{prerequisite.name}: {prerequisite.detail}", hint=prerequisite.fix, code="E_SETUP")
     return java.detail
 
 

@@ -137,4 +137,4 @@ class FakeDisk:
 def _fed(release: Release) -> dict[str, tuple[str, ...]]:
     paths = {state.table.name: state.version.path for state in release.tables}
     sources = {name: [paths[f.source] for f in release.feeds_into(name) if f.source in paths] for name in paths}
-    return {paths[name]: tuple(found) for name, found in sources.items() if found}
+    return {paths[name]: tuple(versions) for name, versions in sources.items() if versions}

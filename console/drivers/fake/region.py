@@ -158,7 +158,7 @@ class FakeDriver:
         stored = self.world.disk.stored
         names = dict.fromkeys(recorded.rollout for recorded in stored)
         events = {name: tuple(recorded for recorded in stored if recorded.rollout == name) for name in names}
-        statuses = tuple(replay(found) for found in events.values())
+        statuses = tuple(replay(each) for each in events.values())
         return Past(statuses, events.get(rollout, ()), self.world.receipts.get(rollout, ()))
 
     async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:
@@ -178,7 +178,7 @@ class FakeDriver:
         findings, reported = self.world.findings.get(rollout, ()), 0
         for number, check in enumerate(findings, 1):
             if tell:
-                found, reported = findings[reported : number - 1], number - 1
+                new, reported = findings[reported : number - 1], number - 1
                 tell(
                     AuditProgress(
                         number=number,
@@ -186,7 +186,7 @@ class FakeDriver:
                         table=check.table,
                         step=check.step,
                         what=check.what,
-                        found=found,
+                        found=new,
                     )
                 )
             await self.world.pass_time(1.0)

@@ -160,10 +160,10 @@ async def _look(request: Request) -> int:
     """Check this host's prerequisites, for `console doctor`; contacts a running agent and starts none."""
     here = Prerequisite("console", True, f"{console.__version__} in {Path(console.__file__).parent}")
     path = local_path(request.warehouse)
-    found = [here, *prerequisites.needed(), *(prerequisites.warehouse(path) if path else ())]
+    checked = [here, *prerequisites.needed(), *(prerequisites.warehouse(path) if path else ())]
     if path and path.is_dir():
-        found.append(await _agent(request))
-    _print_line({"tool": console.__version__, "found": codec.encode(found)})
+        checked.append(await _agent(request))
+    _print_line({"tool": console.__version__, "found": codec.encode(checked)})
     return 0
 
 

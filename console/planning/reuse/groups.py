@@ -152,14 +152,14 @@ def kept_groups(
     old = {(feed.materialization, feed.source): feed for feed in feeds}
     if {(feed.materialization, feed.source) for feed in wanted.feeds} != old.keys():
         return None
-    found: list[Kept] = []
+    matches: list[Kept] = []
     for feed in wanted.feeds:
         new = _Partial.of(feed, now)
         before = _Partial.of(old[(feed.materialization, feed.source)], was)
         if new is None or before is None or (one := _kept(wanted, live, new, before, widened)) is None:
             return None
-        found.append(one)
-    return found[0] if found and all(one == found[0] for one in found) else None
+        matches.append(one)
+    return matches[0] if matches and all(one == matches[0] for one in matches) else None
 
 
 def _kept(wanted: DesiredTable, live: TableState, new: _Partial, old: _Partial, widened: Columns) -> Kept | None:
@@ -300,21 +300,21 @@ def _states(wanted: DesiredTable, live: TableState, new: _Partial, old: _Partial
     stored: dict[str, str] = {}
     for value, column in zip(old.value(list(old.states.values())), old.states, strict=True):
         stored.setdefault(value.hash, column)
-    found: dict[str, StoredState] = {}
+    by_column: dict[str, StoredState] = {}
     spelled = {column.name.lower(): column.name for column in live.version.columns}
     own = {column: value.hash for column, value in zip(new.states, new.value(list(new.states.values())), strict=True)}
     same = {column: value.hash for column, value in zip(old.states, old.value(list(old.states.values())), strict=True)}
     for column, node in new.states.items():
         if same.get(column) == own[column]:
-            found[column] = StoredState(spelled[column])
+            by_column[column] = StoredState(spelled[column])
         elif own[column] in stored:
-            found[column] = StoredState(spelled[stored[own[column]]])
+            by_column[column] = StoredState(spelled[stored[own[column]]])
         else:
             narrower = _narrower(node, old)
             hits = [stored[value.hash] for value in new.value(narrower) if value.hash in stored]
             if hits:
-                found[column] = StoredState(spelled[hits[0]], wider=True)
-    return found
+                by_column[column] = StoredState(spelled[hits[0]], wider=True)
+    return by_column
 
 
 def _narrower(node: exp.Expr, old: _Partial) -> list[exp.Expr]:

@@ -28,9 +28,9 @@ def shows_state(read: str, column: str) -> bool:
     return isinstance(shown, exp.Cast) and shown.this == unions(read).get(column.lower())
 
 
-def read_over(read: str, found: Kept) -> str:
+def read_over(read: str, kept: Kept) -> str:
     """The wanted read over the live version's stored columns."""
-    names = {wanted.lower(): state.name for wanted, state in found.states.items()}
+    names = {wanted.lower(): state.name for wanted, state in kept.states.items()}
     tree = sqlglot.parse_one(read, read=DIALECT)
     for column in list(tree.find_all(exp.Column)):
         if column.name.lower() in names:
@@ -38,7 +38,7 @@ def read_over(read: str, found: Kept) -> str:
     return render(tree)
 
 
-def copied(wanted: DesiredTable, found: Kept, instead: Mapping[str, str]) -> str:
+def copied(wanted: DesiredTable, kept: Kept, instead: Mapping[str, str]) -> str:
     """The wanted stored rows out of the live version's, under a view with the table's name: its groups, united by the wanted keys.
 
     instead  SQL for the keys and states that the live version does not give
@@ -47,16 +47,16 @@ def copied(wanted: DesiredTable, found: Kept, instead: Mapping[str, str]) -> str
     chosen: list[exp.Expr] = []
     groups: list[exp.Expr] = []
     for column in wanted.columns:
-        if column.name in found.keys:
-            value = sqlglot.parse_one(found.keys[column.name], read=DIALECT)
+        if column.name in kept.keys:
+            value = sqlglot.parse_one(kept.keys[column.name], read=DIALECT)
             if value.find(exp.Column) is not None:
                 groups.append(value.copy())
-        elif (state := found.states.get(column.name)) is not None:
+        elif (state := kept.states.get(column.name)) is not None:
             value = _united(united[column.name.lower()], state, column.type)
         else:
             value = sqlglot.parse_one(instead[column.name], read=DIALECT)
         chosen.append(exp.alias_(cast(value, column.type), name(column.name)))
-    conditions = [sqlglot.parse_one(condition, read=DIALECT) for condition in found.filters]
+    conditions = [sqlglot.parse_one(condition, read=DIALECT) for condition in kept.filters]
     query = exp.select(*chosen).from_(exp.Table(this=name(wanted.table.name)))
     query = query.where(*conditions) if conditions else query
     return render(query.group_by(*groups) if groups else query.having("count(*) > 0", dialect=DIALECT))

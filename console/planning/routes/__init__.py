@@ -81,8 +81,8 @@ def _verdict(
         wanted=wanted, live=state, diff=diffs.tables[name], release=release, desired=desired, region=live,
         verdicts=verdicts, cache=cache, choice=chosen, chosen_now=name in history,
     )  # fmt: skip
-    found = (route.verdict(change) for route in ROUTES)
-    return applied(change, next(verdict for verdict in found if verdict is not None))
+    possible = (route.verdict(change) for route in ROUTES)
+    return applied(change, next(verdict for verdict in possible if verdict is not None))
 
 
 def _with_read(verdict: Verdict, exposed: set[str], region: Live, cache: PlannerCache) -> Verdict:

@@ -74,11 +74,11 @@ def _with(given: Mapping[str, str], change: Change) -> tuple[Pick, ...]:
 
 def _narrowed(change: Change) -> Verdict | None:
     """Of the rows that it holds, those that pass a filter over columns that it keeps."""
-    if (found := change.narrower) is None:
+    if (narrower := change.narrower) is None:
         return None
-    given = f"{computable(list(found.given), change.name)}, and " if found.given else ""
+    given = f"{computable(list(narrower.given), change.name)}, and " if narrower.given else ""
     why = f"{given}the new filter asks only of what {change.name} keeps: copied from the live {change.name}"
-    sql = reads.select(change.name, _with(found.given, change), found.conditions)
+    sql = reads.select(change.name, _with(narrower.given, change), narrower.conditions)
     made = _copy(change, why, LiveCopy(sql), refused(change))
     return replace(made, filters=tuple(feed.materialization for feed in change.wanted.feeds))
 
@@ -98,18 +98,18 @@ def _laid_out(change: Change) -> Verdict | None:
 
 def _regrouped(change: Change) -> Verdict | None:
     """The groups of an aggregate put together out of the live version's: by other keys, fewer of them, or in wider types."""
-    found = change.groups
-    if found is None or not found.whole or not found.sliceable or not columns_allow(change):
+    groups = change.groups
+    if groups is None or not groups.whole or not groups.sliceable or not columns_allow(change):
         return None
-    why = f"{_how(change, found)}: the partial states of the live {change.name}, united"
+    why = f"{_how(change, groups)}: the partial states of the live {change.name}, united"
     problems = change.unused_forward_query("the states are copied")
-    made = _copy(change, why, LiveCopy(regroup.copied(change.wanted, found, {}), states=True), problems)
-    return replace(made, filters=filtering(change, found))
+    made = _copy(change, why, LiveCopy(regroup.copied(change.wanted, groups, {}), states=True), problems)
+    return replace(made, filters=filtering(change, groups))
 
 
-def filtering(change: Change, found: Kept) -> tuple[str, ...]:
+def filtering(change: Change, groups: Kept) -> tuple[str, ...]:
     """Materializations by which groups are left out."""
-    return tuple(feed.materialization for feed in change.wanted.feeds) if found.filters else ()
+    return tuple(feed.materialization for feed in change.wanted.feeds) if groups.filters else ()
 
 
 def columns_allow(change: Change) -> bool:
@@ -117,14 +117,14 @@ def columns_allow(change: Change) -> bool:
     return not any(why.kind == "nullability" for why in change.diff.computed.values())
 
 
-def _how(change: Change, found: Kept) -> str:
+def _how(change: Change, groups: Kept) -> str:
     wanted = change.wanted
     parts: list[str] = []
-    if not found.same_groups:
+    if not groups.same_groups:
         parts.append(f"grouped by {listed(wanted.keys)}, of which the live keys tell")
-    if found.filters:
-        parts.append(f"groups that pass {listed(found.filters)}")
-    if wider := [name for name, state in found.states.items() if state.wider]:
+    if groups.filters:
+        parts.append(f"groups that pass {listed(groups.filters)}")
+    if wider := [name for name, state in groups.states.items() if state.wider]:
         parts.append(f"{listed(wider)} in a wider type")
     return "; ".join(parts) or (laid(change) if change.relaid else "its feed changes and its states do not")
 

@@ -42,11 +42,11 @@ def reason(diff: Diff) -> str:
 
 def of_landing(change: Change) -> tuple[Problem, ...]:
     """What a landing table's declaration asks for in vain, its forward query included."""
-    diff, found = change.diff, landing_problems(change.wanted.table, change.live, change.region, change.diff)
+    diff, problems = change.diff, landing_problems(change.wanted.table, change.live, change.region, change.diff)
     continuation = continued(change.wanted.table, change.live)
     used = bool(continuation.computed) or any(column.change in ("renamed", "type") for column in diff.columns)
-    unused = () if used or found else change.unused_forward_query("no column of it is renamed or of another type")
-    return (*found, *unused)
+    unused = () if used or problems else change.unused_forward_query("no column of it is renamed or of another type")
+    return (*problems, *unused)
 
 
 def _landing_reason(change: Change) -> str:

@@ -15,15 +15,15 @@ from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
 
 def verdict(change: Change) -> Verdict | None:
     """Where days are missing in the source; a new key and a changed column have a default for them, a new column that or NULL."""
-    found, start = change.groups, boundary(change)
-    if found is None or not start or undeclared(change, found):
+    stored, start = change.groups, boundary(change)
+    if stored is None or not start or undeclared(change, stored):
         return None
-    instead = _instead(change, found)
-    fresh = _columns(change, found.lost_states)
+    instead = _instead(change, stored)
+    fresh = _columns(change, stored.lost_states)
     parts = [f"{listed(fresh)} {are(fresh)} counted from {start} on"] if fresh else []
-    if found.lost_keys:
-        parts.append(f"{listed(found.lost_keys)} {are(found.lost_keys)} told apart from {start} on")
-    older = ", ".join(f"{name} is {instead.get(name, 'NULL')}" for name in (*found.lost_keys, *fresh))
+    if stored.lost_keys:
+        parts.append(f"{listed(stored.lost_keys)} {are(stored.lost_keys)} told apart from {start} on")
+    older = ", ".join(f"{name} is {instead.get(name, 'NULL')}" for name in (*stored.lost_keys, *fresh))
     source = change.wanted.feeds[0].source
     why = (
         f"{'; '.join(parts)}: {source} has lost the days before, which keep the states of the live {change.name}; there"
@@ -32,8 +32,8 @@ def verdict(change: Change) -> Verdict | None:
     return Verdict(
         name=change.name, action="hybrid", why=why, wanted=change.wanted, live=change.live, diff=change.diff,
         columns=change.diff.columns, older=older, recomputed=Recomputation(since=start),
-        copied=LiveCopy(regroup.copied(change.wanted, found, instead), until=start, states=True),
-        problems=change.unused_forward_query("older days keep their states"), filters=filtering(change, found),
+        copied=LiveCopy(regroup.copied(change.wanted, stored, instead), until=start, states=True),
+        problems=change.unused_forward_query("older days keep their states"), filters=filtering(change, stored),
     )  # fmt: skip
 
 
@@ -43,8 +43,8 @@ def boundary(change: Change) -> str:
     Both halves must be cut by one value: the table's time is the source's, cut to a day at most. A week that begins before the
     boundary would be copied whole and counted again from the boundary on.
     """
-    wanted, found, release = change.wanted, change.groups, change.release
-    if found is None or found.whole or not found.sliceable or change.rebuilt_sources or wanted.joined:
+    wanted, stored, release = change.wanted, change.groups, change.release
+    if stored is None or stored.whole or not stored.sliceable or change.rebuilt_sources or wanted.joined:
         return ""
     if len(wanted.feeds) != 1 or any(why.kind == "nullability" for why in change.diff.computed.values()):
         return ""
@@ -85,25 +85,25 @@ def remedy(change: Change) -> str:
     """What the operator can declare so that no day is lost, "" where nothing helps."""
     if change.rebuilt_sources:
         return ""
-    if (found := change.groups) is not None and boundary(change) and (missing := undeclared(change, found)):
+    if (stored := change.groups) is not None and boundary(change) and (missing := undeclared(change, stored)):
         return f"declare `default:` for {listed(missing)}, under which the older days then stand"
     return ""
 
 
-def undeclared(change: Change, found: Kept) -> tuple[str, ...]:
+def undeclared(change: Change, stored: Kept) -> tuple[str, ...]:
     """Columns without a default that need one: new keys, changed columns (whose older values would go), those without NULLs."""
     table = change.wanted.table
-    changed = [name for name in _columns(change, found.lost_states) if change.live.table.column(name) is not None]
+    changed = [name for name in _columns(change, stored.lost_states) if change.live.table.column(name) is not None]
     without_nulls = [column.name for column in table.columns if not column.nullable]
     needed = {
-        *found.lost_keys,
+        *stored.lost_keys,
         *changed,
-        *(name for name in _columns(change, found.lost_states) if name in without_nulls),
+        *(name for name in _columns(change, stored.lost_states) if name in without_nulls),
     }
     return tuple(
         column.name
         for column in table.columns
-        if column.name in needed and (column.default is None or not _placeable(change, found, column))
+        if column.name in needed and (column.default is None or not _placeable(change, stored, column))
     )
 
 
@@ -116,25 +116,25 @@ def _columns(change: Change, states: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _instead(change: Change, found: Kept) -> Mapping[str, str]:
+def _instead(change: Change, stored: Kept) -> Mapping[str, str]:
     """SQL for what the older days lack: a declared default where it can stand for the state, else NULL."""
-    table, instead = change.wanted.table, dict.fromkeys(found.lost_states, "NULL")
+    table, instead = change.wanted.table, dict.fromkeys(stored.lost_states, "NULL")
     for column in table.columns:
-        lacks = column.name in found.lost_keys or column.name in instead
-        if lacks and column.default is not None and _placeable(change, found, column):
+        lacks = column.name in stored.lost_keys or column.name in instead
+        if lacks and column.default is not None and _placeable(change, stored, column):
             instead[column.name] = column.default
     return instead
 
 
-def _placeable(change: Change, found: Kept, column: Column) -> bool:
+def _placeable(change: Change, stored: Kept, column: Column) -> bool:
     """Whether a default can be written: as a key, or as the only state of a column that shows it as it is.
 
     Several stored rows of one group would add it up, so the copy must make one row of each: its batches are cut by the
     table's time, and each group lies in one of them.
     """
-    if column.name in found.lost_keys:
+    if column.name in stored.lost_keys:
         return True
-    states = [state for state in found.lost_states if state == column.name or state.startswith(f"{column.name}__")]
+    states = [state for state in stored.lost_states if state == column.name or state.startswith(f"{column.name}__")]
     time = change.live.table.time
-    one_batch = not time or any(sql == f"`{time}`" for sql in found.keys.values())
+    one_batch = not time or any(sql == f"`{time}`" for sql in stored.keys.values())
     return one_batch and states == [column.name] and regroup.shows_state(change.wanted.read, column.name)

@@ -204,12 +204,12 @@ def _people(view: RegionView) -> Iterator[str]:
 
 
 def _notes(views: Iterable[RegionView]) -> list[LeftNote]:
-    found = [
+    left_notes = [
         LeftNote(region=view.region.name, rollout=view.status.rollout, note=note)
         for view in views
         for note in view.status.notes[-NOTES_EACH:]
     ]
-    return sorted(found, key=lambda left: left.note.at, reverse=True)
+    return sorted(left_notes, key=lambda left: left.note.at, reverse=True)
 
 
 def _stop(views: Iterable[RegionView]) -> Iterator[StopCommand]:

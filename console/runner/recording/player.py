@@ -105,8 +105,8 @@ class Playback:
         await self._follow_clock()
 
     async def seek_decision(self, by: int) -> bool:
-        now, found = self.now(), self._recording.decisions
-        ats = [self._recording.times[index] for index in found if self._recording.times[index] <= self._ends]
+        now, decisions = self.now(), self._recording.decisions
+        ats = [self._recording.times[index] for index in decisions if self._recording.times[index] <= self._ends]
         later = next((at for at in ats if at > now), None)
         # one that is just being shown is the present one: the one before it is meant
         earlier = next((at for at in reversed(ats) if at < now - (self._speed if self._playing else 0.0)), None)

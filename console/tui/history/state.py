@@ -62,10 +62,10 @@ class ListedRollout:
 
 def listed_rollouts(views: Mapping[str, RegionView], history: HistoryState) -> list[ListedRollout]:
     """Rollouts of all regions, the newest first; the current ones as their views have them now."""
-    found = [
+    rollouts = [
         ListedRollout(region=name, status=status)
         for name, view in views.items()
         for status in (*(s for s in history.listed.get(name, ()) if s.rollout != view.status.rollout), view.status)
         if status.rollout
     ]
-    return sorted(found, key=lambda rollout: rollout.status.started, reverse=True)
+    return sorted(rollouts, key=lambda rollout: rollout.status.started, reverse=True)

@@ -75,12 +75,12 @@ class CalendarCache:
             if view.accepted
             else {}
         )
-        found = []
+        by_table = []
         for step in self._steps[:MAX_TABLES]:
             target = targets.get(step.step) or StepId.parse(step.step).subject
             days = (day for check in view.status.checks if check.table == target for day in check.days)
-            found.append(TableDays(target, step, {day.day or "no day": day for day in days}))
-        return found
+            by_table.append(TableDays(target, step, {day.day or "no day": day for day in days}))
+        return by_table
 
 
 def first_cursor(tables: Sequence[TableDays]) -> DayCursor:

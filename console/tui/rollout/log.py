@@ -73,13 +73,13 @@ def log_lines(entries: Sequence[LogEntry], sought: str = "", lines: LogLines = "
     """The lines that have the words sought; where there are none, why."""
     if not entries:
         return [Content.styled("no entries yet: what the region does is logged here.", "$text-muted")]
-    found = chosen(entries, sought, lines)
-    if not found and lines != "all":
+    selected = chosen(entries, sought, lines)
+    if not selected and lines != "all":
         why = f"none of {len(entries)} lines is of these ({lines}); i shows the others"
         return [Content.styled(f"{why}, esc clears the filter." if sought else f"{why}.", "$text-muted")]
-    if not found:
+    if not selected:
         return [Content.styled(f"none of {len(entries)} lines has these words; esc clears the filter.", "$text-muted")]
-    return [_line(entry) for entry in found]
+    return [_line(entry) for entry in selected]
 
 
 def log_title(entries: Sequence[LogEntry], sought: str, dropped: int, lines: LogLines = "all") -> str:

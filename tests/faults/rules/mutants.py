@@ -115,7 +115,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a minute is made of hours", GROUPS, "    units = _UNITS[: _UNITS.index(unit) + 1]", "    units = _UNITS", GROUPED),
     bug("a week is cut by the day", GROUPS, '    return _cut(part.this, "DAY" if unit == "WEEK" else unit)', '    return _cut(part.this, "DAY")', GROUPED),
     bug("states are taken by their names", GROUPS, "        if same.get(column) == own[column]:", "        if column in same:", GROUPED),
-    bug("a wider sum keeps its narrow feed", GROUPS, "found[column] = StoredState(spelled[hits[0]], wider=True)", "found[column] = StoredState(spelled[hits[0]])", GROUPED),
+    bug("a wider sum keeps its narrow feed", GROUPS, "by_column[column] = StoredState(spelled[hits[0]], wider=True)", "by_column[column] = StoredState(spelled[hits[0]])", GROUPED),
     bug("any function of a wider column", GROUPS, "        fine = {column for column in touched if _is_plain(parts[column])}", "        fine = touched", GROUPED),
     bug("groups are copied without their filter", "console/planning/reuse/regroup.py", "    query = query.where(*conditions) if conditions else query\n", "", GROUPED),
     bug("a week is cut in two", OF_STATES, "    if not groups.cuts_by_day(wanted.table.time, feed, now, source.table.time):", "    if False:", GROUPED),

@@ -127,8 +127,10 @@ def _planned(project: OpenProject, against: Path | None, ref: str | None) -> "tu
 
 def _warnings(project: OpenProject) -> tuple[Problem, ...]:
     """What the files say in vain, in any region."""
-    found = [p for region in project.regions for p in project.pipelines[region.name].ineffective + region.ineffective]
-    return tuple(dict.fromkeys(found))
+    without_effect = [
+        p for region in project.regions for p in project.pipelines[region.name].ineffective + region.ineffective
+    ]
+    return tuple(dict.fromkeys(without_effect))
 
 
 def _show(output: Output, project: OpenProject | None, plans: "Sequence[Plan]", problems: Sequence[Problem]) -> None:

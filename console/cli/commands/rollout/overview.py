@@ -88,11 +88,11 @@ def _need_data(need: RegionNeed) -> dict[str, Any]:
 
 
 def _waves(views: Sequence[RegionView]) -> list[tuple[int, Counter[str]]]:
-    found: dict[int, Counter[str]] = {}
+    tallies: dict[int, Counter[str]] = {}
     for view in views:
         state = "unreachable" if view.link == "unreachable" else view.status.shown
-        found.setdefault(view.region.wave, Counter())[state] += 1
-    return sorted(found.items())
+        tallies.setdefault(view.region.wave, Counter())[state] += 1
+    return sorted(tallies.items())
 
 
 def _tally(states: Mapping[str, int]) -> str:
