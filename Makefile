@@ -49,12 +49,14 @@ soak: setup clocks
 	@$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 	@$(BIN)/pytest -q -m faults
 	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"
+	@$(BIN)/python -m tests.closure.soak pairs --minutes $(MINUTES)
+	@$(BIN)/python -m tests.closure.soak carried --minutes $(MINUTES)
 	@$(BIN)/python -m tests.drawn clients --minutes $(MINUTES)
 	@$(BIN)/python -m tests.worlds.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.propagation.worlds.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.propagation.ddl.soak --minutes $(MINUTES)
 	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py
-	@$(BIN)/pytest -q tests/life -m soak
+	@$(BIN)/pytest -q tests/life tests/closure -m soak
 	@$(BIN)/python -m tests.drawn days --minutes $(MINUTES)
 	@$(BIN)/python -m tests.drawn doubles --minutes $(MINUTES)
 	@$(BIN)/python -m tests.planning.oracle.soak --minutes $(MINUTES)
@@ -64,8 +66,9 @@ soak: setup clocks
 shots: python
 	@$(BIN)/python -m tests.shots.draw
 
+# writes docs/benchmarks.md
 bench: setup
-	@$(BIN)/pytest -q -s -m bench
+	@BENCHMARKS=$(CURDIR)/docs/benchmarks.md $(BIN)/pytest -q -s -m bench
 
 # the environment and the jars go too; the demo's own processes are ended first
 clean:

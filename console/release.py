@@ -51,7 +51,7 @@ class OpenRelease:
         """The logical table as a `pyarrow.Table`, without Spark.
 
         where    a DuckDB condition over logical columns, pushed down to the files: `day = DATE '2026-11-07'`
-        raises   DataError for an aggregate, whose states only Spark merges, and for a landing table with computed columns
+        raises   DataError for an aggregate and a table that keeps one row of each key, which only Spark merges, and for a landing table with computed columns
         """
         import duckdb
         from deltalake import DeltaTable
@@ -60,6 +60,8 @@ class OpenRelease:
         from console.stores.lakes.delta_rows import dataset
 
         state = self._state(table)
+        if state.newest is not None:
+            raise DataError(f"{table} keeps the newest row of each key, which only Spark tells", hint="console query")
         read = in_duckdb(state.read)
         if state.table.kind == "landing":
             refuse_computed(state.read, table)

@@ -8,6 +8,7 @@ from console.agent.execution.control import RolloutControl
 from console.agent.execution.execution import Execution
 from console.agent.execution.executor import SPARE_HOURS
 from console.agent.feeds.follower import FeedFollower
+from console.agent.relay.intake_gate import IntakeGate
 from console.agent.rollout.acceptance import Acceptance
 from console.agent.rollout.followed_feeds import FollowedFeeds
 from console.agent.rollout.ownership import in_progress
@@ -19,7 +20,7 @@ from console.agent.rollout.watchdog import Watchdog, is_attached
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import housekeeping
 from console.agent.store.ledger import Releases, Rollouts
-from console.errors import RegionError
+from console.errors import Conflict, RegionError
 from console.model.created import table_settings
 from console.model.event import ENDED, Ended, Promoted, RolledBack
 from console.model.fleet import FleetWaves
@@ -49,6 +50,7 @@ class PipelineController:
         self.rollouts = Rollouts(warehouse, pipeline)
         self.recorder = Recorder(self.rollouts, last_seen)
         self.watchdog = Watchdog(settings.keep_failed_hours)
+        self.intake = IntakeGate()
         self.feeds = FollowedFeeds(
             pipeline=pipeline, releases=self.releases, recorder=self.recorder, follower=follower, resolve=self.path
         )
@@ -63,8 +65,11 @@ class PipelineController:
             resolve=self.path,
             created_with=table_settings(settings.rollback_window_hours + SPARE_HOURS),
         )
-        self._promotion = Promotion(
-            pipeline=pipeline,
+        self._promotion = self._promoting(spark, follower)
+
+    def _promoting(self, spark: SparkHandle, follower: FeedFollower) -> Promotion:
+        return Promotion(
+            pipeline=self.pipeline,
             releases=self.releases,
             rollouts=self.rollouts,
             recorder=self.recorder,
@@ -72,7 +77,12 @@ class PipelineController:
             follower=follower,
             resolve=self.path,
             refollow=self.feeds.refollow,
+            intake=self.intake,
         )
+
+    @property
+    def spark(self) -> SparkHandle:
+        return self._spark
 
     @property
     def lock(self) -> threading.RLock:
@@ -164,17 +174,26 @@ class PipelineController:
         with self._lock:
             return self._promotion.rollback(live, by, host)
 
-    def cleanup(self, by: str, *, dry_run: bool, previous: bool) -> tuple[str, ...]:
+    def cleanup(self, by: str, *, dry_run: bool, previous: bool, destructive: bool = False) -> tuple[str, ...]:
         """Delete versions that no kept release names.
 
-        dry_run   only name them
-        previous  include the release to which a rollback would return
+        dry_run      only name them
+        previous     include the release to which a rollback would return
+        destructive  include landing versions with values that no other one can hold
         returns   their paths, relative to the warehouse
         """
         with self._lock:
             status = self.recorder.status
             building = "" if status.state in ENDED else status.release
-            removable = housekeeping.superseded(self.releases, previous=previous, building=building)
+            removable = housekeeping.superseded(
+                self.releases, previous=previous, building=building, destructive=destructive
+            )
+            if previous and removable.kept:
+                raise Conflict(
+                    f"{', '.join(removable.kept)}: a landing version has values that no other release can hold",
+                    hint="console cleanup --previous --allow-destructive drops them for good",
+                    code="E_LAST_COPY",
+                )
             if dry_run:
                 return removable.versions
             if previous and status.state in ENDED - {"cleaned"}:

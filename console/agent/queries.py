@@ -42,7 +42,7 @@ def query(
     returns  columns [[name, type]], rows, release (its id), truncated
     raises   DataError if a value is not of its parameter's type; RegionError E_QUERY with Spark's first line
     """
-    release, bound = controller.live(), _arguments(args)
+    release, bound = controller.live(), arguments(args)
     session = spark.session()
     register(controller, session, release, tables)
     limit = max(1, min(limit, MAX_ROWS))
@@ -198,7 +198,7 @@ def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> d
     return {"rows": exports.put(out, write), "path": str(out.target)}
 
 
-def _arguments(args: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def arguments(args: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Texts as typed Python values, which Spark binds as literals.
 
     raises  DataError naming the parameter whose text is not a value of its type

@@ -16,6 +16,7 @@ from console import __version__, paths
 from console.agent import queries
 from console.agent.failure import cause, message
 from console.agent.feeds.follower import FeedFollower
+from console.agent.ingest.acceptance_day import accept_until
 from console.agent.ingest.landing import LandingWriter
 from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
@@ -69,6 +70,7 @@ class Service:
             "control": self.control,
             "tune": self.tune,
             "note": self.note,
+            "accept_until": self.accept_until,
             "promote": self.promote,
             "rollback": self.rollback,
             "take_over": self.take_over,
@@ -210,6 +212,9 @@ class Service:
     def note(self, pipeline: str, text: str, by: str, host: str) -> Any:
         return notes.leave_note(self.controller(pipeline), text, by, host)
 
+    def accept_until(self, pipeline: str, release: str, days: dict[str, str], by: str, host: str) -> dict[str, Any]:
+        return {"days": accept_until(self.controller(pipeline), release, days, by, host)}
+
     def take_over(self, pipeline: str, by: str, host: str, console: str) -> Any:
         return ownership.take_over(self.controller(pipeline), console, by, host)
 
@@ -221,9 +226,17 @@ class Service:
         return self.controller(pipeline).rollback(live, by, host)
 
     def cleanup(
-        self, pipeline: str, by: str, host: str, dry_run: bool = False, previous: bool = False
+        self,
+        pipeline: str,
+        by: str,
+        host: str,
+        dry_run: bool = False,
+        previous: bool = False,
+        destructive: bool = False,
     ) -> dict[str, Any]:
-        dropped = self.controller(pipeline).cleanup(f"{by} from {host}", dry_run=dry_run, previous=previous)
+        dropped = self.controller(pipeline).cleanup(
+            f"{by} from {host}", dry_run=dry_run, previous=previous, destructive=destructive
+        )
         return {"dropped": list(dropped)}
 
     def maintain(self, pipeline: str, by: str, host: str, accept: str = "", **request: Any) -> dict[str, Any]:
@@ -252,14 +265,15 @@ class Service:
                 return queries.run_sink(self.controller(pipeline), self.spark, name)
         raise DataError(f"{kind!r:.60} is neither copy nor sink")
 
-    def ingest(self, pipeline: str, table: str, batch: str, lines: list[str], run: Any = None) -> dict[str, Any]:
+    def ingest(
+        self, pipeline: str, table: str, batch: str, lines: list[str], run: Any = None, shape: str = ""
+    ) -> dict[str, Any]:
         events = None if run is None else codec.decode(EventRun, run)
-        return LandingWriter(self.controller(pipeline)).append(table, batch, lines, events)
+        return LandingWriter(self.controller(pipeline)).append(table, batch, lines, events, shape)
 
-    def check(self, pipeline: str, table: str, lines: list[str], at: Any) -> dict[str, str]:
-        return LandingWriter(self.controller(pipeline)).check(
-            table, lines, codec.decode(tuple[tuple[int, int], ...], at)
-        )
+    def check(self, pipeline: str, table: str, lines: list[str], at: Any, shape: str = "") -> dict[str, str]:
+        pieces = codec.decode(tuple[tuple[int, int], ...], at)
+        return LandingWriter(self.controller(pipeline)).check(table, lines, pieces, shape)
 
     def landed(self, pipeline: str, table: str, load: str, first: str, **more: Any) -> LoadState:
         return LandingWriter(self.controller(pipeline)).load_state(table, load, first, **more)

@@ -23,6 +23,7 @@ _FIXED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",  # a value that does not convert stops its batch: what was stored is what was given
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.variable.substitute": "false",
     # Parameters are bound in the analysed plan: Spark's newer way is part of its parser, which Delta's parser replaces.

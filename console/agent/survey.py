@@ -93,6 +93,7 @@ def _rate(warehouse: Path, pipeline: str, live: Release | None) -> float:
     """Rows per second in the newest rollout's batches; 0 where nothing was measured."""
     if live is None:
         return 0.0
-    done = [r.event for r in Rollouts(warehouse, pipeline).newest() if isinstance(r.event, BatchDone)]
+    events = [recorded.event for recorded in Rollouts(warehouse, pipeline).newest()]
+    done = [event for event in events if isinstance(event, BatchDone) and event.seconds]  # others were not measured
     seconds = sum(batch.seconds for batch in done)
     return sum(batch.rows_in for batch in done) / seconds if seconds else 0.0

@@ -154,7 +154,7 @@ def _histories(ctx: click.Context, param: click.Parameter, value: tuple[str, ...
         table, is_one, word = choice.partition("=")
         try:
             if not (table and is_one and word.strip()):
-                raise ValueError("expected TABLE=all, TABLE=carry or TABLE='since 2026-11-01'")
+                raise ValueError("expected TABLE=all, TABLE=carry, TABLE='from now' or TABLE='since 2026-11-01'")
             history_word(word)
         except ValueError as error:
             raise UsageError(f"--history {choice!r:.80}: {error}") from None
@@ -191,7 +191,7 @@ def loss_options(function: Callable[..., Any]) -> Callable[..., Any]:
     history = click.option(
         "--history",
         multiple=True,
-        metavar="TABLE=all|carry|'since DAY'",
+        metavar="TABLE=all|carry|'from now'|'since DAY'",
         expose_value=False,
         callback=_histories,
         help="What the change makes of the rows that a table holds, instead of what its file says; repeatable.",

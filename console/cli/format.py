@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from console.model.plan import Price
+
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -33,6 +35,13 @@ def span(seconds: float | None) -> str:
     if whole < 48 * 3600:
         return f"{whole // 3600} h {whole % 3600 // 60:02} min"
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def expected(price: Price) -> str:
+    """How long it will take, by the region's measured rate: `~2 min 10 s`."""
+    if not price.rows:
+        return "0 s"
+    return f"~{span(price.seconds)}" if price.seconds else "not measured"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: int = 0) -> str:

@@ -10,6 +10,7 @@ import click
 
 from console.cli.flags import Flags
 from console.errors import ConsoleError, Problems, type_name
+from console.model.codec import encode
 from console.text import redacted, redacted_data, safe_text
 
 FORMAT_VERSION = 1
@@ -108,6 +109,7 @@ def as_data(error: ConsoleError) -> dict[str, Any]:
                 "where": problem.where,
                 "node": problem.node,
                 "hint": problem.hint,
+                "remedies": encode(problem.remedies),
             }
             for problem in error.problems
         ]

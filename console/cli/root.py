@@ -27,6 +27,8 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         "check": LazyCommand(
             "review.check:check", "Check the files, and plan them offline against a snapshot or an older commit."
         ),
+        "adapt": LazyCommand("adapt:adapt", "Put an adapter in front of a landing table that others write."),
+        "test": LazyCommand("testing.run:test", "Run the fixture tests of a pipeline: rows in, rows out."),
         "apply": LazyCommand(
             "rollout.plan_apply:apply", "Roll a plan out to the regions, up to the gate; with --yes, through it."
         ),
@@ -46,6 +48,10 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         "handover": LazyCommand(
             "rollout.handover:handover",
             "Print a summary for the next shift, as Markdown.",
+        ),
+        "accept-until": LazyCommand(
+            "accept_until:accept_until",
+            "Give regions the days until which landing tables take lines of older shapes, as the files say.",
         ),
         "note": LazyCommand("rollout.note:note", "Leave a note with the rollout of a region, for the next operator."),
         "resume": LazyCommand("rollout.control:resume", "Resume paused rollouts."),

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from console.cli.format import count, span, table
+from console.cli.history_options import option_lines
 from console.model.codec import encode
 from console.model.event import Ailing, Checked
 from console.model.note import Note
@@ -172,6 +173,9 @@ def _notes(view: RegionView, now: float) -> list[str]:
         notes.append(f"tuned: {safe_text(tuned)}")
     if status.state not in _AT_END and view.accepted is not None:
         notes += [safe_text(text) for text in view.accepted.chosen_history]
+    if status.state == "live" and view.accepted is not None:
+        today = datetime.fromtimestamp(now, UTC).date().isoformat()
+        notes += [safe_text(text) for text in view.accepted.showing_older(today)]
     if watching := watchers_text(view.others_watching):
         notes.append(f"watched by {safe_text(watching)}")
     notes += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
@@ -241,6 +245,10 @@ def gate_text(view: RegionView, now: float) -> str:
     lines = [_check(check) for check in status.checks] or ["no table was rebuilt: nothing to compare"]
     if status.checked_at:
         lines.append(f"checked {span(now - status.checked_at)} ago")
+    plan = view.accepted
+    lines += [
+        line for node in (plan.nodes if plan else ()) for line in option_lines(node, plan.currency if plan else "")
+    ]
     lines.append(f"{count(status.lag_commits, 'commit')} behind the source" if status.lag_commits else "no lag")
     if tuned := tuned_text(view.accepted, status.tuned):
         lines.append(safe_text(f"tuned: {tuned}"))

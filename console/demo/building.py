@@ -19,7 +19,7 @@ def begun(region: Region, at: float) -> RegionView:
     writing = StepStatus(id=WRITING, state="running", rows_total=rows, planned=rows, slices=DAYS)
     later = StepStatus(id=RELEASE, rows_total=rows, planned=rows)
     status = Status(release="r1", state="preparing", by="demo", started=at, changed=at, steps=(writing, later))
-    note = f"building the demo: 0 of {DAYS} days"
+    note = f"building: 0 of {DAYS} days"
     return RegionView(region=region, link="connected", status=status, note=note, waits=True)
 
 
@@ -33,7 +33,7 @@ def with_day(view: RegionView, day: DayWritten, at: float) -> RegionView:
     )  # fmt: skip
     line = f"{day.day}: {day.rows:,} rows written to landing"
     status = replace(view.status, steps=(writing, *others), changed=at, log=(*view.status.log, line))
-    return replace(view, status=status, note=f"building the demo: {day.done} of {day.of} days")
+    return replace(view, status=status, note=f"building: {day.done} of {day.of} days")
 
 
 def with_release(view: RegionView, rollout: RegionView) -> RegionView:
@@ -46,7 +46,7 @@ def with_release(view: RegionView, rollout: RegionView) -> RegionView:
         state = "promoting" if own.state == "awaiting-confirmation" else own.state  # it asks nobody
         steps, log = (view.status.steps[0], *own.steps), (*view.status.log, *own.log)
         status = replace(own, state=state, started=view.status.started, steps=steps, log=log)
-    note = f"building the demo: release r1, {own.shown}"
+    note = f"building: release r1, {own.shown}"
     return replace(rollout, region=view.region, status=status, note=note, waits=True)
 
 

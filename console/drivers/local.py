@@ -15,8 +15,9 @@ from typing import Any, BinaryIO
 
 from console import paths
 from console.drivers.frames import Link
-from console.drivers.rpc import RpcDriver, Surveyed, greet
+from console.drivers.rpc import RpcDriver
 from console.drivers.survey import Surveyor, SurveyRequest, agent_command, agent_environment
+from console.drivers.transport import Surveyed, greet
 from console.errors import (
     Conflict,
     ConsoleError,
@@ -59,7 +60,7 @@ def local_drivers(regions: Iterable[Region], *, tick_seconds: float = 0.5) -> di
 
 
 class LocalTransport:
-    """Finds or starts a local region's agent: implements `drivers.rpc.AgentTransport`.
+    """Finds or starts a local region's agent: implements `drivers.transport.AgentTransport`.
 
     config  configuration for an agent that is started; by default from the region's file
     """

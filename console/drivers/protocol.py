@@ -152,6 +152,14 @@ class Driver(Protocol):
         """
         ...
 
+    async def accept_until(self, pipeline: str, release: str, days: Mapping[str, str], who: Who) -> dict[str, str]:
+        """Move the days from which landing tables of the live release refuse lines of older shapes. Returns those moved.
+
+        days    table → `2026-12-24`, "" for until the cleanup
+        raises  Conflict E_STALE if another release is live; DataError
+        """
+        ...
+
     async def promote(self, pipeline: str, rollout: str, live: str, who: Who) -> Promoted:
         """Open the gate: one commit. `live` is the release the caller believes to be live.
 
@@ -162,9 +170,10 @@ class Driver(Protocol):
     async def rollback(self, pipeline: str, live: str, who: Who) -> RolledBack: ...
 
     async def cleanup(
-        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False
+        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
     ) -> tuple[str, ...]:
-        """Drop versions no kept release names; with `previous`, also the one a rollback would return to. Returns paths."""
+        """Drop versions no kept release names; with `previous`, also the one a rollback would return to; with `destructive`,
+        also landing versions with values that no other one can hold. Returns paths."""
         ...
 
     async def query(
@@ -180,16 +189,19 @@ class Driver(Protocol):
         ...
 
     async def ingest(
-        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None
+        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None, shape: str = ""
     ) -> dict[str, Any]:
         """Append NDJSON lines to a managed landing table: {"rows": n, "already": bool}.
 
+        shape   name under which they are sent, where the table's file tells lines apart by it
         run     which lines of a file they are, which then count once by that; without it, once per `batch` id
         raises  DataError naming the line that does not fit; Conflict E_LOAD_MOVED, E_SCHEMA_MOVED: look again, send again
         """
         ...
 
-    async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
+    async def check(
+        self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]], shape: str = ""
+    ) -> str:
         """Check these lines of a file as `ingest` would, without writing.
 
         at       (line, how many stand from there on), for every unbroken piece

@@ -1,4 +1,4 @@
-"""A Spark of this machine that runs compiled queries over given rows: how a witness is proven before it is shown."""
+"""A Spark of this machine that runs compiled queries over given rows: for witnesses, and for fixture tests."""
 
 import json
 import queue
@@ -6,7 +6,7 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from console.drivers.survey import agent_command, agent_environment
@@ -14,6 +14,7 @@ from console.errors import Protocol, RegionError, Unreachable, require_spark
 
 _SECONDS = 300.0  # a JVM's cold start on a busy machine included
 _ENDS_SECONDS = 10.0
+MAX_ROWS = 1000  # of one answer
 Rows = tuple[tuple[Any, ...], ...]
 
 
@@ -29,13 +30,54 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayQuery:
+    """A query with parameters. args: name → (value as text, Spark type)"""
+
+    sql: str
+    args: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        return {"sql": self.sql, "args": self.args}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredView:
+    """A view over rows that are given, or that queries compute.
+
+    rows  a table, or the queries whose rows together are stored;  added  more stored columns, as SQL over theirs
+    read  over the view `stored`; "" for all of them
+    """
+
+    name: str
+    rows: Given | tuple[str, ...]
+    read: str = ""
+    added: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        rows = {"given": self.rows.document()} if isinstance(self.rows, Given) else {"feeds": self.rows}
+        return {"name": self.name, "read": self.read, "added": self.added, **rows}
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
-    """What one query gave: columns, their types, rows; or an error and nothing else."""
+    """What one query gave: columns, their types, rows; or an error and nothing else.
+
+    truncated  there are more rows than the replay returns
+    """
 
     columns: tuple[str, ...]
     rows: Rows
     error: str = ""
     kinds: tuple[str, ...] = ()
+    truncated: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One for each query, in order. failed: view → why it could not be made"""
+
+    ran: tuple[Ran, ...]
+    failed: Mapping[str, str]
 
 
 class Replayer:
@@ -75,13 +117,28 @@ class Replayer:
 
         raises  Unreachable where no answer comes in time; RegionError where the process ends
         """
+        question = {"tables": {name: table.document() for name, table in tables.items()}, "queries": list(queries)}
+        return self._ask(question).ran
+
+    def ask_views(self, views: Sequence[StoredView], queries: Sequence[ReplayQuery]) -> Answers:
+        """Make these views, in order, and run queries over them.
+
+        raises  as `ask`
+        """
+        return self._ask({
+            "views": [view.document() for view in views],
+            "queries": [query.document() for query in queries],
+            "limit": MAX_ROWS,
+        })  # fmt: skip
+
+    def _ask(self, question: Mapping[str, Any]) -> Answers:
         if self._stopped:
             raise RegionError("the replaying Spark was stopped", code="E_REPLAY")
         if self._process is None:
             self._start()
-        question = {"tables": {name: table.document() for name, table in tables.items()}, "queries": list(queries)}
         self._say(question)
-        return tuple(_ran(answer) for answer in self._next()["answers"])
+        answer = self._next()
+        return Answers(tuple(_ran(one) for one in answer["answers"]), dict(answer["failed"]))
 
     def close(self) -> None:
         process, self._process = self._process, None
@@ -133,7 +190,7 @@ class Replayer:
         if line is None:
             raise RegionError("the replaying Spark ended", hint="console doctor", code="E_REPLAY")
         match json.loads(line):
-            case {"answers": list()} as answer:
+            case {"answers": list(), "failed": dict()} as answer:
                 return dict(answer)
             case {"error": {"message": message, "hint": hint}}:
                 raise RegionError(f"no Spark to replay on: {message}", hint=str(hint), code="E_REPLAY")
@@ -144,4 +201,5 @@ def _ran(answer: Mapping[str, Any]) -> Ran:
     if error := answer.get("error"):
         return Ran((), (), str(error))
     names, kinds = (tuple(str(column[i]) for column in answer["columns"]) for i in range(2))
-    return Ran(names, tuple(tuple(row) for row in answer["rows"]), "", kinds)
+    rows = tuple(tuple(row) for row in answer["rows"])
+    return Ran(names, rows, "", kinds, truncated=bool(answer["truncated"]))

@@ -1,19 +1,17 @@
 """The Driver protocol spoken to an agent over a link, however the link is made."""
 
 import asyncio
-import math
-import os
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
 
 from console import errors
 from console.drivers.audit import hearing_audit
 from console.drivers.frames import Link
 from console.drivers.protocol import QueryResult, RegionState, Who
-from console.errors import Conflict, DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
-from console.model import codec
+from console.drivers.transport import AgentTransport, decoded, plausible
+from console.errors import DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
 from console.model.fleet import FleetWaves
 from console.model.live import Live
@@ -25,8 +23,6 @@ from console.model.region import Region
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
 
-PROTOCOL = 1
-_SAME = "use the same version on both sides; `console follow --stop` ends that agent, the next one takes over"
 T = TypeVar("T")
 
 # seconds an answer may take: from the logs alone · a state change · what may start Spark or wait for a running batch
@@ -34,119 +30,9 @@ _QUICK, _CHANGE, _LONG = 30.0, 120.0, 900.0
 _AUDIT = 4 * 3600.0  # reads every row that a rollout has carried
 
 
-@dataclass(frozen=True, slots=True)
-class Surveyed:
-    """A region's answer without an agent. `state` is None if it was not requested."""
-
-    live: Live
-    state: RegionState | None
-    past: Past | None = None
-    samples: tuple[FeedSample, ...] = ()
-
-
-class AgentTransport(Protocol):
-    """Transport to one region's agent."""
-
-    async def dial(self, *, start: bool) -> Link:
-        """A fresh link to the region's agent, greeted.
-
-        start   start an agent if none listens
-        raises  Unreachable if there is none, or none can be started
-        """
-        ...
-
-    async def survey(
-        self, pipeline: str, landing: Sequence[str], state: bool, past: str = "", hours: float = 0.0
-    ) -> Surveyed:
-        """Read the region's Delta logs directly, for when no agent listens.
-
-        past   the rollout to return in full, `*` for the list alone, "" for neither
-        hours  of the samples to return; 0 for none
-        """
-        ...
-
-    def save_tail(self, tail: bytes) -> str:
-        """Save the last bytes received from a broken agent; returns the file's path."""
-        ...
-
-
-def decoded(cls: type[T], data: object, peer: str) -> T:
-    """Decode an answer as a value of `cls`.
-
-    raises  Protocol naming the part that does not fit; NewerFormat for content that only a newer console understands
-    """
-    try:
-        return codec.decode(cls, data)
-    except NewerFormat as error:
-        raise NewerFormat(
-            f"{peer}: its agent is newer: {error}", region=peer, hint=error.hint, code=error.code
-        ) from None
-    except DataError as error:
-        raise errors.Protocol(
-            f"{peer}: invalid answer of the agent: {error}",
-            region=peer,
-            hint="agent and console may be of different versions: `console follow --stop`, then try again",
-            code="E_PROTOCOL",
-        ) from None
-
-
-def plausible(recorded: Recorded, peer: str) -> Recorded:
-    """The event, if its figures are possible: no count below zero (-1 means unknown), no time that is not finite.
-
-    raises  Protocol
-    """
-    answer = [value for value in asdict(recorded.event).values() if isinstance(value, (int, float))]
-    low = min((recorded.seq, recorded.at, *(value + 1 for value in answer)))
-    if low < 0 or not all(math.isfinite(value) for value in (recorded.at, *answer)):
-        raise errors.Protocol(
-            f"{peer}: {type(recorded.event).__name__} with impossible values", region=peer, code="E_PROTOCOL"
-        )
-    return recorded
-
-
-async def greet(link: Link, warehouse: str) -> None:
-    """Call `hello` and check that the right agent, of a known version, answers.
-
-    raises  Conflict if it is another
-    """
-    try:
-        answer = await link.call("hello", {"protocol": PROTOCOL}, seconds=_QUICK)
-    except DataError as error:  # it knows our protocol no more than we know its own
-        raise Conflict(f"{link.peer}: {error}", region=link.peer, hint=error.hint or _SAME, code="E_VERSION") from None
-    match answer:
-        case {"protocol": int(protocol), "tool": str(tool), "pid": int(pid), "warehouse": str(held_warehouse)}:
-            pass
-        case _:
-            raise errors.Protocol(
-                f"{link.peer}: invalid greeting of the agent: {str(answer)[:80]!r}", region=link.peer, code="E_PROTOCOL"
-            )
-    if protocol != PROTOCOL:
-        raise Conflict(
-            f"{link.peer}: its agent (console {tool}, process {pid}) speaks protocol {protocol}, this console {PROTOCOL}",
-            region=link.peer,
-            hint=_SAME,
-            code="E_VERSION",
-        )
-    if _same_path(held_warehouse) != _same_path(warehouse):
-        raise Conflict(
-            f"{link.peer}: the agent at its socket holds {held_warehouse}, not {warehouse}",
-            region=link.peer,
-            code="E_WAREHOUSE",
-        )
-    if answer.get(
-        "later"
-    ):  # else it would leave out what came after 0.1.0, taking this console for one of that version
-        await link.call("later", {}, seconds=_QUICK)
-
-
 def _signature(who: Who) -> dict[str, str]:
     """The caller's identity. Only a console that steers a rollout sends its own id: older agents do not know the field."""
     return {"by": who.name, "host": who.host, **({"console": who.console} if who.console else {})}
-
-
-def _same_path(warehouse: str) -> str:
-    path = warehouse.removeprefix("file://")
-    return path if "://" in path else os.path.realpath(path)
 
 
 class RpcDriver:
@@ -282,6 +168,11 @@ class RpcDriver:
         params = {"pipeline": pipeline, "text": text, "by": who.name, "host": who.host}
         return self._decode(Status, await self._call("note", params, _CHANGE))
 
+    async def accept_until(self, pipeline: str, release: str, days: Mapping[str, str], who: Who) -> dict[str, str]:
+        params = {"pipeline": pipeline, "release": release, "days": dict(days), "by": who.name, "host": who.host}
+        moved = self._fields("accept_until", await self._call("accept_until", params, _CHANGE), days=dict)["days"]
+        return self._decode(dict[str, str], moved)
+
     async def take_over(self, pipeline: str, who: Who) -> Status:
         return self._decode(Status, await self._call("take_over", {"pipeline": pipeline, **_signature(who)}, _CHANGE))
 
@@ -299,9 +190,9 @@ class RpcDriver:
         return self._decode(RolledBack, await self._call("rollback", params, _LONG))
 
     async def cleanup(
-        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False
+        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
     ) -> tuple[str, ...]:
-        options = {"dry_run": dry_run, "previous": previous}
+        options = {"dry_run": dry_run, "previous": previous, **({"destructive": True} if destructive else {})}
         params = {"pipeline": pipeline, "by": who.name, "host": who.host, **options}
         dropped = self._fields("cleanup", await self._call("cleanup", params, _LONG), dropped=list)["dropped"]
         return self._decode(tuple[str, ...], dropped)
@@ -321,14 +212,18 @@ class RpcDriver:
         return self._fields("run", done, rows=int, **({"already": bool} if kind == "copy" else {}))
 
     async def ingest(
-        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None
+        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None, shape: str = ""
     ) -> dict[str, Any]:
         params: dict[str, Any] = {"pipeline": pipeline, "table": table, "batch": batch, "lines": list(lines)}
-        params |= {"run": run} if run else {}  # an agent of an older version knows no such thing
+        # an agent of an older version knows no such things
+        params |= ({"run": run} if run else {}) | ({"shape": shape} if shape else {})
         return self._fields("ingest", await self._call("ingest", params, _CHANGE), rows=int, already=bool)
 
-    async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
+    async def check(
+        self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]], shape: str = ""
+    ) -> str:
         params = {"pipeline": pipeline, "table": table, "lines": list(lines), "at": list(at)}
+        params |= {"shape": shape} if shape else {}
         answer: str = self._fields("check", await self._call("check", params, _CHANGE), schema=str)["schema"]
         return answer
 

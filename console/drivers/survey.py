@@ -11,7 +11,7 @@ from pathlib import Path
 import console
 from console.drivers.frames import rebuild
 from console.drivers.protocol import RegionState
-from console.drivers.rpc import Surveyed, decoded
+from console.drivers.transport import Surveyed, decoded
 from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.live import Live

@@ -130,6 +130,8 @@ class BatchDone:
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
+    """A step has ended well."""
+
     step: str
 
 
@@ -217,6 +219,8 @@ class Lagging:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
+    """No batch begins until it is resumed."""
+
     by: str
 
 
@@ -258,6 +262,8 @@ class DriverLost:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
+    """The rollout stands still until it is retried or discarded."""
+
     step: str
     why: str
     hint: str = ""
@@ -265,6 +271,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promoted:
+    """The new release is live; the one before is kept for a rollback."""
+
     release: str
     was: str
     by: str
@@ -274,6 +282,8 @@ class Promoted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
+    """The previous release is live again."""
+
     release: str  # live now
     was: str
     by: str

@@ -1,4 +1,4 @@
-"""Names of the columns that a managed landing table stores besides those that its file declares."""
+"""Names of what a managed landing table stores besides the columns that its file declares, and of its later versions."""
 
 import re
 
@@ -6,6 +6,8 @@ import re
 _RESERVED = re.compile(
     r"@(?:\d+|(?:tinyint|smallint|int|bigint|float|double|string|date|timestamp(?:_ntz)?|decimal-\d+-\d+)(?:@\d+)?)$"
 )
+_VERSIONS = ".versions"
+RELAY = "relay"  # names the feeds between two versions, in the place of a materialization
 
 
 def wider_name(stored: str, type: str) -> str:
@@ -21,3 +23,13 @@ def numbered_name(name: str, number: int) -> str:
 def is_reserved(name: str) -> bool:
     """Whether a name is built like these, so that no file may declare it."""
     return _RESERVED.search(name) is not None
+
+
+def version_folder(table: str) -> str:
+    """The folder of a landing table's later versions: not its own, in which VACUUM deletes what its log does not name."""
+    return f"{table}{_VERSIONS}"
+
+
+def is_later_version(path: str) -> bool:
+    """Whether a version path is one of these: console made that folder, and nobody else knows it."""
+    return path.rpartition("/")[0].endswith(_VERSIONS)

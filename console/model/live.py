@@ -1,11 +1,13 @@
 """The state of a region: its releases with their versions and feeds, and its tables' statistics from the Delta logs."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 from console.model.codec import BESIDE, QUIET, needed
 from console.model.created import TableSettings
+from console.model.newest import Newest
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.schema import Column, Table
 from console.model.sources import Sources
@@ -88,6 +90,8 @@ class TableState:
     inexact columns whose values may differ between two computations (sketches, sums of doubles, now(), rand())
     carried columns of which older rows were copied and do not follow the feeds, by the operator's choice
     intake  of a managed landing table; () where each column is stored under its own name
+    untold  of lines of the shape before the one that `accepts` tells: their names, and where their values are stored
+    newest  of a table that keeps one row of each key: how stored rows are merged
     older   names of older shapes that lines may use until the day that the table's file names, and where they are stored
     """
 
@@ -100,6 +104,8 @@ class TableState:
     intake: tuple[Intake, ...] = field(default=(), metadata=needed("0.2.0"))
     older: tuple[Intake, ...] = field(default=(), metadata=BESIDE)
     carried: tuple[str, ...] = field(default=(), metadata=BESIDE)
+    untold: tuple[Intake, ...] = field(default=(), metadata=BESIDE)
+    newest: Newest | None = field(default=None, metadata=needed("0.2.0"))
 
     def stored_in(self, column: str) -> tuple[str, ...]:
         """The stored columns of one of a landing table's columns."""
@@ -111,6 +117,32 @@ class TableState:
         return self.stored_in(self.table.time)[0]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relay:
+    """The way of a managed landing table's rows between two of its versions, for as long as both are kept.
+
+    table     as the release calls it whose own version is the newer one;  older: path of the other version
+    forward   compiled Spark SQL over a view named `table` of the older version's stored rows: the newer one's columns
+    backward  the same from the newer version to the older
+    columns   stored columns of the older version that `backward` fills
+    lost      columns with values that the older version cannot hold
+    keys      columns of the newer one whose absence tells a line of the older shape
+    """
+
+    table: str
+    older: str
+    forward: str
+    backward: str
+    columns: tuple[Column, ...]
+    lost: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+    @property
+    def stored_alike(self) -> bool:
+        """Both versions store every row in the same columns."""
+        return self.forward == self.backward
+
+
 @dataclass(frozen=True, kw_only=True)
 class Release:
     """An immutable manifest: all definitions, the version behind each name, and the feeds that keep the versions current.
@@ -120,6 +152,7 @@ class Release:
     endpoints, copies, sinks  their SQL is compiled, over logical names
     rules   version of the rules by which its fingerprints were hashed; "" in releases of 0.1.0
     sources the files that it was made from, as written; None in releases of 0.1.0
+    relays  of landing tables that have a new version in it
     """
 
     id: str
@@ -133,9 +166,20 @@ class Release:
     tool: str = ""
     rules: str = field(default="", metadata=BESIDE)
     sources: Sources | None = field(default=None, metadata=BESIDE)
+    relays: tuple[Relay, ...] = field(default=(), metadata=needed("0.2.0"))
 
     def table(self, name: str) -> TableState | None:
         return self._by_name.get(name)
+
+    def accepting_until(self, days: Mapping[str, str]) -> "Release":
+        """The release with other days from which landing tables refuse lines of older shapes. days: table → day or "" """
+        tables = tuple(
+            replace(
+                state, table=replace(state.table, accepts_until=days.get(state.table.name, state.table.accepts_until))
+            )
+            for state in self.tables
+        )
+        return replace(self, tables=tables)
 
     def feeds_into(self, name: str) -> tuple[Feed, ...]:
         return self._by_target.get(name, ())

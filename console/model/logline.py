@@ -72,7 +72,8 @@ def _line(event: Event) -> str:
         case Failed(step, why):
             return f"failed in {step}: {why}"
         case Promoted(release=release, was=was, by=by):
-            return f"{release} is live, it was {was or 'nothing'}: promoted by {by}"
+            before = f"it was {was}" if was else "the first release"
+            return f"{release} is live, {before}: promoted by {by}"
         case RolledBack(release=release, was=was, by=by):
             return f"{release} is live again, it was {was}: rolled back by {by}"
         case Ended(state, by):

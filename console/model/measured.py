@@ -57,5 +57,5 @@ class SparkJob:
 
     @property
     def skewed(self) -> bool:
-        """Whether one task takes far longer than the others."""
-        return self.longest > 5.0 and self.longest > 4 * self.median
+        """Whether one task takes far longer than the others; unknown, so not, before half of them have finished."""
+        return 2 * self.done > self.tasks and self.longest > 5.0 and self.longest > 4 * self.median

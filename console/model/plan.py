@@ -4,9 +4,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from console.errors import Problem
-from console.model.codec import QUIET, encode
+from console.model.codec import BESIDE, QUIET, encode
 from console.model.created import TableSettings
-from console.model.live import Release
+from console.model.landing import version_folder
+from console.model.live import Release, TableState
 from console.model.pipeline import Override, digest
 from console.model.policy import NO_THROTTLE, Throttle
 from console.model.rollout_id import release_id
@@ -91,11 +92,35 @@ class ColumnChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryOption:
+    """One choice for the rows that a table holds, priced beside the others.
+
+    history     as `--history` takes it: `all`, `carry`, `since 2026-11-08`;  chosen: it is the one that the plan takes
+    older_rows  what older rows will show
+    impossible  why the plan would be refused with it, "" where it is possible
+    price       of this table alone
+    """
+
+    history: str
+    chosen: bool
+    older_rows: str
+    impossible: str = ""
+    price: Price = field(default_factory=Price)
+
+    @property
+    def kind(self) -> str:
+        """The choice without its day: `since`."""
+        return self.history.partition(" ")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChange:
     """The action for one node, with its reason in one sentence.
 
     source   the table from which its history is read
-    history  the operator's choice for the rows that a table holds, "" for all;  older_rows  what these will show
+    history  the operator's choice for the rows that a table holds, "" for all;  older_rows  what these will show;
+             older_until: the day (UTC) on which the last of them expires, "" for none
+    options  every choice for these rows, side by side; () where there is nothing to choose
     """
 
     kind: Literal["table", "endpoint", "copy", "sink"]
@@ -107,6 +132,8 @@ class NodeChange:
     source: str = ""
     history: str = field(default="", metadata=QUIET)
     older_rows: str = field(default="", metadata=QUIET)
+    options: tuple[HistoryOption, ...] = field(default=(), metadata=BESIDE)
+    older_until: str = field(default="", metadata=BESIDE)
 
     @property
     def changes(self) -> bool:
@@ -203,10 +230,20 @@ class Plan:
     @property
     def chosen_history(self) -> tuple[str, ...]:
         """The operator's choices for rows that tables hold, and what these will show, a sentence for each."""
-        return tuple(f"{node.name}, history: {node.history}: {node.older_rows}" for node in self.nodes if node.history)
+        return tuple(f"{node.name}, history: {node.history}: {_older(node)}" for node in self.nodes if node.history)
+
+    def showing_older(self, day: str) -> tuple[str, ...]:
+        """Tables that still hold older rows on a day (UTC), what these show, and until when."""
+        return tuple(
+            f"{node.name}: {_older(node)}" for node in self.nodes if node.older_until and day <= node.older_until
+        )
 
     def digest(self) -> str:
         return digest(encode(self))
+
+
+def _older(node: NodeChange) -> str:
+    return f"{node.older_rows}{f'; the last of them expires on {node.older_until}' if node.older_until else ''}"
 
 
 def numbered(plan: Plan, number: int, settings: TableSettings = ()) -> Plan:
@@ -222,13 +259,18 @@ def numbered(plan: Plan, number: int, settings: TableSettings = ()) -> Plan:
             state,
             version=replace(
                 state.version,
-                path=f"{state.table.name}/{_name(plan, state.version.content)}-{number}",
+                path=f"{_folder(state)}/{_name(plan, state.version.content)}-{number}",
                 settings=settings,
             ),
         )
         for state in plan.release.tables
     )
     return replace(plan, release=replace(plan.release, id=release_id(number), tables=tables))
+
+
+def _folder(state: TableState) -> str:
+    name = state.table.name
+    return version_folder(name) if state.table.kind == "landing" else name
 
 
 def _name(plan: Plan, content: str) -> str:

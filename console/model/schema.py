@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
-from console.model.codec import BESIDE, QUIET
+from console.model.codec import BESIDE, QUIET, needed
 
 Kind = Literal["landing", "append", "aggregate"]
 OnRewrite = Literal["stop", "ignore", "take_inserts", "replay_days"]
@@ -27,18 +27,34 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Accepts:
+    """How lines of a landing table's shape are told from those of the shapes before, where some would fit both.
+
+    marker  column that each line of the shape gives, and none of an older one;  shape  name under which they are sent
+    """
+
+    marker: str = ""
+    shape: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One logical table, as declared in `tables/<name>.yaml`, a region's overrides applied.
 
     time            the raw timestamp or date column by which history is cut into days; "" for none
     retention_days  rows older than this may be deleted; None keeps all
     forward_query   SELECT list over the live table (no FROM, no WHERE), or ""
+    backward_query  of a landing table that a forward query gives other values: SELECT list that gives the live columns back, or ""
     managed         landing only: the agent is the only writer
     backfill        `read` allows computing a column from the table's other columns at read time
     cluster_by      sort order of the rows of one batch, and of a compacted partition
     read_time_days  as `read`, if retention makes it obsolete within so many days
     accepts_until   managed landing only: day (UTC) from which lines of older shapes are refused, `2026-12-01`; "" for none
+    accepts         managed landing only: how lines of its shape are told from older ones; None where any line would do
     was             landing only: the name under which it is live; never stored
+    source          of an adapter: the landing table of others that it is fed from, column by column; its kind is `append`
+    key         of a table of kind `latest` or `distinct`: rows that are equal in these columns are one; its kind is `append`
+    order_by    of kind `latest`: of such rows the one with the greatest values; () for `distinct`, whose rows are all key
     history         what a change makes of the rows it holds, as `history_word` spells it; "" recomputes them all
     where           `file:line:column` of the declaration; not part of digests
     """
@@ -61,6 +77,21 @@ class Table:
     was: str = field(default="", metadata=QUIET)
     accepts_until: str = field(default="", metadata=BESIDE)
     history: str = field(default="", metadata=QUIET)
+    source: str = field(default="", metadata=BESIDE)
+    accepts: Accepts | None = field(default=None, metadata=needed("0.2.0"))
+    backward_query: str = field(default="", metadata=QUIET)
+    key: tuple[str, ...] = field(default=(), metadata=needed("0.2.0"))
+    order_by: tuple[str, ...] = field(default=(), metadata=needed("0.2.0"))
+
+    @property
+    def is_distinct(self) -> bool:
+        """Equal rows are one: all of its columns are the key."""
+        return bool(self.key) and not self.order_by
+
+    @property
+    def kind_word(self) -> str:
+        """The kind as the file names it."""
+        return "distinct" if self.is_distinct else "latest" if self.key else self.kind
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)
@@ -84,7 +115,18 @@ class Since:
         return f"since {self.day}"
 
 
-def history_word(text: str) -> Carry | Since | None:
+@dataclass(frozen=True, slots=True)
+class FromNow:
+    """The files of the live version are the older rows of the new one; rows that arrive later follow the new query."""
+
+    def __str__(self) -> str:
+        return "from now"
+
+
+HistoryChoice = Carry | Since | FromNow
+
+
+def history_word(text: str) -> HistoryChoice | None:
     """The operator's choice for a table's history; None for `all`, every row as if the new query had always run.
 
     raises  ValueError for what is no choice, or none yet
@@ -100,8 +142,8 @@ def history_word(text: str) -> Carry | Since | None:
                 return Since(date.fromisoformat(day).isoformat())
             raise ValueError(f"`{day[:20]}` is no day such as 2026-11-01")
         case ["from", "now"]:
-            raise ValueError("`from now` is not possible yet: `carry` copies the rows that are there")
-    raise ValueError("expected all, carry, or since with a day such as 2026-11-01")
+            return FromNow()
+    raise ValueError("expected all, carry, from now, or since with a day such as 2026-11-01")
 
 
 def quoted(name: str) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from console.model.codec import BESIDE, QUIET
+from console.model.codec import BESIDE, QUIET, needed
 from console.model.schema import Column
 from console.model.step_id import BACKFILL, PROMOTE, VALIDATE, StepId
 
@@ -52,6 +52,8 @@ class Backfill:
             replay begins with `since`, as of the landing position of that forward's fence; "" is unbounded
     states  a replay of some states of an aggregate, as of the landing position of the fence of the forward that copies
             the others
+    linked  a forward of all rows whose files become files of the new version: no row is read, nothing is written. `sql` says
+            what a copy would read
     rows, bytes, days, batches  estimates from the log's statistics
     columns  columns of the source that are read
     fragile  the rows on which it fails; None where there is no such condition
@@ -73,6 +75,7 @@ class Backfill:
     columns: tuple[str, ...] = ()
     fragile: Fragile | None = field(default=None, metadata=QUIET)
     states: bool = field(default=False, metadata=QUIET)
+    linked: bool = field(default=False, metadata=needed("0.2.0"))
 
     @property
     def id(self) -> str:
@@ -114,6 +117,8 @@ class Comparison:
     left_out  (column, why it cannot be compared)
     keys      an aggregate's group columns; () compares per day by checksum
     other_rows  the new version is to hold other rows, so that their numbers are shown and do not decide
+    ties      of rows with one key and order, another may be the newest: differences of values do not decide
+    joins     tables that history was joined with as they are now: other numbers of rows do not decide
     """
 
     table: str
@@ -122,6 +127,8 @@ class Comparison:
     keys: tuple[str, ...] = ()
     time: str = ""
     other_rows: bool = field(default=False, metadata=BESIDE)
+    joins: tuple[str, ...] = field(default=(), metadata=BESIDE)
+    ties: bool = field(default=False, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

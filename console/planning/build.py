@@ -19,6 +19,7 @@ from console.planning.cache.releases import release_key
 from console.planning.derived.plan import planned
 from console.planning.diff import diff
 from console.planning.fingerprint import Desired, fingerprint
+from console.planning.landing.adapter import behind_adapters
 from console.planning.landing.table_name import called, new_names
 from console.planning.read import read
 from console.planning.resolve import resolve
@@ -81,8 +82,10 @@ def _restated(pipeline: Pipeline, live: Live, wanted: Desired, hashed_by: str, c
     here = called(live, names)
     if here.release is None:
         return here
-    shared = cache.one_of(here.release, release_key)
-    return replace(here, release=restated(shared, wanted, hashed_by, cache, names.values()))
+    behind = behind_adapters(here.release, wanted)
+    adapters = tuple(state.table.name for state in behind.tables[len(here.release.tables) :])
+    shared = cache.one_of(behind, release_key)
+    return replace(here, release=restated(shared, wanted, hashed_by, cache, (*names.values(), *adapters)))
 
 
 def _refuse_impossible(pipeline: Pipeline, wanted: Desired, live: Live) -> None:

@@ -211,7 +211,7 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
             ("owner", new.owner, old.owner),
             ("retention", new.retention_days, old.retention_days),
             ("time column", new.time, old.time),
-            ("the last day of older shapes", new.accepts_until, old.accepts_until),
+            ("how lines are told apart", new.accepts, old.accepts),
             ("management", new.managed, old.managed),
             ("on_rewrite", new.on_rewrite, old.on_rewrite),
             ("clustering of new rows", new.cluster_by, old.cluster_by),
@@ -239,6 +239,6 @@ def same_declaration(new: Table, old: Table) -> bool:
     if old.was:
         return False
     # two of these describe a change, not the table
-    return replace(new, where="", forward_query="", was="", history="") == replace(
-        old, where="", forward_query="", history=""
+    return replace(new, where="", forward_query="", backward_query="", was="", history="") == replace(
+        old, where="", forward_query="", backward_query="", history=""
     )

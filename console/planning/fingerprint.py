@@ -16,9 +16,11 @@ from console.planning.resolve import ResolvedEnd, ResolvedPipeline, ResolvedQuer
 from console.planning.sql import feed
 from console.planning.sql.compile import NameScope
 from console.planning.sql.feed import FeedCode
+from console.planning.sql.newest import merged_read, merged_rows, newest_of
 from console.planning.sql.reads import landing_read
 from console.planning.sql.relation import Relation, mix, physical
 from console.planning.sql.tree import UnknownColumn, kind
+from console.remedy import Edit, Stays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,14 +133,22 @@ def _code(
 
 def _driven_by_parts(node: Materialization, code: FeedCode, pipeline: Pipeline) -> list[Problem]:
     source = pipeline.table(code.feed.source)
-    if source is None or source.kind != "aggregate":
+    if source is None or (source.kind != "aggregate" and not source.key):
         return []
     text = text_of(node)
+    if source.key:
+        text.report_query(
+            "C008",
+            f"{node.name} is driven by {source.name}, a table of kind {source.kind_word}: a row that a newer one replaces would stay below",
+            0,
+            Stays(instead=feed.as_endpoint(text)),
+        )
+        return text.problems
     text.report_query(
         "C008",
         f"{node.name} is driven by {source.name}, an aggregate: its rows are parts, not results",
         0,
-        "read the table below it, or read it in an endpoint",
+        Stays(instead=f"read the table above it, or {feed.as_endpoint(text)}"),
     )
     return text.problems
 
@@ -155,8 +165,8 @@ def _desired(source: ResolvedTable, codes: Sequence[FeedCode], problems: list[Pr
                 code="C009",
                 message=f"the queries that feed {table.name} keep different states",
                 where=source.feeds[1].node.where,
-                hint="cast the aggregated columns to one type",
                 node=table.name,
+                remedies=(Edit(node=table.name, how="cast the aggregated columns to one type"),),
             )
         )
         return None
@@ -191,24 +201,31 @@ def _assembled(table: Table, codes: Sequence[FeedCode], problems: list[Problem])
             volatile.add(column.name)
         if any(name in code.joined for code in codes):
             joined.add(column.name)
-    keys = first.split.keys if first.split else ()
+    keys = first.split.keys if first.split else table.key
     if any(name not in keys for name in table.partition_by) and table.kind == "aggregate":
         problems.append(
             Problem(
                 code="C007",
                 message=f"{table.name} is partitioned by a column that is no key of its query",
                 where=table.where,
-                hint="partition by columns of GROUP BY",
                 node=table.name,
+                remedies=(Edit(node=table.name, how="partition by columns of GROUP BY"),),
             )
         )
         return None
-    rows = mix(*(code.rows for code in ranked))
+    rows, columns, read = _stored(table, first, mix(*(code.rows for code in ranked)), values)
     order = tuple(column.name for column in table.columns if column.name in inexact | volatile)
     return DesiredTable(
-        table=table, columns=first.stored, read=first.read, rows=rows, values=values, inexact=order, feeds=tuple(code.feed for code in codes), literals=literals, certain=certain,
+        table=table, columns=columns, read=read, rows=rows, values=values, inexact=order, feeds=tuple(code.feed for code in codes), literals=literals, certain=certain,
         reads=reads, joined=frozenset(joined), volatile=frozenset(volatile), keys=keys,
     )  # fmt: skip
+
+
+def _stored(table: Table, code: FeedCode, rows: str, values: Mapping[str, str]) -> tuple[str, tuple[Column, ...], str]:
+    """The fingerprint of a table's rows, its stored columns, and its read."""
+    if (newest := newest_of(table)) is None:
+        return rows, code.stored, code.read
+    return merged_rows(rows, table, values), (*code.stored, *newest.added), merged_read(newest, table.columns)
 
 
 def _agreed(name: str, each: Sequence[Mapping[str, str]]) -> str:

@@ -6,6 +6,7 @@ from heapq import heappop, heappush
 
 from console.errors import Problem
 from console.model.pipeline import Pipeline
+from console.remedy import Edit
 
 
 def ordered(pipeline: Pipeline, reads: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], tuple[Problem, ...]]:
@@ -66,8 +67,8 @@ def _circular(
                     code="C001",
                     message=f"the tables run in a circle: {path}",
                     where=where,
-                    hint="a table cannot be fed from itself",
                     node=name,
+                    remedies=(Edit(node=name, how="a table cannot be fed from itself"),),
                 )
             )
     straight = graph.subgraph(set(graph) - circular)

@@ -17,6 +17,7 @@ from console.planning.sql import compile
 from console.planning.sql.compile import Compiled
 from console.planning.sql.feed import FeedCode
 from console.planning.sql.tree import Text, kind, nearest
+from console.remedy import Edit
 
 End = TypeVar("End", Endpoint, Copy, Sink)
 
@@ -155,7 +156,16 @@ def _table_key(table: Table, feeds: Sequence[ReadFeed]) -> str:
 
 def _declared(table: Table) -> str:
     """The part of a table's declaration that a compilation depends on."""
-    declaration = (table.name, table.kind, table.time, table.partition_by, table.retention_days, table.managed)
+    declaration = (
+        table.name,
+        table.kind,
+        table.key,
+        table.order_by,
+        table.time,
+        table.partition_by,
+        table.retention_days,
+        table.managed,
+    )
     return repr((declaration, [_column(column) for column in table.columns]))
 
 
@@ -171,14 +181,14 @@ def _feeding(pipeline: Pipeline) -> tuple[dict[str, list[Materialization]], list
         if node.into in feeding:
             feeding[node.into].append(node)
         else:
-            hint = nearest(node.into, feeding)
+            near = nearest(node.into, feeding) or "name a table of the pipeline, or declare this one"
             problems.append(
                 Problem(
                     code="C003",
                     message=f"{node.name} feeds {node.into}, which is no table",
                     where=node.where,
-                    hint=hint,
                     node=node.name,
+                    remedies=(Edit(node=node.name, how=near),),
                 )
             )
     return feeding, problems
@@ -187,21 +197,22 @@ def _feeding(pipeline: Pipeline) -> tuple[dict[str, list[Materialization]], list
 def _declaration_problems(table: Table, feeding: Sequence[Materialization]) -> list[Problem]:
     problems: list[Problem] = []
 
-    def report(code: str, message: str, hint: str = "") -> None:
-        problems.append(Problem(code=code, message=message, where=table.where, hint=hint, node=table.name))
+    def report(code: str, message: str, how: str) -> None:
+        remedies = (Edit(node=table.name, how=how),)
+        problems.append(Problem(code=code, message=message, where=table.where, node=table.name, remedies=remedies))
 
     names = [column.name.lower() for column in table.columns]
     for column in table.columns:
         try:
             kind(column.type)
         except ValueError:
-            report("C005", f"{table.name}.{column.name}: {column.type} is no Spark type")
+            report("C005", f"{table.name}.{column.name}: {column.type} is no Spark type", "name one of Spark's types")
     for twice in sorted({name for name in names if names.count(name) > 1}):
         report("C005", f"{table.name} declares {twice} twice", "names are compared without case")
     for role, chosen in (("time", (table.time,) if table.time else ()), ("partition_by", table.partition_by)):
         for name in chosen:
             if name.lower() not in names:
-                near = nearest(name, names)
+                near = nearest(name, names) or f"name a column, or drop `{role}`"
                 report("C006", f"{role} of {table.name} names {name}, which is no column of it", near)
     if table.kind == "landing" and feeding:
         report(

@@ -17,6 +17,7 @@ from console.planning.sql.compile import Compiled, NameScope
 from console.planning.sql.feed import FeedCode, ResolvedFeed
 from console.planning.sql.resolve import schema
 from console.planning.sql.tree import Text, UnknownColumn
+from console.remedy import Edit
 
 Unknown = Mapping[Problem, UnknownColumn]  # the problems that an unknown column causes
 
@@ -113,8 +114,8 @@ def _copy(
         code="C004",
         message=f"{copy.name} writes {copy.into}, which is a table of the pipeline",
         where=copy.where,
-        hint="give the copy a name of its own",
         node=copy.name,
+        remedies=(Edit(node=copy.name, how="give the copy a name of its own"),),
     )
     return replace(resolved, problems=(taken, *resolved.problems))
 

@@ -4,7 +4,8 @@ A release holds hashes, and a hash tells nothing but that it is another: a plann
 corrected, another sqlglot) would take every table for changed. So where a release was hashed by other rules, what its
 hashes stood for is hashed anew: its compiled queries, which it holds in full. Meaning is then compared with meaning.
 
-The same is done below a landing table of which columns are renamed: values of such a table stand for their names.
+The same is done below a landing table of which columns are renamed: values of such a table stand for their names; and of a
+table that joins another one, whose new content gives it the same rows.
 """
 
 from collections import Counter
@@ -19,7 +20,9 @@ from console.model.schema import types
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.diff import split_value
 from console.planning.fingerprint import Desired, DesiredTable, adopted
+from console.planning.landing.adapter import is_new_adapter
 from console.planning.landing.forward_query import all_renamed
+from console.planning.reuse import through_joins
 from console.planning.reuse.shown import as_source
 from console.planning.sql.aggregates import STORED
 from console.planning.sql.relation import Relation, mix, physical
@@ -40,7 +43,7 @@ def restated(
     """
     renamed = all_renamed(release, {name: wanted.table for name, wanted in desired.tables.items()})
     renamed |= {name: renamed.get(name, {}) for name in moved}
-    if release.rules == rules and not renamed:
+    if release.rules == rules and not renamed and not through_joins.candidates(release, desired):
         return release
     return cache.by_identity(
         _RELEASES, lambda: _restated(release, desired, renamed, everything=release.rules != rules), release, desired
@@ -70,13 +73,16 @@ def _restated(
     made = {state.table.name: state for state in release.tables}
     same: set[str] = set()  # tables that mean what they are wanted to mean, as those do that they are computed from
     touched: set[str] = set(made) if everything else set(renamed)
+    joining = through_joins.candidates(release, desired)
+    live = through_joins.of_release(release, lambda feed: _live_sources(made, _sources((feed,))))
+    now = through_joins.of_desired(desired, lambda feed: _wanted_sources(desired, _sources((feed,))))
     for name, wanted in desired.tables.items():
         if (state := made.get(name)) is None:
             continue
         feeds = release.feeds_into(name)
         if touched & _sources(feeds):
             touched.add(name)
-        if name not in touched:
+        if name not in touched or is_new_adapter(wanted, state):
             pass
         elif state.table.kind == "landing":
             made[name] = _landing(state, renamed.get(name, {}))
@@ -84,6 +90,9 @@ def _restated(
             made[name] = replace(state, rows=wanted.rows, values=wanted.values)
         elif wanted.table.kind != "landing":
             made[name] = _state(state, feeds, wanted, _live_sources(made, _sources(feeds)), desired)
+        if name in joining and made[name].rows != wanted.rows:
+            made[name] = through_joins.restated(made[name], wanted, live, now)
+            touched.add(name)
         if (made[name].rows, made[name].values) == (wanted.rows, wanted.values):
             same.add(name)
     return replace(release, tables=tuple(made.values()))
@@ -109,7 +118,8 @@ def _state(
     was = _filled(feeds, state.read, were)
     now = _filled(wanted.feeds, wanted.read, _wanted_sources(desired, _sources(wanted.feeds)))
     values = {name: _value(name, value, was, now, wanted) for name, value in state.values.items()}
-    return replace(state, rows=wanted.rows if was.rows == now.rows else mix("was", was.rows), values=values)
+    same = was.rows == now.rows and (state.table.key, state.table.order_by) == (wanted.table.key, wanted.table.order_by)
+    return replace(state, rows=wanted.rows if same else mix("was", was.rows), values=values)
 
 
 def _wanted_sources(desired: Desired, names: Collection[str]) -> dict[str, Relation]:

@@ -1,6 +1,6 @@
 """The planner's rules: problems of a region or a plan that the operator has to see. Codes in docs/codes.md."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from console.errors import Problem
@@ -12,11 +12,13 @@ from console.planning.diff import Diff
 from console.planning.estimate import days_since
 from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.landing.forward_query import Continued, continued, renamed
-from console.planning.landing.problems import unpartitioned
+from console.planning.landing.problems import in_an_adapter, not_as_declared
 from console.planning.loss import history, protocol, values
-from console.planning.routes.verdict import Verdict
+from console.planning.loss.allowed import LOSSES
+from console.planning.routes.verdict import Recomputation, Verdict
 from console.planning.sql.convert import read_wider
 from console.planning.sql.tree import UnknownColumn, kind
+from console.remedy import DropKey, Edit, Elsewhere, Flag, KeepLive, Remedy, SetKey
 
 
 def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
@@ -29,14 +31,17 @@ def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
         problems += protocol.misspelt(table, stats, live.region)
         if stats is None:
             if not table.managed:
-                hint = "create it there, correct the name, or declare `managed: true`"
                 problems.append(
                     Problem(
                         code="C110",
                         message=f"{live.region} has no landing table {table.name}",
                         where=table.where,
-                        hint=hint,
                         node=table.name,
+                        remedies=(
+                            Elsewhere(what="create it there"),
+                            Edit(node=table.name, how="correct the name"),
+                            SetKey(node=table.name, key="managed", value="true"),
+                        ),
                     )
                 )
             continue
@@ -56,7 +61,7 @@ def _landing_columns(table: Table, stats: TableStats, live: Live) -> list[Proble
         {part.lower() for column in before.table.columns for part in before.stored_in(column.name)} if before else ()
     )
     continuation = continued(table, before) if before else Continued()
-    computed = {*continuation.computed, *continuation.refused}
+    computed = {*continuation.computed, *continuation.converted, *continuation.refused}
     problems: list[Problem] = []
     for column in table.columns:
         if column.name in computed and before and before.table.column(column.name):
@@ -88,33 +93,29 @@ def _landing_column(table: Table, column: Column, actual: Column | None, live: L
             return []
         if table.managed:
             message = f"{name} is new and not nullable: older rows have no value"
-            hint = "declare it nullable, or give it a default"
-            return [Problem(code="C111", message=message, where=table.where, hint=hint, node=table.name)]
-        message = f"{name} is declared, and the table in {live.region} has no such column"
-        return [
-            Problem(
-                code="C111",
-                message=message,
-                where=table.where,
-                hint="add it there first, or use an override for this region",
-                node=table.name,
+            remedies: tuple[Remedy, ...] = (
+                SetKey(node=table.name, key="nullable", value="true", columns=(column.name,)),
+                SetKey(node=table.name, key="default", columns=(column.name,)),
             )
-        ]
+            return [Problem(code="C111", message=message, where=table.where, node=table.name, remedies=remedies)]
+        message = f"{name} is declared, and the table in {live.region} has no such column"
+        remedies = (
+            Elsewhere(what="add it there first"),
+            Edit(node=table.name, how="use an override for this region"),
+        )
+        return [Problem(code="C111", message=message, where=table.where, node=table.name, remedies=remedies)]
     try:
         if kind(actual.type) == kind(column.type):
             return []
     except ValueError:
         return []
     message = f"{name} is declared {column.type}, and is {actual.type} in {live.region}"
-    return [
-        Problem(
-            code="C112",
-            message=message,
-            where=table.where,
-            hint=f"declare the actual type{', drop forward_query' if table.forward_query else ''}, and cast in the materialization",
-            node=table.name,
-        )
-    ]
+    cast_in = "cast in the materialization" if table.managed else in_an_adapter(table, "cast")
+    there = SetKey(
+        node=table.name, key="type", value=actual.type, columns=(column.name,),
+        without="forward_query" if table.forward_query else "", effect=f"as it is there; {cast_in}",
+    )  # fmt: skip
+    return [Problem(code="C112", message=message, where=table.where, node=table.name, remedies=(there,))]
 
 
 def dropped_but_read(
@@ -125,7 +126,7 @@ def dropped_but_read(
         return problems
     live_columns = {
         (state.table.name, column.name.lower()) for state in live.release.tables for column in state.table.columns
-    }
+    } | {(state.table.name, "") for state in live.release.tables}
     return tuple(_dropped(problem, unknown.get(problem), live_columns) or problem for problem in problems)
 
 
@@ -133,34 +134,90 @@ def _dropped(problem: Problem, read: UnknownColumn | None, live_columns: set[tup
     table = next((table for table in read.tables if (table, read.column) in live_columns), None) if read else None
     if read is None or table is None:
         return None
-    message = f"{problem.node} still reads {table}.{read.column}, which this change drops"
-    hint = "change it as well, or keep the column"
-    return Problem(code="C104", message=message, where=problem.where, hint=hint, node=problem.node)
+    what = KeepLive(node=table, column=read.column)
+    message = f"{problem.node} still reads {'.'.join(filter(None, (table, read.column)))}, which this change drops"
+    remedies = (Edit(node=problem.node, how="change it as well"), what)
+    return Problem(code="C104", message=message, where=problem.where, node=problem.node, remedies=remedies)
 
 
 def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache) -> list[Problem]:
     """Problems of a plan that could run."""
-    forward_queries = [problem for verdict in verdicts.values() for problem in verdict.problems]
+    forward_queries = [p for verdict in verdicts.values() for p in _stale(verdict, desired, verdicts, live, cache)]
     problems = [problem for verdict in verdicts.values() for problem in _protocol(verdict, live)]
     for verdict in verdicts.values():
         if verdict.wanted is not None and verdict.wanted.table.kind == "landing":
-            problems += unpartitioned(verdict.wanted.table, live.table(verdict.name), verdict.live, live.region)
+            problems += not_as_declared(verdict.wanted.table, live.table(verdict.name), verdict.live, live.region)
     for verdict in verdicts.values():
-        if verdict.states_read and verdict.wanted is not None and verdict.live is not None:
-            problems += values.estimates(verdict.wanted, verdict.live)
-        if not verdict.rebuilt or verdict.wanted is None:
-            continue
-        if verdict.recomputed is not None:
-            problems += _replayed(verdict, verdict.wanted, desired, verdicts, live, cache)
-        if verdict.filters and (verdict.recomputed is None or verdict.recomputed.since):
-            problems += history.filtered(verdict.wanted, desired.tables, live, cache)
-            problems += _new_filters(verdict, verdict.wanted) if verdict.recomputed is None else []
-        if verdict.live is not None and verdict.diff is not None:
-            forwarded = verdict.copied.sql if verdict.copied is not None and verdict.recomputed is None else ""
-            problems += values.types(verdict.wanted, verdict.diff, cache, forward=forwarded)
-            problems += values.partitions(verdict.wanted, verdict.diff)
-            problems += _removed_columns(verdict.wanted, verdict.diff)
-    return [*forward_queries, *dict.fromkeys(problems)]
+        problems += of_table(verdict, desired, verdicts, live, cache)
+    problems += [note for verdict in verdicts.values() for note in _expiring_keys(verdict)]
+    return [*(_leading_on(problem, problems) for problem in forward_queries), *dict.fromkeys(problems)]
+
+
+def _leading_on(problem: Problem, others: Collection[Problem]) -> Problem:
+    """A choice of history that can only be dropped is no remedy of what its source has lost, which is refused beside it."""
+    lost = any(o.node == problem.node and o.code in LOSSES and o.severity == "refuse" for o in others)
+    if problem.code != "C140" or not lost:
+        return problem
+    remedies = tuple(
+        replace(remedy, effect="what the source has lost is refused by itself")
+        if isinstance(remedy, DropKey)
+        else remedy
+        for remedy in problem.remedies
+    )
+    return replace(problem, hint="", remedies=remedies)
+
+
+def _stale(
+    verdict: Verdict, desired: Desired, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache
+) -> tuple[Problem, ...]:
+    """A stale forward query that could not be dropped, since its source has lost what would then be computed from it, is not to be."""
+    if verdict.wanted is None or verdict.recomputed is not None or all(p.code != "C109" for p in verdict.problems):
+        return verdict.problems
+    computed = replace(verdict, copied=None, recomputed=Recomputation())
+    again = _replayed(computed, verdict.wanted, desired, {**verdicts, verdict.name: computed}, live, cache)
+    if all(problem.severity != "refuse" for problem in again):
+        return verdict.problems
+    return tuple(
+        replace(p, hint="", remedies=tuple(r for r in p.remedies if not isinstance(r, DropKey)))
+        if p.code == "C109" and p.severity == "refuse"
+        else p
+        for p in verdict.problems
+    )
+
+
+def _expiring_keys(verdict: Verdict) -> list[Problem]:
+    """C145: retention ends keys of a table of kind `latest`, said with the plan that brings it."""
+    table, live = verdict.wanted.table if verdict.wanted else None, verdict.live.table if verdict.live else None
+    if table is None or table.retention_days is None or not table.order_by:
+        return []
+    if live is not None and (live.retention_days, live.order_by) == (table.retention_days, table.order_by):
+        return []
+    message = f"{table.name}: a key whose newest row is older than {table.retention_days} days, or has no time, is dropped with it"
+    return [Problem(code="C145", message=message, where=table.where, severity="note", node=table.name)]
+
+
+def of_table(
+    verdict: Verdict, desired: Desired, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache
+) -> list[Problem]:
+    """Problems of what becomes of one table's rows. verdicts: of all tables, this one's among them"""
+    if verdict.wanted is None:
+        return []
+    problems: list[Problem] = []
+    if verdict.states_read and verdict.live is not None:
+        problems += values.estimates(verdict.wanted, verdict.live, verdict.states_read)
+    if not verdict.rebuilt or verdict.is_landing:
+        return problems
+    if verdict.recomputed is not None:
+        problems += _replayed(verdict, verdict.wanted, desired, verdicts, live, cache)
+    if verdict.filters and (verdict.recomputed is None or verdict.recomputed.since):
+        problems += history.filtered(verdict.wanted, desired.tables, live, cache)
+        problems += _new_filters(verdict, verdict.wanted) if verdict.recomputed is None else []
+    if verdict.live is not None and verdict.diff is not None:
+        forwarded = verdict.copied.sql if verdict.copied is not None and verdict.recomputed is None else ""
+        problems += values.types(verdict.wanted, verdict.diff, cache, forward=forwarded)
+        problems += values.partitions(verdict.wanted, verdict.diff)
+        problems += _removed_columns(verdict.wanted, verdict.diff)
+    return problems
 
 
 def _replayed(
@@ -179,7 +236,7 @@ def _replayed(
     else:
         for source in sorted(_roots(verdict.name, verdicts)):
             origin = desired.tables.get(source)
-            problems += history.retention(wanted, verdict.live, origin, live, cache, _remedy(verdict, source))
+            problems += history.retention(wanted, verdict.live, origin, live, cache, _remedies(verdict))
             problems += history.spanning(source, live)
         if verdict.live is not None:
             problems += history.filtered(wanted, desired.tables, live, cache)
@@ -189,28 +246,34 @@ def _replayed(
 def _computed_again(verdict: Verdict, wanted: DesiredTable, before: TableState) -> list[Problem]:
     same_rows = verdict.diff is not None and verdict.diff.rows
     estimates = values.estimates(wanted, before) if same_rows else []
-    return [*values.repeatable(wanted), *estimates, *_new_filters(verdict, wanted)]
+    repeatable = values.repeatable(wanted, carried=verdict.may_be_carried)
+    return [*repeatable, *estimates, *_new_filters(verdict, wanted)]
 
 
 def _kept_days(verdict: Verdict, table: Table, start: str) -> Problem:
     """C118: days that the source has lost are copied. start: the first one that is computed"""
     without = [c.name for c in table.columns if verdict.diff is not None and c.name in verdict.diff.computed]
     message = f"days of {table.name} before {start} keep their rows; {', '.join(without)} get what is declared for them"
-    hint = "a forward_query computes them"
+    remedy: Remedy = SetKey(node=table.name, key="forward_query", effect="computes them")
     if table.kind == "aggregate":
         message = (
             f"days of {table.name} before {start} are gone in its source and keep their states: there {verdict.older}"
         )
-        hint = "a `default:` is what they show instead of NULL"
-    return Problem(code="C118", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
+        remedy = Edit(node=table.name, how="a `default:` is what they show instead of NULL")
+    return Problem(
+        code="C118", message=message, where=table.where, severity="warn", node=table.name, remedies=(remedy,)
+    )
 
 
-def _remedy(verdict: Verdict, source: str) -> str:
-    """What keeps the rows that a replay would lose, "" where nothing does. source: the table that it reads in the end"""
-    aggregate = verdict.wanted is not None and verdict.wanted.table.kind == "aggregate"
-    instead = verdict.remedy if aggregate else history.KEEP.format(table=verdict.name, origin=source)
-    carried = "`history: carry` copies the rows that are there" if verdict.may_be_carried else ""
-    return "; or ".join(part for part in (instead, carried) if part)
+def _remedies(verdict: Verdict) -> tuple[Remedy, ...]:
+    """What keeps the rows that a replay would lose, each by itself."""
+    remedies: list[Remedy] = [verdict.remedy] if verdict.remedy is not None else []
+    if verdict.may_be_given:
+        remedies.append(SetKey(node=verdict.name, key="forward_query", effect="carries the older days"))
+    if verdict.may_be_carried:
+        effect = "copies the rows that are there"
+        remedies.append(SetKey(node=verdict.name, key="history", value="carry", effect=effect))
+    return tuple(remedies)
 
 
 def _roots(name: str, verdicts: Mapping[str, Verdict]) -> frozenset[str]:
@@ -226,24 +289,22 @@ def _new_filters(verdict: Verdict, wanted: DesiredTable) -> list[Problem]:
     if not verdict.filters:
         return []
     message = f"{wanted.table.name}: rows that do not pass the new filter of {', '.join(verdict.filters)} are left out of the new version"
-    hint = "the previous version keeps them until cleanup"
-    return [
-        Problem(
-            code="C121", message=message, where=wanted.table.where, hint=hint, severity="warn", node=wanted.table.name
-        )
-    ]
+    return [_left_behind("C121", message, wanted)]
+
+
+def _left_behind(code: str, message: str, wanted: DesiredTable) -> Problem:
+    name, kept = wanted.table.name, "the previous version keeps them until cleanup"
+    where = wanted.table.where
+    return Problem(
+        code=code, message=message, where=where, severity="warn", node=name, remedies=(Elsewhere(what=kept),)
+    )
 
 
 def _removed_columns(wanted: DesiredTable, diff: Diff) -> list[Problem]:
     if not diff.hidden:
         return []
     message = f"{wanted.table.name} is rewritten without {', '.join(diff.hidden)}"
-    hint = "the previous version keeps them until cleanup"
-    return [
-        Problem(
-            code="C116", message=message, where=wanted.table.where, hint=hint, severity="warn", node=wanted.table.name
-        )
-    ]
+    return [_left_behind("C116", message, wanted)]
 
 
 def _protocol(verdict: Verdict, live: Live) -> list[Problem]:
@@ -258,5 +319,7 @@ def _protocol(verdict: Verdict, live: Live) -> list[Problem]:
         f"{', '.join(c.name for c in new)} would raise the Delta protocol of {table.name} ({', '.join(missing)}):"
         " it cannot be taken back, and older readers are locked out"
     )
-    hint = "choose another type, or accept it with --allow-protocol"
-    return [Problem(code="C122", message=message, where=table.where, hint=hint, severity="refuse", node=table.name)]
+    remedies = (Edit(node=table.name, how="choose another type"), Flag(flag="--allow-protocol", effect="accepts it"))
+    return [
+        Problem(code="C122", message=message, where=table.where, severity="refuse", node=table.name, remedies=remedies)
+    ]

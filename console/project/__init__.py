@@ -11,7 +11,7 @@ from console.project.names import did_you_mean
 __all__ = ["Project", "find", "load"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
     """A project's files as checked values.
 
@@ -19,15 +19,17 @@ class Project:
     regions   in the order of waves, canaries first, then by name
     names     the pipelines', sorted
     desired   (pipeline, region) → the pipeline with that region's overrides
+    declared  pipeline → as its folder declares it, without overrides
     """
 
     root: Path
     regions: tuple[Region, ...]
     names: tuple[str, ...]
     desired: dict[tuple[str, str], Pipeline]
+    declared: dict[str, Pipeline]
 
-    def pipeline(self, name: str | None, region: Region) -> Pipeline:
-        """One pipeline as desired in one region. name None: the only one.
+    def pipeline(self, name: str | None, region: Region | None) -> Pipeline:
+        """One pipeline as desired in one region, or without a region's overrides. name None: the only one.
 
         raises  UsageError
         """
@@ -39,7 +41,7 @@ class Project:
             name = self.names[0]
         if name not in self.names:
             raise UsageError(f"no pipeline is named `{name}`", hint=did_you_mean(name, self.names, "pipelines"))
-        return self.desired[name, region.name]
+        return self.declared[name] if region is None else self.desired[name, region.name]
 
     def region(self, name: str) -> Region:
         """raises UsageError"""
@@ -108,12 +110,12 @@ def load(root: Path) -> Project:
         hint = "name the project's folder: --project DIR"
         raise Problems.of([Problem(code="P001", message=f"{root} holds no {name}/", hint=hint) for name in lacking])
     entries, problems = read_regions(root)
-    desired, names, wrong = read_pipelines(root, entries)
+    desired, declared, wrong = read_pipelines(root, entries)
     if by_place := {(problem.where, problem.message): problem for problem in (*wrong, *problems)}:
         raise Problems.of(sorted(by_place.values(), key=_order))
     regions = (entry.region for entry in entries if entry.region)
     ordered = tuple(sorted(regions, key=lambda region: (region.wave, not region.canary, region.name)))
-    return Project(root, ordered, names, desired)
+    return Project(root=root, regions=ordered, names=tuple(declared), desired=desired, declared=declared)
 
 
 def _order(problem: Problem) -> tuple[str, int, int]:

@@ -4,11 +4,13 @@ They hold the whole vocabulary of docs/files.md, also what no part of the model 
 """
 
 import re
+from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from console.model.fixture import Tolerance
 from console.model.schema import history_word
 from console.project import values
 from console.project.names import Misspelt, Unfit, nearest
@@ -78,7 +80,7 @@ def _rewrite(value: object) -> object:
 def _history(value: object) -> object:
     """In its normal spelling; "" for `all`."""
     if not isinstance(value, str):
-        raise Unfit("all, carry, or since with a day such as 2026-11-01")
+        raise Unfit("all, carry, from now, or since with a day such as 2026-11-01")
     chosen = history_word(value)
     return "" if chosen is None else str(chosen)
 
@@ -101,6 +103,19 @@ def _parameter(value: object) -> object:
 
 def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
+
+
+def _tolerances(value: object) -> object:
+    """`0.1` and `1%` are for all columns."""
+    return value if isinstance(value, dict) else {"": value}
+
+
+def _expectation(value: object) -> object:
+    if isinstance(value, list):
+        return {"rows": value}
+    if not isinstance(value, dict):
+        raise Unfit("a list of rows, or {rows, key, match, …}")
+    return value
 
 
 Count = Annotated[int, BeforeValidator(values.count)]
@@ -246,17 +261,23 @@ class ColumnDoc(Doc):
     comment: str = ""
 
 
+class AcceptsDoc(Doc):
+    marker: str = ""
+    shape: str = ""
+
+
 class TableDoc(Doc):
     """tables/<name>.yaml. A `time` written as nothing means that there is none."""
 
     columns: Annotated[dict[str, Annotated[ColumnDoc, BeforeValidator(_column)]], Field(min_length=1)]
-    kind: Literal["landing", "append", "aggregate"] = "append"
+    kind: Literal["landing", "append", "aggregate", "latest", "distinct"] = "append"
     time: str | None = None
     partition_by: Annotated[list[str], BeforeValidator(_listed)] = []
     cluster_by: Annotated[list[str], BeforeValidator(_listed)] = []
     retention: Days | None = None
     description: str = ""
     forward_query: str = ""
+    backward_query: str = ""
     managed: bool = False
     owner: str = ""
     expectations: Annotated[list[str], BeforeValidator(_listed)] = []
@@ -264,7 +285,12 @@ class TableDoc(Doc):
     read_time_days: Whole = 0
     on_rewrite: Annotated[Literal["stop", "ignore", "take_inserts"], BeforeValidator(_rewrite)] = "stop"
     was: str = ""
+    source: str = ""
+    select: str = ""
+    accepts: AcceptsDoc | None = None
     accepts_until: str = ""
+    key: Annotated[list[str], BeforeValidator(_listed)] = []
+    order_by: Annotated[list[str], BeforeValidator(_listed)] = []
     history: Annotated[str, BeforeValidator(_history)] = ""
 
     @model_validator(mode="before")
@@ -313,6 +339,37 @@ class SinkDoc(Doc):
     schedule: str = ""
     description: str = ""
     owner: str = ""
+
+
+Rows = list[dict[str, Any]]
+
+
+class ExpectationDoc(Doc):
+    """Rows expected of a table, or of one call of an endpoint."""
+
+    rows: Rows
+    parameters: dict[str, Scalar] = {}
+    key: Annotated[list[str], BeforeValidator(_listed)] = []
+    match: Literal["exact", "contains"] = "exact"
+    ordered: bool = False
+    tolerance: Annotated[
+        dict[str, Annotated[Tolerance, BeforeValidator(values.tolerance)]], BeforeValidator(_tolerances)
+    ] = {}
+
+    @model_validator(mode="after")
+    def _order_of_all(self) -> "ExpectationDoc":
+        if self.ordered and self.match == "contains":
+            raise ValueError("ordered and match: contains exclude each other: others may stand in between")
+        return self
+
+
+class FixtureDoc(Doc):
+    """tests/<name>.yaml. Words after a name tell several calls of one endpoint apart: `top_errors since the 7th:`."""
+
+    expect: Annotated[dict[str, Annotated[ExpectationDoc, BeforeValidator(_expectation)]], Field(min_length=1)]
+    given: dict[str, Rows] = {}
+    now: Annotated[datetime | None, BeforeValidator(values.moment)] = None
+    description: str = ""
 
 
 @cache

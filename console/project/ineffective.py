@@ -10,6 +10,7 @@ from typing import NamedTuple
 from console.errors import Problem
 from console.project import documents as docs
 from console.project.yaml import Document, Keys
+from console.remedy import DropKey, Edit, Remedy
 
 _GATE = "the gate opens as `promote` says, once the checks have passed"
 _BY_HAND = "nothing runs on a schedule"
@@ -46,7 +47,7 @@ def unread(doc: docs.Doc, document: Document, node: str = "") -> tuple[Problem, 
     listed = [_Unread(path, *reason) for path, reason in UNREAD.get(type(doc), {}).items()]
     if isinstance(doc, docs.RegionDoc) and not doc.prices.currency:
         why = "without `currency` a price is shown nowhere"
-        listed.append(_Unread(("prices",), why, "or name its currency: prices: {currency: EUR, …}"))
+        listed.append(_Unread(("prices",), why, "name its currency: prices: {currency: EUR, …}"))
     if isinstance(doc, docs.TableDoc):
         listed += _of_table(doc, document)
     return tuple(_warning(one, document, node) for one in listed if document.get(one.path) is not None)
@@ -54,16 +55,20 @@ def unread(doc: docs.Doc, document: Document, node: str = "") -> tuple[Problem, 
 
 def _of_table(doc: docs.TableDoc, document: Document) -> Iterator[_Unread]:
     """Keys that a table of another kind, or with other keys beside them, would use."""
-    if doc.kind == "landing":
+    if doc.kind == "landing" and not doc.source:
         for key in ("backfill", "read_time_days"):
             yield _Unread((key,), "a landing table is computed from nothing", "write it in the tables below")
+        for name, column in doc.columns.items() if not doc.managed else ():
+            if column.default is not None:
+                why = "a table that others write is read as it is"
+                yield _Unread(("columns", name, "default"), why, "coalesce in an adapter in front of it: console adapt")
         return
     if doc.read_time_days and doc.retention is None:
         why = "without `retention` no row of the table ever ends"
         yield _Unread(("read_time_days",), why, "declare `retention`, or write `backfill: read`")
-    if doc.kind == "aggregate":
-        why = "no feed is driven by an aggregate, whose rows are partial states"
-        yield _Unread(("on_rewrite",), why, "write it in the table that the aggregate is fed from")
+    if doc.kind in ("aggregate", "latest", "distinct"):
+        why = "no feed is driven by a table that is merged when it is read"
+        yield _Unread(("on_rewrite",), why, "write it in the table that it is fed from")
     for name, column in doc.columns.items():
         if not column.nullable:
             why, hint = "no row is refused for a NULL there", "filter or coalesce in the query that feeds the table"
@@ -73,11 +78,12 @@ def _of_table(doc: docs.TableDoc, document: Document) -> Iterator[_Unread]:
 def _warning(unread: _Unread, document: Document, node: str) -> Problem:
     key = ".".join(map(str, unread.path))
     where = document.place(unread.path, key=True)
-    return _problem(f"`{key}` has no effect: {unread.why}", where, f"remove it; {unread.hint}", node)
+    remedies = (DropKey(node=node, key=key), Edit(node=node, how=unread.hint))
+    return _problem(f"`{key}` has no effect: {unread.why}", where, remedies, node)
 
 
-def _problem(message: str, where: str, hint: str, node: str = "") -> Problem:
-    return Problem(code="P050", message=message, where=where, hint=hint, severity="warn", node=node)
+def _problem(message: str, where: str, remedies: tuple[Remedy, ...], node: str = "") -> Problem:
+    return Problem(code="P050", message=message, where=where, severity="warn", node=node, remedies=remedies)
 
 
 def unused_variables(head: Document, texts: Iterable[str]) -> tuple[Problem, ...]:
@@ -87,7 +93,7 @@ def unused_variables(head: Document, texts: Iterable[str]) -> tuple[Problem, ...
         _problem(
             f"the variable `{name}` has no effect: no SQL of the pipeline names :{name}",
             head.place(("variables", name), key=True),
-            f"remove it, or write :{name}",
+            (DropKey(node="", key=f"variables.{name}"), Edit(node="", how=f"write :{name}")),
         )
         for name in head.get(("variables",)) or ()
         if name not in named
@@ -96,5 +102,6 @@ def unused_variables(head: Document, texts: Iterable[str]) -> tuple[Problem, ...
 
 def unread_file(path: str) -> Problem:
     """A file of a pipeline that belongs to the project and that nothing reads. path: below the project"""
-    message = f"{path} has no effect: neither recorded calls nor tests of a pipeline are run"
-    return _problem(message, f"{path}:1:1", "compare the results of an edit: console plan --witness, console compare")
+    message = f"{path} has no effect: recorded calls are not run"
+    instead = Edit(node="", how="call the endpoint in a fixture test: console test")
+    return _problem(message, f"{path}:1:1", (instead,))

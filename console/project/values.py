@@ -5,9 +5,11 @@ Every function raises ValueError saying what was expected; the caller knows the 
 
 import json
 import re
-from datetime import date, datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 
+from console.model.fixture import Tolerance
 from console.project.names import Misspelt, Unfit, nearest
 
 _SIMPLE = {
@@ -30,6 +32,7 @@ _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,3})?) ?(B|kB|KB|MB|GB|TB|KiB|MiB|G
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}  # fmt: skip
 _COUNT = re.compile(r"[0-9]{1,3}(?:_[0-9]{3})+|[0-9]{1,18}")
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
 _LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
 
 
@@ -181,6 +184,31 @@ def count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10**18:
         raise Unfit("a number above 0, such as 5_000_000")
     return value
+
+
+def moment(value: object) -> datetime:
+    """A time as `2026-11-07T12:00:00Z`, or a day, which is its midnight; without an offset it is UTC.
+
+    returns  in UTC
+    raises   ValueError
+    """
+    if isinstance(value, str):
+        with suppress(ValueError):
+            at = datetime.fromisoformat(value)
+            return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    raise Unfit("a time such as 2026-11-07T12:00:00Z")
+
+
+def tolerance(value: object) -> Tolerance:
+    """By how much numbers may differ: `0.1`, or `1%` of the expected one.
+
+    raises  ValueError
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return Tolerance(absolute=float(value))
+    if isinstance(value, str) and (share := _PERCENT.fullmatch(value)):
+        return Tolerance(relative=float(share[1]) / 100)
+    raise Unfit("a number from 0 on, or a share such as 1%")
 
 
 def literal(kind: str, text: str) -> str:

@@ -2,16 +2,15 @@
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 from uuid import uuid4
 
-from console import paths
 from console.drivers.protocol import Driver, QueryResult, RegionState, Who
-from console.errors import AtGate, Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
+from console.errors import Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
 from console.model.codec import encode
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
@@ -30,11 +29,11 @@ from console.runner.region_planner import compiled
 from console.runner.region_run import OnFailure, RegionRun, RunOptions, nothing_to_do
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import Changes, RegionBoard, RegionWatcher, WitnessSearch, under_way
-from console.runner.waves import Waves, in_waves, may_go_on, ready, skipped, waves
+from console.runner.wave_run import WaveRun
+from console.runner.waves import in_waves, ready, waves
 
 PROMOTION_SEEN_SECONDS = 30.0  # wait for the event of a promotion after its answer
 CONTROL_SEEN_SECONDS = 2.0  # wait for a control's effect to reach our own view
-PAUSED_SECONDS = 1.0  # between two checks for the pause file
 Planner = Callable[[Pipeline, Live, Region], Plan]
 
 
@@ -72,19 +71,18 @@ class Fleet:
         self._pipelines = dict(pipelines)
         self._planner = planner
         self._journal = journal
-        self._parallelism = parallelism
         self._actions = JournaledActions(journal, pipeline, who)
         self._watching = replace(who, console=who.console or uuid4().hex)
         self._board = RegionBoard(
             pipeline, in_waves(driver.region for driver in drivers.values()), self._watching.console
         )
         self._watchers = {name: self._watcher(driver, sleep) for name, driver in self._drivers.items()}
-        self._sleep = sleep
-        options = RunOptions(reconnect_seconds, frozenset(without), on_failure)
-        self._region_run = RegionRun(self, self._board, self._watchers, self._actions, options, sleep=sleep)
+        self._without = frozenset(without)
+        options = RunOptions(reconnect_seconds, self._without, on_failure)
+        region_run = RegionRun(self, self._board, self._watchers, self._actions, options, sleep=sleep)
+        self._wave_run = WaveRun(self._board, region_run, parallelism=parallelism, sleep=sleep)
         self._witness_search = WitnessSearch(self._board)
         self._errors: dict[str, ConsoleError] = {}
-        self._running: Counter[str] = Counter()  # regions of the runs that are under way here
         self._tasks: set[asyncio.Task[Any]] = set()
         self._recall = Recall(self._board, self._drivers, parallelism) if remember else None
 
@@ -193,48 +191,10 @@ class Fleet:
     ) -> tuple[Outcome, ...]:
         names = self._named(regions)
         order = waves(self._board[name].region for name in names)
-        away = sorted(self._region_run.options.without)
+        away = sorted(self._without)
         await self._actions.note_fleet(order, {"yes": yes, "attached": attached, **({"without": away} if away else {})})
         reviewed = tuple((name, self._desired(name)) for name in names)
-        return await self._run_waves(order, FleetWaves(uuid4().hex[:12], order, reviewed, attached), yes)
-
-    async def _run_waves(self, order: Waves, fleet: FleetWaves, yes: bool) -> tuple[Outcome, ...]:
-        names = [name for wave in order for name in wave]
-        self._running.update(names)
-        try:
-            return await self._wave_by_wave(order, fleet, yes)
-        finally:
-            self._running.subtract(names)
-
-    async def _wave_by_wave(self, order: Waves, fleet: FleetWaves, yes: bool) -> tuple[Outcome, ...]:
-        outcomes: tuple[Outcome, ...] = ()
-        slots = asyncio.Semaphore(self._parallelism)
-
-        async def one(name: str) -> Outcome:
-            async with slots:
-                await self._until_unpaused(name)
-                return await self._region_run.run(name, fleet, yes=yes)
-
-        for index, wave in enumerate(order):
-            ended = await asyncio.gather(*(one(name) for name in wave))
-            outcomes += tuple(ended)
-            if not may_go_on([self._as_of_now(outcome) for outcome in ended]):
-                return outcomes + skipped(order[index + 1 :])
-        return outcomes
-
-    def _as_of_now(self, outcome: Outcome) -> Outcome:
-        """The outcome as of now: a person may have opened the gate while other regions of the wave were still running."""
-        opened = isinstance(outcome.error, AtGate) and self._board[outcome.region].status.state == "live"
-        return Outcome(outcome.region, "live") if opened else outcome
-
-    async def _until_unpaused(self, name: str) -> None:
-        """Wait until this machine's pause file is gone; no region begins while it is there."""
-        while (why := paths.paused(paths.pause_file())) is not None:
-            note = f"waits: all regions are paused by {paths.pause_file()}{why and f': {why}'}"
-            self._board.set(name, note=note, waits=True)
-            await self._sleep(PAUSED_SECONDS)
-        if self._board[name].waits:
-            self._board.set(name, note="", waits=False)
+        return await self._wave_run.run(order, FleetWaves(uuid4().hex[:12], order, reviewed, attached), yes)
 
     async def start(self, region: str) -> None:
         await self.submit(region)
@@ -358,16 +318,15 @@ class Fleet:
         with suppress(TimeoutError):
             await self._board.until(region, lambda view: view.live == release, PROMOTION_SEEN_SECONDS)
 
-    async def cleanup(self, region: str, *, dry_run: bool = False, previous: bool = False) -> tuple[str, ...]:
+    async def cleanup(
+        self, region: str, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
+    ) -> tuple[str, ...]:
         driver = self.driver(region)
+        clean = partial(driver.cleanup, self.pipeline, self.who, previous=previous, destructive=destructive)
         if dry_run:
-            return await driver.cleanup(self.pipeline, self.who, dry_run=True, previous=previous)
-        return await self._actions.perform(
-            region,
-            "cleanup",
-            {"previous": previous},
-            lambda: driver.cleanup(self.pipeline, self.who, dry_run=False, previous=previous),
-        )
+            return await clean(dry_run=True)
+        intent = {"previous": previous, **({"destructive": True} if destructive else {})}
+        return await self._actions.perform(region, "cleanup", intent, clean)
 
     async def query(
         self, region: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
@@ -384,17 +343,8 @@ class Fleet:
         """Start the waves that a promotion by hand made due, whichever console began the rollout."""
         fleet = self._board[promoted].status.fleet
         wanted = {name: self._desired(name) for name in self.views}
-        if fleet and (rest := ready(self.views, wanted, fleet, self._running)):
-            self._spawn(self._run_next_waves(rest, fleet), "waves")
-
-    async def _run_next_waves(self, rest: Waves, fleet: FleetWaves) -> None:
-        try:
-            outcomes = await self._run_waves(rest, fleet, False)
-        except ConsoleError as error:
-            outcomes = tuple(Outcome(name, "skipped", error) for name in rest[0])
-        for outcome in outcomes:
-            if outcome.error and not isinstance(outcome.error, AtGate):
-                self._board.set(outcome.region, note=str(outcome.error), waits=False)
+        if fleet and (rest := ready(self.views, wanted, fleet, self._wave_run.running)):
+            self._spawn(self._wave_run.run_next(rest, fleet), "waves")
 
     async def close(self) -> None:
         self._witness_search.stop()

@@ -35,7 +35,7 @@ class RegionView:
     attended whether an agent runs there; None if unknown
     accepted the plan that the region's rollout runs; None if the region has not sent it
     behind   the live release is not the one that the files describe; None if unknown
-    note     a message from outside the rollout for the state column ("building the demo: 3 of 14 days")
+    note     a message from outside the rollout for the state column ("building: 3 of 14 days")
     waits    the note says why the region may not begin yet
     guide    what the demo has measured here, line by line
     events   stored events of its rollout, oldest first, as far as they are known here; the latest ones of many
@@ -203,7 +203,9 @@ class Cockpit(Protocol):
 
     async def rollback(self, region: str) -> RolledBack: ...
 
-    async def cleanup(self, region: str, *, dry_run: bool = False, previous: bool = False) -> tuple[str, ...]: ...
+    async def cleanup(
+        self, region: str, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
+    ) -> tuple[str, ...]: ...
 
     async def query(
         self, region: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int

@@ -9,6 +9,7 @@ from textual.message import Message
 from console.runner.view import RegionView
 from console.tui.drawing import key_hints
 from console.tui.labels import Condition, change_pending, condition, idle, state_label, working
+from console.tui.panes.checks import promotion_blocker
 from console.tui.state import ScreenState
 from console.tui.times import PROMOTE_SECONDS, age
 
@@ -149,6 +150,8 @@ def _next(state: ScreenState, view: RegionView) -> tuple[str, list[KeyHint]]:
     if view.status.held == "paused":
         return "", [("p", "resume"), ("X", "cancel"), ("enter", "watch")]
     if view.status.state == "awaiting-confirmation":
+        if blocked := promotion_blocker(view.status):
+            return f"{blocked} · ", [("4", "is it safe?"), ("v", "validations"), ("X", "cancel")]
         return "", [("P", f"promote {name}"), ("v", "validations"), ("X", "cancel")]
     if working(view):
         return "", [("enter", "watch"), ("p", "pause"), ("l", "log"), ("q", "quit, the rollout continues")]

@@ -10,6 +10,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import RenderableType
@@ -32,6 +33,7 @@ from console.tui.fleet.memory import ScreenMemory, ScreenPlace
 from console.tui.groups import PlanGrouping
 from console.tui.history.store import HistoryStore
 from console.tui.playback.controls import PlaybackRequest, perform
+from console.tui.repaint import REPAINT_SECONDS, RepaintSchedule
 from console.tui.screens.base import SCREEN_NAMES, BaseScreen, CopyRequest, GoTo, HistoryRequest, ScreenName
 from console.tui.screens.home import HomeScreen
 from console.tui.state import ScreenState, farewell, noteworthy, only_lag_differs
@@ -49,17 +51,10 @@ if TYPE_CHECKING:  # loaded once they are shown: the first picture needs none of
     from console.tui.history.state import AuditState, RolloutKey
     from console.tui.screens.history import AuditRequest, RolloutsRequest
 
-REPAINT_SECONDS = 0.125  # at least, however fast the views change
-LAG_REPAINTS = (
-    8  # so many times rarer is a repaint if nothing but lag has changed: at rest agents report it every second
-)
-REPAINT_BACKOFF = (
-    4  # pause before the next repaint, in durations of the last one: keys come first, on a slow machine too
-)
 CLOSE_SECONDS = 1.0  # for links and journal: a remote side that does not answer must not delay quitting
-UNSEEN_SECONDS = 2.0  # after which a repaint counts as done that was never shown because its screen was closed
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 COMMANDS_KEPT = 500
+OTHER_STYLES = Path(__file__).with_name("screens.tcss")
 NAMED_THEMES = {theme.name: theme for theme in THEMES}
 AGE_SECONDS = 10  # after so many without news everything is drawn anew, since figures have grown older
 
@@ -99,10 +94,7 @@ class ConsoleApp(App[int]):
         self._cockpit = cockpit
         self._clock = cockpit.now
         self._title, self._coach, self._readonly = title, coach, readonly
-        self._repaint_seconds = repaint_seconds
-        self._dirty = self._lag_changed = False
-        self._painted_at = 0.0
-        self._next_repaint = 0.0  # by the monotonic clock
+        self.repaints = RepaintSchedule(repaint_seconds)
         self._dialog: Dialog | None = None
         self._grouping = PlanGrouping()
         self._attention = Attention()
@@ -112,7 +104,7 @@ class ConsoleApp(App[int]):
         self._last_place = self._memory.place
         self._places: dict[tuple[ScreenName, str], ScreenPlace] = {}
         self._last_tick = 0
-        self._history = HistoryStore(cockpit, self._outdate, self._verified)
+        self._history = HistoryStore(cockpit, self.repaints.outdate, self._verified)
         self.state = self._snapshot()
         self.dispatcher = Dispatcher(cockpit, self)
         for theme in THEMES:
@@ -145,10 +137,6 @@ class ConsoleApp(App[int]):
             history=self._history.state,
         )
 
-    def _outdate(self) -> None:
-        """Everything is drawn anew at the next repaint."""
-        self._dirty = True
-
     def _position(self) -> Position | None:
         return self._cockpit.player.position if self._cockpit.player else None
 
@@ -161,14 +149,15 @@ class ConsoleApp(App[int]):
         return [*super().get_line_filters(), *glyph_filters(encoding, os.environ.get("TERM", ""))]
 
     def get_default_screen(self) -> Screen[None]:
-        self._home = HomeScreen(self.state)
+        self._home = HomeScreen(self.state, height=self.size.height)
         return self._home
 
     async def on_mount(self) -> None:
+        self._home.call_after_refresh(self._add_styles)
         self._home.call_after_refresh(self._collect_garbage)
         self._install_signal_handlers()
         self._home.call_after_refresh(self._restore)  # its list has its regions by then
-        self.set_interval(self._repaint_seconds, self._repaint)
+        self.set_interval(self.repaints.seconds, self._repaint)
         self.run_worker(self._follow(), group="follow")
         if self.state.position is None:
             self.run_worker(self.dispatcher.dispatch(ActionRequest(action="refresh", regions=())), group="refresh")
@@ -193,6 +182,10 @@ class ConsoleApp(App[int]):
         """Keep where the operator was on that screen."""
         self._places[screen.name_of, screen.current_region] = screen.place()
 
+    def _add_styles(self) -> None:
+        """Those of the other screens, and of dialogs: parsed with the first of them, not before the first picture."""
+        self.stylesheet.add_source(OTHER_STYLES.read_text(), (str(OTHER_STYLES), ""))
+
     def _collect_garbage(self) -> None:
         """From now on: what was loaded before the first picture is none."""
         gc.enable()
@@ -216,30 +209,24 @@ class ConsoleApp(App[int]):
         while True:
             try:
                 changes = self._cockpit.changes()
-                self._dirty = True  # for changes from before the subscription
+                self.repaints.outdate()  # for changes from before the subscription
                 async for view in changes:
-                    if self._dirty:
+                    if self.repaints.outdated:
                         continue  # everything is drawn anew in any case
                     if only_lag_differs(self.state.views.get(view.region.name), view):
-                        self._lag_changed = True
+                        self.repaints.outdate_lag()
                     else:
-                        self._dirty = True
+                        self.repaints.outdate()
             except ConsoleError as error:
                 self.dispatcher.show_error(error)
             await asyncio.sleep(1)
 
     def _repaint(self) -> None:
         started = time.monotonic()
-        if self._lag_changed and started >= self._painted_at + LAG_REPAINTS * self._repaint_seconds:
-            self._dirty = True
-        if not self._dirty:
-            self._tick()
+        if not self.repaints.begin(started):
+            if not self.repaints.outdated:
+                self._tick()
             return
-        if started < self._next_repaint:
-            return
-        self._dirty = self._lag_changed = False
-        self._painted_at = started
-        self._next_repaint = started + UNSEEN_SECONDS
         before, self.state = self.state, self._snapshot()
         live = self.state.position is None
         if live and not self.app_focus and (news := noteworthy(before, self.state)):
@@ -251,7 +238,7 @@ class ConsoleApp(App[int]):
                 seen = False  # a full screen covers those below it
         if self._dialog is not None:
             self._dialog.state = self.state
-        self.call_after_refresh(self._painted, started)
+        self.call_after_refresh(self._painted)
 
     def _tick(self) -> None:
         """Once a second, if nothing else was drawn: the clock, and figures that have grown old."""
@@ -259,7 +246,7 @@ class ConsoleApp(App[int]):
             return
         self._last_tick = now
         if now // AGE_SECONDS != last // AGE_SECONDS:
-            self._dirty = True
+            self.repaints.outdate()
             return
         self.state = replace(self.state, at=self._clock(), position=self._position())
         if isinstance(self.screen, BaseScreen):
@@ -270,9 +257,8 @@ class ConsoleApp(App[int]):
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
 
-    def _painted(self, started: float) -> None:
-        now = time.monotonic()
-        self._next_repaint = now + REPAINT_BACKOFF * (now - started)
+    def _painted(self) -> None:
+        self.repaints.end(time.monotonic())
 
     def on_action_request(self, request: ActionRequest) -> None:
         self.run_worker(self.dispatcher.dispatch(request), group=request.action)
@@ -343,7 +329,7 @@ class ConsoleApp(App[int]):
 
     def _moved(self) -> None:
         """A playback stands elsewhere: everything is drawn anew, the rollouts that were read before included."""
-        self._dirty = True
+        self.repaints.outdate()
         self.run_worker(self._history.read(self.state.views), group="history")
 
     def on_rollouts_request(self, message: "RolloutsRequest") -> None:
@@ -435,7 +421,7 @@ class ConsoleApp(App[int]):
 
     def action_coach(self) -> None:
         self._coach = not self._coach
-        self._dirty = True
+        self.repaints.outdate()
 
     def action_help_quit(self) -> None:
         self.toast("press q to quit; the agents keep running")

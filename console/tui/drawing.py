@@ -7,6 +7,7 @@ from textual.content import Content
 from console.text import safe_text
 from console.tui.labels import Label
 
+NAME_CELLS = 11  # of the name in front of a line of figures
 MAX_TEXT = 400  # characters shown of one outside text
 ENVIRONMENT_STYLES = {
     "prod": "$text-error on $error-muted",
@@ -52,6 +53,11 @@ def wrap_indented(content: Content, indent: int, width: int) -> list[Content]:
     """A paragraph wrapped to `width`, every line indented."""
     lines = content.wrap(max(10, width - indent))
     return [Content.assemble(" " * indent, line) for line in lines]
+
+
+def named_line(name: str, content: Content, width: int) -> Content:
+    """`days       11-15 ▪▪◪□`: a muted name in front, `width` cells."""
+    return cell(Content.assemble((f"{name:<{NAME_CELLS}}", "$text-muted"), content), width)
 
 
 def stack_lines(lines: Iterable[Content]) -> Content:

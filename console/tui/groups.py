@@ -41,8 +41,22 @@ class PlanGrouping:
         return known[1]
 
 
+def same_plan(views: Mapping[str, RegionView], region: str) -> tuple[RegionView, ...]:
+    """The other regions that have run, or run, the plan that this region runs; those that are furthest first."""
+    own = views.get(region)
+    if own is None or own.accepted is None:
+        return ()
+    wanted = _identity(own.accepted)
+    alike = [v for name, v in views.items() if name != region and v.accepted and _identity(v.accepted) == wanted]
+    return tuple(sorted(alike, key=lambda view: (view.status.state != "live", view.status.started)))
+
+
+def _identity(plan: Plan) -> tuple[str, str, tuple[str, ...]]:
+    return plan.pipeline, plan.desired, tuple(node.action for node in plan.nodes)
+
+
 def draw_groups(groups: Sequence[Group], width: int, max_lines: int) -> list[Content]:
-    """`plan 2f34 · 14 regions · us, eu, …`, `plan 91c0 · 4 regions · another tables.landing.retention: 3d · ap, …`.
+    """`plan 2f34 · 14 regions · us, eu, …`, `plan 91c0 · 4 regions · ap, … · another tables.landing.retention: 3d`.
 
     max_lines  the last one says how many plans are left out
     returns    [] for a single region, and where there is nothing to review
@@ -75,11 +89,11 @@ def drift_text(drift: Sequence[Drift]) -> str:
 
 def _group_line(group: Group) -> Content:
     parts = [Content.styled(f"plan {group.label}", "bold $text-accent"), Content(plural(len(group.plans), "region"))]
+    names = ", ".join(group.regions[:MAX_NAMES]) + (", …" if len(group.regions) > MAX_NAMES else "")
+    parts.append(safe(names, "$text-muted", 200))
     style = "$text-warning" if group.drifted else ""
     if group.differs:  # names the drift, too
         parts.append(safe("; ".join(group.differs), style, 200))
     elif group.drifted:
         parts.append(safe(drift_text(group.plans[0].drift), style, 200))
-    names = ", ".join(group.regions[:MAX_NAMES]) + (", …" if len(group.regions) > MAX_NAMES else "")
-    parts.append(safe(names, "$text-muted", 200))
     return Content.assemble("   ", Content(" · ").join(parts))

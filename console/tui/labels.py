@@ -121,7 +121,7 @@ def _idle_condition(view: RegionView) -> Condition:
 
 
 def state_label(view: RegionView, now: float = 0.0) -> Label:
-    """How the region's condition is shown; a note and the state of a rollout are shown as the view has them.
+    """How the region's condition is shown; the state of a rollout is shown as the view has it, and a note up to its colon.
 
     now  seconds since 1970, UTC; 0 for the condition alone, whatever the age of its figures
     """
@@ -134,7 +134,7 @@ def state_label(view: RegionView, now: float = 0.0) -> Label:
         case Condition.PAUSED:
             return Label("‖", "paused", "warn")
         case Condition.NOTED:
-            return Label("…", view.note, "busy")
+            return Label("…", view.note.partition(":")[0], "busy")
         case Condition.AT_GATE:
             return Label("◆", "at the gate", "warn")
         case Condition.RUNNING:

@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from console.drivers.replay import Ran
+from console.model.spark_type import SparkType
 from console.planning.sql.duckdb import Trial
-from console.witness.spark_types import SparkType
 
 _UNSUPPORTED = (
     duckdb.BinderException,

@@ -12,13 +12,13 @@ from enum import Enum, auto
 from typing import Any
 
 from console.drivers.replay import Given, Ran, Replayer
+from console.model.spark_type import SparkType, parse_type
 from console.planning.compare import QueryDifference
 from console.planning.sql.duckdb import Trial, trial
 from console.planning.sql.tree import Tables
 from console.witness.duck import DuckEngine, Unsupported, json_value
 from console.witness.results import differ, failures
 from console.witness.shrink import Database, shrink
-from console.witness.spark_types import SparkType, parse_type
 from console.witness.values import ValuePool
 
 Evaluate = Callable[[Database], tuple[Ran, Ran]]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from console.witness.spark_types import SparkType
+from console.model.spark_type import SparkType
 from console.witness.values import ValuePool
 
 Database = Mapping[str, tuple[tuple[Any, ...], ...]]  # table → rows

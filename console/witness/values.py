@@ -9,8 +9,8 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal, localcontext
 from typing import Any
 
+from console.model.spark_type import SparkType
 from console.planning.sql.duckdb import Trial
-from console.witness.spark_types import SparkType
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _TEXTS = ("", "a", "b", "A", "ab", "1", " a", "é")

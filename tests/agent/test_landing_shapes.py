@@ -16,13 +16,15 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console import open_release
+from console import crash, open_release
 from console.agent.feeds.follower import FeedFollower
+from console.agent.ingest.acceptance_day import accept_until
 from console.agent.ingest.landing import LandingWriter
 from console.agent.ingest.shape import Reading, spread
 from console.agent.pipeline import PipelineController
 from console.agent.spark_session import Settings, SparkHandle
-from console.errors import DataError, SchemaMoved
+from console.agent.store.ledger import Releases
+from console.errors import ConsoleError, DataError, SchemaMoved
 from console.model.live import Intake, Release, TableState, Version
 from console.model.load import START, EventRun, chain_of
 from console.model.schema import Column, Table
@@ -137,6 +139,21 @@ def test_what_was_sent_in_either_shape_is_what_the_release_shows(world: World, d
     assert sorted(shown, key=lambda row: row["id"]) == [row for _, row in sent]
 
 
+def test_a_batch_is_sorted_by_the_clustering_columns_under_whatever_name_they_are_stored(world: World) -> None:
+    newest = state(AFTER, WIDER, READ)
+    world.propose("r3", replace(newest, table=replace(newest.table, cluster_by=("client", "n"))))
+    world.promote("r2", "r3")
+    given = (("b", 2), ("a", 1), ("b", 1), ("a", 2))
+    world.send(*({"id": f"{at}", "client": client, "n": n} for at, (client, n) in enumerate(given)))
+    stored = DeltaTable(world.path).to_pyarrow_table().to_pylist()
+    assert [(row["ip"], row["n"], row["id"]) for row in stored] == [
+        ("a", 1, "1"),
+        ("a", 2, "3"),
+        ("b", 1, "2"),
+        ("b", 2, "0"),
+    ]
+
+
 def test_a_program_without_spark_reads_no_column_that_spark_computes(world: World) -> None:
     world.propose("r3", state(AFTER, WIDER, "SELECT `id`, COALESCE(`n`, TRY_CAST(`old` AS INT)) AS `n` FROM stored"))
     world.promote("r2", "r3")
@@ -245,6 +262,60 @@ def test_from_that_day_on_they_are_refused_by_name(world: World, name: str) -> N
     assert "accepts_until" in refused.value.hint
     assert world.rows() == []
     assert world.send({"id": "a", "client": "1"})["rows"] == 1
+
+
+def test_the_day_is_moved_in_the_live_release_without_a_rollout_and_a_new_agent_knows_it(world: World) -> None:
+    until(world, "2020-01-01")
+    with pytest.raises(DataError, match="was taken until 2020-01-01"):
+        world.send({"id": "a", "ip": "1"})
+    row = world.controller.releases.all()[-1].row
+    assert accept_until(world.controller, "r3", {"landing": "2999-01-01"}, "ada", "laptop") == {"landing": "2999-01-01"}
+    assert accept_until(world.controller, "r3", {"landing": "2999-01-01"}, "ada", "laptop") == {}
+    assert world.send({"id": "a", "ip": "1"})["rows"] == 1
+    again = Releases(world.root, "web").all()[-1]
+    assert (again.release.tables[0].table.accepts_until, again.row) == ("2999-01-01", row)
+    accept_until(world.controller, "r3", {"landing": ""}, "ada", "laptop")
+    for id in ("r1", "r2"):
+        world.controller.releases.drop(id)
+    with pytest.raises(DataError, match="unknown key 'ip'"):
+        world.send({"id": "b", "ip": "1"}, batch="b2")
+
+
+@pytest.mark.parametrize("at", ["before-accept-until", "after-accept-until"])
+def test_killed_while_the_day_moves_it_is_the_one_or_the_other_and_moves_when_asked_again(
+    world: World, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until(world, "2020-01-01")
+
+    def killed(point: str) -> None:
+        if point == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(crash, "point", killed)
+    with pytest.raises(KeyboardInterrupt):
+        accept_until(world.controller, "r3", {"landing": "2999-01-01"}, "ada", "laptop")
+    monkeypatch.undo()
+    (found,) = {state.table.accepts_until for state in Releases(world.root, "web").all()[-1].release.tables}
+    assert found == ("2020-01-01" if at.startswith("before") else "2999-01-01")
+    accept_until(world.controller, "r3", {"landing": "2999-01-01"}, "ada", "laptop")
+    assert world.send({"id": "a", "ip": "1"})["rows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("release", "days", "says"),
+    [
+        ("r2", {"landing": "2999-01-01"}, "r3 is live, not r2"),
+        ("r3", {"lending": "2999-01-01"}, "lending is no managed landing table of r3"),
+        ("r3", {"landing": "tomorrow"}, "'tomorrow' is no day such as 2026-12-01"),
+    ],
+)
+def test_a_day_that_cannot_be_moved_is_refused_and_stays(
+    world: World, release: str, days: dict[str, str], says: str
+) -> None:
+    until(world, "2020-01-01")
+    with pytest.raises(ConsoleError, match=says):
+        accept_until(world.controller, release, days, "ada", "laptop")
+    assert world.controller.live().tables[0].table.accepts_until == "2020-01-01"
 
 
 def test_from_that_day_on_a_value_of_the_older_type_is_refused(world: World) -> None:

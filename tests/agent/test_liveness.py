@@ -71,7 +71,7 @@ def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
 def test_verify_says_that_no_live_row_came_only_while_the_log_tells_all_commits(tmp_path: Path) -> None:
     feed = copying_feed(foreign(tmp_path / "landing", rows(0)), foreign(tmp_path / "copy", rows(0), rows(1)))
     release = Release(id="r1", pipeline="web", digest="d", tables=(feed.source, feed.target), feeds=(feed.spec,))
-    plan: Any = SimpleNamespace(release=release)
+    plan: Any = SimpleNamespace(release=release, pipeline="web", live="")
     audit, step = Audit(tmp_path, plan, None), CatchUp("every", "landing", "copy", "fence")
     [live] = audit.checks(step, (), "web-1")
     assert (live.run().ok, live.run().detail) == (True, "no live row has arrived yet")

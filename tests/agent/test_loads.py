@@ -100,13 +100,15 @@ class Link:
         self.region, self.random, self.lost = region, random, lost
 
     async def ingest(
-        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None
+        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None, shape: str = ""
     ) -> dict[str, Any]:
         on_progress = codec.decode(EventRun, json.loads(codec.dumps(run)))
-        return await self._asked(lambda: self.region.writer.append(table, batch, list(lines), on_progress))
+        return await self._asked(lambda: self.region.writer.append(table, batch, list(lines), on_progress, shape))
 
-    async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
-        return str((await self._asked(lambda: self.region.writer.check(table, lines, at)))["schema"])
+    async def check(
+        self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]], shape: str = ""
+    ) -> str:
+        return str((await self._asked(lambda: self.region.writer.check(table, lines, at, shape)))["schema"])
 
     async def landed(self, pipeline: str, table: str, load: str, first: str, **more: Any) -> LoadState:
         state = await self._asked(lambda: self.region.writer.load_state(table, load, first, **more))

@@ -1,6 +1,7 @@
 """A shared table moves between two versions of its source, back and forth, and has every row once. No Java: real logs."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -68,14 +69,23 @@ def release(id: str, parsed: str, *, moved: bool) -> Release:
     return Release(id=id, pipeline="web", digest="d", tables=tables, feeds=feeds)
 
 
+def fronted() -> dict[str, Release]:
+    """`counted` is fed from the landing table itself, and then from an adapter in front of it."""
+    count = Feed(materialization="count", source="landing", target="counted", sql="SELECT n FROM landing")
+    adapter = release("r2", "parsed2", moved=True)
+    tables = tuple(table for table in adapter.tables if table.table.name != "parsed")
+    return {"r1": replace(adapter, id="r1", tables=tables, feeds=(count,)), "r2": adapter}
+
+
 class Region:
     """Two releases that share `counted` and have versions of `parsed` of their own, as an agent finds them."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, releases: dict[str, Release] | None = None) -> None:
         self.place = place
         for name in ("landing", "parsed1", "parsed2", "counted"):
             DeltaTable.create(str(place / name), SCHEMA)
-        self.releases = {"r1": release("r1", "parsed1", moved=False), "r2": release("r2", "parsed2", moved=True)}
+        own = {"r1": release("r1", "parsed1", moved=False), "r2": release("r2", "parsed2", moved=True)}
+        self.releases = releases or own
         self.live = "r1"
         self.rows = 0
         self.start()
@@ -130,7 +140,7 @@ class Region:
     def settle(self) -> None:
         for _ in range(3):
             self.tick()
-        assert [feed.health.stopped for feed in self.follower.feeds("web")] == [None] * 3
+        assert {feed.health.stopped for feed in self.follower.feeds("web")} == {None}
 
 
 @pytest.fixture
@@ -152,12 +162,13 @@ def armed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 CUTS = ("", "before-commit-take-over", "after-commit-take-over", "before-commit-rebind", "after-commit-rebind")
 
 
+@pytest.mark.parametrize("releases", [dict, fronted], ids=["of two versions", "of an adapter"])
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_breaks_off_the_shared_table_has_every_row_once(
-    region: Region, seed: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, seed: int, releases: Callable[[], dict[str, Release]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows arrive, releases change hands and are cut short anywhere, the agent goes on or is started anew."""
-    rng = random.Random(seed)
+    rng, region = random.Random(seed), Region(tmp_path, releases())
     for _ in range(14):
         for _ in range(rng.randrange(3)):
             region.arrive()
@@ -198,6 +209,17 @@ def test_the_new_feed_begins_after_what_the_old_one_brought(region: Region) -> N
         commit["userMetadata"] for commit in DeltaTable(region.path("counted")).history() if "userMetadata" in commit
     ]
     assert sum('"kind": "rebind"' in note for note in notes) == 1
+
+
+def test_rows_that_others_write_meanwhile_neither_delay_an_adapter_nor_get_lost(tmp_path: Path) -> None:
+    region = Region(tmp_path, fronted())
+    for to in ("r2", "r1", "r2"):
+        region.arrive()
+        region.settle()
+        region.arrive()  # its producers do not wait for anybody
+        region.swap(to)
+    region.settle()
+    assert region.shared() == list(range(6))
 
 
 def test_a_late_commit_of_the_feed_that_was_closed_is_refused(region: Region) -> None:

@@ -1,7 +1,7 @@
 """A live step, a batch and planning beside those of an older commit: `python -m tests.bench.against COMMIT [ROUNDS [PART …]]`.
 
 The parts are `spark` (a live step and a batch) and `plan` (a region of 500 tables, five of them edited: with no compiled query at
-hand, and with those of what is live); both by default.
+hand, and with those of what is live) and `fleet` (200 regions of 500 tables in 20 live states); all by default.
 
 The ratio of processor seconds, appended to docs/costs.jsonl; nothing may cost more than 1.05 times what it did.
 """
@@ -33,6 +33,17 @@ with tempfile.TemporaryDirectory() as folder:
     measured("fill", filled)
     cold, warm = measured("one", none), min(measured("one", filled)["seconds"] for _ in range(3))
 print(json.dumps({"plan_cold": cold["seconds"], "plan_warm": warm}))
+"""
+
+
+FLEET = """
+import json, tempfile
+from pathlib import Path
+from tests.bench.test_planner import measured
+with tempfile.TemporaryDirectory() as folder:
+    filled = Path(folder) / "compiled.tsv"
+    measured("fill", filled)
+    print(json.dumps({"plan_fleet": measured("fleet", filled)["seconds"]}))
 """
 
 
@@ -78,6 +89,11 @@ def plan(tree: Path) -> dict[str, float]:
     return printed(tree, "-c", PLANNING)
 
 
+def fleet(tree: Path) -> dict[str, float]:
+    """As `plan`, of many regions with the compiled queries at hand."""
+    return printed(tree, "-c", FLEET)
+
+
 def printed(tree: Path, *program: str) -> dict[str, float]:
     """The last line that a program prints when it runs in a tree. raises SystemExit if it fails"""
     environment = {**os.environ, "PYTHONPATH": str(tree), "CONSOLE_JARS": str(paths.jars_dir())}
@@ -99,7 +115,7 @@ def git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
-MEASURED = {"spark": spark, "plan": plan}
+MEASURED = {"spark": spark, "plan": plan, "fleet": fleet}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1], *map(int, sys.argv[2:3]), *sys.argv[3:]))

@@ -41,6 +41,7 @@ REGIONS, STEP, ROLLOUT = 20, "backfill/requests/parse", "web-2"
 BEGAN = 1_794_000_000.0
 SECONDS_AN_EVENT = 0.5  # of one region's clock: two hours of samples are full after 14,400 of its events
 STORED_EVERY = 40  # a view keeps 400 of them: as many after 16,000 events
+SETTLING = 60  # half seconds, at most
 TURN = 50  # events of one region before the others and the screen have their turn
 
 
@@ -173,6 +174,10 @@ async def measure(totals: tuple[int, ...]) -> dict[str, int]:
                 gate.notify_all()
             for _ in drivers:
                 await arrived.acquire()
+            for _ in range(SETTLING):  # a busy machine draws later: the picture of all of them is to be in memory
+                if app.repaints.settled:
+                    break
+                await pilot.pause(0.5)
             await pilot.pause(0.5)
             found[str(total)] = octets()
         for watcher in watchers:

@@ -1,16 +1,21 @@
-"""How long a key takes to be seen: the cockpit over 500 regions that change all the time, beside a bare table of 500 rows."""
+"""What a key costs until it is seen: the cockpit over regions that change all the time, beside a bare table of 500 rows.
+
+In processor seconds, since the machine may be busy; both in turn, round by round, so that it is as busy for both. Each begins
+a round with a heap without garbage, as the console begins after its first picture.
+"""
 
 import asyncio
+import gc
 import importlib
 import inspect
 import pkgutil
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import cycle
 from random import Random
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import Any
 
 import pytest
@@ -26,16 +31,29 @@ from console.tui import screens as tui_screens
 from console.tui.app import ConsoleApp
 from console.tui.fleet.regions import RegionList
 from console.tui.screens.base import BaseScreen
+from tests.bench.report import Measurement, check
 from tests.screens import scripted as s
 
 pytestmark = pytest.mark.bench
-REGIONS, TABLES, KEYS = 500, 200, 200
+REGIONS, TABLES = 500, 200
+ROUNDS, KEYS = 4, 60
 LINES = 10_000  # of log, each second, over all regions
 STORED = 10  # of them one is a batch that the region stores
 PAUSE = 0.02, 0.11  # seconds between keys; after the longest the panes follow, and the next key meets that
+MOST_DUE = 0.05  # seconds' worth of lines that may be behind
 TURN = 20  # lines read from one region before the next has its turn
 SIZE = (160, 48)
+THRESHOLDS = 700, 10, 10  # of a fresh interpreter
 RATIO = 3.0
+
+
+@pytest.fixture(autouse=True)
+def _collected_as_in_a_console() -> Iterator[None]:
+    """With the thresholds of the interpreter: those of the tests make collections rare, and each as long as a picture."""
+    before = gc.get_threshold()
+    gc.set_threshold(*THRESHOLDS)
+    yield
+    gc.set_threshold(*before)
 
 
 class Bare(App[None]):
@@ -67,27 +85,35 @@ def views() -> list[RegionView]:
 
 @asynccontextmanager
 async def busy(cockpit: s.ScriptedCockpit, rate: int = LINES) -> AsyncIterator[None]:
-    """All regions tell of their batches meanwhile."""
+    """All regions tell of their batches meanwhile; what a machine is too slow to tell in time is left out."""
 
     async def tell() -> None:
-        started = time.monotonic()
-        for told, name in enumerate(cycle(list(cockpit.views)), 1):
-            view = cockpit.views[name]
-            log = (*view.status.log[-199:], f"batch {told} committed")
-            status = replace(view.status, seq=view.status.seq + 1, log=log)
-            if told % STORED == 0:
-                view = replace(view, events=(*view.events, batch(told))[-EVENTS_KEPT:])
-            cockpit.show(replace(view, status=status))
-            if told / rate > time.monotonic() - started:
-                await asyncio.sleep(0.01)
-            elif told % TURN == 0:  # as a socket's reader does, who has read what was there
-                await asyncio.sleep(0)
+        names, told, due, last = cycle(list(cockpit.views)), 0, 0.0, time.monotonic()
+        while True:
+            await asyncio.sleep(0.01)
+            now = time.monotonic()
+            due, last = min(due + (now - last) * rate, MOST_DUE * rate), now
+            for _ in range(int(due)):
+                told += 1
+                tell_one(cockpit, next(names), told)
+                if told % TURN == 0:  # as a socket's reader does, who has read what was there
+                    await asyncio.sleep(0)
+            due %= 1
 
     task = asyncio.create_task(tell())
     try:
         yield
     finally:
         task.cancel()
+
+
+def tell_one(cockpit: s.ScriptedCockpit, name: str, told: int) -> None:
+    view = cockpit.views[name]
+    log = (*view.status.log[-199:], f"batch {told} committed")
+    status = replace(view.status, seq=view.status.seq + 1, log=log)
+    if told % STORED == 0:
+        view = replace(view, events=(*view.events, batch(told))[-EVENTS_KEPT:])
+    cockpit.show(replace(view, status=status))
 
 
 def batch(number: int) -> Recorded:
@@ -99,53 +125,76 @@ def batch(number: int) -> Recorded:
     return Recorded("web-2", number, s.NOON - 900 + number % 900, done)
 
 
-async def seconds(app: App[Any], key: str, at: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """From each key to the first painting that shows where it led."""
+async def seconds(app: App[Any], key: str, at: Callable[[], object]) -> list[float]:
+    """Processor seconds from each key to the first painting that shows where it led."""
     painted, display = asyncio.Event(), app._display
+    spent = 0.0
 
     def paint(*args: Any) -> None:
+        nonlocal spent
         display(*args)
-        if at() != before:
+        if at() != before and not painted.is_set():
+            spent = time.process_time()
             painted.set()
 
-    monkeypatch.setattr(app, "_display", paint)
     taken, pauses = [], Random(7)
-    for _ in range(KEYS):
-        before = at()
-        painted.clear()
-        start = time.perf_counter()
-        app.post_message(Key(key, None))
-        await asyncio.wait_for(painted.wait(), 60)
-        taken.append(time.perf_counter() - start)
-        await asyncio.sleep(pauses.uniform(*PAUSE))
+    gc.collect()
+    gc.freeze()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app, "_display", paint)
+        for _ in range(KEYS):
+            before = at()
+            painted.clear()
+            start = time.process_time()
+            app.post_message(Key(key, None))
+            await asyncio.wait_for(painted.wait(), 60)
+            taken.append(spent - start)
+            await asyncio.sleep(pauses.uniform(*PAUSE))
+    gc.unfreeze()
     return taken
 
 
-async def test_a_key_is_seen_within_three_times_what_a_bare_table_takes_however_much_the_regions_tell(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def bare_seconds() -> list[float]:
     bare = Bare()
     async with bare.run_test(size=SIZE) as pilot:
         await pilot.pause()
         table = bare.query_one(DataTable)
-        alone = await seconds(bare, "down", lambda: table.cursor_row, monkeypatch)
+        return await seconds(bare, "down", lambda: table.cursor_row)
+
+
+async def list_seconds(told: int) -> list[float]:
+    """From region to region, while so many lines a second are told."""
     cockpit = s.ScriptedCockpit(*views())
     session = ConsoleApp(cockpit, title="web")
     async with session.run_test(size=SIZE) as pilot:
         await pilot.pause()
         regions = session.screen.query_one(RegionList)
-        quiet = await seconds(session, "down", lambda: regions.current, monkeypatch)
-        regions.current = "r000"
-        async with busy(cockpit):
-            loaded = await seconds(session, "down", lambda: regions.current, monkeypatch)
-    bare_99, quiet_99, loaded_99 = (quantiles(taken, n=100)[98] for taken in (alone, quiet, loaded))
+        async with busy(cockpit, told):
+            return await seconds(session, "down", lambda: regions.current)
+
+
+def compare(what: str, ours: list[float], bare: list[float], limit: float) -> None:
+    (ours_50, ours_99), (bare_50, bare_99) = (
+        (median(taken), quantiles(taken, n=100, method="inclusive")[98]) for taken in (ours, bare)
+    )
+    text = (
+        f"p99 {ours_99 * 1000:.1f} ms, {ours_99 / bare_99:.2f} times a bare table's; "
+        f"median {ours_50 * 1000:.1f} ms, {ours_50 / bare_50:.2f} times"
+    )
+    check(Measurement(what=f"key to paint: {what}", figure=ours_99 / bare_99, limit=limit, text=text))
+
+
+async def test_a_key_costs_at_most_three_times_a_bare_table_s_however_much_the_regions_tell(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    alone, quiet, loaded = [], [], []
+    for _ in range(ROUNDS):
+        alone += await bare_seconds()
+        quiet += await list_seconds(0)
+        loaded += await list_seconds(LINES)
     with capsys.disabled():
-        print(
-            f"\nkey to paint, p99 of {KEYS}: bare table {bare_99 * 1000:.1f} ms, {REGIONS} regions {quiet_99 * 1000:.1f} ms"
-            f" ({quiet_99 / bare_99:.1f} times), with {LINES:,} lines a second {loaded_99 * 1000:.1f} ms"
-            f" ({loaded_99 / bare_99:.1f} times)"
-        )
-    assert max(quiet_99, loaded_99) <= RATIO * bare_99
+        compare(f"{REGIONS} regions, nothing told", quiet, alone, RATIO)
+        compare(f"{REGIONS} regions, {LINES:,} lines a second", loaded, alone, RATIO)
 
 
 FEW, A_REGION = 200, 20  # regions, and changes of each a second
@@ -171,15 +220,8 @@ def opened(kind: type[BaseScreen], session: ConsoleApp) -> BaseScreen:
     return kind(*(known[each.name] for each in wanted if each.default is each.empty))
 
 
-@pytest.mark.parametrize("kind", screens(), ids=lambda kind: kind.__name__)
-async def test_a_key_is_seen_on_every_screen_within_one_and_a_half_times_what_a_bare_table_takes(
-    kind: type[BaseScreen], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bare = Bare()
-    async with bare.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        table = bare.query_one(DataTable)
-        alone = await seconds(bare, "down", lambda: table.cursor_row, monkeypatch)
+async def pane_seconds(kind: type[BaseScreen]) -> list[float]:
+    """From pane to pane of that screen, while the regions change: each is drawn with and without the focus."""
     cockpit = s.ScriptedCockpit(*(replace(view, events=tuple(map(batch, range(1, 21)))) for view in views()[:FEW]))
     session = ConsoleApp(cockpit, title="web")
     async with session.run_test(size=SIZE) as pilot:
@@ -190,13 +232,18 @@ async def test_a_key_is_seen_on_every_screen_within_one_and_a_half_times_what_a_
         if len(session.screen.focus_chain) < 2:
             await pilot.press("w")  # of the plan's screen: its second pane
             await pilot.pause(0.5)
-        # from pane to pane: each of them is drawn with and without the focus
         async with busy(cockpit, FEW * A_REGION):
-            loaded = await seconds(session, "tab", lambda: session.screen.focused, monkeypatch)
-    bare_99, loaded_99 = (quantiles(taken, n=100)[98] for taken in (alone, loaded))
+            return await seconds(session, "tab", lambda: session.screen.focused)
+
+
+@pytest.mark.parametrize("kind", screens(), ids=lambda kind: kind.__name__)
+async def test_a_key_costs_at_most_one_and_a_half_times_a_bare_table_s_on_every_screen(
+    kind: type[BaseScreen], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours, alone = [], []
+    for _ in range(ROUNDS):
+        alone += await bare_seconds()
+        ours += await pane_seconds(kind)
     with capsys.disabled():
-        print(
-            f"\n{kind.__name__}: key to paint, p99 of {KEYS}, {FEW} regions at {A_REGION} changes a second each:"
-            f" {loaded_99 * 1000:.1f} ms, {loaded_99 / bare_99:.2f} times a bare table ({bare_99 * 1000:.1f} ms)"
-        )
-    assert loaded_99 <= PANE_RATIO * bare_99
+        what = f"panes of {kind.__name__}, {FEW} regions at {A_REGION} changes a second each"
+        compare(what, ours, alone, PANE_RATIO)

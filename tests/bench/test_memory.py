@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.report import Measurement, check
+
 pytestmark = pytest.mark.bench
 ROOT = Path(__file__).resolve().parents[2]
 FEW, MANY, RATIO = 400_000, 2_000_000, 1.05
@@ -18,8 +20,6 @@ def test_memory_does_not_grow_with_the_number_of_events(capsys: pytest.CaptureFi
     assert done.returncode == 0, done.stderr[-3000:]
     octets = json.loads(done.stdout)
     few, many = octets[str(FEW)], octets[str(MANY)]
+    text = f"{many / few:.3f} times that after {FEW:,} ({few >> 20} and {many >> 20} MiB)"
     with capsys.disabled():
-        print(
-            f"\nmemory: {few >> 20} MiB after {FEW:,} events, {many >> 20} MiB after {MANY:,}: {many / few:.3f} times"
-        )
-    assert many <= RATIO * few
+        check(Measurement(what=f"memory after {MANY:,} events", figure=many / few, limit=RATIO, text=text))

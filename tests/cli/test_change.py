@@ -268,12 +268,15 @@ def test_a_hostile_name_in_the_files_is_shown_and_not_obeyed(world: World) -> No
 
 
 CHANGES = ("apply", "promote", "rollback", "pause", "resume", "retry", "cancel", "discard", "cleanup", "copy", "sink",
-           "ingest", "follow", "demo", "maintain", "tune", "note")  # fmt: skip
+           "ingest", "follow", "demo", "maintain", "tune", "note",
+           "accept-until")  # fmt: skip
 LOOKS = (
     "init",
+    "adapt",
     "setup",
     "plan",
     "check",
+    "test",
     "compare",
     "snapshot",
     "profile",

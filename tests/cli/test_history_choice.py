@@ -1,11 +1,18 @@
 """`--history TABLE=…` on the command line, and `history:` in files and overrides."""
 
 import json
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from console.cli.status_text import gate_text, status_text
+from console.model.status import Status
+from console.runner.view import RegionView
+from console.tui.panes.safety import safety_lines
 from tests.cli.conftest import CHANGE, FILES, World
+from tests.planning.world import REGION, REQUESTS, pipeline, planned, with_column, with_table
 
 TABLE = "plans/web/tables/requests.yaml"
 
@@ -55,7 +62,6 @@ def test_status_says_at_the_gate_what_older_rows_will_show(deployed: World) -> N
     ("word", "says"),
     [
         ("requests", "expected TABLE="),
-        ("requests=from now", "`carry`"),
         ("requests=since yesterday", "no day"),
         ("request=carry", "no table"),
     ],
@@ -67,9 +73,31 @@ def test_what_is_no_choice_is_refused_by_name(deployed: World, word: str, says: 
     assert "twice" in twice.stderr
 
 
-def test_from_now_in_a_file_is_refused_at_its_place_with_what_is_possible(deployed: World) -> None:
+def test_from_now_in_a_file_moves_no_row(deployed: World) -> None:
     deployed.write({TABLE: CHANGE[TABLE] + "history: from now\n"})
-    done = deployed.call("check")
-    assert done.exit_code == 65
-    assert "requests.yaml:5" in done.stdout + done.stderr
-    assert "`carry`" in done.stdout + done.stderr
+    plans = json.loads(deployed.call("plan", "--output", "json").stdout)["plans"]
+    about = [node for plan in plans for node in plan["nodes"] if node["name"] == "requests"]
+    assert [(node["history"], node["price"]["rows"]) for node in about] == [("from now", 0)] * 2
+
+
+def at_gate() -> RegionView:
+    table = replace(REQUESTS, retention_days=30, history="from now")
+    wanted = with_column(with_table(pipeline(), table), "agent", "string", "get_json_object(payload, '$.agent')")
+    plan = planned(wanted)
+    return RegionView(region=REGION, status=Status(state="awaiting-confirmation"), accepted=plan)
+
+
+def test_the_gate_lists_every_choice_with_what_it_would_have_moved() -> None:
+    lines = gate_text(at_gate(), 0.0).splitlines()
+    assert [line.strip() for line in lines if " from now (chosen): 0 rows" in line]
+    assert [line.strip() for line in lines if "history of requests · all: 14,000 rows" in line]
+    drawn = "\n".join(line.plain for line in safety_lines(at_gate(), (), 160, 0.0))
+    assert "requests · taken from now: no row moves; older rows: agent is NULL" in drawn
+    assert "requests · carry: 14 days" in drawn
+
+
+@pytest.mark.parametrize(("day", "named"), [("2026-12-14", True), ("2026-12-15", False)])
+def test_status_names_the_last_day_of_older_rows_after_the_promotion_until_that_day(day: str, named: bool) -> None:
+    live = replace(at_gate(), status=Status(state="live"))
+    now = datetime.fromisoformat(f"{day}T12:00:00+00:00").timestamp()
+    assert ("agent is NULL; the last of them expires on 2026-12-14" in status_text([live], {}, now)) is named

@@ -35,7 +35,7 @@ def rolling(state: State = "backfilling") -> RegionView:
 
 def test_each_day_written_is_a_step_further_with_its_rows_and_a_line_in_the_log() -> None:
     view = written(3)
-    assert view.note == f"building the demo: 3 of {DAYS} days"
+    assert view.note == f"building: 3 of {DAYS} days"
     assert "write/landing" in (text := draw_steps(view, 100, 0.0).plain)
     assert "306k / 1.64M" in text
     assert f"3/{DAYS} slices" in text

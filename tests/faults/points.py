@@ -110,4 +110,6 @@ ELSEWHERE = {
     "WaitEnded": "tests/agent/test_incidents.py",
     "TryFailed": "tests/agent/test_incidents.py",
     "Tuned": "tests/agent/test_tune.py",
+    "accept-until": "tests/agent/test_landing_shapes.py",
+    "commit-ids": "tests/agent/test_relay.py",
 }

@@ -20,6 +20,11 @@ LIST = "### The list (written by `report.py`)"
 
 # those of WORLDS: what a seed draws, and what judges it
 GENERATORS = {
+    "changes": (
+        "pipelines, what their regions hold and edits, every refusal followed",
+        "days and columns, by the edits",
+    ),
+    "changes carried": ("edits carried on Spark, back and forward again", "whole rows by DuckDB"),
     "clients": ("files sent, edited and sent again by clients that die", "a ledger of every line"),
     "days": ("rows of any day, of both ends and of none", "whole numbers of microseconds"),
     "ddl": ("scripts of DDL", "PostgreSQL's own catalog"),

@@ -20,9 +20,10 @@ import pytest
 import yaml
 
 from console.drivers.frames import Link
-from console.drivers.rpc import RpcDriver, Surveyed
+from console.drivers.rpc import RpcDriver
 from console.drivers.ssh import remote
 from console.drivers.survey import Sample, SurveyRequest, surveyed
+from console.drivers.transport import Surveyed
 from console.errors import ConsoleError, DataError, Problems, Protocol, Unreachable
 from console.model import codec
 from console.model.event import Entered, Progress, Promoted, Recorded

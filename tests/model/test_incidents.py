@@ -72,6 +72,9 @@ def test_the_job_is_that_of_the_running_batch() -> None:
     running = status(BEGUN, Progress(step=STEP, rows=9, batch="x", job=JOB), Progress(step=STEP, rows=10, batch="x"))
     assert running.steps[0].job == JOB
     assert JOB.skewed
+    assert not replace(
+        JOB, tasks=2, done=1, median=0.0
+    ).skewed  # an empty one is nothing to compare its longest task with
     assert status(BEGUN, Progress(step=STEP, rows=9, batch="x", job=JOB), DONE).steps[0].job is None
     assert status(BEGUN, DONE, Progress(step=STEP, rows=9, batch="x", job=JOB)).steps[0].job is None
 

@@ -31,6 +31,7 @@ NEVER = {
     "make demo HEADLESS=1": "four minutes over three regions; its parts are tests/demo and tests/life",
     "console demo --chaos": "a screen on a terminal until somebody leaves it; tests/demo kills an agent and compares",
     "make demo LOG=access.log": "a screen on a terminal; tests/demo/test_traffic.py reads logs",
+    "console adapt landing --as events": "a table that others write: tests/cli/test_adapt.py, and tests/life/test_adapter.py on Spark",
     "ssh-keyscan -p 2222 10.20.0.7 >> known_hosts": "another host",
 }
 # By page, and there by the heading under which they stand: what runs in which place, in this order.

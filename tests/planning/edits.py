@@ -253,7 +253,9 @@ EDITS: dict[str, Edit] = {
         before=landing(columns=(*LANDING.columns, Column(name="n", type="int"))),
     ),
     "C130_landing_computed": Edit(landing(forward_query="* EXCEPT (payload), upper(payload) AS payload")),
-    "C131_landing_partitioned": Edit(landing(partition_by=("region",))),
+    "C131_landing_partitioned": Edit(
+        landing(columns=(*LANDING.columns, Column(name="day", type="date")), partition_by=("day",))
+    ),
     "C132_landing_without_null": Edit(
         landing(columns=tuple(replace(c, nullable=c.name != "id") for c in LANDING.columns))
     ),
@@ -262,6 +264,7 @@ EDITS: dict[str, Edit] = {
     "C101_shorter_retention": Edit(of(AGENT, landing(retention_days=5))),
     "C118_carried": Edit(of(AGENT, requests(history="carry")), region=landing_since(10)),
     "C118_since": Edit(of(AGENT, requests(history="since 2026-11-08"))),
+    "C118_from_now": Edit(of(AGENT, requests(history="from now"))),
     "C140_since_too_early": Edit(of(AGENT, requests(history="since 2026-11-08")), region=landing_since(10)),
     "C141_without_effect": Edit(requests(owner="web", history="carry")),
     "C102_nothing_is_stored": Edit(of(AGENT, landing(retention_days=0))),

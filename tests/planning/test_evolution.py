@@ -17,6 +17,7 @@ from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.planning import check, plan
+from console.remedy import SetKey
 from tests.planning.evolution import adapt, gitlab
 from tests.planning.world import REGION, actions, promoted, stats
 
@@ -99,9 +100,10 @@ def test_we_move_what_they_migrate_but_for_what_is_listed(name: str, plans: dict
 @pytest.mark.parametrize("name", WAS)
 def test_by_the_operators_word_a_renamed_landing_table_is_carried_and_nothing_moves(name: str) -> None:
     before, after = sides(name)
-    hints = {problem.hint for problem in plan(after, region(before), REGION, "test").refusals}
-    assert hints == {
-        f"if {now} is {was} under another name, write `was: {was}` in its file" for now, was in WAS[name].items()
+    first = {problem.remedies[0] for problem in plan(after, region(before), REGION, "test").refusals}
+    assert first == {
+        SetKey(node=now, key="was", value=was, effect=f"if {now} is {was} under another name")
+        for now, was in WAS[name].items()
     }
     tables = tuple(replace(table, was=WAS[name].get(table.name, "")) for table in after.tables)
     done = plan(replace(after, tables=tables), region(before), REGION, "test")

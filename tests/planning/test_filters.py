@@ -138,7 +138,7 @@ def test_a_loss_that_cannot_be_told_is_accepted_by_its_name() -> None:
         p for p in planned(with_sql(pipeline(), "parse", f"{PARSE} WHERE month(ts) = 12")).refusals if p.code == "C119"
     )
     assert "MONTH(ts) = 12 in parse cannot be told" in said.message
-    assert "accept the loss by its name" in said.hint
+    assert "--allow-destructive C119:requests" in said.hint
 
 
 def test_a_long_condition_is_shortened() -> None:

@@ -1,16 +1,18 @@
 """`history`: what a change makes of the rows that a table holds, by the operator's word."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import duckdb
 import pytest
 
+from console.cli.plan.text import plan_text
 from console.errors import Problem
 from console.model.live import Day, Live
 from console.model.pipeline import Pipeline
-from console.model.plan import Plan
-from console.model.schema import Column, history_word
+from console.model.plan import HistoryOption, Plan, Price
+from console.model.schema import Column, Table, history_word
 from console.model.step import Backfill, CatchUp, Validate
 from console.planning import plan
 from tests.planning.world import (
@@ -62,7 +64,14 @@ def backfills(done: Plan, table: str = "requests") -> list[Backfill]:
 
 
 @pytest.mark.parametrize(
-    ("text", "word"), [("", None), ("all", None), (" carry ", "carry"), ("since  2026-11-01", "since 2026-11-01")]
+    ("text", "word"),
+    [
+        ("", None),
+        ("all", None),
+        (" carry ", "carry"),
+        ("since  2026-11-01", "since 2026-11-01"),
+        ("from  now", "from now"),
+    ],
 )
 def test_a_choice_has_one_spelling(text: str, word: str | None) -> None:
     assert history_word(text) is None if word is None else str(history_word(text)) == word
@@ -71,7 +80,6 @@ def test_a_choice_has_one_spelling(text: str, word: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("from now", "`carry`"),
         ("since", "expected"),
         ("since 2026-13-01", "no day"),
         ("since 20261101x", "no day"),
@@ -166,7 +174,7 @@ def test_where_history_is_lost_the_hint_offers_carry_and_carry_leads_to_a_plan()
     (never,) = told(planned(strict, landing_from(10)), "C101")
     assert "carry" not in never.hint
     (problem,) = told(chosen(strict, "carry", landing_from(10)), "C140")
-    assert problem.hint == "give it a default"
+    assert problem.hint == "`default: …` for agent"
 
 
 @pytest.mark.parametrize("word", ["carry", "since 2026-11-08"])
@@ -252,13 +260,13 @@ def test_an_aggregate_carries_its_partial_states_where_they_merge() -> None:
             "date_trunc('HOUR', ts)",
             "date_trunc('MINUTE', ts)",
             "carry",
-            "drop it: all rows are computed from the source",
+            "drop `history`: all rows are computed from the source",
         ),
         (
             "count(*) AS hits",
             "cast(avg(bytes) AS BIGINT) AS hits",
             "carry",
-            "give it another name: under that one older rows show NULL",
+            "give it another name: under that one older rows show NULL; or drop `history`",
         ),
         ("count(*) AS hits", "count(ip) AS hits", "since 2026-11-08", "`history: carry` copies all rows so far"),
     ],
@@ -272,7 +280,7 @@ def test_an_aggregate_that_cannot_be_carried_is_refused_with_a_remedy(old: str, 
 def test_below_a_rebuilt_table_there_is_no_position_to_go_on_from() -> None:
     done = chosen(with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry", table="requests_by_hour")
     (problem,) = told(done, "C140")
-    assert problem.hint.startswith("drop it")
+    assert problem.hint.startswith("drop `history`")
 
 
 @pytest.mark.parametrize("word", ["carry", "since 2026-11-08"])
@@ -285,3 +293,150 @@ def test_a_filter_that_could_be_applied_to_the_tables_own_rows_leaves_them_by_th
     done = chosen(narrower, word)
     assert (done.refusals, told(done, "C141")) == ((), [])
     assert "rows that the new query would leave out stay" in node(done, "requests").older_rows
+
+
+def options(done: Plan, table: str = "requests") -> dict[str, HistoryOption]:
+    return {option.history: option for option in node(done, table).options}
+
+
+def test_every_choice_is_priced_beside_the_others_and_the_chosen_one_is_marked() -> None:
+    by_word = options(planned(AGENT))
+    assert list(by_word) == ["all", "since 2026-11-08", "carry", "from now"]
+    assert [option.chosen for option in by_word.values()] == [True, False, False, False]
+    assert not any(option.impossible for option in by_word.values())
+    assert [option.price.rows for option in by_word.values()] == [14_000, 14_000, 14_000, 0]
+    assert by_word["carry"].older_rows == "older rows: agent is NULL"
+    taken = options(chosen(AGENT, "since 2026-11-10"))
+    assert [word for word, option in taken.items() if option.chosen] == ["since 2026-11-10"]
+    assert taken["since 2026-11-10"].price == node(chosen(AGENT, "since 2026-11-10"), "requests").price
+
+
+def test_a_choice_that_would_be_refused_has_the_reason_beside_it_and_leads_to_no_plan() -> None:
+    short = landing_from(10)
+    by_word = options(planned(AGENT, short))
+    (lost,) = told(planned(AGENT, short), "C101")
+    assert by_word["all"].impossible == lost.message
+    possible = [word for word, option in by_word.items() if not option.impossible]
+    assert possible == ["since 2026-11-11", "carry", "from now"]
+    assert not any(chosen(AGENT, word, short).refusals for word in possible)
+    below = chosen(with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry", table="requests_by_hour")
+    assert "requests is rebuilt" in options(below, "requests_by_hour")["carry"].impossible
+
+
+def test_nothing_is_to_be_chosen_where_no_row_moves_or_every_choice_comes_to_the_same() -> None:
+    assert not any(each.options for each in planned(pipeline()).nodes)
+    laid = with_table(pipeline(), replace(REQUESTS, partition_by=("host",)))
+    assert (node(planned(laid), "requests").action, options(planned(laid))) == ("forward", {})
+
+
+def test_text_shows_the_choices_side_by_side_summed_over_regions_that_plan_the_same() -> None:
+    text = plan_text([planned(AGENT), replace(planned(AGENT), region="us")])
+    (row,) = [line.split() for line in text.splitlines() if line.strip().startswith("carry")]
+    assert row[:3] == ["carry", "14", "28,000"]
+    assert "all: not possible" in plan_text([planned(AGENT, landing_from(10))])
+
+
+def test_from_now_takes_the_files_over_and_moves_no_row() -> None:
+    done = chosen(AGENT, "from now")
+    assert (actions(done)["requests"], done.refusals) == ("forward", ())
+    (linked,) = backfills(done)
+    assert (linked.linked, linked.rows, linked.bytes, linked.time) == (True, 0, 0, "")
+    assert [s.start for s in done.steps if isinstance(s, CatchUp) and s.target == "requests"] == ["vector"]
+    about = node(done, "requests")
+    assert (about.price, about.history, about.older_rows) == (Price(), "from now", "older rows: agent is NULL")
+    assert options(done)["from now"].chosen
+    assert "no row is read or written" in plan_text([done], explain=True)
+    assert actions(planned(AGENT, after(AGENT, {"requests": "from now"}))) == {}
+
+
+def read_rows(done: Plan, table: str, stored: str) -> list[tuple[object, ...]]:
+    state = done.release.table(table)
+    assert state is not None
+    read = state.read.replace("`", '"').replace("AS STRING", "AS VARCHAR")
+    return duckdb.sql(f"WITH stored AS ({stored}) SELECT * FROM ({read})").fetchall()
+
+
+def test_what_older_files_lack_is_read_as_proven_as_its_default_or_as_null() -> None:
+    table = AGENT.table("requests")
+    assert table is not None
+    given = Column(name="n", type="int", nullable=False, default="7")
+    wider = replace(table, columns=(*table.columns, given, Column(name="loud", type="string")))
+    parse = next(m.sql for m in AGENT.materializations if m.name == "parse")
+    new = with_sql(with_table(AGENT, wider), "parse", parse.replace("\nFROM", ", 1 AS n, upper(region) AS loud\nFROM"))
+    done = chosen(new, "from now")
+    assert done.refusals == ()
+    row = "SELECT 'e' event_id, now() ts, current_date AS day, '::1' ip, 200 status, 1.5 ms, 9 bytes, 'eu' host"
+    older = f"{row}, NULL agent, NULL n, NULL loud"
+    newer = f"{row}, 'x' agent, 3 n, 'EU' loud"
+    assert [found[-3:] for found in read_rows(done, "requests", f"{older} UNION ALL {newer}")] == [
+        (None, 7, "EU"),
+        ("x", 3, "EU"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda t: replace(t, partition_by=("day", "host")), "laid out otherwise"),
+        (lambda t: replace(t, columns=tuple(c for c in t.columns if c.name != "bytes")), "bytes would stay in"),
+        (
+            lambda t: replace(t, columns=tuple(replace(c, type="bigint") if c.name == "status" else c for c in t.columns)),
+            "status is stored in another type",
+        ),
+        (
+            lambda t: replace(t, columns=(*t.columns[:-1], replace(t.columns[-1], default="'none'"))),
+            "would not tell whether they are older",
+        ),
+    ],
+)  # fmt: skip
+def test_files_that_cannot_be_rows_of_the_new_version_as_they_are_are_refused_and_carry_copies_them(
+    change: Callable[[Table], Table], says: str
+) -> None:
+    table = AGENT.table("requests")
+    assert table is not None
+    wanted = with_table(AGENT, change(table))
+    parse = next(m.sql for m in wanted.materializations if m.name == "parse")
+    if "bytes" in says:
+        wanted = with_sql(wanted, "parse", re.sub(r"\n.* AS bytes,", "", parse))
+    if "type" in says:
+        wanted = with_sql(wanted, "parse", parse.replace("AS INT) AS status", "AS BIGINT) AS status"))
+    (problem,) = told(chosen(wanted, "from now"), "C140")
+    assert says in problem.message
+    assert "carry" in problem.hint
+    assert not chosen(wanted, "carry").refusals
+
+
+def test_an_aggregate_goes_on_from_its_stored_states_where_they_merge() -> None:
+    done = chosen(with_measure(bytes="sum(bytes)"), "from now", table="requests_by_hour")
+    (linked,) = backfills(done, "requests_by_hour")
+    assert (linked.linked, done.refusals) == (True, ())
+    mean = with_sql(pipeline(), "count_hours", COUNT.replace("count(*) AS hits", "cast(avg(bytes) AS BIGINT) AS hits"))
+    assert "do not merge" in told(chosen(mean, "from now", table="requests_by_hour"), "C140")[0].message
+
+
+def kept_for(days: int) -> Pipeline:
+    table = AGENT.table("requests")
+    assert table is not None
+    return with_table(AGENT, replace(table, retention_days=days))
+
+
+@pytest.mark.parametrize("word", ["carry", "since 2026-11-08", "from now"])
+def test_where_retention_ends_older_rows_the_plan_names_their_last_day(word: str) -> None:
+    done = chosen(kept_for(30), word)
+    assert node(done, "requests").older_until == "2026-12-14"
+    assert "the last of them until 2026-12-14" in told(done, "C118")[0].message
+    assert done.chosen_history[0].endswith("the last of them expires on 2026-12-14")
+    assert (len(done.showing_older("2026-12-14")), done.showing_older("2026-12-15")) == (1, ())
+    assert node(chosen(AGENT, word), "requests").older_until == ""
+
+
+def test_a_column_computed_at_read_has_a_last_day_too() -> None:
+    table = kept_for(7).table("requests")
+    assert table is not None
+    soon = with_table(
+        pipeline(), replace(table, read_time_days=7, columns=(*REQUESTS.columns, Column(name="zone", type="string")))
+    )
+    done = planned(with_sql(soon, "parse", PARSE.replace("region AS host", "region AS host, upper(region) AS zone")))
+    about = node(done, "requests")
+    assert (about.action, about.older_until) == ("read", "2026-11-21")
+    assert about.older_rows == "older rows: zone is computed at read"

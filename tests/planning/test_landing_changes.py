@@ -13,6 +13,7 @@ from console.model.plan import Plan
 from console.model.schema import Column, Table
 from console.model.step import AddColumns, Promote
 from console.planning import baseline
+from console.planning.landing import forward_query
 from tests.planning.world import (
     LANDING,
     PARSE,
@@ -32,6 +33,11 @@ from tests.planning.world import (
 RENAMED = columns(id="string", zone="string", ts="timestamp", payload="string")
 RENAME = "* EXCEPT (region), region AS zone"
 N = (*LANDING.columns, Column(name="n", type="int"))
+
+
+@pytest.fixture(autouse=True)
+def proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forward_query, "PROVEN", True)
 
 
 def landing(**changes: Any) -> Table:
@@ -183,13 +189,20 @@ def test_a_new_column_is_computed_from_an_older_one_where_lines_do_not_give_it()
 @pytest.mark.parametrize(
     "expression",
     [
-        "CAST(payload AS INT)", "length(payload) / 0", "element_at(split(payload, ','), 9)", "parse_url(payload, 'HOST')", "rand()",
+        "CAST(payload AS INT)", "length(payload) / 0", "element_at(split(payload, ','), 9)", "parse_url(payload, 'HOST')",
         "try_cast(ts AS INT)", "CASE WHEN payload = 1 THEN 1 ELSE 0 END", "CASE WHEN payload = 'a' THEN 1 END + 2147483647", "99999999999",
     ],
 )  # fmt: skip
 def test_an_expression_that_may_fail_for_a_row_is_never_read_through(expression: str) -> None:
     more = (*LANDING.columns, Column(name="x", type="int"))
-    problem = refused(wanted(columns=more, forward_query=f"*, {expression} AS x"))
+    done = planned(wanted(columns=more, forward_query=f"*, {expression} AS x"))
+    assert (actions(done)["landing"], done.refusals) == ("forward", ())
+    assert state(done).read == "SELECT `id`, `region`, `ts`, `payload`, `x` FROM stored"
+
+
+def test_an_expression_that_gives_another_value_each_time_is_refused() -> None:
+    more = (*LANDING.columns, Column(name="x", type="double"))
+    problem = refused(wanted(columns=more, forward_query="*, rand() AS x"))
     assert (problem.code, "compute x in the queries that read landing" in problem.hint) == ("C130", True)
 
 
@@ -207,15 +220,34 @@ def test_where_a_line_would_fit_both_shapes_another_name_is_asked_for(old: str, 
     assert planned(wanted(columns=both, forward_query=f"*, {expression} AS y"), region).refusals == ()
 
 
-def test_the_day_until_which_older_names_are_taken_goes_with_the_release_and_is_moved_without_a_step() -> None:
+def test_the_day_until_which_older_names_are_taken_goes_with_the_release_and_is_moved_without_one() -> None:
     done = planned(renamed(accepts_until="2026-12-01"))
     assert state(done).older == (Intake("region", ("region",)),)
     region = promoted(done, live())
     later = planned(renamed(accepts_until="2026-12-24"), region)
-    assert (actions(later), later.steps, later.refusals) == ({"landing": "metadata"}, (Promote(),), ())
-    assert node(later, "landing").why == "the last day of older shapes: no row moves"
-    assert state(later).older == (Intake("region", ("region",)),)
-    assert state(planned(renamed(), promoted(later, region))).older == ()
+    assert (actions(later), later.steps, later.refusals) == ({}, (), ())
+    (said,) = (problem for problem in later.problems if problem.code == "C134")
+    assert (said.severity, said.hint) == ("note", "console accept-until")
+    assert said.message == "landing takes lines of older shapes until 2026-12-01, and its file says until 2026-12-24"
+    assert region.release is not None
+    moved = replace(region, release=region.release.accepting_until({"landing": "2026-12-24"}))
+    assert [p.code for p in planned(renamed(accepts_until="2026-12-24"), moved).problems if p.code == "C134"] == []
+
+
+def test_a_release_with_another_change_takes_the_day_along() -> None:
+    region = promoted(planned(renamed(accepts_until="2026-12-01")), live())
+    other = replace(renamed(accepts_until="2026-12-24"), endpoints=())
+    assert state(planned(other, region)).table.accepts_until == "2026-12-24"
+
+
+def test_older_names_are_kept_for_a_day_that_is_named_later_and_end_with_a_change_that_names_none() -> None:
+    region = promoted(planned(renamed()), live())
+    assert region.release is not None
+    landing_state = region.release.table("landing")
+    assert landing_state is not None
+    assert landing_state.older == (Intake("region", ("region",)),)
+    more = planned(renamed(description="other"), region)
+    assert state(more).older == ()
 
 
 def test_a_table_that_is_gone_in_a_region_is_made_anew_as_it_is_declared() -> None:
@@ -273,7 +305,9 @@ def test_a_plan_of_a_renamed_table_is_bound_to_the_region_as_it_is() -> None:
 
 
 REFUSED = {
-    "another partitioning": (wanted(partition_by=("region",)), "C131", "leave partition_by out"),
+    "partitioned by a column that no row has": (
+        wanted(columns=(*LANDING.columns, Column(name="day", type="date")), partition_by=("day",)), "C131", "drop `partition_by`",
+    ),
     "a computed column": (
         wanted(forward_query="* EXCEPT (payload), upper(payload) AS payload"), "C130", "compute payload in the queries",
     ),
@@ -282,10 +316,10 @@ REFUSED = {
         "C130", "plan and promote the rename by itself first",
     ),
     "no longer NULL": (
-        wanted(columns=tuple(replace(c, nullable=c.name != "id") for c in LANDING.columns)), "C132", "leave it nullable",
+        wanted(columns=tuple(replace(c, nullable=c.name != "id") for c in LANDING.columns)), "C132", "`nullable: true` for id",
     ),
     "a narrower type": (wanted(columns=columns(id="string", region="int", ts="timestamp", payload="string")), "C112", ""),
-    "nothing to say": (wanted(forward_query="id, region, ts, payload"), "C108", "drop it"),
+    "nothing to say": (wanted(forward_query="id, region, ts, payload"), "C108", "drop `forward_query`"),
 }  # fmt: skip
 
 

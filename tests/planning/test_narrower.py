@@ -15,6 +15,7 @@ from tests.planning.world import (
     LANDING,
     PARSE,
     REQUESTS,
+    actions,
     columns,
     empty,
     live,
@@ -31,6 +32,7 @@ LIVE = "payload <> '' AND length(region) > 1"
 KEPT = {
     "region = 'eu'": "`host` = 'eu'",
     "CAST(get_json_object(payload, '$.status') AS INT) >= 500": "`status` >= 500",
+    "CAST(get_json_object(payload, '$.status') AS BIGINT) >= 500": "CAST(`status` AS BIGINT) >= 500",
     "upper(region) <=> 'EU' AND NOT region IS NULL": "UPPER(`host`) <=> 'EU' AND NOT `host` IS NULL",
     "region IN ('eu', NULL) OR id IS NULL": "`host` IN ('eu', NULL) OR `event_id` IS NULL",
 }
@@ -39,7 +41,7 @@ LOST = [
     "region = 'eu' OR payload = 'x'",
     "rand() > 0.5",
     "ts > current_timestamp()",
-    "CAST(get_json_object(payload, '$.status') AS BIGINT) >= 500",
+    "CAST(get_json_object(payload, '$.status') AS DOUBLE) >= 500",
     "region IN (SELECT region FROM landing)",
 ]
 
@@ -175,3 +177,80 @@ def test_a_retyped_column_is_another_type_to_its_readers() -> None:
 def test_a_count_of_a_condition_is_no_change_however_it_is_written(same: str) -> None:
     plan = planned(with_sql(pipeline(), "count_hours", COUNT.replace("count_if(status >= 500)", same)))
     assert plan.changes == ()
+
+
+def retyped(expression: str, type: str) -> Pipeline:
+    table = replace(
+        REQUESTS, columns=tuple(replace(c, type=type) if c.name == "status" else c for c in REQUESTS.columns)
+    )
+    parse = PARSE.replace("CAST(get_json_object(payload, '$.status') AS INT)", expression)
+    return with_sql(with_table(pipeline(), table), "parse", parse)
+
+
+def test_a_wider_cast_of_what_it_keeps_narrower_is_read_from_the_table_itself() -> None:
+    done = planned(retyped("CAST(get_json_object(payload, '$.status') AS BIGINT)", "bigint"))
+    (copied,) = [step for step in done.steps if isinstance(step, Backfill) and step.target == "requests"]
+    assert (copied.route, copied.source) == ("forward", "requests")
+    assert "CAST(`status` AS BIGINT) AS `status`" in copied.sql
+
+
+@pytest.mark.parametrize(
+    ("expression", "type"),
+    [
+        ("try_cast(get_json_object(payload, '$.status') AS BIGINT)", "bigint"),
+        ("CAST(get_json_object(payload, '$.code') AS BIGINT)", "bigint"),
+        ("CAST(get_json_object(payload, '$.status') AS DOUBLE)", "double"),  # `1.5` was no int
+    ],
+)
+def test_another_cast_is_computed_from_the_source(expression: str, type: str) -> None:
+    assert actions(planned(retyped(expression, type)))["requests"] == "replay"
+
+
+PEOPLE = Table(name="people", kind="landing", columns=columns(host="string", owner="string"), managed=True)
+NAMED = (
+    "SELECT e.id AS event_id, e.region AS host, p.owner AS owner FROM landing e LEFT JOIN people p ON p.host = e.region"
+)
+
+
+def joined(sql: str) -> Pipeline:
+    table = Table(name="named", kind="append", columns=columns(event_id="string", host="string", owner="string"))
+    feed = Materialization(name="name", into="named", sql=sql)
+    base = with_table(with_table(pipeline(), PEOPLE), table)
+    return replace(base, materializations=tuple(sorted((*base.materializations, feed), key=lambda node: node.name)))
+
+
+@pytest.mark.parametrize(
+    ("after", "action"),
+    [
+        (f"{NAMED} WHERE e.region <> 'lab'", "forward"),
+        (f"{NAMED} WHERE p.owner = 'ada' AND e.region <> 'lab'", "forward"),
+        (f"{NAMED} WHERE e.payload <> ''", "replay"),
+        (f"{NAMED} AND p.owner <> 'ada' WHERE e.region <> 'lab'", "replay"),
+        (f"{NAMED.replace('LEFT JOIN', 'JOIN')} WHERE e.region <> 'lab'", "replay"),
+    ],
+)
+def test_a_filter_over_a_join_asks_what_was_joined_when_the_row_came(after: str, action: str) -> None:
+    people = stats("people", "people", PEOPLE.columns)
+    start = empty(stats("landing", "landing", LANDING.columns), people)
+    was = promoted(planned(joined(NAMED), start), start)
+    assert actions(planned(joined(after), was))["named"] == action
+
+
+def test_a_tried_cast_stores_null_where_a_wider_one_has_a_value() -> None:
+    tried = with_sql(
+        pipeline(), "parse", PARSE.replace("CAST(get_json_object(payload, '$.status') AS INT)", "try_cast(get_json_object(payload, '$.status') AS INT)")
+    )  # fmt: skip
+    wanted = retyped("CAST(get_json_object(payload, '$.status') AS BIGINT)", "bigint")
+    assert actions(planned(wanted, live(tried)))["requests"] == "replay"
+    again = retyped("try_cast(get_json_object(payload, '$.status') AS BIGINT)", "bigint")
+    assert actions(planned(again, live(tried)))["requests"] == "replay"
+
+
+def test_another_join_under_the_filter_makes_other_rows_though_no_column_shows_it() -> None:
+    bare = NAMED.replace("p.owner AS owner", "e.region AS owner")
+    people = stats("people", "people", PEOPLE.columns)
+    start = empty(stats("landing", "landing", LANDING.columns), people)
+    was = promoted(planned(joined(bare), start), start)
+    filtered = f"{bare} WHERE e.region <> 'lab'"
+    assert actions(planned(joined(filtered), was))["named"] == "forward"
+    assert actions(planned(joined(filtered.replace("LEFT JOIN", "JOIN")), was))["named"] == "replay"

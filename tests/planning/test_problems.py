@@ -17,6 +17,7 @@ from tests.planning.world import (
     PARSE,
     REGION,
     REQUESTS,
+    actions,
     empty,
     live,
     pipeline,
@@ -269,3 +270,12 @@ def test_estimates_are_said_to_change_only_where_they_are_computed_otherwise() -
     filtered = planned(with_sql(pipeline(), "parse", f"{PARSE} WHERE region = 'eu'"))
     assert "C115" in codes(otherwise.problems)
     assert "C115" not in codes(filtered.problems)
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [("0.95", "0.950"), ("0.95", "0.95, 100"), ("approx_count_distinct(ip)", "approx_count_distinct(ip, 0.2)")],
+)
+def test_estimates_of_the_same_sketch_read_in_the_same_way_are_not_said_to_change(was: str, now: str) -> None:
+    done = planned(with_sql(pipeline(), "count_hours", COUNT.replace(was, now)))
+    assert (actions(done), codes(done.problems)) == ({"requests_by_hour": "metadata"}, [])

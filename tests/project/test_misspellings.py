@@ -148,6 +148,64 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         "",
     ),
     (
+        LANDING,
+        "kind: landing\nmanaged: true\naccepts: {marker: w}\ncolumns: {id: string, ts: timestamp}",
+        [f"{LANDING}:3:10: accepts.marker: landing has no column `w` [P033]"],
+        "",
+    ),
+    (
+        LANDING,
+        "kind: landing\nmanaged: true\naccepts: {}\ncolumns: {id: string, ts: timestamp}",
+        [f"{LANDING}:3:10: accepts: expected a marker or the name of a shape [P012]"],
+        "accepts: {marker: COLUMN}",
+    ),
+    (
+        LANDING,
+        "kind: landing\nmanaged: true\naccepts: {shape: V 2}\ncolumns: {id: string, ts: timestamp}",
+        [f"{LANDING}:3:10: accepts.shape: `V 2` is not a valid name"],
+        "accepts: {shape: v2}",
+    ),
+    (
+        LANDING,
+        "kind: landing\naccepts: {shape: v2}\ncolumns: {id: string, ts: timestamp}",
+        [f"{LANDING}:2:10: accepts: only a managed landing table takes lines [P012]"],
+        "remove the line",
+    ),
+    (
+        REQUESTS,
+        "source: landing\nselect: a\ncolumns: {a: int}",
+        [f"{REQUESTS}:1:9: source: only a landing table stands in front of another one [P012]"],
+        "kind: landing",
+    ),
+    (
+        REQUESTS,
+        "kind: landing\nselect: a\ncolumns: {a: int}",
+        [
+            f"{PARSE}:1:10: into: `requests` is a landing table, which others write [P031]",
+            f"{REQUESTS}:2:9: select: only an adapter, a landing table with `source`, has one [P012]",
+        ],
+        "",
+    ),
+    (
+        REQUESTS,
+        "kind: landing\nsource: lending\nwas: other\ncolumns: {a: int}",
+        [
+            f"{PARSE}:1:10: into: `requests` is a landing table, which others write [P031]",
+            f"{REQUESTS}:2:9: source: `lending` is no landing table that others write [P031]",
+            f"{REQUESTS}:3:6: was: nobody sends lines to an adapter: it is fed from its source [P012]",
+        ],
+        "",
+    ),
+    (
+        REQUESTS,
+        "kind: landing\nsource: landing\ncolumns: {a: int}",
+        [
+            f"{PARSE}:1:10: into: `requests` is a landing table, which others write [P031]",
+            f"{REQUESTS}:2:9: source: landing is managed, and needs no adapter [P031]",
+        ],
+        "",
+    ),
+    (
         REQUESTS,
         "columns: {a: int}\naccepts_until: 2026-12-01",
         [f"{REQUESTS}:2:16: accepts_until: only a managed landing table takes lines [P012]"],
@@ -184,7 +242,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         "columns: {a: int}\nretention: 36h\nkind: agregate",
         [
             f"{REQUESTS}:2:12: retention: expected whole days, such as 30d or 72h, found `36h` [P012]",
-            f"{REQUESTS}:3:7: kind: expected one of landing, append, aggregate, found `agregate` [P012]",
+            f"{REQUESTS}:3:7: kind: expected one of landing, append, aggregate, latest, distinct, found `agregate` [P012]",
         ],
         "",
     ),

@@ -25,6 +25,7 @@ FILE_KINDS = (
     docs.EndpointDoc,
     docs.CopyDoc,
     docs.SinkDoc,
+    docs.FixtureDoc,
 )
 TEXTS = ("description", "owner", "comment")  # docs/files.md: for whoever reads the file
 READERS = {
@@ -73,13 +74,20 @@ READERS = {
     "TableDoc.cluster_by": "planning/fingerprint.py: self.table.cluster_by",
     "TableDoc.retention": "agent/maintenance/retention.py: state.table.retention_days",
     "TableDoc.forward_query": "planning/landing/forward_query.py: table.forward_query",
+    "TableDoc.backward_query": "planning/landing/conversion.py: table.backward_query",
     "TableDoc.managed": "planning/rules.py: table.managed",
     "TableDoc.backfill": "planning/routes/read.py: table.backfill",
     "TableDoc.read_time_days": "planning/routes/read.py: table.read_time_days",
     "TableDoc.on_rewrite": "agent/feeds/live_feed.py: self.source.table.on_rewrite",
+    "TableDoc.accepts.marker": "planning/landing/forward_query.py: now.marker",
+    "TableDoc.accepts.shape": "agent/ingest/shapes.py: accepts.shape",
     "TableDoc.accepts_until": "agent/ingest/shape.py: live.table.accepts_until",
+    "TableDoc.source": "planning/landing/adapter.py: wanted.table.source",
+    "TableDoc.select": "project/pipeline/adapter.py: doc.select",
     "TableDoc.was": "planning/landing/table_name.py: table.was",
     "TableDoc.history": "planning/routes/__init__.py: wanted.table.history",
+    "TableDoc.key": "project/pipeline/newest.py: doc.key",
+    "TableDoc.order_by": "project/pipeline/newest.py: doc.order_by",
     "MaterializationDoc.into": "planning/review/keys.py: n.into",
     "EndpointDoc.parameters.type": "cli/commands/query.py: parameter.type",
     "EndpointDoc.parameters.default": "demo/payoff.py: parameter.default",
@@ -87,6 +95,14 @@ READERS = {
     "CopyDoc.into": "planning/resolve.py: copy.node.into",
     "CopyDoc.mode": "agent/queries.py: copy.mode",
     "CopyDoc.owner": "planning/review/answers.py: node.owner",
+    "FixtureDoc.expect.rows": "fixtures/compare.py: self._wanted.rows",
+    "FixtureDoc.expect.parameters": "fixtures/run.py: wanted.parameters",
+    "FixtureDoc.expect.key": "fixtures/compare.py: self._wanted.key",
+    "FixtureDoc.expect.match": "fixtures/compare.py: self._wanted.match",
+    "FixtureDoc.expect.ordered": "fixtures/compare.py: self._wanted.ordered",
+    "FixtureDoc.expect.tolerance": "fixtures/compare.py: self._wanted.tolerance",
+    "FixtureDoc.given": "fixtures/run.py: fixture.given",
+    "FixtureDoc.now": "fixtures/run.py: fixture.now",
     "SinkDoc.path": "agent/queries.py: sink.path",
     "SinkDoc.format": "agent/queries.py: sink.format",
     "SinkDoc.owner": "planning/review/answers.py: node.owner",
@@ -154,8 +170,6 @@ CLEAN = {
     "plans/web/pipeline.yaml": "description: requests\n",
     "plans/web/tables/requests.yaml": FILES["plans/web/tables/requests.yaml"].replace(", nullable: false", ""),
     "plans/web/endpoints/top.calls.yaml": None,
-    "plans/web/tests/one.yaml": None,
-    "plans/web/tests/README.md": "# none yet\n",
 }
 TABLE, LANDING = str(CLEAN["plans/web/tables/requests.yaml"]), FILES["plans/web/tables/landing.yaml"]
 EU = FILES["regions/eu.yaml"]
@@ -175,10 +189,13 @@ UNHEARD = {
         TABLE.replace("day: date", "day: {type: date, nullable: false}"),
     ),
     "backfill": ("plans/web/tables/landing.yaml", LANDING + "backfill: read\n"),
+    "columns.old.default": (
+        "plans/web/tables/landing.yaml",
+        LANDING.replace("managed: true\n", "").replace("old: int", "old: {type: int, default: 3}"),
+    ),
     "on_rewrite": ("plans/web/tables/requests.yaml", TABLE + "kind: aggregate\non_rewrite: ignore\n"),
     "schedule": ("plans/web/copies/daily.sql", "/* {into: by_day, schedule: daily} */ SELECT day FROM requests"),
     "path": ("plans/web/endpoints/top.calls.yaml", "- {day: 2026-11-01}\n"),
-    "tests": ("plans/web/tests/one.yaml", "given: nothing\n"),
     "the variable `bots`": ("plans/web/pipeline.yaml", "variables: {bots: x}\n"),
 }
 
@@ -216,9 +233,9 @@ def test_a_variable_counts_as_named_only_where_sql_reads_it(project: Write, sql:
 
 
 def test_a_warning_changes_no_digest(project: Write) -> None:
-    root = project({**CLEAN, "plans/web/tests/one.yaml": "given: nothing\n"})
+    root = project({**CLEAN, "plans/web/endpoints/top.calls.yaml": "- {day: 2026-11-01}\n"})
     before = load(root).desired["web", "eu"]
-    (root / "plans/web/tests/one.yaml").unlink()
+    (root / "plans/web/endpoints/top.calls.yaml").unlink()
     after = load(root).desired["web", "eu"]
     assert before.ineffective
     assert not after.ineffective

@@ -48,10 +48,8 @@ async def settle(pilot: Pilot[int]) -> None:
     app = pilot.app
     assert isinstance(app, ConsoleApp)
     async with asyncio.timeout(60):
-        while (
-            app._dirty
-            or app._lag_changed
-            or any(isinstance(screen, HomeScreen) and screen._following for screen in app.screen_stack)
+        while not app.repaints.settled or any(
+            isinstance(screen, HomeScreen) and screen._following for screen in app.screen_stack
         ):
             await pilot.pause(0.02)
     await pilot.pause()

@@ -118,7 +118,9 @@ class ScriptedCockpit:
         self._asked("rollback", region)
         return RolledBack(release="r1", was="r2", by="ada", host="laptop", version=8)
 
-    async def cleanup(self, region: str, *, dry_run: bool = False, previous: bool = False) -> tuple[str, ...]:
+    async def cleanup(
+        self, region: str, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
+    ) -> tuple[str, ...]:
         self._asked("cleanup", region)
         return ()
 

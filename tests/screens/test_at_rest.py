@@ -41,14 +41,14 @@ async def test_lag_waits_for_its_turn_and_anything_else_is_drawn_at_once() -> No
     async with running_app(cockpit, repaint=0.3) as (app, pilot):
         await settle(pilot)
         await pilot.pause(0.65)  # what the start has changed is drawn
-        before = app._painted_at
+        before = app.repaints.began
         view = cockpit.views["eu"]
         cockpit.show(replace(view, status=replace(view.status, lag_seconds=77.0)))
         await pilot.pause(0.65)
-        assert app._painted_at == before
+        assert app.repaints.began == before
         cockpit.show(s.at_gate(s.US))
         await pilot.pause(0.65)
-        assert app._painted_at > before
+        assert app.repaints.began > before
 
 
 def test_only_lag_differs_where_nothing_else_does() -> None:

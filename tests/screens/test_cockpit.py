@@ -10,7 +10,7 @@ from textual.widgets import Input, Static
 
 from console.cli.root import cli
 from console.cli.words import ScreenWords
-from console.model.event import Ailing
+from console.model.event import Ailing, Logged, Recorded, StepDone
 from console.model.tuning import Tuning
 from console.tui.fleet.events import Happenings, draw_events
 from console.tui.fleet.memory import FleetMemory, ScreenPlace
@@ -403,3 +403,29 @@ async def test_what_happened_is_told_newest_first_with_a_line_where_one_last_loo
     drawn = draw_events(lines, events[3].at, events[-1].at, 100).plain
     assert "when you last looked" in drawn
     assert drawn.index("is live, it was") < drawn.index("when you last looked") < drawn.index("planned by ada")
+
+
+def test_routine_is_folded_between_what_was_decided_or_failed() -> None:
+    done = StepDone("create/requests")
+    failed = Logged("batch failed", "warning")
+    events = [
+        Recorded("web-2", n, s.NOON - 900 + n, e) for n, e in enumerate((done, done, failed, done, done, done), 1)
+    ]
+    lines = Happenings().of({"us": replace(s.live(s.US), events=tuple(events))})
+    drawn = draw_events(lines, 0.0, s.NOON, 78, folded=True).plain.splitlines()
+    assert [line.split()[-1] for line in drawn] == ["+2", "agent", "+1"]
+    assert "batch failed" in drawn[1]
+    new = draw_events(lines, s.NOON - 900 + 4, s.NOON, 78, folded=True).plain.splitlines()
+    assert [line.split()[-1] for line in new] == ["+1", "──", "agent", "agent", "+1"]
+    assert len(draw_events(lines, 0.0, s.NOON, 78).plain.splitlines()) == 6
+
+
+async def test_at_80x24_what_happened_has_a_line_an_event() -> None:
+    """The column of a scrollbar is kept free: lines drawn for more of them would be wrapped."""
+    events = [Recorded("web-2", n, s.NOON - 900 + n, Logged(f"event {n} " + "x" * 90, "warning")) for n in range(1, 31)]
+    async with running_app(s.ScriptedCockpit(replace(s.live(s.US), events=tuple(events)))) as (app, pilot):
+        await pilot.press("right_square_bracket")
+        await settle(pilot)
+        shown = [line for line in screen_text(app).splitlines() if "event" in line or "agent" in line]
+        assert len(shown) >= 8
+        assert all("event" in line and "agent" in line for line in shown), screen_text(app)

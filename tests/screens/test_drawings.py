@@ -21,6 +21,7 @@ from console.tui.actions import RegionAction, coach, objection
 from console.tui.dialogs.confirm import confirm_end, confirm_start
 from console.tui.dialogs.content import DialogContent
 from console.tui.dialogs.gate import confirm_promotion, confirm_rollback
+from console.tui.fleet.figures import ready_at
 from console.tui.fleet.question import draw_question
 from console.tui.fleet.region_row import Row, columns, draw_row
 from console.tui.format import short, size, span
@@ -133,6 +134,15 @@ def test_a_running_batch_is_shown_even_if_the_rows_of_the_history_were_not_count
     assert "500 rows so far" in shown.plain
 
 
+def test_nobody_is_promised_when_a_region_is_ready_that_does_not_answer() -> None:
+    heard = replace(s.running(s.EU), heard=s.NOON)
+    away = replace(heard, link="unreachable", link_why="ssh: timed out")
+    assert (bool(ready_at(heard)), ready_at(away)) == (True, "")
+    told = [draw_summary(view, 120, s.NOON).plain for view in (heard, away)]
+    assert [" left" in text for text in told] == [True, False]
+    assert [" rows/s" in text for text in told] == [True, False]
+
+
 @given(views())
 def test_every_state_has_a_label_a_symbol_and_a_next_key(view: RegionView) -> None:
     name = view.region.name
@@ -144,6 +154,16 @@ def test_every_state_has_a_label_a_symbol_and_a_next_key(view: RegionView) -> No
         said = coach(state, name, in_region=in_region)
         clean(said)
         assert said.plain.strip()
+
+
+@pytest.mark.parametrize(("ok", "lead"), [(False, "1 of 4 checks differ"), (None, "1 of 4 checks are inconclusive")])
+def test_a_gate_in_doubt_is_not_advertised_as_ready(ok: bool | None, lead: str) -> None:
+    view = s.at_gate(s.US)
+    doubtful = (replace(view.status.checks[0], ok=ok), *view.status.checks[1:])
+    view = replace(view, status=replace(view.status, checks=doubtful))
+    advice = coach(ScreenState(views={"us": view}, coach=True), "us").plain
+    assert advice.startswith(lead)
+    assert "promote" not in advice
 
 
 @given(views())

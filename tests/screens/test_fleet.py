@@ -1,5 +1,6 @@
 """The screens over the real runner and regions in memory: from start to gate, promotion and rollback."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -22,23 +23,31 @@ async def until(pilot: Pilot[int], app: ConsoleApp, text: str) -> None:
     raise AssertionError(f"never read {text!r} on:\n{screen_text(app)}")
 
 
+async def confirm(pilot: Pilot[int], app: ConsoleApp, key: str, *typed: str, title: str = "") -> None:
+    """Press a key, and answer its dialog once it is open: a busy machine takes a while to show it."""
+    await pilot.press(key)
+    async with asyncio.timeout(60):
+        while not dialog_title(app):
+            await settle(pilot)
+    assert title in dialog_title(app)
+    await pilot.press(*typed, "enter")
+
+
 async def test_a_change_goes_through_canary_and_wave_and_back_by_keys_alone(tmp_path: Path) -> None:
     us: FakeRegion = fake("us", canary=True)
     world = World(tmp_path, us, fake("eu", wave=2))
     async with running_app(world.console()) as (app, pilot):
         await until(pilot, app, "change waiting")
-        await pilot.press("s", "enter")
+        await confirm(pilot, app, "s")
         await until(pilot, app, "◆ at the gate")
         assert world.regions["eu"].state().status.state == "none"
-        await pilot.press("P", *"us", "enter")
+        await confirm(pilot, app, "P", *"us")
         await until(pilot, app, "✓ live")
         await pilot.press("j")
         await until(pilot, app, "◆ at the gate")
-        await pilot.press("P")
-        assert dialog_title(app) == "Promote eu"
-        await pilot.press(*"eu", "enter")
+        await confirm(pilot, app, "P", *"eu", title="Promote eu")
         await until(pilot, app, "2 live")
         assert [region.state().live for region in world.regions.values()] == ["r2", "r2"]
-        await pilot.press("R", *"eu", "enter")
+        await confirm(pilot, app, "R", *"eu")
         await until(pilot, app, "↶ rolled back")
         assert [region.state().live for region in world.regions.values()] == ["r2", "r1"]

@@ -16,7 +16,8 @@ from console.tui.actions import ActionRequest
 from console.tui.dialogs.dialog import Dialog
 from console.tui.dialogs.gate import confirm_promotion
 from console.tui.fleet.banner import draw_banner, watching
-from console.tui.panes.safety import day_lines, doubts, safety_lines, same_plan
+from console.tui.groups import same_plan
+from console.tui.panes.safety import day_lines, doubts, safety_lines
 from console.tui.state import ScreenState
 from tests.screens import scripted as s
 from tests.screens.harness import dialog_title, running_app, screen_text, settle, toast_text

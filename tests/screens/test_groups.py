@@ -23,8 +23,8 @@ async def test_regions_with_equal_plans_are_grouped_and_marked_with_its_name(siz
         text = screen_text(app)
         main, other, odd = (group.label for group in app.state.groups)
         assert f"plan {main} · 5 regions · us, eu, sa, ca, in" in text or size == (80, 24)
-        assert f"plan {other} · 2 regions · another tables.landing.retention: 3d · ap, me" in text or size == (80, 24)
-        assert f"plan {odd} · 1 region · drifted: requests.note · af" in text or size == (80, 24)
+        assert f"plan {other} · 2 regions · ap, me · another tables.landing.retention: 3d" in text or size == (80, 24)
+        assert f"plan {odd} · 1 region · af · drifted: requests.note" in text or size == (80, 24)
         with_other = [line.strip(" ›").split()[0] for line in text.splitlines()[:12] if other in line]
         assert size != (80, 24) or with_other == ["ap", "me"]
         await pilot.press("j", "j")
@@ -80,8 +80,8 @@ async def test_groups_without_changes_come_last_and_groups_are_compared_with_one
         text = screen_text(app)
         first, second, third = (group.label for group in app.state.groups)
         assert f"plan {first} · 1 region · eu" in text
-        assert f"plan {second} · 1 region · another tables.landing.retention: 3d; C101 requests · ap" in text
-        assert f"plan {third} · 1 region · nothing to do · us" in text
+        assert f"plan {second} · 1 region · ap · another tables.landing.retention: 3d; C101 requests" in text
+        assert f"plan {third} · 1 region · us · nothing to do" in text
     async with running_app(s.ScriptedCockpit(*moment("live"))) as (app, _):
         assert "3 regions ·" not in screen_text(app)
 

@@ -28,6 +28,7 @@ from console.model.note import Note, Noted
 from console.model.receipt import AuditProgress, Finding, Past, Receipt
 from console.model.status import Status
 from console.model.tuning import Tuned, Tuning
+from console.runner.view import plan_label
 from console.tui.app import ConsoleApp
 from console.tui.fleet.events import Happenings
 from console.tui.history.state import HistoryState, listed_rollouts
@@ -114,6 +115,9 @@ async def test_the_rollouts_of_all_regions_are_listed_and_one_is_shown_in_full(
         assert "rollouts of all regions: 6" in text
         assert text.count("nothing → r1") == 3
         assert "web-2 in us" in text
+        accepted = cockpit.views["us"].accepted
+        assert accepted
+        assert f"plan {plan_label(accepted)}" in text
         for said in (
             "accepted  ada from laptop (OS user)",
             "tuned (lag none → 30)",

@@ -10,8 +10,8 @@ from textual.events import Paste
 from console.errors import AtGate, Conflict
 from console.runner.view import Outcome
 from console.tui.actions import ActionRequest, RegionAction
-from console.tui.app import REPAINT_SECONDS
 from console.tui.dialogs.gate import confirm_promotion
+from console.tui.repaint import REPAINT_SECONDS
 from console.tui.screens.home import HomeScreen
 from console.tui.state import ScreenState
 from tests.screens import scripted as s

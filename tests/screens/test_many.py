@@ -13,11 +13,11 @@ from console.model.event import Paused, Recorded
 from console.model.plan import NodeChange
 from console.runner.view import RegionView
 from console.tui import app as app_module
-from console.tui.app import REPAINT_BACKOFF
 from console.tui.fleet import regions as pane
 from console.tui.fleet.region_row import ListColumn, Row
 from console.tui.fleet.regions import RegionList
 from console.tui.panes.pane import Pane
+from console.tui.repaint import BACKOFF
 from console.tui.screens.of_region.region import RegionScreen
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle
@@ -68,7 +68,7 @@ async def test_a_key_and_a_repaint_draw_the_regions_in_view_and_no_others(
 
 
 async def test_the_pause_before_a_repaint_is_proportional_to_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, took = time.monotonic() + 1000, 10.0
+    now, took = time.monotonic() + 1000, 1.0
     cockpit = s.ScriptedCockpit(s.running(s.EU))
     async with running_app(cockpit) as (app, pilot):
         await settle(pilot)
@@ -85,7 +85,7 @@ async def test_the_pause_before_a_repaint_is_proportional_to_the_last_one(monkey
         await settle(pilot)
         assert "210,000 of 466,830 rows" in screen_text(app)
         cockpit.show(s.running(s.EU, 250_000))
-        for moment in (now, now + REPAINT_BACKOFF * took - 0.1):
+        for moment in (now, now + BACKOFF * took - 0.1):
             now = moment
             await pilot.pause(0.1)
             assert "210,000 of 466,830 rows" in screen_text(app)

@@ -96,6 +96,20 @@ def test_a_day_that_differs_at_the_gate_is_marked_with_both_numbers() -> None:
     assert "live 122,000 rows, new 121,999" in " ".join(days(view, DayCursor(0, 1)))
 
 
+def test_a_table_without_a_backfill_is_listed_once_days_of_it_differ() -> None:
+    same, wrong = (ComparedDay(day=f"2026-11-2{n}", old=24, new=24 - n, columns=("hits",) * n) for n in (0, 1))
+    check = Checked(table="requests_by_hour", check="groups", ok=True, detail="", days=(same,))
+    view = replace(SLOW, status=replace(SLOW.status, checks=(check,)))
+    assert "requests_by_hour" not in " ".join(days(view))
+    view = replace(SLOW, status=replace(SLOW.status, checks=(replace(check, days=(same, wrong)),)))
+    drawn = days(view, DayCursor(1, 0))
+    assert "requests_by_hour as compared at the gate · 2 days" in drawn
+    assert drawn[-4].split() == ["state", "✗", "▪"]
+    assert drawn[-1].split(" · ") == [
+        "› ✗ requests_by_hour 2026-11-21", "live 24 rows, new 23, other values in hits",
+    ]  # fmt: skip
+
+
 def test_many_days_are_drawn_month_by_month() -> None:
     sliced = tuple(SlicedDay(label=f"2026-{9 - n // 28:02}-{28 - n % 28:02}", rows=1000) for n in range(84))
     accepted = Accepted(release="r8", was="r7", plan="", by="ana", host="h", steps=((r.BACKFILL, 84_000),))
@@ -177,6 +191,34 @@ async def test_arrows_move_the_day_and_the_filter_the_log() -> None:
         await pilot.press("escape")
         await settle(pilot)
         assert "log · 15 lines" in screen_text(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+async def test_a_click_on_a_day_moves_the_cursor_to_it(size: tuple[int, int]) -> None:
+    async with running_app(s.ScriptedCockpit(SLOW), size=size) as (app, pilot):
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "› ◪ requests 2026-11-15" in screen_text(app)
+        for sign, day in (("▲", "2026-11-16 · 131,204 rows"), ("□", "2026-11-14")):
+            row = next(y for y, line in enumerate(screen_text(app).splitlines()) if "state" in line and sign in line)
+            await pilot.click(offset=(screen_text(app).splitlines()[row].index(sign), row))
+            await settle(pilot)
+            assert day in " ".join(screen_text(app).split())
+
+
+async def test_the_end_of_the_log_stays_in_sight_until_it_is_scrolled_and_whatever_the_size() -> None:
+    async with running_app(s.ScriptedCockpit(SLOW), size=(200, 60)) as (app, pilot):
+        await pilot.press("enter")
+        await settle(pilot)
+        last = log_lines(LogEntries().of(SLOW))[-1].plain
+        assert last in screen_text(app)
+        for size in ((80, 24), (120, 36), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await settle(pilot)
+            assert last in screen_text(app), size
+        await pilot.press("l", "k", "k")
+        await settle(pilot)
+        assert last not in screen_text(app)
 
 
 async def test_at_200x60_nearly_every_row_has_text() -> None:

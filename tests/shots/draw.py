@@ -60,7 +60,7 @@ class Stage:
 
     async def show(self, at: float, keys: Sequence[str] = ()) -> None:
         await self.player.seek(at)
-        self.app._dirty = True
+        self.app.repaints.outdate()
         await settle(self.pilot)
         await self.pilot.press(*keys)
         await settle(self.pilot)

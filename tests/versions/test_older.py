@@ -15,9 +15,9 @@ from deltalake import write_deltalake
 from console import __version__, planning, project
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.survey import survey
-from console.drivers.rpc import Surveyed
 from console.drivers.ssh.driver import survey_request
 from console.drivers.survey import SurveyRequest, surveyed
+from console.drivers.transport import Surveyed
 from console.model import codec
 from console.model.event import Accepted, BatchDone, Checked, Entered, Event, Fenced, Logged, Promoted, StepStarted
 from console.model.fleet import FleetWaves

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
+from console.model.spark_type import parse_type
 from console.planning.sql.duckdb import Trial
-from console.witness.spark_types import parse_type
 from console.witness.values import ValuePool
 
 pytestmark = pytest.mark.slow

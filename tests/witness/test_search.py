@@ -8,11 +8,11 @@ import pytest
 
 from console.drivers.replay import Ran, Replayer
 from console.errors import DataError
+from console.model.spark_type import parse_type
 from console.planning.compare import QueryDifference
 from console.witness import WitnessQuery, candidates, witness_between, witness_query
 from console.witness.duck import DuckEngine
 from console.witness.results import differ
-from console.witness.spark_types import parse_type
 from console.witness.values import ValuePool
 from tests.witness.edits import CHANGES, REWRITES, TABLES
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from console.agent.execution.linked_history import link_history
 from console.agent.feeds import backfill, commit, planted_bugs
 from console.agent.resilience import drift, quarantine
 from console.agent.resilience.retry import SHRINK, Tries
@@ -19,6 +20,7 @@ from console.agent.spark_session import JobGroup
 from console.agent.store import log
 from console.errors import RegionError
 from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Progress, Resumed
+from console.model.landing import RELAY
 from console.model.live import Day, TableState, TableStats
 from console.model.policy import kept_hours
 from console.model.slices import EARLY, LATE, Slice, by_day, cut, half, pack
@@ -60,6 +62,10 @@ def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries
     history = open_history(context, step, session)
     _open_live(context, step, history.fence, session)
     _reconcile(context, history, session)
+    if step.linked:
+        if not history.done:
+            _link(context, history)
+        return
     rows = _first_budget(context)
     if (unfinished := _unfinished(context, step)) is not None:
         rows = min(rows, max(1.0, unfinished / SHRINK))
@@ -244,6 +250,10 @@ def _open_live(context: RolloutContext, step: Backfill, fence: int, session: Any
                 fence if step.route == "replay" else context.position_at(step.target, feed.materialization, fence)
             )
             live_feed.open(session)
+    for live_feed in context.live_feeds_in_order():
+        if live_feed.spec.materialization == RELAY and live_feed.spec.target == step.target:
+            live_feed.start = fence
+            live_feed.open(session)
 
 
 def _reconcile(context: RolloutContext, history: backfill.History, session: Any) -> None:
@@ -315,6 +325,18 @@ def _batch(
         )
     )
     return result
+
+
+def _link(context: RolloutContext, history: backfill.History) -> None:
+    """All of a history as one batch that takes no time: its files are taken over."""
+    step, name, of = history.step.id, backfill.label(history.slices), len(history.slices)
+    rows = sum(piece.rows for piece in history.slices)
+    context.recorder.store(BatchStarted(step=step, label=name, first=1, last=of, of=of, rows=rows))
+    done = link_history(history)
+    context.recorder.store(
+        BatchDone(step=step, label=name, position=of, of=of, rows_in=rows, rows_out=done.rows, bytes=done.bytes,
+                  seconds=0.0, version=done.version)
+    )  # fmt: skip
 
 
 def _poll(

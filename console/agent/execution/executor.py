@@ -207,7 +207,7 @@ class PlanExecutor(threading.Thread):
         commit.create(self.context.spark.session(), state, path, self.context.keep_hours + SPARE_HOURS)
 
     def _add_columns(self, step: AddColumns) -> None:
-        path = self.context.path(self.context.state(step.table).version.path)
+        path = self.context.path(self._version_to_extend(step.table))
         known = {column.name for column in self.context.stats(step.table, path).columns}
         new = [column for column in step.columns if column.name not in known]
         if new:
@@ -222,6 +222,12 @@ class PlanExecutor(threading.Thread):
                 crash.point("before-commit-columns")
                 rows.option("mergeSchema", "true").option("userMetadata", '{"kind": "add columns"}').save(path)
                 crash.point("after-commit-columns")
+
+    def _version_to_extend(self, table: str) -> str:
+        """The version of a landing table that lacks columns: the live one, beside which a new one is created with them."""
+        relays = self.context.plan.release.relays
+        older = next((relay.older for relay in relays if relay.table == table), "")
+        return older or self.context.state(table).version.path
 
     def _catch_up(self, step: CatchUp) -> None:
         """Move a new live feed close to the end of its source; the follower continues from there."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from console.agent.feeds import commit
-from console.agent.feeds.live_feed import join_versions, logical_rows, register_joins
+from console.agent.feeds.live_feed import join_versions, joined_paths, logical_rows, register_joins
+from console.agent.feeds.newest import stored_rows
 from console.agent.rows.snapshot import stored_at
 from console.agent.spark_session import JobGroup, SparkHandle
 from console.agent.store import days
@@ -75,7 +76,7 @@ def run_batch(
         "step": history.step.id,
         "slices": [run[0].index, run[-1].index],
         **({"quarantined": history.quarantined} if history.quarantined else {}),
-        **({"joins": joined} if joined else {}),
+        **({"joins": joined, "joined": joined_paths(history.joins)} if joined else {}),
     }
     with spark.job(session, f"{history.target_path}#{run[-1].index}") as group:
         watch(group)
@@ -104,13 +105,13 @@ def target_rows(
         rows = rows.where(f"NOT coalesce({history.step.fragile.predicate}, false)")
     register_joins(session, history.joins, join_versions(history.joins) if joined is None else joined)
     rows.createOrReplaceTempView(history.step.source)
-    return session.sql(history.step.sql).selectExpr(*days.stored_columns(history.target))
+    return stored_rows(session, history.target, session.sql(history.step.sql))
 
 
 def clustered(rows: Any, target: TableState) -> Any:
     """The rows of each task sorted by the table's clustering columns."""
     stored = {column.name for column in target.version.columns}
-    order = [name for name in target.table.cluster_by if name in stored]
+    order = [place for name in target.table.cluster_by if (place := target.stored_in(name)[0]) in stored]
     if not order:
         return rows
     # with the partition columns first: the writer would otherwise sort by them alone and undo this order

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake.transaction import AddAction
 
 from console import crash
 from console.agent.errors import RivalWriter, WriteSkipped
@@ -17,6 +18,7 @@ from console.model.live import Feed, TableState
 from console.model.schema import quoted
 
 EPOCH_BITS = 40
+LOCK_SECONDS = 60.0
 POSITION_MASK = (1 << EPOCH_BITS) - 1
 _PLAIN_TYPES = {
     "string", "byte", "short", "integer", "long", "float", "double", "boolean", "binary", "date", "timestamp",
@@ -56,6 +58,17 @@ class CommitResult:
     version: int
     rows: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileAction:
+    """A data file that lies in the table already. name: relative to it; the rest as the log records it"""
+
+    name: str
+    bytes: int
+    values: tuple[tuple[str, str | None], ...]
+    modified: int
+    stats: str
 
 
 def live_id(target: str, feed: Feed, source: str = "") -> str:
@@ -213,6 +226,33 @@ def append_small(rows: Any, writer: FeedWriter, position: int, note: dict[str, A
     if result is not None:
         writer.position = position
     return result
+
+
+def append_files(writer: FeedWriter, files: Sequence[FileAction], position: int, note: dict[str, Any]) -> CommitResult:
+    """As `append`, for files that lie in the table already: a commit without a data file of its own.
+
+    raises  RegionError E_BUSY where Spark goes on writing the table; FeedStopped as `append`
+    """
+    _check_order(writer, position)
+    number = writer.epoch << EPOCH_BITS | position
+    adds = [AddAction(f.name, f.bytes, dict(f.values), f.modified, True, f.stats) for f in files]
+    with write_lock.exclusive(writer.target, seconds=LOCK_SECONDS) as locked:
+        if not locked:
+            raise RegionError(f"{writer.target}: Spark is writing it", hint="console retry", code="E_BUSY")
+        table = DeltaTable(writer.target)
+        before = table.version()
+        if (table.transaction_version(writer.app_id) or 0) >= number:
+            raise _skipped(writer, position)
+        properties = CommitProperties(
+            custom_metadata={"userMetadata": writer.encoded(note)},
+            app_transactions=[Transaction(writer.app_id, number)],
+        )
+        crash.point(f"before-commit-{note.get('kind', '')}")
+        by = table.metadata().partition_columns
+        table.create_write_transaction(adds, "append", table.schema(), by, commit_properties=properties)
+        crash.point(f"after-commit-{note.get('kind', '')}")
+    writer.position = position
+    return _read_back(writer, before, number, position)
 
 
 def _append_by_deltalake(data: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult | None:

@@ -1,6 +1,8 @@
 """Comparison of the old and the new version of a table at the same landing position. A difference stops the promotion."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from console.agent.feeds.checksum import sums_per_day
@@ -8,6 +10,7 @@ from console.agent.recount import sums
 from console.agent.recount.doubles import differ
 from console.agent.recount.moments import SUFFIX, merged, moments_differ
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
+from console.agent.store.days import clamped_day, named_day
 from console.model.event import Checked, ComparedDay
 from console.model.schema import types
 from console.model.step import Comparison, Pair
@@ -32,7 +35,8 @@ def compare(
     returns  one `Checked` for the rows and one for the columns; differences name the first days or keys
     """
     if plan.keys:
-        yield from _by_key(session, plan, old, new, sources)
+        for check in _by_key(session, plan, old, new, sources):
+            yield _with_ties(plan, _joined_as_now(plan, check))
         return
     kinds = types(new.state.table.columns)
     exact = [pair for pair in plan.pairs if pair.exact]
@@ -48,14 +52,30 @@ def compare(
     )
     wanted = "other rows are wanted: " if plan.other_rows else ""
     differing = {pair.new: [d for d in days if not _same(was.get(d), now.get(d), i)] for i, pair in enumerate(exact)}
-    yield Checked(
+    rows = Checked(
         table=plan.table,
         check="rows per day",
         ok=(None if plan.other_rows else False) if unequal else True,
         detail=f"{wanted}{some}" if unequal else f"{total:,} rows in {len(days)} days are equal",
         days=_noted(_days(days, was, now, differing)),
     )
-    yield _columns(plan, exact, {name: days for name, days in differing.items() if days})
+    yield _joined_as_now(plan, rows)
+    columns = _columns(plan, exact, {name: days for name, days in differing.items() if days})
+    yield _joined_as_now(plan, columns) if unequal else columns
+
+
+def _with_ties(plan: Comparison, check: Checked) -> Checked:
+    """Other values are inconclusive where rows of one key and order are now told apart by other columns."""
+    if check.ok is not False or not plan.ties or check.check != "values":
+        return check
+    return replace(check, ok=None, detail=f"of rows with one order another may be the newest: {check.detail}")
+
+
+def _joined_as_now(plan: Comparison, check: Checked) -> Checked:
+    """A difference is inconclusive where history was joined with tables that may have changed since."""
+    if check.ok is not False or not plan.joins:
+        return check
+    return replace(check, ok=None, detail=f"joined with {', '.join(plan.joins)} as of now: {check.detail}")
 
 
 def _days(days: Sequence[Any], was: _Sums, now: _Sums, differing: Mapping[str, list[Any]]) -> list[ComparedDay]:
@@ -113,11 +133,18 @@ def _by_key(
     moments = [pair for pair in plan.pairs if _moments_of(pair, old, new)]
     others = {*plan.keys, *(pair.new for pair in (*quantiles, *moments)), *(each.pair.new for each in sum_states)}
     values = [pair for pair in plan.pairs if pair.new not in others or pair in estimates]
-    counts = _joined(session, plan, old, new, values, estimates)
+    per_day = _joined(session, plan, old, new, values, estimates)
+    counts = Counter[str]()
+    for day_counts in per_day.values():
+        counts.update(day_counts)
     ok = not counts["gone"] and not counts["extra"]
     missing = f"{counts['gone']:,} groups only in the old version, {counts['extra']:,} only in the new"
     yield Checked(
-        table=plan.table, check="groups", ok=ok, detail=f"{counts['keys']:,} groups are equal" if ok else missing
+        table=plan.table,
+        check="groups",
+        ok=ok,
+        detail=f"{counts['keys']:,} groups are equal" if ok else missing,
+        days=_noted(_group_days(plan, values, per_day)) if plan.time in plan.keys else (),
     )
     yield _values(plan, values, estimates, counts)
     if sum_states:
@@ -128,11 +155,28 @@ def _by_key(
         yield _moments(session, plan, pair, old, new)
 
 
+def _group_days(plan: Comparison, values: Sequence[Pair], per_day: Mapping[str, dict[str, int]]) -> list[ComparedDay]:
+    """The groups of each day; where other groups stand in for missing ones, the keys differ."""
+    return [
+        ComparedDay(
+            day=day,
+            old=counts["keys"] - counts["extra"],
+            new=counts["keys"] - counts["gone"],
+            columns=(
+                *(plan.keys if counts["gone"] and counts["extra"] else ()),
+                *(pair.new for i, pair in enumerate(values) if counts[f"d{i}"]),
+            ),
+        )
+        for day, counts in sorted(per_day.items())
+    ]
+
+
 def _joined(
     session: Any, plan: Comparison, old: Pinned, new: Pinned, values: Sequence[Pair], estimates: Sequence[Pair]
-) -> dict[str, int]:
-    """Numbers of groups: missing in the new version `gone`, in the old `extra`, all `keys`, with value i differing `d<i>`."""
-    from pyspark.sql.functions import col, count_if, lit
+) -> dict[str, dict[str, int]]:
+    """Day ("" without one) → numbers of groups: only in the old version `gone`, only in the new `extra`, all `keys`, and
+    with value i differing `d<i>`."""
+    from pyspark.sql.functions import coalesce, col, count_if, lit
     from pyspark.sql.functions import hll_sketch_estimate as estimate
 
     kinds = types(new.state.table.columns)
@@ -160,11 +204,15 @@ def _joined(
         differs = _differs(pair, pair in estimates, kinds[pair.new], col(f"a{i}"), col(f"b{i}"))
         counts.append(count_if(differs & col("in_old").isNotNull() & col("in_new").isNotNull()).alias(f"d{i}"))
     counts.append(count_if(lit(True)).alias("keys"))
-    totals: dict[str, int] = both.agg(*counts).head().asDict()
-    return totals
+    day = lit(None).cast("date")
+    if plan.time in plan.keys:
+        at = plan.keys.index(plan.time)
+        day = clamped_day(coalesce(col(f"l{at}"), col(f"k{at}")))
+    by_day = both.groupBy(day.alias("day")).agg(*counts).withColumn("day", named_day(col("day")))
+    return {str(row["day"] or ""): {name: row[name] for name in by_day.columns[1:]} for row in by_day.collect()}
 
 
-def _values(plan: Comparison, values: Sequence[Pair], estimates: Sequence[Pair], counts: dict[str, int]) -> Checked:
+def _values(plan: Comparison, values: Sequence[Pair], estimates: Sequence[Pair], counts: Mapping[str, int]) -> Checked:
     off = [(pair, counts[f"d{i}"]) for i, pair in enumerate(values) if counts[f"d{i}"]]
     left_out = "".join(f"; left out: {name} ({why})" for name, why in plan.left_out)
     same = f"{len(values) - len(estimates)} equal" + (

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from console.agent.feeds import commit, ranges
 from console.agent.feeds.health import Health
+from console.agent.feeds.newest import placed
 from console.agent.rows import log_excerpt
 from console.agent.rows.snapshot import stored_at
 from console.agent.store import days, log
 from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, FeedStopped
+from console.model.landing import RELAY
 from console.model.live import Feed, Release, ReleaseState, TableState
 from console.model.schema import quoted
 
@@ -107,6 +109,7 @@ class LiveFeed:
             note["passed_over"] = list(commits.skipped)
         if join_pins:
             note["joins"] = join_pins
+            note["joined"] = joined_paths(self.joins)
         small = 0 <= commits.rows <= SMALL_ROWS and bytes_read < ONE_TASK_BYTES and self._fits_small_append()
         if not (small and commit.append_small(rows, writer, commits.last, note)):
             commit.append(session, rows.selectExpr(*days.stored_columns(self.target)), writer, commits.last, note)
@@ -179,7 +182,10 @@ def compute(session: Any, feed: LiveFeed, stored: Any, joined: Mapping[str, int]
     logical_rows(session, feed.source, stored).createOrReplaceTempView(feed.spec.source)
     register_joins(session, feed.joins, joined)
     columns = [quoted(column.name) for column in feed.target.version.columns]
-    return session.sql(feed.spec.sql).selectExpr(*columns)  # as SQL: every call into the JVM slows a live step
+    rows = session.sql(feed.spec.sql)
+    if feed.target.newest is not None:
+        rows = placed(feed.target.newest, rows)
+    return rows.selectExpr(*columns)  # as SQL: every call into the JVM slows a live step
 
 
 def logical_rows(session: Any, state: TableState, stored: Any) -> Any:
@@ -191,6 +197,11 @@ def logical_rows(session: Any, state: TableState, stored: Any) -> Any:
 def join_versions(joins: Iterable[tuple[TableState, str]]) -> dict[str, int]:
     """Joined table → its latest version. One commit reads these; its note records them, so that it can be recomputed."""
     return {state.table.name: log.latest_version(path) for state, path in joins}
+
+
+def joined_paths(joins: Iterable[tuple[TableState, str]]) -> dict[str, str]:
+    """Joined table → the version it has, by its path as releases name it: numbers of another version are other rows."""
+    return {state.table.name: state.version.path for state, _ in joins}
 
 
 def register_joins(session: Any, joins: Iterable[tuple[TableState, str]], versions: Mapping[str, int]) -> None:
@@ -252,3 +263,50 @@ def feeds_to_follow(releases: Iterable[tuple[LiveFeed, ...]]) -> tuple[LiveFeed,
             if owners.setdefault(live_feed.target_path, rank) == rank:
                 chosen.append(live_feed)
     return tuple(chosen)
+
+
+def relay_feeds(source: Release, target: Release, resolve: Callable[[str], str]) -> tuple[LiveFeed, ...]:
+    """The feeds from landing versions of one release to those of another; () where they have the same ones.
+
+    Each reads exactly what its target lacks: it begins where that is placed at a promotion or rollback, or, into a
+    version that is being built, behind the fence of its history.
+
+    resolve  version path → absolute path
+    """
+    feeds = []
+    for relay in target.relays:
+        older, newer = _at(source, relay.older), target.table(relay.table)
+        if older and newer:
+            feeds.append(_relay_feed(relay.table, relay.forward, older, newer, resolve))
+    for relay in source.relays:
+        older, newer = _at(target, relay.older), source.table(relay.table)
+        if older and newer:
+            columns = replace(older.version, columns=relay.columns)
+            target_state = replace(older, version=columns)
+            feeds.append(_relay_feed(relay.table, relay.backward, newer, target_state, resolve))
+    return tuple(feeds)
+
+
+def followed_with(live: Release | None, release: Release, resolve: Callable[[str], str]) -> tuple[LiveFeed, ...]:
+    """The feeds of a kept release, behind those that bring its landing versions what arrives in the live ones."""
+    own = live_feeds_of(release, resolve)
+    return (*relay_feeds(live, release, resolve), *own) if live is not None else own
+
+
+def _at(release: Release, path: str) -> TableState | None:
+    return next((state for state in release.tables if state.version.path == path), None)
+
+
+def _relay_feed(
+    table: str, sql: str, source: TableState, target: TableState, resolve: Callable[[str], str]
+) -> LiveFeed:
+    # moved: its app id names both tables, so that each direction has a position of its own between any two versions
+    spec = Feed(materialization=RELAY, source=table, target=table, sql=sql, moved=True)
+    return LiveFeed(
+        spec=spec,
+        source=replace(source, read="SELECT * FROM stored"),
+        target=target,
+        joins=(),
+        source_path=resolve(source.version.path),
+        target_path=resolve(target.version.path),
+    )

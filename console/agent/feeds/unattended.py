@@ -8,7 +8,7 @@ from deltalake.exceptions import DeltaError
 
 from console import paths
 from console.agent.feeds import ranges
-from console.agent.feeds.live_feed import LiveFeed, downstream, feeds_to_follow, live_feeds_of, ranked
+from console.agent.feeds.live_feed import LiveFeed, downstream, feeds_to_follow, followed_with, ranked
 from console.agent.store import log
 from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, RegionError
@@ -20,9 +20,10 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
     """The lag of the feeds of the live and the previous release. A feed with waiting rows is ailing, since nobody moves
     them; so is one that an agent would stop at once, with that reason.
     """
-    kept = (stored for stored in ranked(releases) if stored.row.state in ("live", "previous"))
+    kept = [stored for stored in ranked(releases) if stored.row.state in ("live", "previous")]
+    live = next((stored.release for stored in kept if stored.row.state == "live"), None)
     live_feeds = feeds_to_follow(
-        live_feeds_of(stored.release, lambda path: paths.version_path(warehouse, path)) for stored in kept
+        followed_with(live, stored.release, lambda path: paths.version_path(warehouse, path)) for stored in kept
     )
     commits, rows, seconds, ailing = 0, 0, 0.0, []
     for live_feed in live_feeds:

@@ -7,7 +7,7 @@ Written through deltalake and not through Spark: a batch costs milliseconds of o
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,15 +18,17 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from console import crash
 from console.agent.errors import CommitGone
 from console.agent.ingest import loads
-from console.agent.ingest.shape import Shape, in_stored_columns, shape_of
-from console.agent.ingest.values import parse_lines, spread_over, typed
+from console.agent.ingest.other_shapes import OtherShape, SentLines, ShapedTable, stored_rows
+from console.agent.ingest.shapes import Shapes, shapes_of
 from console.agent.pipeline import PipelineController
 from console.agent.store import log, write_lock
+from console.agent.store.landing_versions import has_taken, versions_of
 from console.errors import DataError, RegionError, SchemaMoved
 from console.model.live import Release, TableState
 from console.model.load import EventRun, Landed, LoadState, valid_name
 
 LOCK_WAIT_SECONDS = 60.0
+_KEPT = ("live", "previous", "retired")
 MARKS = "lineMarks"  # key in the commit info, beside our note: long, and read only where a file differs
 MAX_ENDS = 2000  # in one answer, so that it fits into a frame
 
@@ -37,51 +39,58 @@ class LandingWriter:
     def __init__(self, controller: PipelineController) -> None:
         self._controller = controller
 
-    def append(self, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None) -> dict[str, Any]:
+    def append(
+        self, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None, shape: str = ""
+    ) -> dict[str, Any]:
         """Append lines, matched by column name; a batch id that is already committed is acknowledged, not repeated.
 
+        shape   name under which they are sent, where the table's file tells lines apart by it
         run     which lines of a file these are; they are deduplicated by that, whatever the batch id
         raises  DataError naming the first line that is not a JSON object or has a value that does not fit its column;
                 Conflict E_LOAD_MOVED, E_SCHEMA_MOVED where the sender has to read the state of the load again
         """
-        target = self._target(table)
+        with self._controller.intake.passing():  # which version is live is asked behind the gate
+            sent = SentLines(table=table, events=lines, numbers=_numbers(run, lines), shape=shape)
+            return self._append(self._target(table), batch, sent, run)
+
+    def _append(self, target: "_Target", batch: str, sent: SentLines, run: EventRun | None) -> dict[str, Any]:
         with self._locked(target.path) as path:
             opened = DeltaTable(path)
-            table_id, numbers = str(opened.metadata().id), _numbers(run, lines)
+            table_id = str(opened.metadata().id)
             note: dict[str, Any] = {"kind": "landing", "batch": batch}
             more: dict[str, str] = {}
             if run is None:
                 app_id, number = f"ingest/{table_id}/{batch}", 0
-                here = opened.transaction_version(app_id) is not None
+                here = opened.transaction_version(app_id) is not None or target.has_taken(batch)
             else:
-                end, marks = _end(run, lines)
+                end, marks = _end(run, sent.events)
                 app_id, number = loads.app_id(table_id, end), end.rows
-                here = not loads.of(path).place(run, end)
+                here = not loads.of(path, target.others).place(run, end)
                 note |= {"load": run.load, "lines": [run.at[0][0], end.line], "hash": end.chain, "rows": end.rows}
                 more[MARKS] = b64encode(marks).decode()
             if here:
                 return {"rows": 0, "already": True}
-            shape = target.shape(opened)
-            if run is not None and run.schema not in ("", schema_id(opened, shape)):
+            version = target.version(opened)
+            if run is not None and run.schema not in ("", schema_id(opened, version.shapes)):
                 raise SchemaMoved(
-                    f"{table}: its columns have changed since the lines were checked", hint="send the file again"
+                    f"{sent.table}: its columns have changed since the lines were checked", hint="send the file again"
                 )
-            rows = _rows(opened, shape, lines, numbers)
-            note["rows_in"] = len(rows)
+            rows = stored_rows(version, target.other_shapes(sent), sent, self._controller.spark.session)
+            note["rows_in"] = len(sent.events)
             properties = CommitProperties(
                 custom_metadata={"userMetadata": json.dumps(note), **more},
                 app_transactions=[Transaction(app_id, number)],
             )
-            columns = typed(opened, rows, numbers, shape.labels)
+            columns = clustered(rows, target.live)
             crash.point("before-commit-landing")
             write_deltalake(path, columns, mode="append", commit_properties=properties)
             crash.point("after-commit-landing")
             written = log.position(path, app_id)
         if written is None:
             raise DataError(f"batch {batch} was not committed to {path}", hint="send it again: a batch counts once")
-        return {"rows": len(rows), "already": False}
+        return {"rows": len(sent.events), "already": False}
 
-    def check(self, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> dict[str, str]:
+    def check(self, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]], shape: str = "") -> dict[str, str]:
         """Check these lines of a file as `append` would, without writing: {"schema": id of the schema that they fit}.
 
         raises  DataError naming the first line that does not fit
@@ -89,10 +98,10 @@ class LandingWriter:
         target = self._target(table)
         path = target.path
         log.check_intact(path)
-        opened, numbers = DeltaTable(path), _lines(at, len(lines))
-        shape = target.shape(opened)
-        typed(opened, _rows(opened, shape, lines, numbers), numbers, shape.labels)
-        return {"schema": schema_id(opened, shape)}
+        version = target.version(DeltaTable(path))
+        sent = SentLines(table=table, events=lines, numbers=_lines(at, len(lines)), shape=shape)
+        stored_rows(version, target.other_shapes(sent), sent, None)
+        return {"schema": schema_id(version.opened, version.shapes)}
 
     def load_state(self, table: str, load: str, first: str, *, named: bool, batch: str, after: int) -> LoadState:
         """How far the loads that a file may belong to have landed.
@@ -102,21 +111,17 @@ class LandingWriter:
         batch  id under which a console without loads would have sent the file
         after  list the commits of `load` beyond this event
         """
-        path = self._target(table).path
-        log.check_intact(path)
-        return loads.of(path).state_for(load, first, named=named, batch=batch, after=after, most=MAX_ENDS)
+        target = self._target(table)
+        log.check_intact(target.path)
+        return loads.of(target.path, target.others).state_for(
+            load, first, named=named, batch=batch, after=after, most=MAX_ENDS
+        )
 
     def marks(self, table: str, load: str, rows: int) -> dict[str, str]:
         """Marks (base64) of the events of the commit that brought a load to `rows` rows; "" where they are gone."""
-        path = self._target(table).path
-        for version in range(log.latest_version(path), -1, -1):
-            try:
-                commit = log.commit(path, version)
-            except CommitGone:
-                break
-            if (commit.note.get("load"), commit.note.get("rows")) == (load, rows):
-                return {"marks": _marks(path, version)}
-        return {"marks": ""}
+        target = self._target(table)
+        found = (_marks_of(path, load, rows) for path in (target.path, *target.others))
+        return {"marks": next((marks for marks in found if marks), "")}
 
     @contextmanager
     def _locked(self, path: str) -> Iterator[str]:
@@ -134,48 +139,123 @@ class LandingWriter:
         releases = self._controller.releases.all()
         live = next((each.release for each in releases if each.row.state == "live"), None) or self._controller.live()
         older = [each.release for each in reversed(releases) if each.row.state in ("previous", "retired")]
-        state = live.table(table) or _continued(live, older, table)
+        manifests = [each.release for each in releases]
+        state = live.table(table) or _continued(manifests, live, older, table)
         if state is None or state.table.kind != "landing":
             raise DataError(f"{table} is not a landing table of release {live.id}")
         if not state.table.managed:
             raise DataError(
                 f"{table} is not managed: its own producers write it", hint="set `managed: true`", code="P_MANAGED"
             )
-        others = [other for release in older for other in release.tables if other.version.path == state.version.path]
-        return _Target(self._controller.path(state.version.path), state, tuple(others))
+        there = [each.release for each in reversed(releases) if each.row.state in _KEPT]
+        alike = versions_of(manifests, state.version.path, stored_alike=True)
+        kept = [other for release in there for other in release.tables if other.version.path in alike]
+        path, *others = map(self._controller.path, versions_of(manifests, state.version.path))
+        return _Target(
+            path=path,
+            live=state,
+            kept=tuple(kept if any(other is state for other in kept) else [state, *kept]),
+            others=tuple(other for other in others if log.exists(other)),
+            linked=tuple(_linked(there, state, self._controller.path)),
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """A landing table: live, and as older releases have it that are not cleaned up, newest first."""
+    """A landing table.
+
+    kept    as it is in each release that is not cleaned up, the live one among them, newest first
+    others  where its other versions lie
+    linked  those of them with other stored columns, whose lines are taken
+    """
 
     path: str
     live: TableState
-    older: tuple[TableState, ...]
+    kept: tuple[TableState, ...]
+    others: tuple[str, ...]
+    linked: tuple["_Linked", ...] = ()
 
-    def shape(self, opened: DeltaTable) -> Shape:
-        today = datetime.now(UTC).date().isoformat()
-        return shape_of(self.live, self.older, [field.name for field in opened.schema().fields], today)
+    def has_taken(self, batch: str) -> bool:
+        """Whether another version has taken a batch."""
+        return any(has_taken(other, batch) for other in self.others)
+
+    def version(self, opened: DeltaTable) -> ShapedTable:
+        return ShapedTable(opened, _shapes(self.live, self.kept, opened))
+
+    def other_shapes(self, sent: SentLines) -> tuple[OtherShape, ...]:
+        """Those that are taken beside the live one: none of lines that name their shape, nor from the day on that the file names."""
+        until = self.live.table.accepts_until
+        if sent.shape or (until and _today() >= until):
+            return ()
+        return tuple(each.shape() for each in self.linked)
 
 
-def _continued(live: Release, older: Sequence[Release], table: str) -> TableState | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Linked:
+    """Another version of a landing table, with other stored columns.
+
+    state, kept  as `live` and `kept` of `_Target`;  table, sql, keys  as of `OtherShape`
+    """
+
+    path: str
+    state: TableState
+    kept: tuple[TableState, ...]
+    table: str
+    sql: str
+    keys: tuple[str, ...]
+
+    def shape(self) -> OtherShape:
+        opened = DeltaTable(self.path)
+        return OtherShape(ShapedTable(opened, _shapes(self.state, self.kept, opened)), self.table, self.sql, self.keys)
+
+
+def _shapes(state: TableState, kept: Sequence[TableState], opened: DeltaTable) -> Shapes:
+    return shapes_of(state, kept, [field.name for field in opened.schema().fields], _today())
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _linked(releases: Sequence[Release], live: TableState, resolve: Callable[[str], str]) -> Iterator[_Linked]:
+    """releases: those that are kept, newest first"""
+    states: dict[str, list[TableState]] = {}
+    for release in releases:
+        for state in release.tables:
+            states.setdefault(state.version.path, []).append(state)
+    seen: set[str] = set()
+    for release in releases:
+        for relay in release.relays:
+            newer = release.table(relay.table)
+            if relay.stored_alike or newer is None or live.version.path not in (relay.older, newer.version.path):
+                continue
+            forward = live.version.path == newer.version.path
+            path = relay.older if forward else newer.version.path
+            if path in seen or path not in states or not log.exists(resolve(path)):
+                continue
+            seen.add(path)
+            state, *_ = kept = states[path]
+            sql, keys = (relay.forward, relay.keys) if forward else (relay.backward, ())
+            yield _Linked(path=resolve(path), state=state, kept=tuple(kept), table=relay.table, sql=sql, keys=keys)
+
+
+def _continued(releases: Sequence[Release], live: Release, older: Sequence[Release], table: str) -> TableState | None:
     """What the live release has in the place of a table that an older one calls so."""
     known = next((state for release in older if (state := release.table(table))), None)
-    return next((state for state in live.tables if known and state.version.path == known.version.path), None)
+    paths = versions_of(releases, known.version.path) if known else ()
+    return next((state for state in live.tables if state.version.path in paths), None)
 
 
-def _rows(table: DeltaTable, shape: Shape, lines: Sequence[str], numbers: Sequence[int] | None) -> list[dict[str, Any]]:
-    """Lines as rows of the table's stored columns."""
-    known = tuple(shape.stored)
-    rows = parse_lines(lines, known, numbers, shown=shape.names, ended=shape.ended, until=shape.until)
-    if shape.plain:
-        return rows
-    return in_stored_columns(shape, rows, numbers or range(1, len(rows) + 1), spread_over(table, shape))
+def clustered(rows: Any, state: TableState) -> Any:
+    """A batch (Arrow) sorted by the table's clustering columns; those of one value stay in the order of their lines."""
+    places = (state.stored_in(name)[0] for name in state.table.cluster_by)
+    order = [(place, "ascending") for place in places if place in rows.column_names]
+    return rows.sort_by(order) if order else rows
 
 
-def schema_id(table: DeltaTable, shape: Shape) -> str:
+def schema_id(table: DeltaTable, shapes: Shapes) -> str:
     """A short digest of the schema, the partitioning and the names that lines are checked against."""
-    schema = json.dumps([table.schema().to_json(), table.metadata().partition_columns, *shape.key()])
+    schema = json.dumps([table.schema().to_json(), table.metadata().partition_columns, *shapes.key()])
     return hashlib.blake2b(schema.encode(), digest_size=8).hexdigest()
 
 
@@ -202,6 +282,18 @@ def _lines(at: Sequence[tuple[int, int]], count: int) -> Sequence[int]:
     if sum(many for _, many in at) != count or any(start < 1 or many < 1 for start, many in at):
         raise DataError(f"the numbers of {count:,} lines do not fit them", code="E_PROTOCOL")
     return [line for start, many in at for line in range(start, start + many)]
+
+
+def _marks_of(path: str, load: str, rows: int) -> str:
+    """The marks of the commit that brought a load to `rows` rows, "" where this version's log has none."""
+    for version in range(log.latest_version(path), -1, -1):
+        try:
+            commit = log.commit(path, version)
+        except CommitGone:
+            break
+        if (commit.note.get("load"), commit.note.get("rows")) == (load, rows):
+            return _marks(path, version)
+    return ""
 
 
 def _marks(path: str, version: int) -> str:

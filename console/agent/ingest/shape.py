@@ -50,7 +50,8 @@ def shape_of(live: TableState, others: Iterable[TableState], real: Sequence[str]
     """live, others: the table in the live and in other kept releases; real: its stored columns; today: `2026-12-01`"""
     others, declared = tuple(others), {column.name for column in live.table.columns}
     until = live.table.accepts_until if live.table.accepts_until and today >= live.table.accepts_until else ""
-    older = {column.name for state in others for column in state.table.columns} | {each.column for each in live.older}
+    kept = {each.column for each in live.older} if live.table.accepts_until else set()
+    older = {column.name for state in others for column in state.table.columns} | kept
     ended = frozenset(older - declared) if until else frozenset()
     stored: dict[str, tuple[str, ...]] = {}
     for state in (live, *(() if until else others)):
@@ -59,7 +60,7 @@ def shape_of(live: TableState, others: Iterable[TableState], real: Sequence[str]
             # a rollback does not end the acceptance of values that only the newer release shows
             if known is None or places[: len(known)] == known:
                 stored[column.name] = places
-    for each in () if until else live.older:
+    for each in live.older if live.table.accepts_until and not until else ():
         stored.setdefault(each.column, each.stored)
     existing = {name.lower(): name for name in real}
     stored = {

@@ -13,6 +13,7 @@ from console import crash
 from console.agent.errors import CompactionDiffers
 from console.agent.feeds.backfill import clustered
 from console.agent.feeds.checksum import sums_per_day
+from console.agent.feeds.newest import reduced
 from console.agent.store import days, log, write_lock
 from console.model.live import TableState
 from console.model.schema import quoted, text_literal
@@ -85,7 +86,8 @@ def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1, state: 
     """
     where = _where(crowd.values)
     rows = session.read.format("delta").load(table)
-    rows_out = (rows.where(where) if where else rows).coalesce(max(1, min(most_tasks, crowd.bytes // FILE_BYTES + 1)))
+    rows = _merged(session, rows.where(where) if where else rows, state)
+    rows_out = rows.coalesce(max(1, min(most_tasks, crowd.bytes // FILE_BYTES + 1)))
     rows_out = clustered(rows_out, state) if state else rows_out
     writer = rows_out.write.format("delta").mode("overwrite").option("dataChange", "false")
     note = {"kind": "compact", "partition": crowd.label, "files": crowd.files}
@@ -96,12 +98,17 @@ def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1, state: 
         crash.point("after-commit-compact")
     commits = log.commits(table, before + 1, log.latest_version(table))
     version = next(commit.version for commit in commits if commit.note == note)
-    _check_unchanged(session, table, where, version)
+    _check_unchanged(session, table, where, version, state)
     return Compacted(crowd, _files(table, version, crowd), version)
 
 
-def _check_unchanged(session: Any, table: str, where: str, version: int) -> None:
-    before_totals, after_totals = (_totals(session, table, where, each) for each in (version - 1, version))
+def _merged(session: Any, rows: Any, state: TableState | None) -> Any:
+    """Of a table that keeps the newest row of each key, these rows. A partition holds all rows of a key."""
+    return reduced(session, state.newest, rows) if state is not None and state.newest is not None else rows
+
+
+def _check_unchanged(session: Any, table: str, where: str, version: int, state: TableState | None) -> None:
+    before_totals, after_totals = (_totals(session, table, where, each, state) for each in (version - 1, version))
     if before_totals != after_totals:
         raise CompactionDiffers(
             f"{table}: compaction in version {version} changed {where or 'the table'}: {before_totals} is now {after_totals}",
@@ -109,14 +116,15 @@ def _check_unchanged(session: Any, table: str, where: str, version: int) -> None
         )
 
 
-def _totals(session: Any, table: str, where: str, version: int) -> tuple[Any, ...]:
+def _totals(session: Any, table: str, where: str, version: int, state: TableState | None) -> tuple[Any, ...]:
     """Number of rows and sums of their hashes in one partition, as of a version."""
     pinned = session.read.format("delta").option("versionAsOf", version).load(table)
     types = [(field.name, field.dataType.simpleString()) for field in pinned.schema.fields]
     kinds = [
         (name, kind) for name, kind in types if "map<" not in kind.removeprefix("map<")
     ]  # Spark hashes no nested maps
-    sums = sums_per_day(pinned.where(where) if where else pinned, "", kinds).collect()
+    rows = _merged(session, pinned.where(where) if where else pinned, state)
+    sums = sums_per_day(rows, "", kinds).collect()
     return tuple(sums[0]) if sums else ()
 
 

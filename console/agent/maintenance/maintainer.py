@@ -16,7 +16,7 @@ from console.agent.errors import CompactionDiffers
 from console.agent.failure import cause, message
 from console.agent.feeds import foreign_commits
 from console.agent.feeds.follower import FeedFollower
-from console.agent.feeds.live_feed import live_feeds_of
+from console.agent.feeds.live_feed import followed_with
 from console.agent.maintenance.compaction import MANY, compact, crowded
 from console.agent.maintenance.retention import cutoff, expire, expired
 from console.agent.maintenance.vacuum import Need, blocking_need, kept_hours, vacuum
@@ -216,8 +216,9 @@ def needs(controllers: Iterable[PipelineController]) -> dict[str, list[Need]]:
     """Table path → what is still read of it: by feeds everything after their position, by a rollout its fences."""
     needs_of: dict[str, list[Need]] = defaultdict(list)
     for controller in controllers:
+        live = controller.releases.in_state("live")
         for release in _kept_releases(controller):
-            for feed in live_feeds_of(release, controller.path):
+            for feed in followed_with(live.release if live else None, release, controller.path):
                 reason = f"{controller.pipeline}: {feed.spec.materialization} into {feed.spec.target} of {release.id}"
                 reached = feed.committed() if log.exists(feed.target_path) else -1  # it may need everything
                 needs_of[feed.source_path].append(Need(reached, reason))

@@ -50,4 +50,6 @@ def _older(state: TableState, keep: date) -> Any:
     """A range on the raw column, which prunes files (rule 11). Spark takes a day for its first moment, in the session's UTC."""
     from pyspark.sql.functions import col, lit
 
-    return col(quoted(state.stored_time)) < lit(keep)
+    older = col(quoted(state.stored_time)) < lit(keep)
+    # of the newest row of a key, NULL is the oldest time: such a row would be shown again once a newer one has expired
+    return older | col(quoted(state.stored_time)).isNull() if state.table.order_by else older

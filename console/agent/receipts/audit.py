@@ -9,9 +9,10 @@ from typing import Any
 
 from console import paths
 from console.agent.failure import from_spark
-from console.agent.feeds.live_feed import live_feeds_of
+from console.agent.feeds.live_feed import LiveFeed, followed_with
 from console.agent.receipts.cross_check import cross_check
 from console.agent.receipts.findings import Subject
+from console.agent.receipts.linked import check_files, check_since
 from console.agent.receipts.listener import AuditListener
 from console.agent.receipts.readable import readability, removals
 from console.agent.receipts.step_receipts import has_receipts, in_half, ops_of, sums_by_day
@@ -19,12 +20,13 @@ from console.agent.recount.live import pinned_feed, recount
 from console.agent.recount.sample import log_is_complete
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
-from console.agent.store.ledger import Rollouts
+from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.ops import receipts_of
 from console.errors import DataError
+from console.model.live import TableState
 from console.model.plan import Plan
 from console.model.receipt import AuditProgress, Finding, Measured, Place, Receipt
-from console.model.step import CatchUp, Step
+from console.model.step import Backfill, CatchUp, Step
 
 Sums = Mapping[str, tuple[int, str]]  # day → rows and checksum
 
@@ -78,6 +80,8 @@ class Audit:
         """What can be checked of one step."""
         if own := [receipt for receipt in receipts if receipt.step == step.id]:
             yield from self._of_receipts(own)
+        if isinstance(step, Backfill) and step.linked:
+            yield from self._of_files(step)
         if isinstance(step, CatchUp):
             yield PendingCheck(Subject(step.target, step.id, "live"), partial(self._live, step, rollout))
 
@@ -95,20 +99,50 @@ class Audit:
         if not readability(paths.version_path(self.warehouse, how.target.path), how.target).table_gone:
             yield PendingCheck(since, partial(self._since, since, how.target, written, shared))
 
+    def _of_files(self, step: Backfill) -> Iterator[PendingCheck]:
+        """Files that were taken over from the older version, and rows removed since."""
+        state = self.plan.release.table(step.target)
+        assert state is not None
+        path = paths.version_path(self.warehouse, state.version.path)
+        source, since = (Subject(step.target, step.id, what) for what in ("source", "since"))
+        yield PendingCheck(source, partial(check_files, self.warehouse, path, source))
+        yield PendingCheck(since, partial(check_since, path, since))
+
     def _live(self, step: CatchUp, rollout: str) -> Finding:
         """A sample of the rows that the feed has moved since, recomputed; another one once its table has grown."""
         subject = Subject(step.target, step.id, "live")
         stored = [paths.version_path(self.warehouse, state.version.path) for state in self.plan.release.tables]
         if not all(log.exists(path) for path in stored):
             return subject.finding(None, "a table of its release is gone")
-        feeds = live_feeds_of(self.plan.release, lambda path: paths.version_path(self.warehouse, path))
-        feed = next(f for f in feeds if (f.spec.target, f.spec.materialization) == (step.target, step.materialization))
-        result = recount(self.session, pinned_feed(feed, {}), f"{rollout}/{log.latest_version(feed.target_path)}")
+        feeds = self._live_feeds()
+        feed = next(
+            (f for f in feeds if (f.spec.target, f.spec.materialization) == (step.target, step.materialization)), None
+        )
+        if feed is None:
+            return subject.finding(None, "the version from which its rows came is gone")
+        seed = f"{rollout}/{log.latest_version(feed.target_path)}"
+        result = recount(self.session, pinned_feed(feed, {}, self._all_tables()), seed)
         if result is None and not log_is_complete(feed.target_path):
             return subject.finding(None, "no live row in the commits that its log still has")
         if result is None:
             return subject.finding(True, "no live row has arrived yet")
         return subject.finding(result.ok, result.detail)
+
+    def _live_feeds(self) -> tuple[LiveFeed, ...]:
+        """The feeds of the rollout's release, and those that brought it rows of the landing versions before."""
+
+        def resolve(path: str) -> str:
+            return paths.version_path(self.warehouse, path)
+
+        release, stored = self.plan.release, Releases(self.warehouse, self.plan.pipeline).all()
+        was = next((each.release for each in stored if each.row.id == self.plan.live), None)
+        return followed_with(was, release, resolve)
+
+    def _all_tables(self) -> Iterator[tuple[TableState, str]]:
+        """The tables of all releases that were not dropped, oldest first, with their paths."""
+        for stored in Releases(self.warehouse, self.plan.pipeline).all():
+            for state in stored.release.tables:
+                yield state, paths.version_path(self.warehouse, state.version.path)
 
     def _side(self, subject: Subject, place: Place, recorded: Sums, ambiguous: str, how: Measured) -> Finding:
         """One side as of its version, else as of today unless that is ambiguous."""
@@ -140,6 +174,8 @@ class Audit:
         """Why an aggregate's rows may differ from the recorded ones today; "" for every other table."""
         state = self.plan.release.table(table)
         aggregate = state is not None and state.table.kind == "aggregate"
+        if state is not None and state.newest is not None:
+            return "rows that newer ones replace may have been merged since"
         return "its partial states may have been merged since" if aggregate else ""
 
     def _shared(self, receipt: Receipt) -> str:

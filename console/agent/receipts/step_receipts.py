@@ -43,8 +43,13 @@ def store(context: RolloutContext, step: Step) -> None:
 
 
 def has_receipts(step: Step) -> bool:
-    """Whether a step fills a table from a source as of one version: a backfill, or a log read from its beginning."""
-    return isinstance(step, Backfill) or (isinstance(step, CatchUp) and step.start == "log")
+    """Whether a step copies rows from a source as of one version: a backfill, or a log read from its beginning.
+
+    Files that are taken over are on record in the two logs (`receipts/linked`).
+    """
+    if isinstance(step, Backfill):
+        return not step.linked
+    return isinstance(step, CatchUp) and step.start == "log"
 
 
 def step_receipts(session: Any, context: RolloutContext, step: Step) -> tuple[Receipt, ...]:

@@ -3,13 +3,14 @@ compared with the target's rows.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from console.agent.recount import sample as samples
 from console.agent.recount.doubles import Addends, addends_by_group
 from console.agent.recount.files import COMMIT, Span, Unreadable, rows_of
+from console.agent.recount.joined import JoinedTable, all_versions, checkable, joined_of
 from console.agent.recount.pinned_tables import Pinned, PinnedSource, first, reason
 from console.agent.recount.rows import RowDifference, TargetShape, differences
 from console.agent.recount.sample import LiveCommit
@@ -17,6 +18,7 @@ from console.agent.recount.sums import judge, of_groups
 from console.agent.store import log
 from console.errors import RegionError
 from console.model.live import Feed, TableState
+from console.model.newest import BUCKET, BUCKETS, ROW_HASH
 from console.model.schema import quoted, types
 
 # texts that no partition can hold: Delta's protocol has no empty one, and the other is NULL in Hive's folder names
@@ -57,24 +59,44 @@ class RecountResult:
     moved_rows: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedFeed:
-    """A feed with its tables pinned for a recount. joined: its joined tables and their paths"""
+    """A feed with its tables pinned for a recount.
+
+    joined    its joined tables and their paths
+    versions  all known versions of these, as earlier commits may have joined them
+    """
 
     source: PinnedSource
     target: Pinned
     app_id: str
-    joined: tuple[tuple[TableState, str], ...] = ()
+    joined: tuple[JoinedTable, ...] = ()
+    versions: tuple[JoinedTable, ...] = ()
+
+    @property
+    def joined_names(self) -> tuple[str, ...]:
+        return tuple(state.table.name for state, _ in self.joined)
 
 
-def pinned_feed(feed: RecountedFeed, pins: Mapping[str, int]) -> PinnedFeed:
-    """A feed with its source and target pinned. pins: table path → version; tables not in it are pinned at their latest"""
+def pinned_feed(feed: RecountedFeed, pins: Mapping[str, int], others: Iterable[JoinedTable] = ()) -> PinnedFeed:
+    """A feed with its source and target pinned.
+
+    pins    table path → version; tables not in it are pinned at their latest
+    others  tables of other releases: versions that the feed joined before
+    """
 
     def at(state: TableState, path: str) -> Pinned:
         return Pinned(state, path, pins[path] if path in pins else log.latest_version(path))
 
     source = PinnedSource(feed.spec, at(feed.source, feed.source_path))
-    return PinnedFeed(source, at(feed.target, feed.target_path), feed.app_id, feed.joins)
+    target = at(feed.target, feed.target_path)
+    return PinnedFeed(
+        source=source,
+        target=target,
+        app_id=feed.app_id,
+        joined=feed.joins,
+        versions=all_versions(feed.joins, others),
+    )
 
 
 def recount(session: Any, pinned: PinnedFeed, seed: str) -> RecountResult | None:
@@ -91,13 +113,11 @@ def recount(session: Any, pinned: PinnedFeed, seed: str) -> RecountResult | None
 def _sampled(session: Any, pinned: PinnedFeed, commits: Sequence[LiveCommit], seed: str) -> RecountResult:
     if overlap := samples.overlap(commits):
         return RecountResult(ok=False, detail=overlap)
-    drawn = samples.sample(commits, seed)
+    readable = checkable(commits, pinned.joined_names, pinned.versions)
+    if not readable.commits:
+        return RecountResult(ok=None, detail=readable.gone)
+    drawn = samples.sample(readable.commits, seed)
     name, rows = pinned.source.driving.state.table.name, sum(commit.rows for commit in drawn)
-    if pinned.joined and any(commit.joins is None for commit in drawn):
-        return RecountResult(
-            ok=None,
-            detail=f"as of which version {_joined_names(pinned)} was read is not noted: an older console moved these rows",
-        )
     shape = target_shape(pinned)
     if not shape.exact and not shape.sums:
         return RecountResult(ok=True, detail="not computed again, for two computations of every column may differ")
@@ -120,10 +140,11 @@ def _sampled(session: Any, pinned: PinnedFeed, commits: Sequence[LiveCommit], se
             rows=rows,
         )
     compared = f"{len(drawn)} of {len(commits)} live commits" if len(commits) > 1 else "the one live commit"
+    older = f"; {readable.gone}" if readable.gone else ""
     exceptions = f", but for {first(shape.left_out)}" if shape.left_out else ""
     return RecountResult(
         ok=True,
-        detail=f"{compared} ({rows:,} rows) computed again from {name}: equal{exceptions}",
+        detail=f"{compared} ({rows:,} rows) computed again from {name}: equal{exceptions}{older}",
         commits=len(drawn),
         rows=rows,
     )
@@ -148,8 +169,11 @@ def target_shape(pinned: PinnedFeed) -> TargetShape:
     state, terms = pinned.target.state, pinned.source.feed.terms
     columns = state.version.columns
     if state.table.kind != "aggregate":
-        kept = tuple((c.name, c.type) for c in columns if c.name not in state.inexact)
-        return TargetShape(exact=kept, left_out=tuple(c.name for c in columns if c.name in state.inexact))
+        inexact = {c.name for c in columns if c.name in state.inexact}
+        if state.newest is not None and inexact & {*state.newest.tie}:
+            inexact.add(ROW_HASH)
+        kept = tuple((c.name, c.type) for c in columns if c.name not in inexact)
+        return TargetShape(exact=kept, left_out=tuple(c.name for c in columns if c.name in inexact))
     sums, sketches, volatile = (terms.sums, terms.sketches, terms.volatile) if terms else _shape_by_types(state)
     moments = [name for name in terms.moments if name not in volatile] if terms else []
     inexact = {*sums, *sketches, *volatile, *moments}
@@ -186,12 +210,11 @@ def _compared(
     source_rows = rows_of(session, pinned.source.driving, source_spans).repartition(tasks).cache()
     try:
         stored = rows_of(session, pinned.target, target_spans).repartition(tasks)
-        recomputed = recompute(session, pinned, source_rows, [commit.joins or {} for commit in drawn]).coalesce(tasks)
+        joins = [joined_of(commit, pinned.joined_names, pinned.versions) or () for commit in drawn]
+        recomputed = recompute(session, pinned, source_rows, joins).coalesce(tasks)
         differing = differences(stored, recomputed, shape, tasks)
         if any(each.missing or each.extra for each in differing):
-            shuffled = recompute(
-                session, pinned, _in_random_order(source_rows), [commit.joins or {} for commit in drawn]
-            )
+            shuffled = recompute(session, pinned, _in_random_order(source_rows), joins)
             if any(each.missing or each.extra for each in differences(shuffled, recomputed, shape, tasks)):
                 return f"two computations of {pinned.source.feed.materialization} differ: the order of its rows counts"
         return without_reordered_sums(session, pinned, source_rows, differing)
@@ -217,13 +240,13 @@ def _source_runs(pinned: PinnedFeed, commit: LiveCommit) -> list[tuple[int, int]
     return runs
 
 
-def recompute(session: Any, pinned: PinnedFeed, source_rows: Any, joins: Sequence[dict[str, int]]) -> Any:
-    """The feed's query over each commit's rows, in the target's stored columns and types."""
+def recompute(session: Any, pinned: PinnedFeed, source_rows: Any, joins: Sequence[tuple[Pinned, ...]]) -> Any:
+    """The feed's query over each commit's rows, in the target's stored columns and types. joins: of each commit"""
     from pyspark.sql.functions import col
 
     result = None
-    for number, versions in enumerate(joins):
-        source = _with_joins_at(pinned, versions)
+    for number, joined in enumerate(joins):
+        source = PinnedSource(pinned.source.feed, pinned.source.driving, joined)
         part = source.run_query(session, source_rows.where(col(COMMIT) == number).drop(COMMIT), pinned.source.feed.sql)
         rows = in_stored_columns(pinned, part, number)
         result = rows if result is None else result.unionByName(rows)
@@ -232,19 +255,18 @@ def recompute(session: Any, pinned: PinnedFeed, source_rows: Any, joins: Sequenc
 
 def in_stored_columns(pinned: PinnedFeed, rows: Any, number: int) -> Any:
     """Rows in the target's stored columns and types, with their commit's number; texts that no partition can hold are NULL."""
-    from pyspark.sql.functions import col, lit, when
+    from pyspark.sql.functions import col, lit, pmod, when, xxhash64
 
     version = pinned.target.state.version
-    columns = {c.name: col(quoted(c.name)).cast(c.type) for c in version.columns}
+    columns = {c.name: col(quoted(c.name)).cast(c.type) for c in version.columns if c.name in rows.columns}
+    if (newest := pinned.target.state.newest) is not None and ROW_HASH not in columns:
+        columns[ROW_HASH] = xxhash64(*(part for name in newest.tie for part in (columns[name].isNull(), columns[name])))
+        if newest.bucket:
+            columns[BUCKET] = pmod(xxhash64(*(columns[name] for name in newest.key)), lit(BUCKETS)).cast("int")
     for c in version.columns:
         if c.name in version.partition_by and c.type == "string":
             columns[c.name] = when(~columns[c.name].isin(*NULL_PARTITION_TEXTS), columns[c.name])
     return rows.select(*(made.alias(name) for name, made in columns.items()), lit(number).alias(COMMIT))
-
-
-def _with_joins_at(pinned: PinnedFeed, versions: dict[str, int]) -> PinnedSource:
-    joins = tuple(Pinned(state, path, versions[state.table.name]) for state, path in pinned.joined)
-    return PinnedSource(pinned.source.feed, pinned.source.driving, joins)
 
 
 def _in_random_order(source_rows: Any) -> Any:
@@ -286,10 +308,6 @@ def _without_reordered_sums(
         if judge(values.get((at, name), Addends()), stored, again) != "same"
     )
     return RowDifference(number=difference.number, sums=different) if different else None
-
-
-def _joined_names(pinned: PinnedFeed) -> str:
-    return first([state.table.name for state, _ in pinned.joined])
 
 
 def _day_range(drawn: Sequence[LiveCommit]) -> str:

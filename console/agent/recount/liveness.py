@@ -21,7 +21,7 @@ from console.agent.recount.live import (
     target_shape,
     without_reordered_sums,
 )
-from console.agent.recount.pinned_tables import reason
+from console.agent.recount.pinned_tables import Pinned, reason
 from console.agent.recount.rows import RowDifference, differences
 from console.agent.store import log
 from console.errors import ConsoleError, RegionError
@@ -132,13 +132,14 @@ def _compared(
 
     raises  Unreadable; errors of the live path
     """
-    joins = {state.table.name: log.latest_version(path) for state, path in pinned.joined}
+    joined = tuple(Pinned(state, path, log.latest_version(path)) for state, path in pinned.joined)
+    versions = {pin.state.table.name: pin.version for pin in joined}
     spans = [Span(at, commit.version, commit.version) for at, commit in enumerate(chosen)]
     source_rows = rows_of(session, pinned.source.driving, spans).repartition(1).cache()
     try:
-        recomputed = recompute(session, pinned, source_rows, [joins] * len(chosen)).coalesce(1)
+        recomputed = recompute(session, pinned, source_rows, [joined] * len(chosen)).coalesce(1)
         with ExitStack() as stack:
-            made = [stack.enter_context(dry_run(session, commit.version, joins)) for commit in chosen]
+            made = [stack.enter_context(dry_run(session, commit.version, versions)) for commit in chosen]
             each = [in_stored_columns(pinned, rows, at) for at, rows in enumerate(made)]
             rows_apart = differences(
                 reduce(lambda one, other: one.unionByName(other), each), recomputed, target_shape(pinned)

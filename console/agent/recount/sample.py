@@ -20,7 +20,8 @@ class LiveCommit:
     version      of the target
     first, last  source commits whose rows it contains
     rows         rows of the source
-    joins        joined table → version; None where an older console did not record it
+    joins        joined table → Delta version; None where an older console did not record it
+    joined       joined table → path of the version that it had then, as releases name it; None as well
     passed       source commits that were skipped
     """
 
@@ -31,6 +32,7 @@ class LiveCommit:
     joins: dict[str, int] | None = None
     at_ms: int = 0
     passed: tuple[int, ...] = ()
+    joined: dict[str, str] | None = None
 
     def runs(self) -> tuple[tuple[int, int], ...]:
         """The source commits contained in it, as (first, last) between the skipped ones."""
@@ -47,6 +49,8 @@ def live_commits(target: str, app_id: str) -> tuple[LiveCommit, ...]:
             continue
         joins = note.get("joins")
         join_pins = {str(table): int(version) for table, version in joins.items()} if isinstance(joins, dict) else None
+        paths = note.get("joined")
+        joined = {str(table): str(path) for table, path in paths.items()} if isinstance(paths, dict) else None
         first, last, rows = (int(note[name]) for name in ("from", "to", "rows_in"))
         rows = rows or sum(max(file.rows, 0) for file in commit.added)  # the source's writer may not have counted them
         if rows:
@@ -60,6 +64,7 @@ def live_commits(target: str, app_id: str) -> tuple[LiveCommit, ...]:
                     joins=join_pins,
                     at_ms=commit.at_ms,
                     passed=passed,
+                    joined=joined,
                 )
             )
     return tuple(reversed(commits))

@@ -10,7 +10,7 @@ from typing import Any
 from console import paths
 from console.agent.feeds import commit
 from console.agent.feeds.follower import FeedFollower
-from console.agent.feeds.live_feed import LiveFeed, live_feeds_of
+from console.agent.feeds.live_feed import LiveFeed, live_feeds_of, relay_feeds
 from console.agent.rollout.recorder import Recorder
 from console.agent.spark_session import JobGroup, SparkHandle
 from console.agent.store import log
@@ -105,17 +105,21 @@ class RolloutContext:
 
     def live_feed(self, target: str, materialization: str) -> LiveFeed:
         """A live feed of the new release: one object for the build and, later, the follower."""
-        if not self.live_feeds:
-            for live_feed in live_feeds_of(self.plan.release, self.path):
-                self.live_feeds[(live_feed.spec.target, live_feed.spec.materialization)] = live_feed
+        self.live_feeds_in_order()
         return self.live_feeds[(target, materialization)]
 
     def live_feeds_in_order(self) -> tuple[LiveFeed, ...]:
         """All live feeds of the new release, sources before the tables below them."""
-        if self.plan.release.feeds:
-            first = self.plan.release.feeds[0]
-            self.live_feed(first.target, first.materialization)
+        if not self.live_feeds:
+            for live_feed in (*self._relay_feeds(), *live_feeds_of(self.plan.release, self.path)):
+                self.live_feeds[(live_feed.spec.target, live_feed.spec.materialization)] = live_feed
         return tuple(self.live_feeds.values())
+
+    def _relay_feeds(self) -> tuple[LiveFeed, ...]:
+        """The feeds from live landing versions to new ones."""
+        if not self.plan.release.relays:
+            return ()
+        return relay_feeds(self.live(), self.plan.release, self.path)
 
     def position_at(self, table: str, materialization: str, fence: int) -> int:
         """The position that a feed of the live version of a table had reached at version `fence` of that table's log.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from console.agent.feeds.follower import FeedFollower
-from console.agent.feeds.live_feed import LiveFeed, feeds_to_follow, live_feeds_of, ranked
+from console.agent.feeds.live_feed import LiveFeed, feeds_to_follow, followed_with, ranked
 from console.agent.rollout.context import RolloutContext
 from console.agent.rollout.rebind import Resolve
 from console.agent.rollout.recorder import Recorder
@@ -32,15 +32,14 @@ class FollowedFeeds:
         first of them in rank.
         """
         releases: list[tuple[LiveFeed, ...]] = []
-        status = self.recorder.status
-        for stored in ranked(self.releases.all()):
-            if stored.row.state in ("live", "previous"):
-                releases.append(live_feeds_of(stored.release, self.resolve))
-            elif stored.row.id == status.release and self._is_built(status):
-                context = self.building
-                releases.append(
-                    context.live_feeds_in_order() if context else live_feeds_of(stored.release, self.resolve)
-                )
+        status, stored_releases = self.recorder.status, ranked(self.releases.all())
+        live = next((stored.release for stored in stored_releases if stored.row.state == "live"), None)
+        for stored in stored_releases:
+            built = stored.row.id == status.release and stored.row.state == "preview" and self._is_built(status)
+            if built and (context := self.building) is not None:
+                releases.append(context.live_feeds_in_order())
+            elif built or stored.row.state in ("live", "previous"):
+                releases.append(followed_with(live, stored.release, self.resolve))
         self.follower.follow(self.pipeline, feeds_to_follow(releases))
 
     def release(self) -> None:

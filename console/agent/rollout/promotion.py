@@ -1,12 +1,16 @@
 """Promotion and rollback: another release becomes live in one commit, and shared tables change their source with it."""
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from console.agent.feeds import planted_bugs
 from console.agent.feeds.follower import FeedFollower
+from console.agent.relay import switch
+from console.agent.relay.intake_gate import IntakeGate
 from console.agent.rollout import rebind
 from console.agent.rollout.ownership import in_progress
 from console.agent.rollout.recorder import Recorder
@@ -16,6 +20,8 @@ from console.errors import CheckFailed, Conflict
 from console.model.event import Entered, Promoted, RolledBack
 from console.model.status import Status
 
+INTAKE_SECONDS = 30.0  # for the batches that are being written when the intake is held
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
@@ -23,6 +29,7 @@ class Promotion:
 
     resolve   version path → absolute path
     refollow  has the follower move the feeds that the release table and the rollout call for
+    intake    of the pipeline's landing tables
     """
 
     pipeline: str
@@ -33,6 +40,7 @@ class Promotion:
     follower: FeedFollower
     resolve: rebind.Resolve
     refollow: Callable[[], None]
+    intake: IntakeGate
 
     def promote(self, rollout: str, live: str, by: str, host: str) -> Promoted:
         """Open the gate of a rollout: its release becomes live.
@@ -110,6 +118,33 @@ class Promotion:
             raise
 
     def _rebound(self, to: str) -> AbstractContextManager[None]:
-        """Around the swap: shared tables that `to` feeds from another version of their source change over to it."""
-        rebindings = rebind.rebindings_for(self.releases.all(), to, self.resolve)
-        return rebind.rebound(self.spark, self.follower, self.pipeline, rebindings, self.refollow)
+        """Around the swap: landing tables change their version, and shared tables that `to` feeds from another version of
+        their source change over to it.
+        """
+        stored = self.releases.all()
+        rebindings = rebind.rebindings_for(stored, to, self.resolve)
+        switches = switch.switches_for(stored, to, self.resolve)
+        switched = partial(self._switched, switches, rebindings) if switches else None
+        return rebind.rebound(self.spark, self.follower, self.pipeline, rebindings, self.refollow, switched)
+
+    @contextmanager
+    def _switched(
+        self, switches: Sequence[switch.Switch], rebindings: Sequence[rebind.Rebinding], session: Any
+    ) -> Iterator[None]:
+        """Hold the intake; what the old versions of landing tables have taken is moved to where it belongs."""
+        sources = {each.there.source_path for each in switches}
+        with self.intake.held(INTAKE_SECONDS):
+            try:
+                for rebinding in rebindings:
+                    if rebinding.old.source_path in sources:
+                        switch.drain(session, self.follower, self.pipeline, rebinding.old)
+                for each in switches:
+                    switch.turn(session, self.follower, self.pipeline, each)
+                yield
+            except BaseException:
+                self.refollow()
+                raise
+            finally:
+                for live_feed in self.follower.feeds(self.pipeline):
+                    if live_feed.health.stopped is switch.TURNING:
+                        live_feed.health.reset()

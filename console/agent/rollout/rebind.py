@@ -1,7 +1,7 @@
 """Rebinding: at a promotion or rollback, the feed of a shared table changes to another version of its source."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,7 @@ def rebound(
     pipeline: str,
     rebindings: tuple[Rebinding, ...],
     refollow: Callable[[], None],
+    switched: Callable[[Any], AbstractContextManager[object]] | None = None,
 ) -> Iterator[None]:
     """Around the swap of the live release: shared tables change from the old version of their source to the new one.
 
@@ -72,29 +73,35 @@ def rebound(
     where it was closed; the new position stays unused until it is committed again.
 
     refollow  has the follower move what the release table calls for now; until then neither feed may move
+    switched  given a session, around the rest of it: landing tables change their version, and their intake is held
     raises    the error that stopped a feed; CheckFailed E_LAG if the feeds do not reach one landing position in time
     """
-    if not rebindings:
+    if not rebindings and switched is None:
         yield
         return
     with follower.hold(pipeline, ALIGN_SECONDS, aligned=not planted_bugs.early()):
         session = spark.session()
-        try:
-            for rebinding in rebindings:
-                _rebind(session, follower, pipeline, rebinding)
-            yield
-        finally:
-            refollow()
-            for live_feed in follower.feeds(pipeline):
-                if live_feed.health.stopped is _REBINDING:
-                    live_feed.health.reset()
+        with nullcontext() if switched is None else switched(session):
+            try:
+                for rebinding in rebindings:
+                    _rebind(session, follower, pipeline, rebinding)
+                yield
+            finally:
+                refollow()
+                for live_feed in follower.feeds(pipeline):
+                    if live_feed.health.stopped is _REBINDING:
+                        live_feed.health.reset()
 
 
 def _rebind(session: Any, follower: FeedFollower, pipeline: str, rebinding: Rebinding) -> None:
     old, new = rebinding.old, rebinding.new
-    start = log.latest_version(new.source_path)
-    followed = next((live_feed for live_feed in follower.feeds(pipeline) if live_feed.key == old.key), None)
-    if (followed is None or _has_rows_left(followed)) and not planted_bugs.early():
+    feeds = follower.feeds(pipeline)
+    into, out_of = _between(feeds, old, new), _between(feeds, new, old)
+    # a source whose other programs write on is read up to the position that the table fed from it has reached
+    start = out_of.seen if out_of is not None else log.latest_version(new.source_path)
+    followed = next((live_feed for live_feed in feeds if live_feed.key == old.key), None)
+    behind = followed is None or (_has_rows_left(followed) if into is None else followed.seen != into.seen)
+    if behind and not planted_bugs.early():
         raise CheckFailed(
             f"{old.target_path} has not taken everything of {old.source_path} yet",
             hint="try again; `console status` shows the lag",
@@ -106,6 +113,11 @@ def _rebind(session: Any, follower: FeedFollower, pipeline: str, rebinding: Rebi
     closed = commit.close_feed(session, old.app_id, old.target_path)
     note = {"kind": "rebind", "feed": new.app_id, "after": old.app_id, "closed": closed}
     commit.place_feed(session, new.app_id, new.target_path, start, note)
+
+
+def _between(feeds: Iterable[LiveFeed], above: LiveFeed, below: LiveFeed) -> LiveFeed | None:
+    """The feed that fills the source of `below` from the source of `above`: an adapter's, in front of a landing table."""
+    return next((f for f in feeds if (f.source_path, f.target_path) == (above.source_path, below.source_path)), None)
 
 
 def _has_rows_left(live_feed: LiveFeed) -> bool:

@@ -1,15 +1,19 @@
 """Cleanup: releases to which no rollback leads, and the versions that only they name."""
 
 import shutil
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 from console import crash
+from console.agent.store import log
+from console.agent.store.landing_versions import carry_ids, versions_of
 from console.agent.store.ledger import Releases, StoredRelease
 from console.errors import RegionError
+from console.model.landing import is_later_version
 from console.model.live import Release
+from console.paths import version_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,35 +21,59 @@ class Superseded:
     """What a cleanup removes.
 
     releases  their rows in the release table
-    versions  version paths that only these releases name, in order; never a landing table's
+    versions  version paths that only these releases name, in order; of landing tables only later versions
+    kept      releases that stay, since a landing version of theirs has values that no other one can hold
     """
 
     releases: tuple[StoredRelease, ...]
     versions: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
 
-def superseded(releases: Releases, *, previous: bool, building: str = "") -> Superseded:
+def superseded(releases: Releases, *, previous: bool, building: str = "", destructive: bool = False) -> Superseded:
     """The releases to which no rollback leads any more, and the versions that only they name.
 
-    previous  include the release to which a rollback would return
-    building  id of the release of the rollout in progress; any other preview is left over from an agent that died
+    previous     include the release to which a rollback would return
+    building     id of the release of the rollout in progress; any other preview is left over from an agent that died
+    destructive  include landing versions with values that no other one can hold
     """
     states = ("retired", "previous", "preview") if previous else ("retired", "preview")
-    removable = tuple(stored for stored in releases.all() if stored.row.state in states and stored.row.id != building)
+    stored_releases = releases.all()
+    removable = tuple(each for each in stored_releases if each.row.state in states and each.row.id != building)
+    if not destructive:
+        kept = tuple(each for each in removable if _holds_alone(each, stored_releases))
+        removable = tuple(each for each in removable if each not in kept)
     ids = {stored.row.id for stored in removable}
     paths = {path for stored in removable for path in own_versions(releases, stored.release, ids)}
-    return Superseded(removable, tuple(sorted(paths)))
+    return Superseded(removable, tuple(sorted(paths)), () if destructive else tuple(each.row.id for each in kept))
+
+
+def _holds_alone(stored: StoredRelease, releases: Sequence[StoredRelease]) -> bool:
+    """Whether a release was live with a landing version whose values no other version can hold."""
+    if stored.row.state == "preview":
+        return False  # its rows are copies
+    live = next((each.release for each in releases if each.row.state == "live"), None)
+    lossy = {
+        newer.version.path
+        for each in releases
+        for relay in each.release.relays
+        if relay.lost and (newer := each.release.table(relay.table)) is not None
+    }
+    own = {state.version.path for state in stored.release.tables}
+    return bool(own & lossy - {state.version.path for state in (live.tables if live else ())})
 
 
 def own_versions(releases: Releases, release: Release, gone: Set[str]) -> tuple[str, ...]:
-    """Version paths of a release that no release outside `gone` names; landing tables are never among them."""
+    """Version paths of a release that no release outside `gone` names; of landing tables only later versions."""
     kept = {
         state.version.path for stored in releases.all() if stored.row.id not in gone for state in stored.release.tables
     }
     return tuple(
         state.version.path
         for state in release.tables
-        if state.table.kind != "landing" and state.version.path not in kept and "/" in state.version.path
+        if (state.table.kind != "landing" or is_later_version(state.version.path))
+        and state.version.path not in kept
+        and "/" in state.version.path
     )
 
 
@@ -60,10 +88,24 @@ def clean_up(
     for stored in removable.releases:
         releases.mark(stored.row.id, "retired")
     release_feeds()
+    for path in removable.versions:
+        _keep_ids(warehouse, releases, path)
     dropped = tuple(path for path in removable.versions if drop_version(warehouse, path))
     for stored in removable.releases:  # last: after a crash before this, the next cleanup still knows what to delete
         releases.drop(stored.row.id)
     return dropped
+
+
+def _keep_ids(warehouse: Path, releases: Releases, path: str) -> None:
+    """What a landing version has taken goes on counting in the live one."""
+    live, stored = releases.in_state("live"), [each.release for each in releases.all()]
+    source = version_path(warehouse, path)
+    if not is_later_version(path) or live is None or not log.exists(source):
+        return
+    same = versions_of(stored, path)
+    for state in live.release.tables:
+        if state.version.path in same:
+            carry_ids(source, version_path(warehouse, state.version.path))
 
 
 def drop_preview(warehouse: Path, releases: Releases, release: str, release_feeds: Callable[[], None]) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,15 +98,25 @@ class SideFiles:
         data, rest = codec.split_beside(value)
         text = json.dumps(data, separators=(",", ":"), allow_nan=False)
         if rest:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path, fresh = self._folder / f"{name}.json", self._folder / f".{name}.new"
-            with fresh.open("w") as file:
-                json.dump({"format_version": 1, "of": _digest(text), "rest": rest}, file, allow_nan=False)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-            _sync_folder(self._folder)
+            self._write(name, text, rest)
         return text
+
+    def rewrite(self, name: str, value: object, text: str) -> None:
+        """Replace the keys beside a row that is stored. text: the row's, as it is"""
+        if rest := codec.split_beside(value)[1]:
+            self._write(name, text, rest)
+        else:
+            self.forget(name)
+
+    def _write(self, name: str, text: str, rest: codec.Rest) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path, fresh = self._folder / f"{name}.json", self._folder / f".{name}.new"
+        with fresh.open("w") as file:
+            json.dump({"format_version": 1, "of": _digest(text), "rest": rest}, file, allow_nan=False)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        _sync_folder(self._folder)
 
     def joined(self, name: str, text: str) -> Any:
         """The data of a row, with the keys from its file.
@@ -224,6 +235,17 @@ class Releases:
             table.update_incremental()
         crash.point("after-swap")
         return int(table.version())
+
+    def accept_until(self, release: str, days: Mapping[str, str]) -> None:
+        """Move the days that end the older shapes of lines; the release's row stays as it is. days: table → day or "" """
+        table, stored = open_table(self.path), next(each for each in self.all() if each.row.id == release)
+        assert table is not None
+        moved = stored.release.accepting_until(days)
+        (row,) = select_rows(table, f"SELECT manifest FROM t WHERE id = '{plain_id(release)}'")
+        crash.point("before-accept-until")
+        self._side_files.rewrite(plain_id(release), moved, row["manifest"])
+        crash.point("after-accept-until")
+        self._manifests[release] = moved
 
     def mark(self, release: str, state: ReleaseState) -> None:
         table = open_table(self.path)

@@ -1,21 +1,26 @@
-"""`python -m console.agent replay`: runs witness queries on the region's Spark.
+"""`python -m console.agent replay`: runs queries of witnesses and of fixture tests on a Spark without a warehouse.
 
 One JSON object a line. First the settings, `{"master", "conf"}`; then requests, each answered by one line:
 
-    {"tables": {name: {"columns": [[name, type], …], "rows": [[…], …]}}, "queries": [SQL, …]}
-    {"answers": [{"columns": [[name, type], …], "rows": [[…], …]} or {"error": "first line of Spark's message"}]}
+    {"tables": {name: {"columns": [[name, type], …], "rows": [[…], …]}}, "views": [VIEW, …],
+     "limit": rows of one answer, "queries": [SQL or {"sql", "args": {name: [text, type]}}, …]}
+    {"answers": [{"columns": [[name, type], …], "rows": [[…], …], "truncated"} or {"error": "first line of Spark's message"}],
+     "failed": {view: "first line of Spark's message"}}
 
-Tables stay as views until another request replaces them. The SQL is compiled from trees on the allow-list, like all SQL
-that reaches an agent. Values are JSON; a decimal is text, a time ISO 8601, bytes are hex, a map is a list of pairs.
+A VIEW is {"name", "read", "added", "feeds": [SQL, …]} or the same with "given", a table, instead of "feeds": their rows, with the
+columns that are `added` as SQL over them, are the view `stored`, over which `read` selects ("": all of them). Views are made in order. Tables and views stay until another request
+replaces them. The SQL is compiled from trees on the allow-list, like all SQL that reaches an agent. Values are JSON; a
+decimal is text, a time ISO 8601, bytes are hex; a map is a list of pairs, and an object in answers.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
-from console.agent.queries import plain
+from console.agent.queries import arguments, plain
 from console.agent.spark_session import BRIEF, Settings, SparkHandle
 from console.errors import ConsoleError, DataError
 
@@ -47,7 +52,7 @@ def replay(lines: Iterable[str]) -> Iterator[str]:
                 )
                 session = spark.session()
                 continue
-            yield json.dumps({"answers": _answers(session, request)}, separators=(",", ":"))
+            yield json.dumps(_answer_all(session, request), separators=(",", ":"))
     finally:
         if spark is not None:
             spark.stop()
@@ -63,31 +68,61 @@ def _read(line: str) -> dict[str, Any]:
     return request
 
 
-def _answers(session: Any, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _answer_all(session: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     for name, table in request.get("tables", {}).items():
-        _view(session, str(name), table["columns"], table["rows"])
-    return [_answer(session, str(sql)) for sql in request.get("queries", ())]
+        _rows(session, table).createOrReplaceTempView(str(name))
+    failed = {}
+    for view in request.get("views", ()):
+        try:
+            _make_view(session, view)
+        except ConsoleError:
+            raise
+        except Exception as error:
+            session.catalog.dropTempView(str(view["name"]))  # else that of an earlier request would be read
+            failed[str(view["name"])] = _first_line(error)
+    limit = int(request.get("limit") or MAX_ROWS)
+    return {"answers": [_answer(session, query, limit) for query in request.get("queries", ())], "failed": failed}
 
 
-def _answer(session: Any, sql: str) -> dict[str, Any]:
+def _make_view(session: Any, view: Mapping[str, Any]) -> None:
+    if given := view.get("given"):
+        stored = _rows(session, given)
+    else:
+        stored = reduce(lambda one, other: one.unionByName(other), map(session.sql, view["feeds"]))
+    if view["added"]:
+        stored = stored.selectExpr("*", *view["added"])
+    if view["read"]:
+        stored.createOrReplaceTempView("stored")
+        stored = session.sql(view["read"])
+    stored.createOrReplaceTempView(view["name"])
+
+
+def _answer(session: Any, query: Any, limit: int) -> dict[str, Any]:
+    sql, args = (query, {}) if isinstance(query, str) else (query["sql"], query["args"])
     try:
-        result = session.sql(sql).limit(MAX_ROWS)
+        result = session.sql(sql, args=arguments(args)).limit(limit + 1)
         rows = [[plain(value) for value in row] for row in result.collect()]
-        return {"columns": [[name, kind] for name, kind in result.dtypes], "rows": rows}
     except ConsoleError:
         raise
     except Exception as error:
-        lines = str(error).strip().splitlines()
-        return {"error": lines[0][:400] if lines else type(error).__name__}
+        return {"error": _first_line(error)}
+    columns = [[name, kind] for name, kind in result.dtypes]
+    return {"columns": columns, "rows": rows[:limit], "truncated": len(rows) > limit}
 
 
-def _view(session: Any, name: str, columns: Sequence[Sequence[str]], rows: Sequence[Sequence[Any]]) -> None:
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:400] if lines else type(error).__name__
+
+
+def _rows(session: Any, table: Mapping[str, Any]) -> Any:
+    """The rows of a request as a DataFrame. table: columns, rows"""
     from pyspark.sql.types import DataType, StructField, StructType
 
-    kinds = [DataType.fromDDL(kind) for _, kind in columns]
-    fields = [StructField(column, kind, True) for (column, _), kind in zip(columns, kinds, strict=True)]
-    values = [tuple(typed(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in rows]
-    session.createDataFrame(values, StructType(fields)).createOrReplaceTempView(name)
+    kinds = [DataType.fromDDL(kind) for _, kind in table["columns"]]
+    fields = [StructField(column, kind, True) for (column, _), kind in zip(table["columns"], kinds, strict=True)]
+    values = [tuple(typed(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in table["rows"]]
+    return session.createDataFrame(values, StructType(fields))
 
 
 def typed(value: Any, kind: Any) -> Any:

@@ -45,7 +45,10 @@ FOLLOW_TICK_SECONDS = 0.5
 @click.option(
     "--load", metavar="NAME", help="Name under which the region remembers the file (default: the file's name)."
 )
-def ingest(file: str, table: str | None, load: str | None) -> int:
+@click.option(
+    "--shape", default="", metavar="NAME", help="The shape of the lines, where the table's file tells them apart by it."
+)
+def ingest(file: str, table: str | None, load: str | None, shape: str) -> int:
     """Append a file of NDJSON events to a landing table, once per file.
 
     Lines are matched to columns by name, and all are checked before the first is written. Ingesting the same content
@@ -79,6 +82,7 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
                         events,
                         load=name,
                         named=load is not None,
+                        shape=shape,
                         on_progress=on_progress,
                     )
                 )

@@ -250,7 +250,15 @@ def announce(output: Output, project: OpenProject, plans: Sequence[Plan]) -> Non
             output.line({"type": "planned_change", "region": plan.region, "change": encode(node)})
         for problem in plan.problems:
             entry = {"code": problem.code, "severity": problem.severity, "message": problem.message}
-            output.line({"type": "diagnostic", "region": plan.region, **entry, "hint": problem.hint})
+            output.line(
+                {
+                    "type": "diagnostic",
+                    "region": plan.region,
+                    **entry,
+                    "hint": problem.hint,
+                    "remedies": encode(problem.remedies),
+                }
+            )
     output.line({"type": "change_summary", "text": summary_line(plans), **summary(plans)})
 
 

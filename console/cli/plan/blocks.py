@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from console.cli.format import count, size, span, table
+from console.cli.format import count, expected, size, span, table
 from console.model.plan import Answer, Drift, Plan, Price
 from console.runner.view import Group
 from console.text import safe_text
@@ -65,7 +65,7 @@ def figures(plans: Sequence[Plan]) -> str:
     rows = []
     for plan in plans:
         free = size(plan.free_bytes) if plan.free_bytes else ""
-        everything = f"{plan.everything.rows:,} rows, {size(plan.everything.bytes)}, {time(plan.everything)}"
+        everything = f"{plan.everything.rows:,} rows, {size(plan.everything.bytes)}, {expected(plan.everything)}"
         everything += f", {plan.everything.money:.2f} {plan.currency}" if _priced(plan) else ""
         start = [safe_text(plan.region), safe_text(plan.live) or "none"]
         rows.append([*start, *_row(plan.price, free, plan, money), everything])
@@ -90,15 +90,9 @@ def _row(price: Price, free: str, plan: Plan, money: bool) -> list[str]:
         size(price.written),
         free,
         f"{price.batches}",
-        time(price),
+        expected(price),
     ]
     return cells + (costs if money else [])
-
-
-def time(price: Price) -> str:
-    if not price.rows:
-        return "0 s"
-    return f"~{span(price.seconds)}" if price.seconds else "not measured"
 
 
 def limits(plans: Sequence[Plan]) -> list[str]:

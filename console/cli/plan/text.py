@@ -7,6 +7,7 @@ from typing import Any, assert_never
 from console.cli.format import count, size
 from console.cli.plan import blocks
 from console.cli.plan.blocks import Paint
+from console.cli.plan.histories import histories
 from console.errors import Problem
 from console.model.codec import encode
 from console.model.live import TableState
@@ -53,7 +54,7 @@ def plan_text(
         lines += blocks.owners(same[0].answers)
         lines += _rollback(same[0], paint)
         if any(plan.changes for plan in same):
-            lines += ["", blocks.figures(same), *blocks.limits(same)]
+            lines += ["", blocks.figures(same), *blocks.limits(same), *histories(same, paint)]
         if explain:
             lines += _steps(same)
         parts.append("\n".join(lines))
@@ -204,6 +205,8 @@ def step_text(step: Step) -> str:
             return f"create the new, empty version of {name}"
         case AddColumns(name, columns):
             return f"add {', '.join(f'{c.name} {c.type}' for c in columns)} to {name} (metadata only)"
+        case Backfill(linked=True):
+            return f"take the files of the live version of {step.target} over as they are: no row is read or written"
         case Backfill():
             how = f"from {step.source}" if step.route == "replay" else "from its own live version"
             how += f" since {step.since}" if step.since else f" before {step.until}" if step.until else ""

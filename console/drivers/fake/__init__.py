@@ -2,6 +2,7 @@
 
 from console.drivers.fake.agent import Scenario
 from console.drivers.fake.disk import FakeDisk, Write
-from console.drivers.fake.region import FakeDriver, FakeRegion, stored_events
+from console.drivers.fake.driver import FakeDriver
+from console.drivers.fake.region import FakeRegion, stored_events
 
 __all__ = ["FakeDisk", "FakeDriver", "FakeRegion", "Scenario", "Write", "stored_events"]

@@ -1,7 +1,7 @@
 """The agent inside a fake region: runs an accepted plan through the events of a real one."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -191,6 +191,17 @@ class FakeAgent:
         if tuning != status.tuning:
             disk.keep(Logged(f"{who.name} from {who.host}: {text}", "info", tuned))
         return disk.status
+
+    def accept_until(self, release: str, days: Mapping[str, str]) -> dict[str, str]:
+        disk = self.disk
+        if disk.live != release or release not in disk.manifests:
+            raise Conflict(
+                f"{disk.region}: {release} is not live", region=disk.region, hint="console status", code="E_STALE"
+            )
+        manifest = disk.manifests[release]
+        now = {state.table.name: state.table.accepts_until for state in manifest.tables}
+        disk.manifests[release] = manifest.accepting_until(days)
+        return {table: day for table, day in days.items() if now[table] != day}
 
     def note(self, text: str, who: Who) -> Status:
         disk, noted = self.disk, Noted(by=who.name, host=who.host, text=note_text(text))

@@ -8,10 +8,11 @@ import console
 from console.drivers.frames import FRAME, Link, rebuild
 from console.drivers.local import agent_config, save_tail
 from console.drivers.prerequisites import Prerequisite
-from console.drivers.rpc import RpcDriver, Surveyed, decoded, greet
+from console.drivers.rpc import RpcDriver
 from console.drivers.ssh import pack, remote
 from console.drivers.ssh.connection import Channel, Connection, Timeouts
 from console.drivers.survey import GRACE, Profile, Sample, SurveyRequest, profiled, surveyed
+from console.drivers.transport import Surveyed, decoded, greet
 from console.errors import ConsoleError, DataError, NoAgent, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.region import Region
@@ -47,7 +48,7 @@ class SshDriver(RpcDriver):
 
 
 class SshTransport:
-    """Finds or starts the agent of a region behind SSH: implements `drivers.rpc.AgentTransport`."""
+    """Finds or starts the agent of a region behind SSH: implements `drivers.transport.AgentTransport`."""
 
     def __init__(self, region: Region, connection: Connection, tick_seconds: float, timeouts: Timeouts) -> None:
         assert region.transport

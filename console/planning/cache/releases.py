@@ -14,7 +14,7 @@ _table = attrgetter(*(field.name for field in fields(Table) if field.name != "co
 _feed = attrgetter(*(field.name for field in fields(Feed)))
 _release = attrgetter(*(field.name for field in fields(Release) if field.name not in ("tables", "feeds")))
 _unnamed_fields = attrgetter(
-    *(f.name for f in fields(Release) if f.name not in ("tables", "feeds", "id", "digest", "tool", "sources"))
+    *(f.name for f in fields(Release) if f.name not in ("tables", "feeds", "id", "digest", "tool", "sources", "relays"))
 )
 
 
@@ -29,7 +29,7 @@ def _state_key(state: TableState) -> Hashable:
     return (
         _table(state.table), tuple(map(_column, state.table.columns)), tuple(map(_column, state.version.columns)),
         state.version.partition_by, state.version.settings, state.read, state.rows, tuple(state.values.items()), state.inexact,
-        state.intake, state.older, state.carried,
+        state.intake, state.older, state.carried, state.untold, state.newest,
     )  # fmt: skip
 
 

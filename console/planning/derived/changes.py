@@ -1,5 +1,6 @@
 """What a plan does to every node, as the operator is shown it: tables, endpoints, copies and sinks."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal
 
@@ -8,6 +9,7 @@ from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.plan import Action, NodeChange
 from console.model.region import Limits
 from console.planning.cache.planner_cache import PlannerCache
+from console.planning.derived.options import options
 from console.planning.derived.prices import price
 from console.planning.fingerprint import Desired
 from console.planning.routes.verdict import Verdict, Verdicts
@@ -16,13 +18,15 @@ EndKind = Literal["endpoint", "copy", "sink"]
 
 
 def nodes(
-    desired: Desired, verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache
-) -> tuple[NodeChange, ...]:
-    """Every node with its action, tables first in the order in which rows flow."""
+    desired: Desired, verdicts: Verdicts, live: Live, limits: Limits,
+    *, cache: PlannerCache, allowed: Collection[str] = (),
+) -> tuple[NodeChange, ...]:  # fmt: skip
+    """Every node with its action, tables first in the order in which rows flow. allowed: as of `build.plan`"""
     tables = [
         NodeChange(
             kind="table", name=verdict.name, action=verdict.action, why=verdict.why, columns=verdict.columns, price=price(verdict, verdicts, live, limits, cache),
-            source=_read_from(verdict), history=verdict.history, older_rows=verdict.older_rows,
+            source=_read_from(verdict), history=verdict.history, older_rows=verdict.older_rows, older_until=verdict.older_until,
+            options=options(verdict, desired, verdicts, live, limits, cache=cache, allowed=allowed),
         )
         for verdict in verdicts.tables.values()
     ]  # fmt: skip

@@ -43,7 +43,7 @@ def planned(
     here   the region as it will be called, from which everything is computed;  live  as it is
     tool, allowed  as of `build.plan`;  rules_by  the rules by which `wanted` was fingerprinted
     """
-    changes = nodes(wanted, verdicts, here, region.limits, cache)
+    changes = nodes(wanted, verdicts, here, region.limits, cache=cache, allowed=allowed)
     problems, acceptances = accepted(rules.plan_problems(wanted, verdicts.tables, here, cache), allowed)
     plan = Plan(
         format_version=FORMAT,

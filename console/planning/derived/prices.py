@@ -14,19 +14,20 @@ from console.planning.reuse.live_feeds import columns_read
 from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict, Verdicts
 
 Reading = tuple[Price, tuple[str, ...]]
+NOTHING = Price()  # of most tables
 
 
 def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> Price:
     """The price of rebuilding one table; zero for a table that is not rebuilt."""
     if not verdict.rebuilt or verdict.wanted is None:
-        return Price()
-    total = Price()
-    if verdict.copied is not None:
+        return NOTHING
+    total = NOTHING
+    if verdict.copied is not None and not verdict.copied.linked:
         assert verdict.live is not None
         total += copied_read(verdict.copied, verdict.live, live, limits, cache)[0]
     if (recomputed := verdict.recomputed) is None:
         return total
-    replayed = Price()
+    replayed = NOTHING
     for feed in verdict.wanted.feeds:
         source = verdicts.tables[feed.source].wanted
         assert source is not None

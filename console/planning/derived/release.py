@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from console.model.live import Feed, Live, Release, TableState, Version
+from console.model.landing import is_later_version
+from console.model.live import Feed, Live, Relay, Release, TableState, Version
+from console.model.newest import BUCKET, Newest
 from console.model.pipeline import Pipeline
 from console.model.schema import Column
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.fingerprint import Desired, DesiredTable
+from console.planning.landing import conversion, new_version
 from console.planning.reuse.carried import reads_carried
 from console.planning.routes.verdict import Verdict, Verdicts
+from console.planning.sql.newest import newest_of, stored_names
 
 
 def release(
@@ -42,32 +46,78 @@ def release(
         tool=tool,
         rules=rules,
         sources=pipeline.sources,
+        relays=_relays(verdicts, live),
     )
+
+
+def _relays(verdicts: Verdicts, live: Live) -> tuple[Relay, ...]:
+    """Of landing tables that get a new version."""
+    relays = []
+    for verdict in verdicts.tables.values():
+        if verdict.conversion is not None and verdict.live and verdict.wanted:
+            relays.append(conversion.relay(verdict.wanted.table, verdict.live, verdict.conversion, verdict.read))
+        elif verdict.layout is not None and verdict.live and verdict.storage and (stats := live.table(verdict.name)):
+            columns = new_version.stored_columns(stats, verdict.storage)
+            relays.append(new_version.relay(verdict.name, verdict.live, columns))
+    return tuple(relays)
 
 
 def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
     if not verdict.changes and verdict.live is not None:
-        return verdict.live if verdict.read == verdict.live.read else replace(verdict.live, read=verdict.read)
+        kept = verdict.live if verdict.read == verdict.live.read else replace(verdict.live, read=verdict.read)
+        day = wanted.table.accepts_until
+        same = day == kept.table.accepts_until
+        return kept if same else replace(kept, table=replace(kept.table, accepts_until=day))
+    newest = merging(verdict, wanted)
     if wanted.table.kind == "landing":
         version = _landing(verdict, wanted, live)
     elif verdict.rebuilt:
-        version = Version(
-            content=wanted.content, path="", columns=wanted.columns, partition_by=wanted.table.partition_by
-        )
+        by = (BUCKET,) if newest is not None and newest.bucket else wanted.table.partition_by
+        version = Version(content=wanted.content, path="", columns=wanted.columns, partition_by=by)
     else:
         assert verdict.live is not None
         version = verdict.live.version
-    read = wanted.read if verdict.rebuilt else verdict.read
+    read = (verdict.read or wanted.read) if verdict.rebuilt else verdict.read
     return TableState(
         intake=verdict.storage.intake if verdict.storage else (),
         older=verdict.storage.older if verdict.storage else (),
+        untold=verdict.storage.untold if verdict.storage else (),
         table=replace(wanted.table, where="", was=""),
         version=version,
         read=read,
         rows=wanted.rows,
         values=wanted.values,
         inexact=wanted.inexact,
+        newest=newest,
     )
+
+
+def merging(verdict: Verdict, wanted: DesiredTable) -> Newest | None:
+    """How a table that keeps one row of each key is merged. Rows of equal order go on being told by what told them before."""
+    newest = newest_of(wanted.table)
+    if newest is None or verdict.live is None or verdict.live.newest is None:
+        return newest
+    if not verdict.rebuilt:
+        return verdict.live.newest
+    return newest if ties_anew(verdict) else replace(newest, tie=_tie(verdict))
+
+
+def ties_anew(verdict: Verdict) -> bool:
+    """Whether a rebuilt table may decide otherwise between rows of one order than its live version did."""
+    if verdict.live is None or verdict.live.newest is None:
+        return False
+    return len(_tie(verdict)) < len(verdict.live.newest.tie)
+
+
+def _tie(verdict: Verdict) -> tuple[str, ...]:
+    """The columns that decide in the live version, under the names that they have now; those that are the same."""
+    assert verdict.live is not None
+    assert verdict.live.newest is not None
+    assert verdict.diff is not None
+    names = {old: new for new, old in verdict.diff.pairs.items()}
+    shown = {stored: name for name, stored in stored_names(verdict.live.read).items()}
+    tie = [names.get(shown.get(column, "")) for column in verdict.live.newest.tie]
+    return tuple(name for name in tie if name is not None)
 
 
 def _carried(
@@ -97,9 +147,16 @@ def _landing(verdict: Verdict, wanted: DesiredTable, live: Live) -> Version:
             columns=wanted.table.columns,
             partition_by=wanted.table.partition_by,
         )
-    columns = (*stats.columns, *added(verdict, live))
-    path = verdict.live.version.path.rpartition("/")[2] if verdict.live else wanted.table.name
+    columns = (*stats.columns, *added(verdict, live)) if verdict.conversion is None else wanted.table.columns
+    if verdict.layout is not None:
+        return Version(content=wanted.content, path="", columns=columns, partition_by=verdict.layout)
+    path = _below_warehouse(verdict.live.version.path) if verdict.live else wanted.table.name
     return Version(content=wanted.content, path=path, columns=columns, partition_by=stats.partition_by)
+
+
+def _below_warehouse(path: str) -> str:
+    """0.1.0 wrote a landing table's path in full."""
+    return path if is_later_version(path) else path.rpartition("/")[2]
 
 
 def added(verdict: Verdict, live: Live) -> tuple[Column, ...]:

@@ -1,5 +1,8 @@
 """The steps that build a release, in the order in which they run."""
 
+from collections.abc import Collection, Sequence
+
+from console.model.landing import RELAY
 from console.model.live import Live, TableState
 from console.model.plan import NodeChange
 from console.model.region import Limits
@@ -16,8 +19,8 @@ from console.model.step import (
 )
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.derived.prices import copied_read, replayed_read
-from console.planning.derived.release import added
-from console.planning.routes.verdict import Verdict, Verdicts
+from console.planning.derived.release import added, ties_anew
+from console.planning.routes.verdict import LiveCopy, Verdict, Verdicts
 
 
 def steps(verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> tuple[Step, ...]:
@@ -32,13 +35,53 @@ def steps(verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -
     for verdict in wanted:
         if columns := added(verdict, live):
             made.append(AddColumns(verdict.name, columns))
-    for verdict in rebuilt:
-        made += _backfills(verdict, verdicts, live, limits, cache)
-    for verdict in rebuilt:
-        made += _catch_ups(verdict, verdicts)
+    made += _filled(rebuilt, verdicts, live, limits, cache)
     if rebuilt:
         made.append(Validate(tuple(_comparison(verdict) for verdict in rebuilt if verdict.live is not None)))
     return tuple(made)
+
+
+def _filled(
+    rebuilt: Sequence[Verdict], verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache
+) -> list[Step]:
+    """Backfills, then catch-ups. What a backfill joins is caught up before it: a table that is fed from a rebuilt one's log
+    has no rows until then, and history would find nothing in it.
+
+    rebuilt  sources first
+    """
+    made: list[Step] = []
+    caught_up: set[str] = set()
+    for verdict in rebuilt:
+        backfills = _backfills(verdict, verdicts, live, limits, cache)
+        before = _above(_joined_by(verdict), verdicts) if backfills else frozenset[str]()
+        for joined in rebuilt:
+            if joined.name in before and joined.name not in caught_up:
+                made += _catch_ups(joined, verdicts)
+                caught_up.add(joined.name)
+        made += backfills
+    for verdict in rebuilt:
+        if verdict.name not in caught_up:
+            made += _catch_ups(verdict, verdicts)
+    return made
+
+
+def _joined_by(verdict: Verdict) -> frozenset[str]:
+    """Tables that its queries join, where they are run over history."""
+    feeds = verdict.wanted.feeds if verdict.wanted is not None and verdict.recomputed is not None else ()
+    return frozenset(name for feed in feeds for name in feed.joins)
+
+
+def _above(names: Collection[str], verdicts: Verdicts) -> frozenset[str]:
+    """The same tables and all that they are computed from."""
+    found: set[str] = set()
+    waiting = [*names]
+    while waiting:
+        name = waiting.pop()
+        wanted = verdicts.tables[name].wanted
+        if name not in found and wanted is not None:
+            found.add(name)
+            waiting += [source for feed in wanted.feeds for source in (feed.source, *feed.joins)]
+    return frozenset(found)
 
 
 def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> list[Step]:
@@ -46,7 +89,10 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits,
     backfills: list[Step] = []
     if (copied := verdict.copied) is not None:
         assert verdict.live is not None
-        time, (price, read) = verdict.live.table.time, copied_read(copied, verdict.live, live, limits, cache)
+        if copied.linked:
+            return [_linked(verdict.name, copied)]
+        time = verdict.live.stored_time if verdict.is_landing and copied.states else verdict.live.table.time
+        price, read = copied_read(copied, verdict.live, live, limits, cache)
         backfills.append(
             Backfill(materialization="", source=verdict.name, target=verdict.name, route="forward", sql=copied.sql, time=time, rows=price.rows, bytes=price.bytes, days=price.days, batches=price.batches, stored=copied.states, since="", until=copied.until, columns=read)
         )  # fmt: skip
@@ -64,9 +110,17 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits,
     return backfills
 
 
+def _linked(name: str, copied: LiveCopy) -> Backfill:
+    """History whose files are taken over: one batch, which reads nothing."""
+    return Backfill(
+        materialization="", source=name, target=name, route="forward", sql=copied.sql, time="", rows=0, bytes=0, days=0,
+        batches=1, stored=True, linked=True,
+    )  # fmt: skip
+
+
 def _catch_ups(verdict: Verdict, verdicts: Verdicts) -> list[Step]:
     assert verdict.wanted is not None
-    catch_ups: list[Step] = []
+    catch_ups: list[Step] = [CatchUp(RELAY, verdict.name, verdict.name, "fence")] if verdict.is_landing else []
     for feed in verdict.wanted.feeds:
         if verdict.recomputed is None:
             catch_ups.append(CatchUp(feed.materialization, feed.source, verdict.name, "vector"))
@@ -81,6 +135,7 @@ def _comparison(verdict: Verdict) -> Comparison:
     assert wanted is not None
     assert live is not None
     assert diff is not None
+    joins = _joined_again(verdict)
     pairs: list[Pair] = []
     excluded: list[tuple[str, str]] = []
     for column in wanted.table.columns:
@@ -90,7 +145,7 @@ def _comparison(verdict: Verdict) -> Comparison:
             excluded.append((name, "other rows are wanted"))
         elif name in wanted.volatile:
             excluded.append((name, "two computations of it may differ"))
-        elif name in wanted.joined and verdict.copied is None:
+        elif joins and name in wanted.joined:
             excluded.append((name, "it comes through a join, whose other side may have changed since"))
         elif live_column in live.carried and verdict.recomputed is not None:
             excluded.append((name, "older rows of it were carried, and are computed now"))
@@ -103,10 +158,20 @@ def _comparison(verdict: Verdict) -> Comparison:
         table=wanted.table.name,
         pairs=tuple(pairs),
         left_out=tuple(excluded),
-        keys=wanted.keys if diff.rows and not _all_carried(live) else (),
+        keys=wanted.keys
+        if diff.rows and not _all_carried(live) and not (joins and {*wanted.keys} & wanted.joined)
+        else (),
         time=wanted.table.time,
         other_rows=not diff.rows,
+        joins=joins,
+        ties=verdict.recomputed is not None and ties_anew(verdict),
     )
+
+
+def _joined_again(verdict: Verdict) -> tuple[str, ...]:
+    """Tables that rows of its history are joined with anew, as they are then."""
+    completed = verdict.recomputed is not None and verdict.recomputed.completes_states
+    return () if completed else tuple(sorted(_joined_by(verdict)))
 
 
 def _all_carried(live: TableState) -> bool:

@@ -12,23 +12,36 @@ from console.model.schema import Table
 from console.planning.landing.total import type_if_total
 from console.planning.sql import reads
 from console.planning.sql.convert import read_wider
+from console.planning.sql.semantics.functions import is_volatile
 from console.planning.sql.tree import DIALECT, kind
 
+PROVEN = False  # whether rows that a conversion may fail for have been carried on Spark; until then it is refused
+UNPROVEN = "new versions whose values may not convert have not been carried on Spark yet"
+_STRICT = (
+    exp.Column, exp.Identifier, exp.Literal, exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Paren, exp.Neg, exp.Add,
+    exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Abs, exp.Round, exp.Upper, exp.Lower, exp.Trim, exp.Length, exp.Substring, exp.TsOrDsToDate,
+)  # fmt: skip
 _TEXT_IN_JSON = ("string", "binary", "date", "timestamp", "timestamp_ntz")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Continued:
     """What becomes of a landing table's columns.
 
     origins   declared column → the live one that it continues
     computed  declared column → SQL over the live columns, which gives a value for every row
-    refused   declared columns whose expression may fail, with the reason
+    converted  declared column → SQL over the live columns, which may fail, or is stored: only a new version holds it
+    refused   declared columns of which not even that is possible, with the reason
+    told      of `computed`: those that lines of either shape may give, which `accepts` tells apart
+    alike     of `refused`: those that it would tell apart
     """
 
     origins: Mapping[str, str] = field(default_factory=dict)
     computed: Mapping[str, str] = field(default_factory=dict)
+    converted: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    told: frozenset[str] = frozenset()
+    alike: frozenset[str] = frozenset()
     problems: tuple[Problem, ...] = ()
 
 
@@ -42,6 +55,7 @@ def continued(table: Table, live: TableState) -> Continued:
     types = {column.name: kind(column.type) for column in table.columns}
     origins: dict[str, str] = {}
     computed: dict[str, str] = {}
+    converted: dict[str, str] = {}
     refused: dict[str, str] = {}
     names = {column.name.lower(): column.name for column in live.table.columns}
     for part in sqlglot.parse_one(sql, read=DIALECT).expressions:
@@ -53,9 +67,26 @@ def continued(table: Table, live: TableState) -> Continued:
                 pass
             case _ if why := _why_not(name, part.unalias(), table, live):
                 refused[name] = why
+            case _ if _only_stored(name, part.unalias(), table, live):
+                converted[name] = part.unalias().sql(DIALECT)
             case _:
                 computed[name] = part.unalias().sql(DIALECT)
-    return Continued(origins, computed, refused, problems)
+    either = {name for name in (*refused, *computed) if _of_either_shape(name, types[name], live)}
+    return Continued(
+        origins=origins,
+        computed=computed,
+        converted=converted,
+        refused=refused,
+        told=frozenset(either & computed.keys()),
+        alike=frozenset(either & refused.keys()) if not tells_lines_apart(table, live) else frozenset(),
+        problems=problems,
+    )
+
+
+def tells_lines_apart(table: Table, live: TableState) -> bool:
+    """Whether `accepts` tells lines of this shape from those of the live one: by a marker or a name that is new."""
+    now, was = table.accepts, live.table.accepts
+    return now is not None and now != was and (not now.marker or live.table.column(now.marker) is None)
 
 
 def _continues(live: TableState, origin: str, type: str) -> bool:
@@ -69,19 +100,45 @@ def _without_cast(value: exp.Expr, type: str) -> exp.Expr:
     return value
 
 
-def _why_not(name: str, value: exp.Expr, table: Table, live: TableState) -> str:
-    """Why a column cannot be computed whenever the table is read, "" where it can."""
+def _only_stored(name: str, value: exp.Expr, table: Table, live: TableState) -> bool:
+    """Whether a column is not to be computed whenever the table is read: a read may fail for no row, and days and files are told
+    by stored values."""
     columns = {column.name.lower(): kind(column.type) for column in live.table.columns}
-    if type_if_total(value, columns) is None:
-        return "it may fail for a row, or that is not known, and then no reader could read the table"
-    if name in (table.time, *table.partition_by):
-        return "days and files are told by stored values"
-    old, new = columns.get(name.lower()), next(kind(c.type) for c in table.columns if c.name == name)
+    return type_if_total(value, columns) is None or name in (table.time, *table.partition_by)
+
+
+def _why_not(name: str, value: exp.Expr, table: Table, live: TableState) -> str:
+    """Why a column cannot be computed at all, "" where it can."""
+    if any(is_volatile(node) for node in value.walk()):
+        return "another computation of it would give another value"
+    type = next(kind(column.type) for column in table.columns if column.name == name)
+    either, stored = _of_either_shape(name, type, live), _only_stored(name, value, table, live)
+    if either and (stored or not tells_lines_apart(table, live)):
+        return either
+    return _null_of_either_shape(name, value, live) if stored else ""
+
+
+def _of_either_shape(name: str, new: str, live: TableState) -> str:
+    """Why a line's value for a column may be of the older shape or of the newer, which then read otherwise; "" where it shows."""
+    was = live.table.column(name)
+    old = kind(was.type) if was else None
     if old == new:
         return "lines go on giving it: which of them are to be computed could not be told"
     if old is not None and _alike_in_json(old, new):
         return f"a line's value for it could be of either shape, {old} or {new}"
     return ""
+
+
+def _null_of_either_shape(name: str, value: exp.Expr, live: TableState) -> str:
+    """The same of a line that gives NULL, where that is not computed whenever the table is read."""
+    if live.table.column(name) is None or _null_for_null(value):
+        return ""
+    return "a line that gives NULL for it could be of either shape, which are not the same then"
+
+
+def _null_for_null(value: exp.Expr) -> bool:
+    """Whether a value is NULL where what it is computed from is."""
+    return bool(value.find(exp.Column)) and all(isinstance(node, _STRICT) for node in value.walk())
 
 
 def _alike_in_json(old: str, new: str) -> bool:
@@ -109,8 +166,15 @@ def renamed(table: Table, live: TableState) -> dict[str, str]:
 def all_renamed(release: Release, tables: Mapping[str, Table]) -> dict[str, dict[str, str]]:
     """Table → live column → new name, of all landing tables with such columns."""
     columns = {
-        name: renamed(table, state)
+        name: {**renamed(table, state), **_of_another_meaning(table, state)}
         for name, table in tables.items()
         if table.kind == "landing" and table.forward_query and (state := release.table(name)) is not None
     }
     return {name: names for name, names in columns.items() if names}
+
+
+def _of_another_meaning(table: Table, live: TableState) -> dict[str, str]:
+    """Live column → a name that no declared one has, for those that go on under name and type with computed values."""
+    types = {column.name: kind(column.type) for column in live.table.columns}
+    told = continued(table, live).told
+    return {c.name: f"{c.name}@before" for c in table.columns if c.name in told and types.get(c.name) == kind(c.type)}

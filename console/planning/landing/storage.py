@@ -10,19 +10,20 @@ from console.model.landing import numbered_name, wider_name
 from console.model.live import Intake, TableState, TableStats
 from console.model.schema import Column, Table
 from console.planning.diff import Diff
-from console.planning.landing.forward_query import continued
+from console.planning.landing.forward_query import Continued, continued
 from console.planning.sql.aggregates import STORED
-from console.planning.sql.reads import landing_read
+from console.planning.sql.reads import landing_read, projections
 from console.planning.sql.tree import DIALECT, cast, kind, name, render
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """read, intake, older as in `TableState`; added: stored columns that the real table is to get"""
+    """read, intake, older, untold as in `TableState`; added: stored columns that the real table is to get"""
 
     read: str
     intake: tuple[Intake, ...] = ()
     older: tuple[Intake, ...] = ()
+    untold: tuple[Intake, ...] = ()
     added: tuple[Column, ...] = ()
 
 
@@ -54,8 +55,9 @@ class _Columns:
         self._real = {column.name.lower(): column for column in stats.columns} if stats else {}
         self._picks = {pick.name: pick for pick in diff.picks} if diff else {}
         self._exposed = exposed
-        self._read = _projections(live.read) if live else {}
-        self._computed = continued(table, live).computed if live else {}
+        self._read = projections(live.read) if live else {}
+        continuation = continued(table, live) if live else Continued()
+        self._computed, self._told = continuation.computed, continuation.told
         self._added: list[Column] = []
         self._taken = {part.lower() for pick in self._picks.values() if live for part in live.stored_in(pick.of)}
 
@@ -63,7 +65,9 @@ class _Columns:
         shown: dict[str, exp.Expr] = {}
         intake: list[Intake] = []
         for column in self._table.columns:
-            if column.name in self._picks:
+            if column.name in self._told:
+                value, places = self._computed_from_older(column)
+            elif column.name in self._picks:
                 value, places = self._continued(column)
             elif column.name in self._computed:
                 value, places = self._computed_from_older(column)
@@ -75,15 +79,31 @@ class _Columns:
             shown[old] = self._read.get(old.lower(), exp.Null()).copy()
         plain = all(each.stored == (each.column,) for each in intake)
         return Storage(
-            read=_select(shown), intake=() if plain else tuple(intake), older=self._older(), added=tuple(self._added)
+            read=_select(shown),
+            intake=() if plain else tuple(intake),
+            older=self._older(),
+            untold=self._untold(),
+            added=tuple(self._added),
         )
 
+    def _untold(self) -> tuple[Intake, ...]:
+        """Where lines of the shape before go, as long as the file says how they are told from those of this one."""
+        if self._live is None or self._table.accepts is None:
+            return ()
+        if self._table.accepts == self._live.table.accepts:
+            return self._live.untold
+        own = {
+            column.name: Intake(column.name, self._live.stored_in(column.name)) for column in self._live.table.columns
+        }
+        return tuple({**{each.column: each for each in self._live.older}, **own}.values())
+
     def _older(self) -> tuple[Intake, ...]:
-        """Names that are declared no more, where the file says until when lines may use them."""
-        if self._live is None or not self._table.accepts_until:
+        """Names that are declared no more; until when lines may use them can be said later, too."""
+        if self._live is None:
             return ()
         own = [Intake(column.name, self._live.stored_in(column.name)) for column in self._live.table.columns]
-        known = {each.column: each for each in (*self._live.older, *own)}
+        older = self._live.older if self._live.table.accepts_until else ()
+        known = {each.column: each for each in (*older, *own)}
         return tuple(each for name, each in sorted(known.items()) if self._table.column(name) is None)
 
     def _continued(self, column: Column) -> tuple[exp.Expr, tuple[str, ...]]:
@@ -101,8 +121,10 @@ class _Columns:
         """What lines give, and where they give nothing what the forward query makes of the older columns."""
         assert self._live is not None
         older = self._live.stored_in(column.name) if self._live.table.column(column.name) else ()
+        self._taken |= {part.lower() for part in older}
         wish = wider_name(older[0], kind(column.type)) if older else column.name
         place = self._place(wish, column.type)
+        older = () if column.name in self._told else older  # a value goes to one of them, as its line says
         computed = sqlglot.parse_one(self._computed[column.name], read=DIALECT).transform(self._as_read)
         value = exp.Coalesce(this=exp.column(name(place)), expressions=[computed])
         return value, (*older, place)
@@ -138,12 +160,6 @@ def _other(real: Column, type: str) -> bool:
         return kind(real.type) != kind(type)
     except ValueError:
         return True
-
-
-def _projections(read: str) -> dict[str, exp.Expr]:
-    tree = sqlglot.parse_one(read, read=DIALECT)
-    assert isinstance(tree, exp.Select)
-    return {part.alias_or_name.lower(): part.unalias() for part in tree.expressions}
 
 
 def _select(shown: Mapping[str, exp.Expr]) -> str:

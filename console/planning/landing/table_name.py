@@ -44,10 +44,10 @@ def _release(release: Release, names: Mapping[str, str]) -> Release:
     return replace(
         release,
         tables=tuple(_state(state, names) for state in release.tables),
-        feeds=tuple(_feed(feed, names) for feed in release.feeds),
-        endpoints=tuple(replace(node, sql=_sql(node.sql, names)) for node in release.endpoints),
-        copies=tuple(replace(node, sql=_sql(node.sql, names)) for node in release.copies),
-        sinks=tuple(replace(node, sql=_sql(node.sql, names)) for node in release.sinks),
+        feeds=tuple(with_source(feed, names) for feed in release.feeds),
+        endpoints=tuple(replace(node, sql=over_new_names(node.sql, names)) for node in release.endpoints),
+        copies=tuple(replace(node, sql=over_new_names(node.sql, names)) for node in release.copies),
+        sinks=tuple(replace(node, sql=over_new_names(node.sql, names)) for node in release.sinks),
     )
 
 
@@ -59,16 +59,19 @@ def _state(state: TableState, names: Mapping[str, str]) -> TableState:
     return replace(state, table=table, rows=landing.rows, values=landing.values)
 
 
-def _feed(feed: Feed, names: Mapping[str, str]) -> Feed:
+def with_source(feed: Feed, names: Mapping[str, str]) -> Feed:
+    """A feed over the same tables under new names."""
     if not {feed.source, *feed.joins} & names.keys():
         return feed
     joins = tuple(names.get(table, table) for table in feed.joins)
-    terms = replace(feed.terms, sql=_sql(feed.terms.sql, names)) if feed.terms and feed.terms.sql else feed.terms
+    terms = (
+        replace(feed.terms, sql=over_new_names(feed.terms.sql, names)) if feed.terms and feed.terms.sql else feed.terms
+    )
     source = names.get(feed.source, feed.source)
-    return replace(feed, source=source, joins=joins, sql=_sql(feed.sql, names), terms=terms)
+    return replace(feed, source=source, joins=joins, sql=over_new_names(feed.sql, names), terms=terms)
 
 
-def _sql(sql: str, names: Mapping[str, str]) -> str:
+def over_new_names(sql: str, names: Mapping[str, str]) -> str:
     """The same query over the new names; its columns go on being qualified by the old ones."""
     tree = sqlglot.parse_one(sql, read=DIALECT)
     renamed = [table for table in tree.find_all(exp.Table) if not table.db and table.name in names]

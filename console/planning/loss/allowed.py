@@ -4,9 +4,15 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from console.errors import Problem
+from console.remedy import Flag
 
 LOSSES = frozenset(("C101", "C102", "C103", "C119"))  # the refusals that are about losing something
 PROTOCOL = "C122"
+
+
+def accepting(code: str, table: str, effect: str) -> Flag:
+    """The option that accepts a loss. effect: what it does to the rows"""
+    return Flag(flag=f"--allow-destructive {code}:{table}", effect=effect)
 
 
 def accepted(problems: Iterable[Problem], allowed: Collection[str]) -> tuple[tuple[Problem, ...], tuple[str, ...]]:

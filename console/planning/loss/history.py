@@ -15,10 +15,12 @@ from console.model.schema import Table
 from console.model.slices import EARLY, FIRST, LATE, day_name
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.fingerprint import DesiredTable
+from console.planning.loss.allowed import accepting
 from console.planning.loss.expired_days import expired_days, first_day, missing_rows
 from console.planning.sql.semantics.functions import is_volatile
 from console.planning.sql.syntax.flat import conjuncts, merged
 from console.planning.sql.tree import DIALECT, kind, render
+from console.remedy import Edit, Elsewhere, Remedy, SetKey
 
 Times = tuple[tuple[str, str], ...]  # column → which part of the time it is
 _Op = type[exp.Expr]
@@ -36,7 +38,6 @@ _CUT: dict[_Op, _Op] = {exp.GT: exp.GTE, exp.LT: exp.LTE}  # where the bound's o
 _FULL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _KNOWN = ("time", "day")
-KEEP = "a forward_query on {table} carries the older days; or keep {origin} longer"
 _SHOWN = 80  # letters of a condition in a message
 
 
@@ -46,9 +47,9 @@ def retention(
     source: DesiredTable | None,
     live: Live,
     cache: PlannerCache,
-    remedy: str,
+    remedies: tuple[Remedy, ...],
 ) -> list[Problem]:
-    """Whether a source still holds the history of a table that is replayed from it. remedy: what keeps it"""
+    """Whether a source still holds the history of a table that is replayed from it. remedies: what keeps it"""
     if source is None:
         return []
     table, origin = wanted.table, source.table.name
@@ -63,7 +64,7 @@ def retention(
         message = (
             f"{origin} holds no row in {live.region}, and {table.name} {target_stats.rows:,}: a replay would lose them"
         )
-        return [_refusal(table, "C102", message, _renamed_hint(source.table, live) or remedy)]
+        return [_refusal(table, "C102", message, (*_renamed(source.table, live), *remedies))]
     if before is not None and target_stats is not None and source_stats is not None and target_stats.rows:
         release = live.release
         fed = release.feeds_into(table.name) if release and any(f.source == origin for f in wanted.feeds) else ()
@@ -72,30 +73,33 @@ def retention(
         if lost := expired_days(target_stats, source_stats, fed, cache):
             days = f"{len(lost)} days of {table.name} ({lost[0]} … {lost[-1]})"
             message = f"{days} are no longer whole in {origin}: a replay would lose rows of them"
-            return [_refusal(table, "C101", message, remedy)]
+            return [_refusal(table, "C101", message, remedies)]
         if fewer := missing_rows(target_stats, source_stats, fed, cache):
             message = f"{origin} holds {fewer:,} rows less than {table.name} was made of: a replay would lose them"
-            return [_refusal(table, "C101", message, remedy)]
+            return [_refusal(table, "C101", message, remedies)]
         if keeps is not None and not (first_day(target_stats.days) and first_day(source_stats.days)):
             message = f"{origin} keeps {keeps} days, and no time column tells which rows of {table.name} are older"
-            return [_refusal(table, "C101", message, f"{remedy}; or declare `time:`" if remedy else "")]
-    return _shorter(table, source.table, keeps, remedy or f"promote before {origin} has lost them")
+            return [_refusal(table, "C101", message, remedies)]
+    promoted = (Elsewhere(what=f"promote before {origin} has lost them"),)
+    return _shorter(table, source.table, keeps, remedies or promoted)
 
 
-def _renamed_hint(source: Table, live: Live) -> str:
+def _renamed(source: Table, live: Live) -> tuple[Remedy, ...]:
     """Where a new landing table has the columns of a live one, it may be that one."""
     if source.kind != "landing" or live.release is None or live.release.table(source.name):
-        return ""
+        return ()
     names = {column.name for column in source.columns}
     landing = (state.table for state in live.release.tables if state.table.kind == "landing")
     was = next((table.name for table in landing if {column.name for column in table.columns} == names), "")
-    return f"if {source.name} is {was} under another name, write `was: {was}` in its file" if was else ""
+    same = f"if {source.name} is {was} under another name"
+    return (SetKey(node=source.name, key="was", value=was, effect=same),) if was else ()
 
 
-def _refusal(table: Table, code: str, message: str, hint: str) -> Problem:
-    if not hint:
-        hint = f"--allow-destructive {code}:{table.name} lets them go; the previous release keeps them until cleanup"
-    return Problem(code=code, message=message, where=table.where, hint=hint, severity="refuse", node=table.name)
+def _refusal(table: Table, code: str, message: str, remedies: tuple[Remedy, ...]) -> Problem:
+    lost = accepting(code, table.name, "lets them go; the previous release keeps them until cleanup")
+    return Problem(
+        code=code, message=message, where=table.where, severity="refuse", node=table.name, remedies=(*remedies, lost)
+    )
 
 
 def _kept(source: Table, live: Live) -> int | None:
@@ -105,15 +109,19 @@ def _kept(source: Table, live: Live) -> int | None:
     return min((days for days in each if days is not None), default=None)
 
 
-def _shorter(table: Table, source: Table, keeps: int | None, hint: str) -> list[Problem]:
+def _shorter(table: Table, source: Table, keeps: int | None, remedies: tuple[Remedy, ...]) -> list[Problem]:
     if keeps == 0:
         message = f"{source.name} stores nothing (retention 0): {table.name} starts empty"
-        return [Problem(code="C102", message=message, where=source.where, hint=hint, severity="warn", node=table.name)]
+        return [_later(table, "C102", message, source.where, remedies)]
     if keeps is not None and (table.retention_days is None or table.retention_days > keeps):
         wish = "for ever" if table.retention_days is None else f"{table.retention_days} days"
         message = f"{source.name} keeps {keeps} days, {table.name} {wish}: only what is still there can be re-read"
-        return [Problem(code="C101", message=message, where=table.where, hint=hint, severity="warn", node=table.name)]
+        return [_later(table, "C101", message, table.where, remedies)]
     return []
+
+
+def _later(table: Table, code: str, message: str, where: str, remedies: tuple[Remedy, ...]) -> Problem:
+    return Problem(code=code, message=message, where=where, severity="warn", node=table.name, remedies=remedies)
 
 
 def spanning(source: str, live: Live) -> list[Problem]:
@@ -121,7 +129,7 @@ def spanning(source: str, live: Live) -> list[Problem]:
     if stats is None or all(day.exact for day in stats.days):
         return []
     message = f"files of {source} span several days: rows per day are estimates, and a batch reads more than its days"
-    return [Problem(code="C117", message=message, where="", hint="", severity="note", node=source)]
+    return [Problem(code="C117", message=message, severity="note", node=source)]
 
 
 def filtered(
@@ -148,13 +156,21 @@ def filtered(
         }
         if not (time_reads := wanted.reads.get(table.time)) or not time_reads <= timed:
             continue
-        hint = f"leave the filter out of {feed.materialization}, or accept the loss by its name"
+        remedies = (
+            Edit(node=feed.materialization, how=f"leave the filter out of {feed.materialization}"),
+            accepting("C119", table.name, "lets them go; the previous release keeps them until cleanup"),
+        )
         for condition in cache.by_value(_conditions, feed.sql, times):
             message = _loss(condition, feed, _kept_conditions(feed, old, times, cache), times, days, table.name)
             if message:
                 problems.append(
                     Problem(
-                        code="C119", message=message, where=table.where, hint=hint, severity="refuse", node=table.name
+                        code="C119",
+                        message=message,
+                        where=table.where,
+                        severity="refuse",
+                        node=table.name,
+                        remedies=remedies,
                     )
                 )
     return problems

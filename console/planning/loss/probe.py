@@ -125,7 +125,7 @@ def _answered(problem: Problem, results: list[ProbeResult]) -> Problem:
         if problem.severity != "warn":
             return problem  # narrowing loses digits of values that do convert
         message = f"{probe.table}.{probe.column}: every value of its history converts to {probe.type}, as probed"
-        return replace(problem, message=message, severity="note", hint="")
+        return replace(problem, message=message, severity="note", hint="", remedies=())
     keys = [key for result in results for key in result.keys][:EXAMPLES]
     message = f"{probe.table}.{probe.column}: {failing:,} values of its history do not convert to {probe.type}, at {'; '.join(keys)}"
     severity = "refuse" if problem.severity in ("warn", "refuse") else problem.severity

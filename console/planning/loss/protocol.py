@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from console.errors import Problem
 from console.model.live import READABLE, TableStats
 from console.model.schema import Column, Table
+from console.remedy import DropKey, Edit, Elsewhere
 
 FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}  # type → the table feature it needs
 
@@ -28,15 +29,17 @@ def _needed(columns: Iterable[Column]) -> list[str]:
 
 def cut(table: Table, stats: TableStats, region: str) -> list[Problem]:
     """C128, one for each column whose times would be cut."""
-    hint = "have its writer store microseconds and replace those rows, or leave the column out of the table's file"
     declared = {column.name.lower() for column in table.columns}
     return [
         Problem(
             code="C128",
             message=f"{table.name}.{column} holds times finer than a microsecond in {region}: they would be cut",
             where=table.where,
-            hint=hint,
             node=table.name,
+            remedies=(
+                Elsewhere(what="have its writer store microseconds and replace those rows"),
+                Edit(node=table.name, how="leave the column out of the table's file"),
+            ),
         )
         for column in stats.finer
         if column.lower() in declared and not table.managed
@@ -49,14 +52,17 @@ def misspelt(table: Table, stats: TableStats | None, region: str) -> list[Proble
     if not table.managed:
         return []
     columns, by = (table.columns, table.partition_by) if stats is None else (stats.columns, stats.partition_by)
-    hint = "partition it by another column or type, or leave `managed: true` out and have its producers write it"
+    remedies = (
+        Edit(node=table.name, how="partition it by another column or type"),
+        DropKey(node=table.name, key="managed", effect="its producers write it"),
+    )
     return [
         Problem(
             code="C129",
             message=f"{table.name} in {region} is partitioned by {column.name}, a {column.type}: what is ingested would come out wrong",
             where=table.where,
-            hint=hint,
             node=table.name,
+            remedies=remedies,
         )
         for column in columns
         if column.name in by and _MISSPELT.fullmatch(column.type)
@@ -65,14 +71,17 @@ def misspelt(table: Table, stats: TableStats | None, region: str) -> list[Proble
 
 def unreadable(table: Table, stats: TableStats, region: str) -> list[Problem]:
     """C127, one for each feature."""
-    hint = "`ALTER TABLE … DROP FEATURE` it there, or feed the pipeline from a copy of the table without it"
+    remedies = (
+        Elsewhere(what="`ALTER TABLE … DROP FEATURE` it there"),
+        Elsewhere(what="feed the pipeline from a copy of the table without it"),
+    )
     return [
         Problem(
             code="C127",
             message=f"{table.name} in {region} has the table feature {feature}: its rows cannot be followed",
             where=table.where,
-            hint=hint,
             node=table.name,
+            remedies=remedies,
         )
         for feature in stats.reader
         if feature not in READABLE

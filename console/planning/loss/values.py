@@ -12,43 +12,54 @@ from console.model.schema import Table
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.diff import Diff, split_value
 from console.planning.fingerprint import DesiredTable
+from console.planning.loss.allowed import accepting
 from console.planning.sql.convert import kept
+from console.planning.sql.reads import projections
 from console.planning.sql.semantics.functions import called
 from console.planning.sql.syntax.flat import merged
 from console.planning.sql.tree import DIALECT, kind
+from console.remedy import Edit, Elsewhere, Remedy, SetKey
 
 # functions that give NULL for what is no such value
 _TRYING = {"try_to_date": "date", "try_to_timestamp": "timestamp", "try_to_binary": "binary"}
 
 
-def repeatable(wanted: DesiredTable) -> list[Problem]:
-    """Columns whose values a replay may change."""
+def repeatable(wanted: DesiredTable, *, carried: bool = False) -> list[Problem]:
+    """Columns whose values a replay may change. carried: `history: carry` is possible instead"""
     table, problems = wanted.table, []
     if joined := [name for name in wanted.values if name in wanted.joined]:
-        message = f"{table.name} is replayed through a join: {', '.join(joined)} may differ where the joined table has changed since"
+        review = Elsewhere(what="review the list")
+        keep = SetKey(node=table.name, key="history", value="carry", effect="keeps what was joined")
+        others = ", ".join(sorted({name for feed in wanted.feeds for name in feed.joins}))
+        message = f"{table.name} is replayed through a join: {', '.join(joined)} show what {others} holds then, not what it held when rows came, and are not compared"
         problems.append(
             Problem(
                 code="C113",
                 message=message,
                 where=table.where,
-                hint="these columns are not compared",
                 severity="warn",
                 node=table.name,
+                remedies=(review, keep) if carried else (review,),
             )
         )
     if wanted.volatile:
-        message = f"{table.name}: {', '.join(sorted(wanted.volatile))} will not come out as before (now(), rand() and the like)"
-        hint = "these columns are not compared"
+        message = f"{table.name}: {', '.join(sorted(wanted.volatile))} will not come out as before (now(), rand() and the like), and are not compared"
+        remedies: tuple[Remedy, ...] = (Elsewhere(what="review the list"),)
         if table.kind != "aggregate":
-            hint += "; a forward_query keeps what is stored"
+            remedies = (SetKey(node=table.name, key="forward_query", effect="keeps what is stored"),)
         problems.append(
-            Problem(code="C114", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
+            Problem(
+                code="C114", message=message, where=table.where, severity="warn", node=table.name, remedies=remedies
+            )
         )
     return problems
 
 
-def estimates(wanted: DesiredTable, before: TableState) -> list[Problem]:
-    """Columns of a table that keeps its rows which are read of sketches, and will be read or made another way."""
+def estimates(wanted: DesiredTable, before: TableState, read: str = "") -> list[Problem]:
+    """Columns of a table that keeps its rows which are read of sketches, and will be read or made another way.
+
+    read  the new read where the sketches stay: what it reads as before gives the same numbers, however it is spelled
+    """
     table, problems = wanted.table, list[Problem]()
     sketches = [
         n for n in wanted.inexact if any(c.name.startswith(f"{n}__") and c.type == "binary" for c in wanted.columns)
@@ -58,6 +69,9 @@ def estimates(wanted: DesiredTable, before: TableState) -> list[Problem]:
         for n in sketches
         if n in before.values and split_value(before.values[n])[0] != split_value(wanted.values[n])[0]
     ]
+    if changed and read:
+        now, was = projections(read), projections(before.read)
+        changed = [n for n in changed if _as_numbers(now.get(n.lower())) != _as_numbers(was.get(n.lower()))]
     if changed:
         message = f"{table.name}: the estimates in {', '.join(changed)} are computed another way: published numbers will change"
         problems.append(
@@ -65,12 +79,22 @@ def estimates(wanted: DesiredTable, before: TableState) -> list[Problem]:
                 code="C115",
                 message=message,
                 where=table.where,
-                hint="inform the readers of these numbers",
                 severity="note",
                 node=table.name,
+                remedies=(Elsewhere(what="inform the readers of these numbers"),),
             )
         )
     return problems
+
+
+def _as_numbers(value: exp.Expr | None) -> exp.Expr | None:
+    """With each fraction as a number, not as it is spelled."""
+
+    def spelled(node: exp.Expr) -> exp.Expr:
+        fraction = isinstance(node, exp.Literal) and not node.is_string and not node.is_int
+        return exp.Literal.number(repr(float(node.name))) if fraction else node
+
+    return value.transform(spelled) if value is not None else None
 
 
 def types(wanted: DesiredTable, diff: Diff, cache: PlannerCache, *, forward: str = "") -> list[Problem]:
@@ -99,14 +123,20 @@ def conversion(table: Table, change: ColumnChange) -> Problem | None:
     match kept(old, new):
         case "cut":
             message = f"{name} narrows from {old} to {new}, which loses digits without an error"
-            hint = "compute it with try_cast and a default, or give it another name"
+            remedies = (
+                Edit(node=table.name, how="compute it with try_cast and a default"),
+                Edit(node=table.name, how="give it another name"),
+                accepting("C103", table.name, "cuts them"),
+            )
             return Problem(
-                code="C103", message=message, where=table.where, hint=hint, severity="refuse", node=table.name
+                code="C103", message=message, where=table.where, severity="refuse", node=table.name, remedies=remedies
             )
         case "may fail":
             message = f"{name} changes from {old} to {new}: a value that does not convert stops its batch"
-            hint = "try_cast and coalesce accept such values"
-            return Problem(code="C103", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
+            how = (Edit(node=table.name, how="try_cast and coalesce accept such values"),)
+            return Problem(
+                code="C103", message=message, where=table.where, severity="warn", node=table.name, remedies=how
+            )
         case "same" | "wider" | "whole":
             return None
 
@@ -179,8 +209,8 @@ def partitions(wanted: DesiredTable, diff: Diff) -> list[Problem]:
             code="C105",
             message=message,
             where=table.where,
-            hint="queries that name a partition find other rows",
             severity="warn",
             node=table.name,
+            remedies=(Elsewhere(what="queries that name a partition find other rows"),),
         )
     ]

@@ -32,6 +32,8 @@ class SourceVerdict(Protocol):
     def wanted(self) -> DesiredTable | None: ...
     @property
     def rebuilt(self) -> bool: ...
+    @property
+    def shows_older(self) -> bool: ...
 
 
 def as_live(release: Release, names: Collection[str]) -> NameScope:
@@ -121,7 +123,7 @@ def continuation(
                 now = verdict.wanted.values.get(column) if verdict.wanted else None
                 if now is not None and now == before.get(column):
                     continue
-                if now is not None or verdict.rebuilt:
+                if now is not None or not verdict.shows_older:
                     return Continuation(f"its feed reads {source}.{column}, which means something else now")
                 needs.setdefault(source, set()).add(column)
     return Continuation(needs={source: frozenset(columns) for source, columns in needs.items()})

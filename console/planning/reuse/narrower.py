@@ -43,12 +43,18 @@ def narrower(
     feeds, columns, now, was  as of `proof.proven`
     """
     old, new = [flat_query(feed, was) for feed in feeds], [flat_query(feed, now) for feed in wanted.feeds]
-    if {wanted.table.kind, live.table.kind} != {"append"} or len(old) != 1 or len(new) != 1:
+    if (
+        {wanted.table.kind, live.table.kind} != {"append"}
+        or wanted.table.key
+        or live.table.key
+        or len(old) != 1
+        or len(new) != 1
+    ):
         return None  # of several feeds, nothing tells which one a stored row came from
     before, after = old[0], new[0]
     if before is None or after is None or not (_row_by_row(before) and _row_by_row(after)):
         return None
-    if before.feed.source != after.feed.source or not _implies(after, before):
+    if before.feed.source != after.feed.source or not _alike_named(before, after) or not _implies(after, before):
         return None
     bare_before, bare_after = _unfiltered(before), _unfiltered(after)
     passed = {value.hash for value in bare_before.value(_conditions(before))[0]}
@@ -72,9 +78,16 @@ def _conditions(query: FeedQuery) -> list[exp.Expr]:
     return conjuncts(where.this) if where is not None else []
 
 
+def _alike_named(before: FeedQuery, after: FeedQuery) -> bool:
+    """Whether the live conditions can stand in the new query. A row of a join is stored with what was joined when it came, and
+    WHERE judges it by that.
+    """
+    return len(before.aliases()) == len(after.aliases()) == 1 or before.aliases() == after.aliases()
+
+
 def _row_by_row(query: FeedQuery) -> bool:
-    """One table, whose rows pass or do not pass by themselves, each as one row, and on every day in the same way."""
-    if len(query.aliases()) != 1 or query.feed.joins or query.tree.args.get("joins"):
+    """Its rows pass or do not pass by themselves, each as one row, and on every day in the same way."""
+    if any(not isinstance(join.this, exp.Table) for join in query.tree.args.get("joins") or ()):
         return False
     parts = [part.unalias() for part in query.tree.expressions]
     if any(generates(part) or part.find(exp.Window, exp.AggFunc) is not None for part in parts):
@@ -95,14 +108,14 @@ def _implies(after: FeedQuery, before: FeedQuery) -> bool:
     rows_before, rows_after = _rows(before), _rows(after)
     if _rows(replace(before, known=after.known)).rows != rows_before.rows:
         return False  # the live filter means something else over the source as wanted
-    if replace(rows_before, filters=frozenset()).rows != replace(rows_after, filters=frozenset()).rows:
+    if _rows(_unfiltered(before)).rows != _rows(_unfiltered(after)).rows:
         return False
-    alias = next(iter(after.aliases()))
+    renamed = next(iter(after.aliases())) if len(after.aliases()) == 1 else ""
     both = after.tree.copy()
     for condition in _conditions(before):
         own = condition.copy()
-        for column in own.find_all(exp.Column):
-            column.set("table", exp.to_identifier(alias, quoted=True))
+        for column in own.find_all(exp.Column) if renamed else ():
+            column.set("table", exp.to_identifier(renamed, quoted=True))
         both = both.where(own, copy=False)
     return _rows(replace(after, tree=both)).rows == rows_after.rows
 

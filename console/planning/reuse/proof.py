@@ -5,7 +5,7 @@ expression occurs in a wanted one (equal by meaning, and not another at every ca
 it. If no column of the source is left over, the wanted column is that function of the live table, exactly.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -17,8 +17,9 @@ from console.planning.fingerprint import DesiredTable
 from console.planning.sql.compile import NameScope
 from console.planning.sql.relation import Relation, Value
 from console.planning.sql.semantics import relation_of
+from console.planning.sql.syntax.argument import INTEGERS
 from console.planning.sql.syntax.flat import merged
-from console.planning.sql.tree import DIALECT, kind, name, render
+from console.planning.sql.tree import DIALECT, cast, kind, name, render
 
 _GIVES: dict[type[exp.Expr], str] = {
     exp.JSONExtractScalar: "string", exp.Upper: "string", exp.Lower: "string", exp.RegexpExtract: "string",
@@ -116,25 +117,43 @@ def logical_columns(live: TableState) -> dict[str, tuple[str, str]]:
     return logical
 
 
-def kept_values(query: FeedQuery, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Meaning of an expression → the logical column of the live table that holds it."""
+def kept_values(query: FeedQuery, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, exp.Expr]:
+    """Meaning of an expression → what gives it of the live table: a logical column, or a wider cast of one."""
     nodes: list[exp.Expr] = []
-    names: list[str] = []
+    given: list[exp.Expr] = []
     for stored, node in query.projections().items():
         if stored not in logical or node.find(exp.Column) is None:
             continue
         shown, type_ = logical[stored]
         nodes.append(node)
-        names.append(shown)
+        given.append(exp.column(name(shown)))
         if isinstance(node, exp.Cast) and certain_type(node.this, query) == type_:
             nodes.append(node.this)  # the feed's own cast to the declared type changed nothing
-            names.append(shown)
+            given.append(exp.column(name(shown)))
+        for wider in _wider_casts(node, type_):
+            nodes.append(wider)
+            given.append(cast(exp.column(name(shown)), kind(wider.to.sql(DIALECT))))
     values, _ = query.value(nodes)
-    columns_by_value: dict[str, str] = {}
-    for value, shown in zip(values, names, strict=True):
+    by_value: dict[str, exp.Expr] = {}
+    for value, made in zip(values, given, strict=True):
         if not value.volatile:
-            columns_by_value.setdefault(value.hash, shown)
-    return columns_by_value
+            by_value.setdefault(value.hash, made)
+    return by_value
+
+
+def _wider_casts(node: exp.Expr, type: str) -> Iterator[exp.Cast]:
+    """Casts of the same value to wider integers: a value that fits the narrow one is the same number in each, whatever it is cast
+    from, and one that does not has stopped its batch. try_cast stores NULL for it instead.
+    """
+    inner = node
+    while isinstance(inner, exp.Cast) and not inner.args.get("safe") and kind(inner.to.sql(DIALECT)) == type:
+        inner = inner.this.unnest()
+    if inner is node or type not in INTEGERS:
+        return
+    for wider in INTEGERS[INTEGERS.index(type) + 1 :]:
+        made = cast(inner.copy(), wider)
+        assert isinstance(made, exp.Cast)
+        yield made
 
 
 def certain_type(node: exp.Expr, query: FeedQuery) -> str:
@@ -148,7 +167,9 @@ def certain_type(node: exp.Expr, query: FeedQuery) -> str:
     return _GIVES.get(type(node), "")
 
 
-def expressed(query: FeedQuery, kept: Mapping[str, str], columns: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+def expressed(
+    query: FeedQuery, kept: Mapping[str, exp.Expr], columns: list[str]
+) -> tuple[dict[str, str], dict[str, str]]:
     given: dict[str, str] = {}
     missing: dict[str, str] = {}
     projections = query.projections()
@@ -169,7 +190,7 @@ def expressed(query: FeedQuery, kept: Mapping[str, str], columns: list[str]) -> 
     return given, missing
 
 
-def replaced(query: FeedQuery, node: exp.Expr, kept: Mapping[str, str]) -> tuple[exp.Expr, str]:
+def replaced(query: FeedQuery, node: exp.Expr, kept: Mapping[str, exp.Expr]) -> tuple[exp.Expr, str]:
     """The expression over the live table's columns, and the first column of the source that remains in it."""
     parts = [part for part in node.walk() if isinstance(part, exp.Condition) and part.find(exp.Column) is not None]
     values = dict(zip(map(id, parts), query.value(parts)[0], strict=True))
@@ -178,9 +199,9 @@ def replaced(query: FeedQuery, node: exp.Expr, kept: Mapping[str, str]) -> tuple
     def stored(part: exp.Expr) -> exp.Expr:
         if id(part) not in values or (shown := kept.get(values[id(part)].hash)) is None:
             return part
-        column = exp.column(name(shown))
-        mine.update(map(id, column.walk()))
-        return column
+        made = shown.copy()
+        mine.update(map(id, made.walk()))
+        return made
 
     made = node.transform(stored, copy=False)
     left = [column for column in made.find_all(exp.Column) if id(column) not in mine]

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from console.errors import Problem
 from console.model.live import Live
-from console.model.plan import ACTIONS, NodeChange, Plan, Price
+from console.model.plan import ACTIONS, HistoryOption, NodeChange, Plan, Price
 from console.model.region import Region
+from console.remedy import Edit, Elsewhere, RunCommand
 
 _TB = 1e12
 
@@ -29,16 +30,26 @@ def priced(price: Price, region: Region) -> Price:
 
 def _written(node: NodeChange, live: Live) -> int:
     """Bytes of a node's new version: what its live one has, or for a new table at most what it is computed from."""
-    if node.kind != "table" or not ACTIONS[node.action].rebuilds or not (node.source or node.price.bytes):
+    if node.kind != "table" or not ACTIONS[node.action].rebuilds or not node.price.bytes:
         return 0
     stats = live.table(node.name)
     return stats.bytes if stats is not None and stats.bytes else node.price.bytes
 
 
+def _option(option: HistoryOption, node: NodeChange, live: Live, region: Region) -> HistoryOption:
+    """The same with bytes written and money; a choice that moves no row writes none."""
+    written = _written(replace(node, price=option.price), live)
+    return replace(option, price=priced(replace(option.price, written=written), region))
+
+
 def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
     """The plan with bytes written and money in every price, and a problem where disk space is short."""
     nodes = tuple(
-        replace(node, price=priced(replace(node.price, written=_written(node, live)), region))
+        replace(
+            node,
+            price=priced(replace(node.price, written=_written(node, live)), region),
+            options=tuple(_option(option, node, live, region) for option in node.options),
+        )
         if ACTIONS[node.action].rebuilds
         else node
         for node in plan.nodes
@@ -62,5 +73,9 @@ def space_problems(plan: Plan) -> tuple[Problem, ...]:
     if not free or needed <= free:
         return ()
     message = f"{plan.region} has {free:,} bytes free and the plan writes about {needed:,}"
-    hint = "free space, drop older releases (console cleanup), or carry it through table by table"
-    return (Problem(code="C120", message=message, where="", hint=hint, severity="refuse"),)
+    remedies = (
+        Elsewhere(what="free space"),
+        RunCommand(command="console cleanup"),
+        Edit(node="", how="carry it through table by table"),
+    )
+    return (Problem(code="C120", message=message, severity="refuse", remedies=remedies),)

@@ -11,6 +11,7 @@ from console.model.step import Backfill, Step
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.loss.failing_casts import fragile
 from console.planning.queries import compile_query
+from console.remedy import Edit, Elsewhere
 
 _MARGIN = 2  # times the expected duration; a retention below that is reported
 
@@ -43,9 +44,7 @@ def _compiled_throttle(live: Live, region: Region) -> tuple[Throttle, list[Probl
         return (throttle if throttle.given else Throttle()), []
     if live.release is None:
         message = f"throttle.query of {region.name} is not asked: nothing is live that it could read"
-        return replace(throttle, query=""), [
-            Problem(code="C124", message=message, where=region.where, hint="", severity="note")
-        ]
+        return replace(throttle, query=""), [Problem(code="C124", message=message, where=region.where, severity="note")]
     try:
         compiled_query = compile_query(throttle.query, live.release)
         if len(compiled_query.columns) == 1:
@@ -54,8 +53,10 @@ def _compiled_throttle(live: Live, region: Region) -> tuple[Throttle, list[Probl
     except Problems as problems:
         reason = "; ".join(f"{problem.message} [{problem.code}]" for problem in problems.problems)
     message = f"throttle.query of {region.name} cannot be asked: {reason}"
-    hint = "one SELECT of one column that is true or false, over the tables of the pipeline's live release"
-    return throttle, [Problem(code="C124", message=message, where=region.where, hint=hint)]
+    how = "one SELECT of one column that is true or false, over the tables of the pipeline's live release"
+    return throttle, [
+        Problem(code="C124", message=message, where=region.where, remedies=(Edit(node=region.name, how=how),))
+    ]
 
 
 def _expiring_files(plan: Plan, live: Live) -> list[Problem]:
@@ -71,13 +72,17 @@ def _expiring_files(plan: Plan, live: Live) -> list[Problem]:
         refused = expected > kept_for
         within = f", within {plan.throttle.hours}" if plan.throttle.hours else ""
         message = f"the rollout takes about {_hours(expected)}{within}, and {name} keeps what it reads for {_hours(kept_for)} only"
-        hint = (
+        raised = (
             f"raise delta.deletedFileRetentionDuration of {name} (and delta.logRetentionDuration)"
-            f" to {_hours(expected * _MARGIN)} or more; wider throttle.hours, more cores, or fewer tables in one change"
+            f" to {_hours(expected * _MARGIN)} or more"
+        )
+        remedies = (
+            Elsewhere(what=raised),
+            Edit(node=live.region, how="wider throttle.hours, more cores, or fewer tables in one change"),
         )
         problems.append(
             Problem(
-                code="C123", message=message, where="", hint=hint, severity="refuse" if refused else "warn", node=name
+                code="C123", message=message, severity="refuse" if refused else "warn", node=name, remedies=remedies
             )
         )
     return problems

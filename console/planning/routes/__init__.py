@@ -15,11 +15,12 @@ from console.model.schema import history_word
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.diff import Diffs
 from console.planning.fingerprint import Desired, DesiredTable
-from console.planning.landing import storage
+from console.planning.landing import new_version, storage
+from console.planning.landing.adapter import is_new_adapter
 from console.planning.routes import create, drop, keep
 from console.planning.routes.change import Change
 from console.planning.routes.choices.choice import applied, unused
-from console.planning.routes.verdict import Verdict, Verdicts
+from console.planning.routes.verdict import LiveCopy, Verdict, Verdicts
 from console.planning.sql.reads import Pick, compose
 
 _NEW = "the table is new"
@@ -74,7 +75,7 @@ def _verdict(
     name, release = wanted.table.name, live.release
     state = release.table(name) if release else None
     chosen = history_word(history.get(name, wanted.table.history))
-    if state is None or release is None:
+    if state is None or release is None or is_new_adapter(wanted, state):
         made = create.verdict(wanted, live)
         return made if chosen is None else replace(made, problems=(*made.problems, unused(wanted.table, chosen, _NEW)))
     change = Change(
@@ -85,20 +86,31 @@ def _verdict(
     return applied(change, next(verdict for verdict in possible if verdict is not None))
 
 
+def _stored_copy(verdict: Verdict, region: Live) -> LiveCopy:
+    stats = region.table(verdict.name)
+    assert stats is not None
+    assert verdict.storage is not None
+    return LiveCopy(new_version.copied(verdict.name, stats, verdict.storage), states=True)
+
+
 def _with_read(verdict: Verdict, exposed: set[str], region: Live, cache: PlannerCache) -> Verdict:
     """How the new release reads a version that stays.
 
     exposed  live columns that feeds from it still need
     """
     wanted, live, diff = verdict.wanted, verdict.live, verdict.diff
-    if wanted is None or verdict.rebuilt:
+    if wanted is None or (verdict.rebuilt and verdict.layout is None):
         return verdict
     extra = tuple(sorted(exposed))
     if live is not None and not verdict.changes and not extra:
         return replace(verdict, read=live.read)
     if wanted.table.kind == "landing":
+        if verdict.conversion is not None:
+            anew = storage.stored(wanted.table, None, None, None)
+            return replace(verdict, read=anew.read, storage=anew)
         kept = storage.stored(wanted.table, live, region.table(verdict.name), diff, extra)
-        return replace(verdict, read=kept.read, exposed=extra, storage=kept)
+        made = replace(verdict, read=kept.read, exposed=extra, storage=kept)
+        return replace(made, copied=_stored_copy(made, region)) if verdict.rebuilt else made
     assert live is not None
     assert diff is not None
     order = {column.name: at for at, column in enumerate(wanted.table.columns)}

@@ -6,11 +6,13 @@ from functools import cached_property
 
 from console.errors import Problem
 from console.model.live import Live, Release, TableState
-from console.model.schema import Carry, Since
+from console.model.schema import HistoryChoice, Table
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.cache.releases import shared_release
 from console.planning.diff import Diff
 from console.planning.fingerprint import Desired, DesiredTable
+from console.planning.landing.conversion import Conversion, conversion
+from console.planning.landing.new_version import Relaid, relaid
 from console.planning.reuse import groups, live_feeds, regroup
 from console.planning.reuse.groups import Kept
 from console.planning.reuse.live_feeds import Continuation
@@ -18,6 +20,7 @@ from console.planning.reuse.narrower import Narrower, narrower
 from console.planning.reuse.proof import Proof, proven
 from console.planning.routes.verdict import Verdict
 from console.planning.sql.reads import Pick
+from console.remedy import DropKey
 
 _PROOFS = Memo[Proof]()
 _NARROWER = Memo[tuple[Narrower | None]]()
@@ -42,7 +45,7 @@ class Change:
     region: Live
     verdicts: Mapping[str, Verdict]
     cache: PlannerCache
-    choice: Carry | Since | None = None
+    choice: HistoryChoice | None = None
     chosen_now: bool = False
 
     @property
@@ -119,11 +122,23 @@ class Change:
             return self.diff.readable
         return self.diff.rows and self.wanted.table.kind == self.live.table.kind and self.reread is not None
 
+    @cached_property
+    def landing_layout(self) -> Relaid | None:
+        """Another partitioning of a landing table of ours."""
+        return relaid(self.wanted.table, self.live, self.region.table(self.name)) if self.is_landing else None
+
+    @cached_property
+    def conversion(self) -> Conversion | None:
+        """Other values of a landing table of ours, which only a new version can hold."""
+        return conversion(self.wanted.table, self.live) if self.is_landing else None
+
     @property
     def stays(self) -> bool:
         """The live version serves all that is wanted, and goes on being fed."""
+        if self.is_landing and self.conversion is not None:
+            return bool(self.conversion.why)
         if self.is_landing:
-            return True
+            return self.landing_layout is None or bool(self.landing_layout.why)
         served = self.readable and not self.relaid and not self.rebuilt_sources
         return served and not self.feeds.broken
 
@@ -148,7 +163,7 @@ class Change:
     def narrower(self) -> Narrower | None:
         """The wanted rows among those that the table holds; None where it does not hold them all, or cannot tell."""
         wanted, live, computed = self.wanted, self.live, self.diff.computed
-        if self.diff.rows or wanted.joined or any(why.kind == "nullability" for why in computed.values()):
+        if self.diff.rows or any(why.kind == "nullability" for why in computed.values()):
             return None
         old = self.release.feeds_into(self.name)
         now = live_feeds.as_wanted(self.desired, live_feeds.of(wanted.feeds))
@@ -167,31 +182,15 @@ class Change:
             return ()
         if table.forward_query == self.live.table.forward_query:
             message = f"forward_query of {table.name} is left over from the release that is live: {why}"
-            return (
-                Problem(
-                    code="C109", message=message, where=table.where, hint="drop it", severity="warn", node=table.name
-                ),
-            )
+            return (_unused(table, "C109", message),)
         if table.kind == "aggregate":
             message = f"forward_query of {table.name} is not used: merged results give no states back; {why}"
-            return (
-                Problem(
-                    code="C107", message=message, where=table.where, hint="drop it", severity="warn", node=table.name
-                ),
-            )
+            return (_unused(table, "C107", message),)
         harmless = harmless or _whole(written)
         message = f"forward_query of {table.name} is not used: {why}"
-        hint = "drop it once the change is live" if harmless else "drop it; here it may only be `SELECT *`"
-        return (
-            Problem(
-                code="C108",
-                message=message,
-                where=table.where,
-                hint=hint,
-                severity="warn" if harmless else "refuse",
-                node=table.name,
-            ),
-        )
+        if harmless:
+            return (_unused(table, "C108", message, "once the change is live"),)
+        return (_unused(table, "C108", message, "here it may only be `SELECT *`", severity="refuse"),)
 
     def unused_for_layout(self) -> tuple[Problem, ...]:
         """The same where only the layout changes; a forward query that asks for the clustering is used."""
@@ -199,6 +198,11 @@ class Change:
             return ()
         why = "only its layout changes, for which every column is taken as it is"
         return self.unused_forward_query(why, harmless=True)
+
+
+def _unused(table: Table, code: str, message: str, effect: str = "", *, severity: str = "warn") -> Problem:
+    remedies = (DropKey(node=table.name, key="forward_query", effect=effect),)
+    return Problem(code=code, message=message, where=table.where, severity=severity, node=table.name, remedies=remedies)
 
 
 def _whole(forward_query: str) -> bool:

@@ -11,6 +11,8 @@ def verdict(wanted: DesiredTable, region: Live) -> Verdict:
     if wanted.table.kind != "landing":
         sources = listed(sorted({feed.source for feed in wanted.feeds}))
         why = f"new: its history is computed from {sources}"
+        if wanted.table.source:
+            why = f"new: an adapter in front of {sources}, whose rows are copied into it"
         return Verdict(name=name, action="create", why=why, wanted=wanted, recomputed=Recomputation())
     stats = region.table(name)
     why = f"new; adopted where it stands, {stats.rows:,} rows" if stats else "new; managed, so an empty one is made"

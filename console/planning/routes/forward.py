@@ -4,19 +4,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from console.errors import Problem
+from console.planning.landing.conversion import Conversion
+from console.planning.landing.forward_query import continued
 from console.planning.reuse import regroup
 from console.planning.reuse.groups import Kept
 from console.planning.reuse.states import kept_states
+from console.planning.routes import metadata
 from console.planning.routes.change import Change
-from console.planning.routes.reasons import computable, laid, listed
+from console.planning.routes.reasons import are, computable, laid, listed
 from console.planning.routes.verdict import LiveCopy, Verdict
 from console.planning.sql import reads
 from console.planning.sql.reads import Pick
+from console.remedy import DropKey, SetKey
 
 
 def verdict(change: Change) -> Verdict | None:
     if change.rebuilt_sources:
         return None
+    if change.is_landing:
+        return _landing(change)
     if change.readable:
         if change.relaid:
             return _laid_out(change)
@@ -28,6 +34,27 @@ def verdict(change: Change) -> Verdict | None:
     if not change.diff.rows:
         return _narrowed(change)
     return None if change.proof.missing else _proven(change)
+
+
+def _landing(change: Change) -> Verdict | None:
+    """What its forward query computes; else the stored rows as they are, in another layout."""
+    if (converted := change.conversion) is not None and not converted.why:
+        return _converted(change, converted)
+    if (layout := change.landing_layout) is None or layout.why:
+        return None
+    other = metadata.landing_changes(change)
+    why = f"{'; '.join([laid(change), *other])}: the same rows, copied from the live {change.name}"
+    made = _copy(change, why, LiveCopy("", states=True), metadata.of_landing(change))
+    return replace(made, layout=layout.partition_by)
+
+
+def _converted(change: Change, converted: Conversion) -> Verdict:
+    table, computed = change.wanted.table, list(continued(change.wanted.table, change.live).converted)
+    relaid = [laid(change)] if table.partition_by != change.live.table.partition_by else []
+    what = "; ".join([*relaid, *metadata.landing_changes(change)])
+    why = f"{listed(computed)} {are(computed)} computed by its forward_query{f'; {what}' if what else ''}: copied from the live {change.name}"
+    made = _copy(change, why, LiveCopy(converted.forward), metadata.of_landing(change))
+    return replace(made, layout=table.partition_by, conversion=converted)
 
 
 def is_given(change: Change) -> bool:
@@ -51,8 +78,11 @@ def _given(change: Change) -> Verdict:
     stale: tuple[Problem, ...] = ()
     if table.forward_query == change.live.table.forward_query:
         message = f"forward_query of {table.name} is stale: it made the release that is live, not this change"
-        hint = "drop it, or write one for this change"
-        stale = (Problem(code="C109", message=message, where=table.where, hint=hint, node=table.name),)
+        remedies = (
+            SetKey(node=table.name, key="forward_query", effect="written for this change"),
+            DropKey(node=table.name, key="forward_query"),
+        )
+        stale = (Problem(code="C109", message=message, where=table.where, node=table.name, remedies=remedies),)
     sql, problems = reads.forward(table, change.live)
     why = f"{listed(list(change.diff.computed))} computed from the live {table.name} by its forward_query"
     return _copy(change, why, LiveCopy(sql), (*stale, *problems))

@@ -60,13 +60,16 @@ def boundary(
     return day_after(start)
 
 
-def cut_differs(wanted: DesiredTable, live: TableState, source: DesiredTable | None) -> str:
-    """Why a day would cut a table's rows otherwise than its source's; "" where it cuts both alike."""
+def cut_differs(wanted: DesiredTable, live: TableState, source: DesiredTable | None, *, joined: bool = False) -> str:
+    """Why a day would cut a table's rows otherwise than its source's; "" where it cuts both alike.
+
+    joined  later days may have been joined with other versions of a table than older ones
+    """
     if wanted.table.kind != "append":
         return "a row of it is made of several rows of its source, which no day cuts"
     if source is None or len(wanted.feeds) != 1:
         return "several feeds fill it, and each has reached another position"
-    if wanted.joined:
+    if wanted.joined and not joined:
         return "it is fed through a join, whose other side may have changed since"
     time, source_time = wanted.table.time, source.table.time
     bare = wanted.certain.get(time) == _type(source, source_time) != ""

@@ -1,9 +1,12 @@
 """Nothing to do: the live version is what is wanted, in its rows, values, layout and declaration."""
 
+from dataclasses import replace
+
 from console.model.live import Release
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.diff import Diffs, same_declaration
 from console.planning.fingerprint import Desired
+from console.planning.landing.problems import another_day
 from console.planning.reuse import live_feeds
 from console.planning.routes import metadata
 from console.planning.routes.change import Change
@@ -16,11 +19,11 @@ def verdict(change: Change) -> Verdict | None:
     wanted, live, diff = change.wanted, change.live, change.diff
     if change.is_landing:
         same = not diff.settings and not diff.hidden and not diff.computed
-        if not same or not same_declaration(wanted.table, live.table):
+        if not same or not same_declaration(replace(wanted.table, accepts_until=live.table.accepts_until), live.table):
             return None
         return Verdict(
             name=change.name, action="keep", why="unchanged", wanted=wanted, live=live, diff=diff,
-            problems=metadata.of_landing(change),
+            problems=(*metadata.of_landing(change), *another_day(wanted.table, live.table)),
         )  # fmt: skip
     if not change.stays or not diff.readable or not diff.plain or diff.settings:
         return None

@@ -7,6 +7,7 @@ from console.planning.landing.problems import landing_problems
 from console.planning.routes.change import Change
 from console.planning.routes.reasons import are, listed
 from console.planning.routes.verdict import Verdict
+from console.remedy import DropKey
 
 
 def verdict(change: Change) -> Verdict | None:
@@ -44,12 +45,35 @@ def of_landing(change: Change) -> tuple[Problem, ...]:
     """What a landing table's declaration asks for in vain, its forward query included."""
     diff, problems = change.diff, landing_problems(change.wanted.table, change.live, change.region, change.diff)
     continuation = continued(change.wanted.table, change.live)
-    used = bool(continuation.computed) or any(column.change in ("renamed", "type") for column in diff.columns)
+    used = bool(continuation.computed or continuation.converted) or any(
+        column.change in ("renamed", "type") for column in diff.columns
+    )
     unused = () if used or problems else change.unused_forward_query("no column of it is renamed or of another type")
-    return (*problems, *unused)
+    return (*problems, *unused, *_unused_backward_query(change))
+
+
+def _unused_backward_query(change: Change) -> tuple[Problem, ...]:
+    """C109 where it is left over, C108 where it never did anything."""
+    table = change.wanted.table
+    if not table.backward_query or change.conversion is not None:
+        return ()
+    over = table.backward_query == change.live.table.backward_query
+    says = "is left over from the release that is live" if over else "is not used: no value of it is converted"
+    remedies = (DropKey(node=table.name, key="backward_query"),)
+    return (
+        Problem(
+            code="C109" if over else "C108", message=f"backward_query of {table.name} {says}", where=table.where,
+            severity="warn", node=table.name, remedies=remedies,
+        ),
+    )  # fmt: skip
 
 
 def _landing_reason(change: Change) -> str:
+    return f"{', '.join(landing_changes(change)) or 'declaration'}: no row moves"
+
+
+def landing_changes(change: Change) -> list[str]:
+    """What changes in the declaration of a landing table, but for its layout."""
     diff = change.diff
     parts = [f"{c.was} becomes {c.column}" for c in diff.columns if c.change == "renamed"]
     parts += [f"{pick.name} widens to {pick.type}, in a second column" for pick in diff.picks if pick.type]
@@ -58,6 +82,10 @@ def _landing_reason(change: Change) -> str:
         parts.append(
             f"{listed(computed)} {are(computed)} computed at read where lines do not give {'it' if len(computed) == 1 else 'them'}"
         )
-    if added := [column for column, why in diff.computed.items() if why.kind == "new" and column not in computed]:
+    if added := [
+        column
+        for column, why in diff.computed.items()
+        if why.kind == "new" and column not in {*computed, *continued(change.wanted.table, change.live).converted}
+    ]:
         parts.append(f"{listed(added)} added")
-    return f"{', '.join([*parts, *diff.settings]) or 'declaration'}: no row moves"
+    return [*parts, *diff.settings]

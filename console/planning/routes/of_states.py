@@ -11,6 +11,7 @@ from console.planning.routes.change import Change
 from console.planning.routes.forward import filtering
 from console.planning.routes.reasons import are, listed
 from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
+from console.remedy import SetKey
 
 
 def verdict(change: Change) -> Verdict | None:
@@ -81,13 +82,16 @@ def _first_whole(target: TableStats, source: TableStats, *, foreign: bool) -> st
     return day_after(whole[0]) if whole else ""
 
 
-def remedy(change: Change) -> str:
-    """What the operator can declare so that no day is lost, "" where nothing helps."""
-    if change.rebuilt_sources:
-        return ""
-    if (stored := change.groups) is not None and boundary(change) and (missing := undeclared(change, stored)):
-        return f"declare `default:` for {listed(missing)}, under which the older days then stand"
-    return ""
+def remedy(change: Change) -> SetKey | None:
+    """What the operator can declare so that no day is lost: None where nothing helps."""
+    stored = None if change.rebuilt_sources else change.groups  # None for other kinds of table as well
+    if stored is None or not boundary(change):
+        return None
+    table, missing = change.wanted.table, undeclared(change, stored)
+    columns = [column for column in table.columns if column.name in missing]
+    if not columns or any(column.default is not None or not _placeable(change, stored, column) for column in columns):
+        return None  # a default could not stand for the states
+    return SetKey(node=table.name, key="default", columns=missing, effect="under which the older days then stand")
 
 
 def undeclared(change: Change, stored: Kept) -> tuple[str, ...]:

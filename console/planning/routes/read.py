@@ -1,11 +1,8 @@
 """Columns that are functions of stored ones are computed at every read, and no row moves."""
 
-from datetime import date, timedelta
-
-from console.model.slices import EARLY, LATE
 from console.planning.routes import forward
 from console.planning.routes.change import Change
-from console.planning.routes.reasons import computable
+from console.planning.routes.reasons import are, computable, last_day, listed
 from console.planning.routes.verdict import Verdict
 from console.planning.sql.reads import Pick
 
@@ -23,22 +20,12 @@ def verdict(change: Change) -> Verdict | None:
         return None
     if change.feeds.broken:
         return None
+    until = last_day(change)
+    expiry = f"; the last row stored so far expires on {until}" if until else ""
     return Verdict(
         name=change.name, action="read",
-        why=f"{computable(columns, change.name)}; computed at read, no row moves{_expiry(change)}",
+        why=f"{computable(columns, change.name)}; computed at read, no row moves{expiry}",
         wanted=change.wanted, live=change.live, diff=diff, columns=diff.columns, needs=change.feeds.needs,
         picks=tuple(Pick(name=column, computed=sql) for column, sql in change.proof.given.items()),
+        older_rows=f"older rows: {listed(columns)} {are(columns)} computed at read", older_until=until,
     )  # fmt: skip
-
-
-def _expiry(change: Change) -> str:
-    """The day on which the last row that is stored today goes."""
-    stats, keeps = change.region.table(change.name), change.wanted.table.retention_days
-    days = sorted(day.day for day in stats.days if day.day) if stats else []
-    if keeps is None or not days or days[-1] in (EARLY, LATE):
-        return ""
-    try:
-        last = date.fromisoformat(days[-1]) + timedelta(keeps)
-    except OverflowError:
-        return ""
-    return f"; the last row stored so far expires on {last.isoformat()}"

@@ -1,8 +1,12 @@
 """Parts of the reasons that several routes give."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
 from typing import Literal
 
+from console.model.schema import Table
+from console.model.slices import EARLY, LATE
 from console.planning.routes.change import Change
 
 
@@ -12,10 +16,16 @@ def computed(change: Change, missing: Mapping[str, str]) -> str:
     name, sources = wanted.table.name, listed(sorted({feed.source for feed in wanted.feeds}))
     if wanted.table.kind != live.table.kind:
         return f"{name} is now of kind {wanted.table.kind}: it is computed anew from {sources}"
+    if not diff.rows and (kept := _rows_kept_otherwise(wanted.table, live.table)):
+        return f"{kept}: it is computed anew from {sources}"
+    others = _joined_otherwise(change)
+    if not diff.rows and others.rows:
+        verb = "hold" if len(others.rows) > 1 else "holds"
+        return f"{listed(others.rows)}, which {name} joins, {verb} other rows: history is re-read from {sources}"
     if not diff.rows:
         return f"which rows {name} holds changes (FROM, WHERE, JOIN or GROUP BY): history is re-read from {sources}"
     fresh = [column for column, why in diff.computed.items() if why.kind == "new"]
-    others = [why.text for column, why in diff.computed.items() if column not in fresh]
+    texts = [others.columns.get(column, why.text) for column, why in diff.computed.items() if column not in fresh]
     parts = []
     if fresh:
         origin = sorted({f"{t}.{c}" for column in fresh for t, c in wanted.reads.get(column, frozenset())})
@@ -25,8 +35,53 @@ def computed(change: Change, missing: Mapping[str, str]) -> str:
             kept = f", of which {name} does not keep {listed(lacking)}"
         verb = "is new and" if len(fresh) == 1 else "are new and"
         parts.append(f"{listed(fresh)} {verb} computed from {listed(origin) or sources}{kept}")
-    parts += others
+    parts += texts
     return f"{'; '.join(parts)}: history is re-read from {sources}"
+
+
+def _rows_kept_otherwise(now: Table, was: Table) -> str:
+    """What differs in how one row of each key is kept; "" where nothing does."""
+    if now.kind_word != was.kind_word:
+        return f"{now.name} is now of kind {now.kind_word}, and was of kind {was.kind_word}"
+    if {*now.key} != {*was.key}:
+        return f"{now.name} keeps one row of each {listed(now.key)} instead of {listed(was.key)}"
+    if now.order_by != was.order_by:
+        return f"{now.name} is ordered by {listed(now.order_by)} instead of {listed(was.order_by)}"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _JoinedOtherwise:
+    """What queries that stay as they are find in the tables that they join.
+
+    rows  tables that hold other rows;  columns  column → why its values are others
+    """
+
+    rows: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+def _joined_otherwise(change: Change) -> _JoinedOtherwise:
+    wanted, old = change.wanted, change.release.feeds_into(change.name)
+    joins = sorted({name for feed in wanted.feeds for name in feed.joins})
+    if {feed.sql for feed in wanted.feeds} != {feed.sql for feed in old}:
+        return _JoinedOtherwise()
+    pairs = [
+        (change.desired.tables[name], change.release.table(name)) for name in joins if name in change.desired.tables
+    ]
+    rows = [now.table.name for now, was in pairs if was is not None and was.rows != now.rows]
+    changed = {
+        (now.table.name, column)
+        for now, was in pairs
+        if was is not None
+        for column, value in now.values.items()
+        if was.values.get(column) != value
+    }
+    columns = {}
+    for column, read in wanted.reads.items():
+        if origin := sorted(f"{table}.{of}" for table, of in read & changed):
+            columns[column] = f"{column} is read of {listed(origin)}, which {are(origin)} computed otherwise now"
+    return _JoinedOtherwise(tuple(rows), columns)
 
 
 def computable(columns: Sequence[str], name: str) -> str:
@@ -41,6 +96,18 @@ def laid(change: Change) -> str:
         how, now, was = "clustered", new.cluster_by, old.cluster_by
     to = f"{how} by {listed(now)}" if now else f"no longer {how}"
     return f"{to} instead of {f'by {listed(was)}' if was else 'not at all'}"
+
+
+def last_day(change: Change) -> str:
+    """The day on which retention ends the last row that is stored today; "" where nothing ends it, or no day is known."""
+    stats, keeps = change.region.table(change.name), change.wanted.table.retention_days
+    days = sorted(day.day for day in stats.days if day.day) if stats else []
+    if keeps is None or not days or days[-1] in (EARLY, LATE):
+        return ""
+    try:
+        return (date.fromisoformat(days[-1]) + timedelta(keeps)).isoformat()
+    except OverflowError:
+        return ""
 
 
 def are(names: Sequence[str]) -> Literal["is", "are"]:

@@ -21,7 +21,7 @@ def verdict(change: Change) -> Verdict | None:
         return None
     also = "" if diff.plain and diff.readable and not diff.settings else f"; {metadata.reason(diff)}"
     return Verdict(
-        name=change.name, action="rebind", why=f"{_reason(change.name, rebuilt)}{also}", wanted=change.wanted,
+        name=change.name, action="rebind", why=f"{_reason(change, rebuilt)}{also}", wanted=change.wanted,
         live=change.live, diff=diff, columns=diff.columns, needs=change.feeds.needs, picks=change.reread or (),
         states_read=change.states_read,
         problems=change.unused_forward_query("nothing of it has to be computed"),
@@ -36,9 +36,14 @@ def _of_carried(change: Change) -> bool:
     return any(reads_carried(feed, state, change.cache) for feed in feeds for state in sources)
 
 
-def _reason(name: str, sources: Sequence[str]) -> str:
+def _reason(change: Change, sources: Sequence[str]) -> str:
+    tables = [wanted.table for name in sources if (wanted := change.verdicts[name].wanted) is not None]
+    adapters = [table for table in tables if table.source and change.verdicts[table.name].live is None]
     its = "its feed moves" if len(sources) == 1 else "its feeds move"
+    rebuilt = f"{listed(sources)} {are(sources)} rebuilt"
+    if len(adapters) == len(sources):
+        rebuilt = " and ".join(f"{table.name} is put in front of {table.source}" for table in adapters)
     return (
-        f"{listed(sources)} {are(sources)} rebuilt, and what {name} reads of {'it' if len(sources) == 1 else 'them'} is"
+        f"{rebuilt}, and what {change.name} reads of {'it' if len(sources) == 1 else 'them'} is"
         f" unchanged: {its} across at promotion, at the same landing position; no row moves"
     )

@@ -16,14 +16,14 @@ def verdict(change: Change) -> Verdict:
         return _below_rebuilt(change)
     if change.readable:
         if not change.relaid:
-            return replace(_whole(change, change.feeds.broken), remedy=_remedy(change))
+            return replace(_whole(change, change.feeds.broken), remedy=of_states.remedy(change))
         why = f"{laid(change)}; partial states are computed anew"
-        return replace(_whole(change, why), problems=change.unused_for_layout(), remedy=_remedy(change))
+        return replace(_whole(change, why), problems=change.unused_for_layout(), remedy=of_states.remedy(change))
     why = computed(change, change.proof.missing)
     if (apart := _parts(change)) is not None:
         why = f"{why} for {'it' if len(apart.columns) == 1 else 'them'} alone, the other states are copied"
     made = replace(
-        _whole(change, why), problems=forward.refused(change), filters=_filters(change), remedy=_remedy(change)
+        _whole(change, why), problems=forward.refused(change), filters=_filters(change), remedy=of_states.remedy(change)
     )
     if apart is None:
         return made
@@ -38,16 +38,12 @@ def _whole(change: Change, why: str) -> Verdict:
     )  # fmt: skip
 
 
-def _remedy(change: Change) -> str:
-    return of_states.remedy(change) if change.wanted.table.kind == "aggregate" else ""
-
-
 def _below_rebuilt(change: Change) -> Verdict:
     sources = listed(change.rebuilt_sources)
     own = "its own values are unchanged" if change.readable else computed(change, {})
     unused = f"its source {sources} is rebuilt, and positions in the old one say nothing about the new"
     made = _whole(change, f"{sources} is rebuilt and {change.name} is fed from its log; {own}")
-    return replace(made, problems=change.unused_forward_query(unused), remedy=_remedy(change))
+    return replace(made, problems=change.unused_forward_query(unused), remedy=of_states.remedy(change))
 
 
 def _filters(change: Change) -> tuple[str, ...]:

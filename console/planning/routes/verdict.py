@@ -8,8 +8,10 @@ from console.model.live import Feed, TableState
 from console.model.plan import ACTIONS, Action, ColumnChange
 from console.planning.diff import Diff
 from console.planning.fingerprint import DesiredTable
+from console.planning.landing.conversion import Conversion
 from console.planning.landing.storage import Storage
 from console.planning.sql.reads import Pick
+from console.remedy import Remedy, SetKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +21,13 @@ class LiveCopy:
     sql     over the live table; "" where it could not be made, and the plan is refused
     until   first day that is not copied, "" where all are
     states  the query copies an aggregate's partial states as they are
+    linked  the live version's files become files of the new one, without a copy; the query says what one would read
     """
 
     sql: str
     until: str = ""
     states: bool = False
+    linked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +50,46 @@ class Recomputation:
         return self.queries.get(feed.materialization, feed.sql)
 
 
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """Why a choice for a table's history cannot be taken, and what the operator can do about it.
+
+    first  the first day that `since` could name instead, "" for none
+    """
+
+    why: str
+    remedies: tuple[Remedy, ...] = ()
+    first: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One choice for the rows that a table holds. history: as `--history` takes it"""
+
+    history: str
+    made: "Verdict | Impossible"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What becomes of one table.
 
     copied, recomputed  where a new version's rows come from
-    read      its read in the new release, where the live version stays
+    read      its read in the new release, where the live version or its files stay
     picks     columns that a read-time route computes from the others
     filters   materializations that only filter more than before
     needs     source → live columns that it must go on showing, since the table's feeds stay
     exposed   live columns that its own read goes on showing, since a feed that stays reads them
     storage   of a landing table that changes: where its columns are stored
+    conversion  of a landing table that gets a new version with other values
+    layout    of a landing table that gets a new version: the stored columns by which it is partitioned
     problems  what is wrong with the operator's `forward_query` or `history`, or to be known of it
     states_read  of an aggregate, the wanted read over the live version's stored states, "" where they have their names
     older     what days show that the sources have lost;  remedy  what the operator can do where they refuse
     history   the operator's choice, where it was taken;  older_rows: what older rows will show;  carried: columns of
-              which older rows do not follow the query
-    may_be_carried  `history: carry` would be possible instead
+              which older rows do not follow the query;  older_until: the day on which the last of these rows expires
+    alternatives  the choices for its history, this verdict's among them; () where there is nothing to choose
+    may_be_carried  `history: carry` would be possible instead;  may_be_given: a `forward_query` would be used
     """
 
     name: str
@@ -80,14 +107,19 @@ class Verdict:
     needs: Mapping[str, frozenset[str]] = field(default_factory=dict)
     exposed: tuple[str, ...] = ()
     storage: Storage | None = None
+    conversion: Conversion | None = None
+    layout: tuple[str, ...] | None = None
     problems: tuple[Problem, ...] = ()
     states_read: str = ""
     older: str = ""
-    remedy: str = ""
+    remedy: SetKey | None = None
     history: str = ""
     older_rows: str = ""
+    older_until: str = ""
     carried: tuple[str, ...] = ()
     may_be_carried: bool = False
+    may_be_given: bool = False
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def is_landing(self) -> bool:
@@ -100,7 +132,14 @@ class Verdict:
     @property
     def rebuilt(self) -> bool:
         """It gets a new version that must be filled."""
-        return ACTIONS[self.action].rebuilds and self.wanted is not None and not self.is_landing
+        if not ACTIONS[self.action].rebuilds or self.wanted is None:  # most tables are kept, and this is asked often
+            return False
+        return self.copied is not None or not self.is_landing
+
+    @property
+    def shows_older(self) -> bool:
+        """It can go on showing live columns under their old names."""
+        return not self.rebuilt or (self.is_landing and self.conversion is None)
 
 
 @dataclass(frozen=True, slots=True)

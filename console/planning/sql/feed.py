@@ -13,6 +13,7 @@ from console.planning.sql.relation import Relation
 from console.planning.sql.semantics import relation_of
 from console.planning.sql.states import settled_ties
 from console.planning.sql.tree import DIALECT, Text, cast, inferred, kind, name, render, sources
+from console.remedy import Stays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +75,18 @@ def evaluate(resolved: ResolvedFeed, text: Text, table: Table, known: NameScope)
     problems, those that `resolve` left in `text` included.
     """
     with guarded(text):
-        return _evaluated(resolved, text, table, known)
+        return _evaluated(_without_distinct(resolved) if table.is_distinct else resolved, text, table, known)
     return None
+
+
+def _without_distinct(resolved: ResolvedFeed) -> ResolvedFeed:
+    """The query whose repeated rows the table merges: DISTINCT of a commit's rows alone would be nothing more."""
+    tree = resolved.tree
+    if not isinstance(tree, exp.Select) or not tree.args.get("distinct") or tree.args["distinct"].args.get("on"):
+        return resolved
+    plain = tree.copy()
+    plain.set("distinct", None)
+    return replace(resolved, tree=plain)
 
 
 def _evaluated(resolved: ResolvedFeed, text: Text, table: Table, known: NameScope) -> FeedCode | None:
@@ -174,10 +185,19 @@ def _check_shape(tree: exp.Query, driving: str, table: Table, text: Text) -> Non
                 "S113",
                 "RIGHT and FULL JOIN would repeat the other table's rows with every commit",
                 join,
-                "use LEFT JOIN",
+                Stays(instead=f"use LEFT JOIN, or {as_endpoint(text)}"),
             )
         if isinstance(join.this, exp.Table) and join.this.name.lower() == driving:
-            text.report("S113", f"{driving} is joined with itself: a commit sees only its own rows", join)
+            text.report(
+                "S113",
+                f"{driving} is joined with itself: a commit sees only its own rows",
+                join,
+                Stays(instead=as_endpoint(text)),
+            )
+
+
+def as_endpoint(text: Text) -> str:
+    return f"endpoints/{text.node or 'NAME'}.sql: the same query as an endpoint computes it over whole tables"
 
 
 def _driving_in(branch: exp.Expr, tree: exp.Query) -> str | None:
@@ -210,8 +230,17 @@ def _check_incremental(relation: Relation, table: Table, text: Text, done: exp.Q
             "S113",
             f"{word} would be taken over each commit alone, not over the table",
             done,
-            "compute it in an endpoint",
+            Stays(instead=_as_kind(done, windowed) + as_endpoint(text)),
         )
+
+
+def _as_kind(done: exp.Query, marks: frozenset[str]) -> str:
+    """The kind of table that is what a query wants of all rows, with what else would do behind it."""
+    if marks == {"distinct"} and isinstance(done, exp.Select) and done.args.get("distinct"):
+        return "`kind: distinct` keeps each row once; or "
+    if marks == {"window"} and done.find(exp.RowNumber) is not None:
+        return "`kind: latest` keeps the newest row of each key; or "
+    return ""
 
 
 def _rows(done: exp.Query, table: Table, exact: Mapping[str, str]) -> str:

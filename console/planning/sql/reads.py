@@ -44,10 +44,15 @@ def compose(read: str, picks: tuple[Pick, ...], wanted: str) -> str:
     tree = sqlglot.parse_one(read, read=DIALECT)
     old = _projections(tree)
     if fresh := {pick.of.lower() for pick in picks if pick.fresh}:
-        new = _projections(sqlglot.parse_one(wanted, read=DIALECT))
+        new = projections(wanted)
         old |= {column: new[column] for column in fresh}
     tree.set("expressions", [exp.alias_(_picked(pick, old), name(pick.name)) for pick in picks])
     return render(tree)
+
+
+def projections(read: str) -> dict[str, exp.Expr]:
+    """Column in lower case → how a read computes it."""
+    return _projections(sqlglot.parse_one(read, read=DIALECT))
 
 
 def _projections(tree: exp.Expr) -> dict[str, exp.Expr]:
@@ -128,7 +133,7 @@ def _forward(table: Table, live: TableState, text: Text) -> str:
         text.report_query(
             "C107",
             "it must be the SELECT list alone",
-            hint="leave FROM, WHERE and all else out: it reads the live table",
+            fix="leave FROM, WHERE and all else out: it reads the live table",
         )
         return ""
     if not _row_by_row(tree, text):
@@ -143,11 +148,11 @@ def _forward(table: Table, live: TableState, text: Text) -> str:
     declared = {column.name.lower() for column in table.columns}
     if missing := [c.name for c in table.columns if c.name.lower() not in given]:
         text.report_query(
-            "C106", f"it does not compute {', '.join(missing)}", hint="one expression for every declared column"
+            "C106", f"it does not compute {', '.join(missing)}", fix="one expression for every declared column"
         )
     if extra := [column for column in given if column not in declared]:
         text.report_query(
-            "C106", f"{', '.join(extra)} is not declared", hint="name expressions by the declared columns: `… AS name`"
+            "C106", f"{', '.join(extra)} is not declared", fix="name expressions by the declared columns: `… AS name`"
         )
     if text.problems:
         return ""

@@ -71,6 +71,7 @@ def _tables_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
         for source in scope.sources.values():
             if isinstance(source, exp.Table) and source.name.lower() not in names:
                 text.report("S107", f"there is no table {source.name}", source, nearest(source.name, tables))
+                text.unknown[text.problems[-1]] = UnknownColumn("", (source.name.lower(),))
                 good = False
     return good
 

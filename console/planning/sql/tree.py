@@ -22,16 +22,31 @@ from console.planning.sql import allow
 from console.planning.sql.dialect import quotes
 from console.planning.sql.dialect.literal import literal
 from console.planning.sql.dialect.written import AsRead
+from console.remedy import Edit, Remedy
 
 DIALECT = AsRead
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type, as declared
 _FIRST = {"SELECT", "WITH", "FROM", "("}
+_EDITS = {  # what to do where nothing closer is known
+    "S101": "split the query",
+    "S102": "correct the query at this place",
+    "S104": "write one SELECT",
+    "S105": "docs/codes.md lists the allowed SQL",
+    "S106": "somebody has changed the region's files: find out who before reading on",
+    "S107": "name a table of the pipeline",
+    "S108": "name a column that is declared",
+    "S109": "write `table.column`",
+    "S110": "give each declared column once, by its name",
+    "S111": "declare it under `parameters:` or `variables:`",
+    "S112": "compute it in an endpoint",
+    "S113": "compute it in an endpoint",
+}
 BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # sqlglot, of a call with odd arguments
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownColumn:
-    """A column that a query reads and none of these tables declares, in lower case."""
+    """A column that a query reads and none of these tables declares, in lower case; column: "" where there is no such table."""
 
     column: str
     tables: tuple[str, ...]
@@ -57,16 +72,21 @@ class Text:
     def __post_init__(self) -> None:
         self.sql = quotes.single(self.sql)
 
-    def report(self, code: str, message: str, at: exp.Expr | None = None, hint: str = "") -> None:
-        """Add a problem at a node of the query, or at its beginning."""
+    def report(self, code: str, message: str, at: exp.Expr | None = None, fix: str | Remedy = "") -> None:
+        """Add a problem at a node of the query, or at its beginning. fix: a remedy, or the edit of the query in words"""
         offset = start(at) if at is not None else None
-        self.report_query(code, message, offset, hint)
+        self.report_query(code, message, offset, fix)
 
-    def report_query(self, code: str, message: str, offset: int | None = None, hint: str = "") -> None:
+    def report_query(self, code: str, message: str, offset: int | None = None, fix: str | Remedy = "") -> None:
         place = self._place(offset)
         if not self.where and place:
             message = f"{message} (at {place})"
-        self.problems.append(Problem(code=code, message=message, where=self._file(offset), hint=hint, node=self.node))
+        words = fix or _EDITS.get(code, "")
+        remedy = Edit(node=self.node, how=words) if isinstance(words, str) else words
+        remedies = (remedy,) if words else ()
+        self.problems.append(
+            Problem(code=code, message=message, where=self._file(offset), node=self.node, remedies=remedies)
+        )
 
     def _place(self, offset: int | None) -> str:
         if offset is None:
@@ -98,7 +118,7 @@ def parse(text: Text) -> exp.Query | None:
     try:
         return _parse(text)
     except RecursionError:
-        text.report_query("S101", "the query is nested too deeply", hint=f"at most {allow.DEPTH} levels")
+        text.report_query("S101", "the query is nested too deeply", fix=f"at most {allow.DEPTH} levels")
     except BROKEN as error:
         if (refused := misfit(text.sql)) is None:
             text.report_query("S102", f"the query of {text.node or 'this call'} cannot be read: {error}")
@@ -141,11 +161,11 @@ def misfit(sql: str) -> tuple[int, str] | None:
 
 def _parse(text: Text) -> exp.Query | None:
     if len(text.sql.encode()) > allow.BYTES:
-        text.report_query("S101", "the query is longer than 64 KiB", hint="split it into several materializations")
+        text.report_query("S101", "the query is longer than 64 KiB", fix="split it into several materializations")
         return None
     # ahead of the parser, which needs some twenty frames a level
     if (deep := _deepest(text.sql)) is not None:
-        text.report_query("S101", "the query is nested too deeply", deep, hint=f"at most {allow.DEPTH} levels")
+        text.report_query("S101", "the query is nested too deeply", deep, fix=f"at most {allow.DEPTH} levels")
         return None
     tokens = sqlglot.Dialect.get_or_raise(DIALECT).tokenize(text.sql)
     if not tokens:
@@ -158,7 +178,7 @@ def _parse(text: Text) -> exp.Query | None:
         tokens.pop()
     # ahead of the parser, which writes to the log about statements it does not know
     if second := next((token for token in tokens if token.token_type == TokenType.SEMICOLON), None):
-        text.report_query("S103", "more than one statement", second.start, hint="one query a file, without `;`")
+        text.report_query("S103", "more than one statement", second.start, fix="one query a file, without `;`")
         return None
     tree = next((query for query in sqlglot.parse(text.sql, read=DIALECT) if query is not None), None)
     while isinstance(tree, exp.Subquery) and not tree.alias:
@@ -167,14 +187,14 @@ def _parse(text: Text) -> exp.Query | None:
         text.report_query("S104", f"only SELECT is allowed, not {type(tree).__name__.upper()}", tokens[0].start)
         return None
     if allow.depth(tree) > allow.DEPTH:
-        text.report("S101", "the query is nested too deeply", tree, hint=f"at most {allow.DEPTH} levels")
+        text.report("S101", "the query is nested too deeply", tree, fix=f"at most {allow.DEPTH} levels")
         return None
     for table in tree.find_all(exp.Table) if text.own else ():
         _own(table)
     refused = list(allow.refusals(tree))
     for node, what, why in refused:
         message = f"{what} is not allowed{f': {why}' if why else ''}"
-        text.report("S105", message, node, hint="docs/codes.md lists the allowed SQL")
+        text.report("S105", message, node, fix="docs/codes.md lists the allowed SQL")
     return None if refused else tree
 
 
@@ -210,8 +230,8 @@ def substitute(tree: exp.Query, text: Text, variables: Mapping[str, str], parame
             place.replace(literal(variables[name]))
         else:
             match = re.search(rf":{re.escape(name)}\b", text.sql)  # a placeholder carries no position
-            hint = nearest(name, {*declared, *variables})
-            text.report_query("S111", f":{name} is neither a parameter nor a variable", match and match.start(), hint)
+            near = nearest(name, {*declared, *variables})
+            text.report_query("S111", f":{name} is neither a parameter nor a variable", match and match.start(), near)
     return used
 
 

@@ -5,12 +5,13 @@ from typing import TypeVar
 
 from console.errors import Problem
 from console.model.pipeline import Copy, Endpoint, Materialization, Override, Parameter, Pipeline, Sink
-from console.model.schema import Column, Table
+from console.model.schema import Accepts, Column, Table
 from console.project import documents as docs
 from console.project import values
 from console.project.explain import D, validated
 from console.project.ineffective import unread, unread_file, unused_variables
 from console.project.names import did_you_mean, kept_column, wrong_column, wrong_name, wrong_parameter
+from console.project.pipeline import adapter, newest
 from console.project.pipeline.checks import together
 from console.project.pipeline.folder import Folder, Query
 from console.project.yaml import Document, Keys
@@ -30,7 +31,12 @@ def build(folder: Folder, overrides: tuple[Override, ...] = ()) -> tuple[Pipelin
         description=head.description,
         variables=tuple(sorted(nodes.variables.items())),
         tables=_each(folder.tables, nodes.table),
-        materializations=_each(folder.queries["materializations"], nodes.materialization),
+        materializations=tuple(
+            sorted(
+                (*_each(folder.queries["materializations"], nodes.materialization), *nodes.adapters),
+                key=lambda node: node.name,
+            )
+        ),
         endpoints=_each(folder.queries["endpoints"], nodes.endpoint),
         copies=_each(folder.queries["copies"], nodes.copy),
         sinks=_each(folder.queries["sinks"], nodes.sink),
@@ -43,7 +49,7 @@ def build(folder: Folder, overrides: tuple[Override, ...] = ()) -> tuple[Pipelin
 
 def _unread(folder: Folder) -> tuple[Problem, ...]:
     queries = [query.sql for kind in folder.queries.values() for query in kind.values()]
-    lists = [str(table.data.get("forward_query", "")) for table in folder.tables.values()]
+    lists = [str(table.data.get(key, "")) for table in folder.tables.values() for key in ("forward_query", "select")]
     return (*unused_variables(folder.head, [*queries, *lists]), *map(unread_file, folder.unread))
 
 
@@ -59,6 +65,7 @@ class _Nodes:
         self.folder = folder
         self.problems: list[Problem] = []
         self.ineffective: list[Problem] = []
+        self.adapters: list[Materialization] = []
         self.variables: dict[str, str] = {}
 
     def wrong(self, code: str, message: str, where: str, hint: str = "", node: str = "") -> None:
@@ -89,30 +96,23 @@ class _Nodes:
         if doc is None:
             return None
         columns = self.columns(name, doc, source)
-        if doc.managed and doc.kind != "landing":
-            hint = "remove the line: every other table is written by console"
-            self.wrong(
-                "P012", "managed: only a landing table is managed or not", source.place(("managed",)), hint, name
-            )
+        self.of_landing(name, doc, source)
         self.partitions(name, doc, source)
-        if doc.was and doc.kind != "landing":
-            hint = "remove the line: another table is computed from its sources under its new name"
-            self.wrong(
-                "P012", "was: only a landing table goes on under another name", source.place(("was",)), hint, name
-            )
-        if doc.was in self.folder.tables:
-            self.wrong(
-                "P030", f"was: {doc.was} is a table of this pipeline", source.place(("was",)), "remove one", name
-            )
+        self.problems += adapter.problems(name, doc, source, self.folder.tables)
+        self.problems += newest.problems(name, doc, source)
+        if doc.source:
+            self.adapters.append(adapter.feed(name, doc, source))
+        self.older_name(name, doc, source)
         return Table(
             name=name,
-            kind=doc.kind,
+            kind=newest.stored_kind(doc),
             columns=columns,
             time=self.time(name, doc, source),
             partition_by=tuple(doc.partition_by),
             retention_days=doc.retention,
             description=doc.description,
             forward_query=doc.forward_query.strip(),
+            backward_query=doc.backward_query.strip(),
             managed=doc.managed,
             owner=doc.owner,
             on_rewrite=doc.on_rewrite,
@@ -122,8 +122,31 @@ class _Nodes:
             cluster_by=self.clustering(name, doc, source),
             was=doc.was,
             accepts_until=self.last_day(name, doc, source),
+            accepts=self.acceptance(name, doc, source),
             history=doc.history,
+            source=doc.source,
+            key=newest.key_of(doc),
+            order_by=tuple(doc.order_by) if doc.kind == "latest" else (),
         )
+
+    def of_landing(self, table: str, doc: docs.TableDoc, source: Document) -> None:
+        """Keys that only a landing table may have."""
+        if doc.managed and doc.kind != "landing":
+            hint = "remove the line: every other table is written by console"
+            place = source.place(("managed",))
+            self.wrong("P012", "managed: only a landing table is managed or not", place, hint, table)
+        if doc.backward_query and doc.kind != "landing":
+            hint = "remove the line: the release before goes on being fed from its own sources"
+            place = source.place(("backward_query",))
+            self.wrong("P012", "backward_query: only a landing table hands rows back", place, hint, table)
+
+    def older_name(self, table: str, doc: docs.TableDoc, source: Document) -> None:
+        place = source.place(("was",))
+        if doc.was and doc.kind != "landing":
+            hint = "remove the line: another table is computed from its sources under its new name"
+            self.wrong("P012", "was: only a landing table goes on under another name", place, hint, table)
+        if doc.was in self.folder.tables:
+            self.wrong("P030", f"was: {doc.was} is a table of this pipeline", place, "remove one", table)
 
     def last_day(self, table: str, doc: docs.TableDoc, source: Document) -> str:
         place = source.place(("accepts_until",))
@@ -135,8 +158,25 @@ class _Nodes:
             self.wrong("P012", message, place, "", table)
         return doc.accepts_until
 
+    def acceptance(self, table: str, doc: docs.TableDoc, source: Document) -> Accepts | None:
+        if doc.accepts is None:
+            return None
+        marker, shape, place = doc.accepts.marker, doc.accepts.shape, source.place(("accepts",))
+        if not (doc.kind == "landing" and doc.managed):
+            self.wrong("P012", "accepts: only a managed landing table takes lines", place, "remove the line", table)
+        elif bool(marker) == bool(shape):
+            message = "accepts: expected a marker or the name of a shape"
+            self.wrong("P012", message, place, "accepts: {marker: COLUMN}, or accepts: {shape: v2}", table)
+        elif marker and self.known(table, "accepts.marker", marker, doc.columns, place):
+            if not doc.columns[marker].nullable or marker in doc.partition_by:
+                message = f"accepts.marker: lines of older shapes have no `{marker}`"
+                self.wrong("P012", message, place, "take a column that may be NULL and partitions nothing", table)
+        elif shape and (why := wrong_name(shape)):
+            self.wrong("P013", f"accepts.shape: {why}", place, "accepts: {shape: v2}", table)
+        return Accepts(marker=marker, shape=shape)
+
     def columns(self, table: str, doc: docs.TableDoc, source: Document) -> tuple[Column, ...]:
-        ours = doc.kind != "landing" or doc.managed
+        ours = doc.kind != "landing" or doc.managed or bool(doc.source)
         columns: list[Column] = []
         taken: dict[str, str] = {}
         for name, spec in doc.columns.items():
@@ -202,9 +242,6 @@ class _Nodes:
             if name in (*doc.partition_by, *doc.cluster_by[:i]):
                 message = f"cluster_by: rows are put together by `{name}` already"
                 self.wrong("P012", message, place, "remove it", table)
-        if doc.cluster_by and doc.kind == "landing":
-            message = "cluster_by: landing rows stay in the order in which they come"
-            self.wrong("P012", message, source.place(("cluster_by",)), "cluster the tables below it", table)
         return tuple(doc.cluster_by)
 
     def time(self, table: str, doc: docs.TableDoc, source: Document) -> str:

@@ -41,7 +41,7 @@ def _feeds(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
     # a feed that is wrong in itself is reported there, and its table is not without one
     broken = {str(queries[name].front.data.get("into")) for name in queries}
     targets = {name for name, doc in folder.tables.items() if doc.data.get("kind") != "landing"}
-    for node in pipeline.materializations:
+    for node in (node for node in pipeline.materializations if node.name in queries):  # an adapter's has no file
         where = queries[node.name].front.place(("into",))
         if node.into not in folder.tables:
             hint = did_you_mean(node.into, targets, "tables")

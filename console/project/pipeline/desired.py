@@ -15,19 +15,19 @@ from console.project.regions import RegionEntry
 Desired = dict[tuple[str, str], Pipeline]
 
 
-def read_pipelines(root: Path, entries: Sequence[RegionEntry]) -> tuple[Desired, tuple[str, ...], list[Problem]]:
+def read_pipelines(root: Path, entries: Sequence[RegionEntry]) -> tuple[Desired, dict[str, Pipeline], list[Problem]]:
     """Every folder of plans/, with each region's overrides.
 
-    returns  (pipeline, region) → pipeline; the pipelines' names, sorted; all that is wrong
+    returns  (pipeline, region) → pipeline; by name, sorted, the pipelines without overrides; all that is wrong
     """
     paths, problems = _folders(root)
     desired: Desired = {}
-    bases: list[Pipeline] = []
+    bases: dict[str, Pipeline] = {}
     for path in paths:
         folder, wrong = read_folder(path, root)
         base, more = build(folder)
         problems += [*wrong, *more]
-        bases.append(base)
+        bases[path.name] = base
         for entry in entries:
             differs = entry.overrides.get(folder.name)
             desired[folder.name, entry.name] = base
@@ -35,8 +35,7 @@ def read_pipelines(root: Path, entries: Sequence[RegionEntry]) -> tuple[Desired,
                 laid, overrides, wrong = overlay(folder, entry.document, differs.tables, differs.variables)
                 desired[folder.name, entry.name], more = build(laid, overrides)
                 problems += [*wrong, *more]
-    names = tuple(path.name for path in paths)
-    return desired, names, [*problems, *across(bases), *_strangers(entries, names)]
+    return desired, bases, [*problems, *across(tuple(bases.values())), *_strangers(entries, tuple(bases))]
 
 
 def _folders(root: Path) -> tuple[list[Path], list[Problem]]:

@@ -13,7 +13,7 @@ KINDS = ("materializations", "endpoints", "copies", "sinks")
 FOLDERS = frozenset((*KINDS, "tables", "tests", "migrations"))
 FILES = frozenset(("pipeline.yaml", "replication.yaml", "README.md"))
 # read by parts of their own
-_ELSEWHERE = frozenset(("migrations",))
+_ELSEWHERE = frozenset(("migrations", "tests"))
 _COMMENT = re.compile(r"\s*/\*(.*?)\*/", re.DOTALL)
 
 
@@ -63,9 +63,7 @@ def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
     for entry in sorted(path.iterdir()):
         if entry.name.startswith("."):
             continue
-        if entry.is_dir() and entry.name == "tests":
-            folder.unread += sorted(f"{shown}/tests/{name}" for name in _shown(entry))
-        elif entry.is_dir() and entry.name in FOLDERS:
+        if entry.is_dir() and entry.name in FOLDERS:
             problems += [] if entry.name in _ELSEWHERE else _nodes(folder, entry, root)
         elif entry.is_dir() or entry.name not in FILES:
             known = {name for name in FOLDERS | FILES if (name in FOLDERS) == entry.is_dir()}
@@ -83,10 +81,6 @@ def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
                 problems += invalid.problems
     folder.sources = Sources.of(folder.texts)
     return folder, problems
-
-
-def _shown(folder: Path) -> list[str]:
-    return [entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name != "README.md"]
 
 
 def _nodes(folder: Folder, path: Path, root: Path) -> list[Problem]:

@@ -38,6 +38,7 @@ class FileUpload:
     """Upload of one file into one table.
 
     load         the name of its load, given by the operator if `named`
+    shape        name of the shape under which its lines are sent, "" for none
     on_progress  called with the number of rows added so far
     """
 
@@ -50,12 +51,13 @@ class FileUpload:
         *,
         load: str,
         named: bool,
+        shape: str = "",
         on_progress: Callable[[int], None],
     ) -> None:
         self._driver = driver
         self._pipeline, self._table = pipeline, table
         self._file = file
-        self._load, self._named = load, named
+        self._load, self._named, self._shape = load, named, shape
         self._on_progress = on_progress
         self._rows = 0  # added by us
         self._progress = _Progress(load=load, first=file.first.hex())
@@ -156,7 +158,7 @@ class FileUpload:
         while True:
             fits = ""
             for chunk in self._file.chunks(progress.rows):
-                schema = await self._driver.check(self._pipeline, self._table, chunk.events, chunk.at)
+                schema = await self._driver.check(self._pipeline, self._table, chunk.events, chunk.at, self._shape)
                 if fits not in ("", schema):
                     break  # the table's columns changed meanwhile
                 fits = schema
@@ -171,7 +173,8 @@ class FileUpload:
                 schema=schema, named=self._named, older=progress.older,
             )  # fmt: skip
             self._in_flight = chunk
-            done = await self._driver.ingest(self._pipeline, self._table, f"{progress.load}/{rows}", chunk.events, run)
+            batch = f"{progress.load}/{rows}"
+            done = await self._driver.ingest(self._pipeline, self._table, batch, chunk.events, run, self._shape)
             end, _ = run.end(chunk.events)
             rows, chain, self._in_flight = end.rows, bytes.fromhex(end.chain), None
             self._progress = _Progress(

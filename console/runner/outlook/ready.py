@@ -1,7 +1,6 @@
 """When the history of a running rollout is copied: a range, from how fast it was in the last hour. Pure."""
 
 from collections.abc import Sequence
-from statistics import fmean
 
 from console.model.measured import FeedSample
 from console.runner.view import RegionView
@@ -13,7 +12,7 @@ LEAST_SHARE = 0.25  # of the mean: a window in which everything waited must not 
 
 
 def ready_between(view: RegionView, now: float) -> tuple[float, float] | None:
-    """The earliest and the latest end of the backfill (seconds since 1970, UTC); None where it is not known.
+    """The earliest and the latest end of the backfill (seconds since 1970, UTC); None where it is not known, or nobody is heard.
 
     The steps that follow are not in it: catching up, the comparison and a person's decision.
 
@@ -21,6 +20,8 @@ def ready_between(view: RegionView, now: float) -> tuple[float, float] | None:
     """
     status = view.status
     left = status.rows_total - status.rows_done - status.rows_running
+    if view.link == "unreachable":
+        return None
     if status.held or status.state not in ("preparing", "backfilling") or left <= 0 or not status.rate or not now:
         return None
     slow, fast = rates(view.samples, status.started) or (status.rate * SLOW_SHARE, status.rate * FAST_SHARE)
@@ -39,7 +40,11 @@ def rates(samples: Sequence[FeedSample], since: float) -> tuple[float, float] | 
     windows: dict[int, list[float]] = {}
     for sample in own:
         windows.setdefault(int((newest - sample.at) // WINDOW_SECONDS), []).append(sample.backfill)
-    means = [fmean(windows[number]) for number in sorted(windows) if number < MOST_WINDOWS]
+    means = [_mean(windows[number]) for number in sorted(windows) if number < MOST_WINDOWS]
     if len(means) < LEAST_WINDOWS or not any(means):
         return None
-    return max(min(means), LEAST_SHARE * fmean(means)), max(means)
+    return max(min(means), LEAST_SHARE * _mean(means)), max(means)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

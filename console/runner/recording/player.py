@@ -242,7 +242,9 @@ class Playback:
     async def rollback(self, region: str) -> RolledBack:
         self._refuse()
 
-    async def cleanup(self, region: str, *, dry_run: bool = False, previous: bool = False) -> tuple[str, ...]:
+    async def cleanup(
+        self, region: str, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
+    ) -> tuple[str, ...]:
         self._refuse()
 
     async def query(

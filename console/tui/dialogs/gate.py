@@ -9,9 +9,10 @@ from console.tui.actions import objection
 from console.tui.dialogs.content import DialogContent
 from console.tui.drawing import safe, wrap_indented
 from console.tui.format import count, plural
+from console.tui.groups import same_plan
 from console.tui.labels import STYLES
 from console.tui.panes.checks import check_lines, promotion_blocker
-from console.tui.panes.safety import checks_line, day_lines, doubts, safety_lines, same_plan
+from console.tui.panes.safety import checks_line, day_lines, doubts, safety_lines
 from console.tui.panes.summary import lag_text
 from console.tui.state import ScreenState
 

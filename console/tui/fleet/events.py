@@ -1,6 +1,6 @@
 """What happened: stored events of all regions, the newest first, marked by what is new since one last looked. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import merge
@@ -11,14 +11,21 @@ from textual.content import Content
 
 from console.model.event import (
     Accepted,
+    BatchDone,
+    BatchStarted,
+    Checked,
     Ended,
+    Entered,
     Event,
+    Fenced,
     Logged,
     Paused,
     Promoted,
     Recorded,
     Resumed,
     RolledBack,
+    StepDone,
+    StepStarted,
     TakenOver,
 )
 from console.model.logline import Level, level_of, logline
@@ -35,13 +42,19 @@ TIME_CELLS = 10  # of `00:00:00Z `, which `logline` puts before its text
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Happening:
-    """A stored event as a line. at: seconds since 1970, UTC; by: who did it, "" for the agent"""
+    """A stored event as a line.
+
+    at       seconds since 1970, UTC
+    by       who did it, "" for the agent
+    routine  a step, a batch or a check as expected
+    """
 
     at: float
     region: str
     text: str
     by: str
     level: Level
+    routine: bool = False
 
 
 class Happenings:
@@ -74,7 +87,21 @@ def _lines(region: str, events: Iterable[Recorded]) -> Iterable[Happening]:
         line = logline(recorded.event, recorded.at)
         if line:
             text = line[TIME_CELLS:]
-            yield Happening(at=recorded.at, region=region, text=text, by=_who(recorded.event), level=level_of(line))
+            yield Happening(
+                at=recorded.at, region=region, text=text, by=_who(recorded.event), level=level_of(line), routine=_routine(recorded.event),
+            )  # fmt: skip
+
+
+def _routine(event: Event) -> bool:
+    match event:
+        case Entered(state=state):
+            return state != "awaiting-confirmation"
+        case Checked(ok=ok):
+            return ok is True
+        case Fenced() | StepStarted() | StepDone() | BatchStarted() | BatchDone():
+            return True
+        case _:
+            return False
 
 
 def _who(event: Event) -> str:
@@ -87,15 +114,23 @@ def _who(event: Event) -> str:
             return ""
 
 
-def draw_events(happenings: Iterable[Happening], looked: float, at: float, width: int) -> Content:
-    """One line an event: time, region, what, and who; a line divides what is new from what was there before."""
+def draw_events(
+    happenings: Iterable[Happening], looked: float, at: float, width: int, *, folded: bool = False
+) -> Content:
+    """One line an event: time, region, what, and who; a line divides what is new from what was there before.
+
+    folded  a region's routine between two other events is one line, the newest with the number of the others
+    """
     lines: list[Content] = []
     before = False
-    for line in happenings:
+    listed = list(happenings)
+    others = _folded(listed, looked) if folded else {}
+    for number, line in enumerate(listed):
         if looked and not before and line.at <= looked:
             before = True
             lines.append(Content.styled(f"── before {moment(looked, at)}, when you last looked ──", "$text-muted"))
-        lines.append(_draw(line, moment(line.at, at), width))
+        if not folded or number in others:
+            lines.append(_draw(line, moment(line.at, at), width, others.get(number, 0)))
     if not lines:
         return Content.styled(
             "nothing yet: decisions, batches and failures of all regions are listed here.", "$text-muted"
@@ -103,9 +138,26 @@ def draw_events(happenings: Iterable[Happening], looked: float, at: float, width
     return stack_lines(lines)
 
 
+def _folded(happenings: Sequence[Happening], looked: float) -> dict[int, int]:
+    """Positions of the lines that are kept → how many older ones of the same routine each stands for."""
+    kept: dict[int, int] = {}
+    runs: dict[tuple[str, bool], int] = {}  # region, and whether it is from before the last visit
+    for number, line in enumerate(happenings):
+        run = (line.region, bool(looked) and line.at <= looked)
+        if line.routine and run in runs:
+            kept[runs[run]] += 1
+        else:
+            kept[number] = 0
+            if line.routine:
+                runs[run] = number
+            else:
+                runs.pop(run, None)
+    return kept
+
+
 @lru_cache(4 * MOST)
-def _draw(line: Happening, when: str, width: int) -> Content:
-    who = line.by or "agent"
+def _draw(line: Happening, when: str, width: int, others: int) -> Content:
+    who = f"+{others}" if others else line.by or "agent"
     head = Content.assemble((f"{when} ", "$text-muted"), safe(line.region, "bold", 40), " ")
     tail = safe(f" {who}", "$text-muted", 30) if width >= 60 else Content("")
     room = max(4, width - head.cell_length - tail.cell_length)

@@ -6,24 +6,19 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from console.model.calendar import calendar
 from console.runner.view import RegionView
 from console.tui.charts import sparkline
-from console.tui.drawing import badge, cell, heading, safe, stack_lines, wrap_indented
+from console.tui.drawing import badge, cell, heading, named_line, safe, stack_lines, wrap_indented
 from console.tui.fleet.figures import hour_of, samples
-from console.tui.format import count, short, span
+from console.tui.format import short, span
 from console.tui.groups import plan_title
-from console.tui.labels import change_pending, feed_trouble, running_step, under_way, working
+from console.tui.labels import change_pending, feed_trouble, under_way, working
 from console.tui.panes.plan import draw_plan
-from console.tui.panes.safety import safety_lines
-from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import figures
 from console.tui.state import ScreenState
 from console.tui.times import moment
 
-NAME_CELLS = 11
-SPARK_CELLS = 30
-FEED_CELLS, FIGURE_CELLS = 24, 51  # of a feed in the table of feeds, and of its figures
+FEED_CELLS, FIGURE_CELLS = 40, 51  # of a feed in the table of feeds, and of its figures
 RECENT_SECONDS = 60.0  # of samples of feeds that are still followed
 
 
@@ -51,10 +46,16 @@ def draw_question(view: RegionView, others: Sequence[RegionView], width: int, at
     others  regions with the same plan
     """
     if under_way(view) and view.status.state == "awaiting-confirmation":
+        from console.tui.panes.safety import safety_lines  # loaded with the first gate, not before the first picture
+
         return stack_lines(safety_lines(view, others, width, at))
     lines = _trouble(view, width)
     if under_way(view):
-        lines += _running(view, width, at)
+        from console.tui.fleet.running import (
+            running_lines,  # loaded with the first rollout, not before the first picture
+        )
+
+        lines += running_lines(view, width, at)
     elif view.problem or view.note or view.plan is None or change_pending(view) or view.plan.refusals:
         return stack_lines([*lines, draw_plan(view, width, at)])
     else:
@@ -79,66 +80,6 @@ def _trouble(view: RegionView, width: int) -> list[Content]:
     return []
 
 
-def _line(name: str, content: Content, width: int) -> Content:
-    return cell(Content.assemble((f"{name:<{NAME_CELLS}}", "$text-muted"), content), width)
-
-
-def _running(view: RegionView, width: int, at: float) -> list[Content]:
-    status = view.status
-    lines = []
-    if status.why and status.held != "failed":
-        lines.append(_line("waits", safe(status.why, "$text-warning", 200), width))
-    lines.append(_line("done", Content(" · ".join(figures(view))), width))
-    if step := running_step(view):
-        rows = f" · {count(step.batch_rows)} rows so far" if step.batch_rows else ""
-        tries = f" · {step.tries} failed tries" if step.tries else ""
-        lines.append(_line("batch", safe(f"{step.batch}{rows}{tries}", limit=120), width))
-        if step.job:
-            job = step.job
-            skew = f", median {span(job.median)}: skewed" if job.skewed else ""
-            text = f"job {job.job} · stage {job.stage} of {job.stages} · tasks {job.done} of {job.tasks} · longest {span(job.longest)}{skew}"
-            lines.append(_line("Spark", safe(text, limit=160), width))
-    lines += _days(view, width)
-    if view.samples:
-        lines += _hour(view, at, width)
-    return [*lines, Content(""), draw_steps(view, width, at)]
-
-
-SIGNS = {
-    "waiting": ("□", "$text-muted"),
-    "running": ("◪", "$text-primary"),
-    "retried": ("▲", "$text-warning"),
-    "done": ("▪", "$text-success"),
-}
-
-
-def _days(view: RegionView, width: int) -> list[Content]:
-    """One line a backfill: the newest day, a sign for each, and the oldest."""
-    lines = []
-    for step in calendar(view.events):
-        days = step.days[: max(1, width - NAME_CELLS - 30)]
-        if days:
-            signs = [Content.styled(*SIGNS[day.state]) for day in days]
-            ends = Content.assemble(f"{days[0].label[5:]} ", *signs, f" {days[-1].label[5:]}")
-            done = sum(day.state in ("done", "retried") for day in step.days)
-            lines.append(
-                _line("days", Content.assemble(ends, f"  {done} of {len(step.days)} from {step.source}"), width)
-            )
-    return lines
-
-
-def _hour(view: RegionView, at: float, width: int) -> list[Content]:
-    """Rows and lag of the last hour, as one line each."""
-    cells = min(60, max(10, width - NAME_CELLS - 24))
-    latest = samples(view)[-1:]
-    lines = []
-    for name, figure in (("rows/s", "rows"), ("lag", "lag")):
-        spark = sparkline(hour_of(view, "rows" if figure == "rows" else "lag", at, 2 * cells), cells)
-        now = "" if not latest else short(latest[0].rows) if figure == "rows" else span(latest[0].lag)
-        lines.append(_line(name, Content.assemble((spark, "$text-primary"), f" {now}"), width))
-    return lines
-
-
 def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
     """Feed by feed: rows a second and lag with the last hour, and rows behind."""
     newest = max((sample.at for sample in view.samples), default=0.0)
@@ -155,16 +96,18 @@ def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
         text = f" {short(last.rows):>7}  {rate:<10} {span(last.lag):>8}  {late:<10} {short(last.behind):>7}"
         lines.append(cell(Content.assemble(cell(safe(name, "bold", 60), first), text), width))
     if not lines and (shown := figures(view)):
-        lines.append(_line("feeds", Content(" · ".join(shown)), width))
+        lines.append(named_line("feeds", Content(" · ".join(shown)), width))
     state = (
         "an agent moves them" if view.attended else "no agent runs: they stand still" if view.attended is False else ""
     )
     lines.append(
-        _line("release", safe(" · ".join(filter(None, (view.live or "nothing is live", state))), limit=120), width)
+        named_line("release", safe(" · ".join(filter(None, (view.live or "nothing is live", state))), limit=120), width)
     )
     if view.previous and view.status.changed:
         until = view.status.changed + view.region.policy.rollback_window_hours * 3600
         lines.append(
-            _line("way back", safe(f"R: {view.previous}, kept up to date until {moment(until, at)}", limit=120), width)
+            named_line(
+                "way back", safe(f"R: {view.previous}, kept up to date until {moment(until, at)}", limit=120), width
+            )
         )
     return lines

@@ -11,7 +11,7 @@ from console.model.event import Recorded
 from console.model.identity import identity
 from console.model.receipt import Finding, Past, Receipt
 from console.model.status import Status
-from console.runner.view import RegionView
+from console.runner.view import RegionView, plan_label
 from console.tui.drawing import cell, heading, safe, wrap_indented
 from console.tui.format import count, plural, span
 from console.tui.history.state import AuditState
@@ -64,7 +64,7 @@ def _head(view: RegionView) -> Content:
     status = view.status
     change = f"{status.was or 'nothing'} → {status.release}"
     rows = f" · {count(status.rows_done)} rows" if status.rows_done else " · no history moved"
-    plan = f" · plan {status.plan[:10]}" if status.plan else ""
+    plan = f" · plan {plan_label(view.accepted)}" if view.accepted else ""
     return Content.assemble(
         safe(view.region.name, "bold", 60), " ", safe(status.rollout, limit=60), ": ", safe(change, limit=80), ", ",
         safe(status.shown, "bold", 40), rows, safe(plan, "$text-muted", 40),

@@ -50,11 +50,16 @@ class Pane(Titled, VerticalScroll, can_focus=True):
         self._inputs = inputs
         self._last_inputs: object = None
         self._follow = follow
+        self._at_end = True
         self._parts = [Line()]
         self._content = Content("")
 
     def compose(self) -> ComposeResult:
         yield from self._parts
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._at_end = new_value >= self.max_scroll_y - 1
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """Nothing but its own border depends on the focus: Textual would style and draw all lines in it anew."""
@@ -76,6 +81,7 @@ class Pane(Titled, VerticalScroll, can_focus=True):
 
     def on_resize(self, event: Resize) -> None:
         self._redraw()
+        self._stay_at_end()
 
     def _redraw(self) -> None:
         width = self.scrollable_content_region.width
@@ -90,10 +96,13 @@ class Pane(Titled, VerticalScroll, can_focus=True):
         content = self._drawing(self.view, width, self.now) if self.view else Content("")
         if content.is_same(self._content):
             return
-        at_end = self.scroll_y >= self.max_scroll_y - 1
         self._content = content
         self._update(content)
-        if self._follow and at_end:
+        self._stay_at_end()
+
+    def _stay_at_end(self) -> None:
+        """After more lines or another size: neither moves what is in sight, so `_at_end` says how it was before."""
+        if self._follow and self._at_end:
             self.scroll_end(animate=False)
 
     def _update(self, content: Content) -> None:

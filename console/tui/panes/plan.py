@@ -6,7 +6,18 @@ from textual.content import Content
 
 from console.errors import Problem
 from console.model.pipeline import Override
-from console.model.plan import ACTIONS, COLUMN_SIGNS, Action, ColumnChange, Drift, NodeChange, Plan, Price, Tone
+from console.model.plan import (
+    ACTIONS,
+    COLUMN_SIGNS,
+    Action,
+    ColumnChange,
+    Drift,
+    HistoryOption,
+    NodeChange,
+    Plan,
+    Price,
+    Tone,
+)
 from console.runner.view import RegionView
 from console.tui.drawing import cell, heading, key_hints, safe, stack_lines, wrap_indented
 from console.tui.format import count, plural, size, span
@@ -161,7 +172,21 @@ def _node_lines(node: NodeChange, width: int) -> list[Content]:
     line = Content.assemble(head, Content("  ").join(facts))
     lines = [line] if line.cell_length <= width else [head, *wrap_indented(Content("  ").join(facts), 4, width)]
     why = Content.assemble(safe(node.why, "$text-muted"), _source(node))
-    return [*lines, *wrap_indented(why, 4, width)]
+    options = [line for option in node.options for line in wrap_indented(_option(option), 6, width)]
+    return [*lines, *wrap_indented(why, 4, width), *options]
+
+
+def option_text(option: HistoryOption) -> Content:
+    """`carry: 14 days, 14,000 rows, 123 kB, about 14 s; older rows: agent is NULL`, or why it is not possible."""
+    name = safe(option.history, "bold" if option.chosen else "", 40)
+    if option.impossible:
+        return Content.assemble(name, (" not possible: ", "$text-warning"), safe(option.impossible, "$text-muted"))
+    moved = price_text(option.price) or "no row moves"
+    return Content.assemble(name, f": {moved}; ", safe(option.older_rows, "$text-muted"))
+
+
+def _option(option: HistoryOption) -> Content:
+    return Content.assemble("● " if option.chosen else "○ ", option_text(option))
 
 
 def _source(node: NodeChange) -> Content:

@@ -1,6 +1,6 @@
 """Whether it is safe to confirm: what was checked, what is in doubt, and the way back. A pane, and the gate's dialog."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from textual.content import Content
@@ -11,14 +11,13 @@ from console.model.plan import ACTIONS, Plan
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
 from console.runner.view import RegionView, plan_label
-from console.tui.drawing import safe, wrap_indented
+from console.tui.drawing import NAME_CELLS, safe, wrap_indented
 from console.tui.format import count, plural, span
 from console.tui.labels import STYLES, Tone, feed_trouble
 from console.tui.panes.checks import promotion_blocker, verdict
-from console.tui.panes.plan import TONE_STYLES, column_changes
+from console.tui.panes.plan import TONE_STYLES, column_changes, option_text
 from console.tui.panes.summary import lag_text
 
-NAME_CELLS = 11
 MAX_DOUBTS, MAX_TABLES, MAX_CHANGES, MAX_OTHERS = 6, 40, 40, 6
 MAX_NOTES = 3
 MAX_DAYS = 400
@@ -32,20 +31,6 @@ class Doubt:
 
     text: str
     tone: Tone = "warn"
-
-
-def same_plan(views: Mapping[str, RegionView], region: str) -> tuple[RegionView, ...]:
-    """The other regions that have run, or run, the plan that this region runs; those that are furthest first."""
-    own = views.get(region)
-    if own is None or own.accepted is None:
-        return ()
-    wanted = _identity(own.accepted)
-    alike = [v for name, v in views.items() if name != region and v.accepted and _identity(v.accepted) == wanted]
-    return tuple(sorted(alike, key=lambda view: (view.status.state != "live", view.status.started)))
-
-
-def _identity(plan: Plan) -> tuple[str, str, tuple[str, ...]]:
-    return plan.pipeline, plan.desired, tuple(node.action for node in plan.nodes)
 
 
 def doubts(view: RegionView, others: Sequence[RegionView], now: float) -> list[Doubt]:
@@ -97,6 +82,8 @@ def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now
     lines += _named("who", _who(view), width)
     for number, note in enumerate(reversed(status.notes[-MAX_NOTES:])):
         lines += _named("note" if not number else "", _note_text(note, now), width)
+    for number, text in enumerate(_histories(view.accepted)):
+        lines += _named("history" if not number else "", text, width)
     for table, checks in list(_by_table(status.checks).items())[:MAX_TABLES]:
         lines += _named(table, _table_text(checks, width - NAME_CELLS), width)
     return lines
@@ -216,6 +203,16 @@ def _changes(plan: Plan | None) -> Content:
         for node in changes[:MAX_CHANGES]
     ]
     return Content(" · ").join(parts) if parts else Content("as accepted")
+
+
+def _histories(plan: Plan | None) -> list[Content]:
+    """The choices for the rows that tables hold: the one that was taken, and what the others would have moved."""
+    nodes = [node for node in plan.changes if node.options][:MAX_TABLES] if plan else []
+    return [
+        Content.assemble(safe(node.name, limit=60), " · ", "taken " if option.chosen else "", option_text(option))
+        for node in nodes
+        for option in node.options
+    ]
 
 
 def _way_back(view: RegionView) -> Content:

@@ -67,6 +67,6 @@ def _running_line(step: StepStatus) -> Content:
     rate = step.rows_done / step.seconds if step.seconds else 0.0
     if rate:
         left = max(0, step.rows_total - step.rows_done - step.batch_rows)
-        parts += [f"{short(rate)}/s", f"{span(left / rate)} left"]
+        parts += [f"{short(rate)}/s", *([f"{span(left / rate)} left"] if left else [])]
     head = safe(step.batch or "between batches", limit=80)
     return Content.assemble("  ", head, *((f"  {part}", "$text-muted") for part in parts))

@@ -59,9 +59,10 @@ def figures(view: RegionView) -> list[str]:
     if under_way(view):
         if status.rows_total:
             texts.append(f"{count(status.rows_done)} of {count(status.rows_total)} rows")
-        if working(view) and status.rate:
+        moving = working(view) and view.link != "unreachable"
+        if moving and status.rate:
             texts.append(f"{count(status.rate)} rows/s")
-        if working(view) and status.eta_seconds is not None and done_fraction(view) < 1.0:
+        if moving and status.eta_seconds is not None and done_fraction(view) < 1.0:
             texts.append(f"{span(status.eta_seconds)} left")
     if lag := lag_text(view):
         texts.append(lag)
@@ -91,7 +92,8 @@ def _reason(view: RegionView, at: float) -> Content:
         hint = Content.assemble("  → ", safe(status.hint)) if status.hint else Content("")
         return Content.assemble(safe(status.why, style), _pause_limit(view, at), hint)
     if status.decided_by and not under_way(view):
-        return safe(f"{status.state} by {status.decided_by}", "$text-muted")
+        what = f"{status.release} promoted" if status.state == "live" else status.shown
+        return safe(f"{what} by {status.decided_by}", "$text-muted")
     return safe(view.note, "$text-muted")
 
 

@@ -27,12 +27,12 @@ SIGNS: dict[DayState, tuple[str, Tone]] = {
 }
 LEGEND = "▪ done ◪ running □ waiting ▲ retried ✗ differs"
 HEAD_CELLS, WIDE_CELLS, NARROW_CELLS = 7, 6, 3
-MAX_TABLES, MAX_MONTHS = 20, 60
+MAX_TABLES, MAX_MONTHS, MAX_COMPARED = 20, 60, 400
 
 
 @dataclass(frozen=True, slots=True)
 class TableDays:
-    """The days of one backfill. compared: label → its comparison at the gate, where there is one"""
+    """The days of one backfill, or those compared of a table without one. compared: label → its comparison at the gate"""
 
     target: str
     step: StepDays
@@ -78,9 +78,27 @@ class CalendarCache:
         by_table = []
         for step in self._steps[:MAX_TABLES]:
             target = targets.get(step.step) or StepId.parse(step.step).subject
-            days = (day for check in view.status.checks if check.table == target for day in check.days)
-            by_table.append(TableDays(target, step, {day.day or "no day": day for day in days}))
-        return by_table
+            by_table.append(TableDays(target, step, _compared(view, target)))
+        listed = {table.target for table in by_table}
+        others = dict.fromkeys(check.table for check in view.status.checks if check.table not in listed)
+        return [*by_table, *(table for name in others if (table := _differing(name, _compared(view, name))))]
+
+
+def _compared(view: RegionView, table: str) -> dict[str, ComparedDay]:
+    days = (day for check in view.status.checks if check.table == table for day in check.days)
+    return {day.day or "no day": day for day in days}
+
+
+def _differing(target: str, compared: dict[str, ComparedDay]) -> TableDays | None:
+    """A table without a backfill of its own, if days of it differ."""
+    if all(day.equal for day in compared.values()):
+        return None
+    newest = sorted(compared.items(), reverse=True)[:MAX_COMPARED]
+    cells = (
+        DayCell(label=label, rows=day.new, first=number, last=number, done=1)
+        for number, (label, day) in enumerate(newest, 1)
+    )
+    return TableDays(target, StepDays(step="", source="", version=0, days=tuple(cells)), compared)
 
 
 def first_cursor(tables: Sequence[TableDays]) -> DayCursor:
@@ -112,6 +130,8 @@ def _table_lines(number: int, table: TableDays, chosen: int, width: int) -> list
     days = table.step.days
     done = sum(day.state in ("done", "retried") for day in days)
     title = f" from {table.step.source} as of v{table.step.version} · {done} of {plural(len(days), 'day')}"
+    if not table.step.source:
+        title = f" as compared at the gate · {plural(len(days), 'day')}"
     head = Content.assemble(safe(table.target, "bold", 60), safe(title, "$text-muted", 120))
     legend = Content.styled(LEGEND, "$text-muted")
     if head.cell_length + legend.cell_length + 2 <= width and number == 0:
@@ -185,6 +205,8 @@ def day_detail(table: TableDays, at: int, width: int) -> list[Content]:
 
 
 def _figures(day: DayCell) -> list[str]:
+    if day.batch is None and day.done:
+        return []
     if day.batch is None:
         return [f"about {count(day.rows)} rows", "running" if day.running else "waiting"]
     batch = day.batch

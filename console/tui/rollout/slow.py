@@ -111,7 +111,8 @@ def job_line(step: StepStatus | None, width: int) -> Content:
 def _tasks(job: SparkJob, longest: str = "longest task") -> Content:
     skew = (": skewed", "$text-warning") if job.skewed else ""
     spilled = (f" · spilled {size(job.spilled)}", "$text-warning") if job.spilled else ""
-    return Content.assemble(f"{longest} {span(job.longest)}, median {span(job.median)}", skew, spilled)
+    median = f", median {span(job.median)}" if job.done else ""
+    return Content.assemble(f"{longest} {span(job.longest)}{median}", skew, spilled)
 
 
 def _share(part: Part, whole: float) -> float:

@@ -109,8 +109,8 @@ class BaseScreen(Screen[None]):
     in_region: ClassVar[bool] = False  # whether it is the screen of one region
     name_of: ClassVar[ScreenName] = "fleet"
 
-    def __init__(self, state: ScreenState) -> None:
-        super().__init__()
+    def __init__(self, state: ScreenState, *, classes: str | None = None) -> None:
+        super().__init__(classes=classes)
         self._banner = Line(id="banner")
         self._coach = Line(id="coach")
         self._player = Line(id="player")
@@ -148,6 +148,11 @@ class BaseScreen(Screen[None]):
         if self._outdated:
             self._outdated = False
             self.redraw()
+
+    def on_resize(self) -> None:
+        if self.is_mounted:
+            self.show_time()
+            self.update_keys()
 
     def adopt_history(self, events: Sequence[Recorded]) -> None:
         """Draw with these events, which are older than those of the views, from now on; only a rollout's screen does."""

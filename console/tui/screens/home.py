@@ -27,18 +27,18 @@ from console.tui.fleet.question import draw_question, question_title
 from console.tui.fleet.regions import RegionList
 from console.tui.fleet.tally import draw_tally
 from console.tui.format import MINUTE
-from console.tui.groups import draw_groups
+from console.tui.groups import draw_groups, same_plan
 from console.tui.panes.pane import Pane
-from console.tui.panes.safety import same_plan
 from console.tui.quiet import TitledLine
 from console.tui.screens.base import BaseScreen, GoTo
-from console.tui.screens.of_region.region import SCREENS, first_pane
+from console.tui.screens.pane_screens import SCREENS, first_pane
 from console.tui.state import ScreenState
 from console.tui.times import moment
 
 GROUP_LINES = 4  # twice as many on a high screen
 NEED_LINES, NEED_LINES_HIGH = 1, 5  # on a low screen, where the pane has no border, and on a high one
 HIGH, LOWEST = 36, 20
+LISTED_LINES = 20  # of the events: with fewer, a region's routine is one line
 BELOW, BELOW_HIGH = 8, 16  # lines of the panes below, at least
 WIDE = 110
 FOLLOW_SECONDS = 0.1  # without a move of the cursor before the panes follow it: drawing them delays the next key
@@ -54,8 +54,9 @@ class HomeScreen(BaseScreen):
         Binding("escape", "clear", "Clear", tooltip="clear filter and marks; show all regions and panes"),
     ]
 
-    def __init__(self, state: ScreenState) -> None:
-        super().__init__(state)
+    def __init__(self, state: ScreenState, *, height: int = 0) -> None:
+        # the class is given here, before there is anything whose style it would change
+        super().__init__(state, classes="-high" if height >= HIGH else None)
         self._needs = TitledLine(id="needs")
         self._list = RegionList()
         self._tally = Static(id="tally")
@@ -71,7 +72,6 @@ class HomeScreen(BaseScreen):
         self._need: RegionNeed | None = None
 
     def body(self) -> ComposeResult:
-        self.set_class(self.app.size.height >= HIGH, "-high")  # before there is anything whose style it would change
         yield self._needs
         yield Vertical(self._list, self._tally, self._groups, id="fleet")
         yield Horizontal(self._question, self._events, id="below")
@@ -180,10 +180,12 @@ class HomeScreen(BaseScreen):
         return draw_question(view, same_plan(self.state.views, view.region.name), width, at)
 
     def _draw_events(self, view: RegionView, width: int, at: float) -> Content:
-        return draw_events(self._happenings.of(self.state.views), self.state.looked, at, width)
+        happenings = self._happenings.of(self.state.views)
+        return draw_events(happenings, self.state.looked, at, width, folded=self._events.size.height < LISTED_LINES)
 
     def _events_inputs(self, view: RegionView) -> object:
-        return self._happenings.of(self.state.views), self.state.looked, int(self.state.at // MINUTE)
+        low = self._events.size.height < LISTED_LINES
+        return self._happenings.of(self.state.views), self.state.looked, int(self.state.at // MINUTE), low
 
     def own_keys(self) -> tuple[FooterKey, ...]:
         keys = [FooterKey("n", "next", "screen.next_need", FIRST)] if self.state.needs else []

@@ -3,6 +3,7 @@
 from tests.faults.planted import Mutant
 
 RULES, RIVALS = "tests/faults/rules", "tests/faults/rivals"
+JOINED, NEWEST = f"{RULES}/test_joined_versions.py", f"{RULES}/test_newest.py"
 
 
 def bug(name: str, file: str, old: str, new: str, test: str) -> Mutant:
@@ -21,6 +22,7 @@ COMPACT, BACKFILL, SUMS = (
 EDGE = "console/agent/feeds/live_feed.py"
 GROUPS, OF_STATES = "console/planning/reuse/groups.py", "console/planning/routes/of_states.py"
 GROUPED = "tests/planning/test_groups.py"
+REMEDIES, NARROWER = "tests/planning/test_remedies.py", "tests/planning/test_narrower.py"
 APPENDED, BY_LOG = "console/agent/rows/appended.py", f"{RULES}/test_read_by_log.py"
 FOLLOW, HEALTH = "console/agent/feeds/follower.py", "console/agent/feeds/health.py"
 READING, CARRY, KILLED = "console/agent/queries.py", "console/agent/execution/executor.py", f"{RULES}/test_killed.py"
@@ -121,7 +123,13 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a week is cut in two", OF_STATES, "    if not groups.cuts_by_day(wanted.table.time, feed, now, source.table.time):", "    if False:", GROUPED),
     bug("the oldest day is whole", OF_STATES, "    return day_after(whole[0]) if whole else", "    return whole[0] if whole else", GROUPED),
     bug("a changed column gives up its values", OF_STATES, "        *changed,\n", "", GROUPED),
-    bug("days go without a word", "console/planning/rules.py", "        if verdict.filters and (verdict.recomputed is None or verdict.recomputed.since):", "        if False:", GROUPED),
+    bug("days go without a word", "console/planning/rules.py", "    if verdict.filters and (verdict.recomputed is None or verdict.recomputed.since):", "    if False:", GROUPED),
+    # remedies, and what a table itself gives
+    bug("a forward query helps against every loss", "console/planning/routes/choices/choice.py", "given = change.diff.rows and", "given =", REMEDIES),
+    bug("a stale forward query may always be dropped", "console/planning/rules.py", 'if all(problem.severity != "refuse" for problem in again):', "if True:", REMEDIES),
+    bug("a default stands for every state", "console/planning/routes/of_states.py", "if not columns or any(column.default is not None or not _placeable(change, stored, column) for column in columns):", "if not columns:", REMEDIES),
+    bug("what may fail and what is tried are one cast", "console/planning/reuse/proof.py", 'isinstance(inner, exp.Cast) and not inner.args.get("safe") and', "isinstance(inner, exp.Cast) and", NARROWER),
+    bug("joins may differ under a filter", "console/planning/reuse/narrower.py", "if _rows(_unfiltered(before)).rows != _rows(_unfiltered(after)).rows:", "if False:", NARROWER),
     # feeds that stand still
     bug("a follower passes over a shorter source", FOLLOW, "while feed.seen != end and", "while feed.seen < end and", STANDING),
     bug("any source is believed", ONCE, "if last is not None and source and (recorded", "if last is None and source and (recorded", STANDING),
@@ -168,6 +176,13 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("live rows are all NULL", EDGE, MOVED, NULLS, f"{RECOUNT}::{RIGHT}"),
     bug("live rows come in twice", EDGE, MOVED, MOVED + "\n        rows = rows.union(rows)", f"{RECOUNT}::{RIGHT}"),
     bug("a live partition value is mangled", EDGE, MOVED, MANGLED, f"{RECOUNT}::{RIGHT}"),
+    bug("it is not noted which version of a joined table was read", EDGE, 'note["joined"] = joined_paths(self.joins)', "pass", f"{JOINED}::test_rows_are_checked_with_the_version_that_they_joined_whatever_its_table_is_now"),
+    bug("a joined version that is gone is taken for readable", "console/agent/recount/joined.py", 'return f"{pin.state.table.name}, as it was joined, is dropped"', 'return ""', f"{JOINED}::test_of_a_version_that_is_dropped_it_says_until_when_rows_cannot_be_checked"),
+    # the newest row of each key
+    bug("NULL is the newest", "console/planning/sql/newest.py", "order = f\"struct({listed((*newest.order, ROW_HASH))}", "order = f\"struct({', '.join(f'isnull({o})' for o in newest.order) or 1}, {listed((*newest.order, ROW_HASH))}", f"{NEWEST}::test_in_any_order_with_kills_and_batches_redone_each_key_has_the_newest_row"),
+    bug("rows of one order are told by chance", "console/model/newest.py", "{hashed(self.tie)} AS {ROW_HASH}", "CAST(rand() * 1000 AS BIGINT) AS {ROW_HASH}", f"{NEWEST}::test_in_any_order_with_kills_and_batches_redone_each_key_has_the_newest_row"),
+    bug("a batch keeps any row of a key", "console/agent/feeds/newest.py", "return session.sql(newest.merged)", "return rows.dropDuplicates([*newest.key])", f"{NEWEST}::test_in_any_order_with_kills_and_batches_redone_each_key_has_the_newest_row"),
+    bug("the hash of a live row is not looked at", "console/agent/recount/live.py", "        if state.newest is not None and inexact & {*state.newest.tie}:", "        if state.newest is not None:", f"{NEWEST}::test_a_wrong_hash_of_a_live_row_is_found"),
     bug("no joined version is noted", EDGE, 'note["joins"] = join_pins', "pass", f"{RECOUNT}::{RIGHT}"),
     bug("rows are counted and not compared", RECOUNTED, '"missing > 0 OR extra > 0 OR estimates > 0 OR sums > 0"', '"false"', f"{RECOUNT}::test_a_bug_of_the_live_path_is_found_in_rows_and_in_states"),
     bug("a commit that was made twice is passed over", "console/agent/recount/sample.py", "if after.first <= before.last:", "if False:", f"{RECOUNT}::test_a_live_commit_that_was_made_twice_is_found"),
@@ -182,7 +197,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a file that differs goes on", SENDING, "end.rows in chains and chains[end.rows].hex() == end.chain", "end.rows in chains", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("lines follow wherever their sender believes", LOAD, "fits = (head.rows, head.chain) == (run.after, run.before)", "fits = True", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("a new load asks nobody", LOAD, "new = run.named or not self.alike(run.load, run.first)", "new = True", f"{LOADS}::test_one_file_sent_under_several_names_at_once_lands_once"),
-    bug("what landed is forgotten with the log", "console/agent/ingest/loads.py", "            _add(table_loads, transactions)\n    return table_loads", "            pass\n    return table_loads", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
+    bug("what landed is forgotten with the log", "console/agent/ingest/loads.py", "        _add(table_loads.loads, table_id, transactions)\n\n", "        pass\n\n", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("a refusal names the line after", "console/model/load.py", "return next((at // MARK_BYTES + 1 for", "return next((at // MARK_BYTES + 2 for", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("nanoseconds are cut", "console/agent/ingest/values.py", "if _FINER.search(value):", "if False:", "tests/agent/test_landing.py"),
     bug("an empty text partitions", "console/agent/ingest/values.py", "        if field.name in partitions:", "        if False:", "tests/agent/test_ingest.py::test_what_delta_would_change_is_refused_by_its_line"),

@@ -125,7 +125,7 @@ def test_rows_behind_a_compaction_are_held_against_those_before_it(
         write_deltalake(table, rows(n), mode="append", partition_by=["day"])
     asked: list[int] = []
 
-    def totals(_: Any, __: str, where: str, version: int) -> tuple[int, ...]:
+    def totals(_: Any, __: str, where: str, version: int, *_more: Any) -> tuple[int, ...]:
         asked.append(version)
         return now if version == 5 else (2, 7)
 

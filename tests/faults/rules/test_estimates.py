@@ -82,6 +82,39 @@ def test_equal_groups_pass_and_estimates_may_be_off_by_their_error(session: Any,
     }
 
 
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        ([("2026-11-01 03:00", 1), ("2026-11-01 04:00", 2), ("2026-11-02 03:00", 3)], {}),
+        ([("2026-11-01 03:00", 1), ("2026-11-01 04:00", 5), ("2026-11-02 03:00", 3)], {"2026-11-01": (2, 2, ("n",))}),
+        ([("2026-11-01 03:00", 1), ("2026-11-01 04:00", 2)], {"2026-11-02": (1, 0, ())}),
+        ([("2026-11-01 03:00", 1), ("2026-11-01 09:00", 2), ("2026-11-02 03:00", 3)], {"2026-11-01": (2, 2, ("hour",))}),
+    ],
+    ids=["equal", "another value", "a group is missing", "another group stands in for one"],
+)  # fmt: skip
+def test_groups_that_differ_name_their_day(
+    session: Any, tmp_path: Path, now: list[tuple[str, int]], expected: dict[str, tuple[int, int, tuple[str, ...]]]
+) -> None:
+    was = [("2026-11-01 03:00", 1), ("2026-11-01 04:00", 2), ("2026-11-02 03:00", 3)]
+    columns = (Column(name="hour", type="timestamp"), Column(name="n", type="bigint"))
+    sides = []
+    for name, groups in (("old", was), ("new", now)):
+        path = str(tmp_path / name)
+        values = ", ".join(f"(TIMESTAMP '{hour}', {n}L)" for hour, n in groups)
+        session.sql(f"SELECT * FROM VALUES {values} AS v(hour, n)").write.format("delta").save(path)
+        table = TableState(
+            table=Table(name="hours", kind="aggregate", columns=columns, time="hour"),
+            version=Version(content="c", path="hours", columns=columns), read="SELECT hour, n FROM stored", rows="", values={},
+        )  # fmt: skip
+        sides.append(Pinned(table, path, log.latest_version(path)))
+    pairs = (Pair("hour", "hour"), Pair("n", "n"))
+    plan = Comparison(table="hours", pairs=pairs, keys=("hour",), time="hour")
+    checks = {check.check: check for check in compare(session, plan, *sides)}
+    days = checks["groups"].days
+    assert [day.day for day in days] == ["2026-11-01", "2026-11-02"]
+    assert {day.day: (day.old, day.new, day.columns) for day in days if not day.equal} == expected
+
+
 def test_what_is_off_is_counted_group_by_group(session: Any, tmp_path: Path) -> None:
     off: tuple[Group, ...] = (
         ("a", 1, 1100, (1.0, 2.0)),

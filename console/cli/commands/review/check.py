@@ -120,9 +120,20 @@ def _planned(project: OpenProject, against: Path | None, ref: str | None) -> "tu
                 plans.append(project.plan_of(pipeline, live if against else believed(live, pipeline), region))
             except Problems as error:
                 problems += error.problems
+    problems += _of_fixtures(project)
     if problems:
         raise Problems.of(list(dict.fromkeys(problems)))
     return tuple(plans)
+
+
+def _of_fixtures(project: OpenProject) -> tuple[Problem, ...]:
+    """What is wrong in the pipeline's fixture tests; its queries were compiled and saved just now."""
+    from console.fixtures.check import problems_in
+    from console.planning import PlannerCache
+    from console.project import recent
+
+    pipeline = project.files.pipeline(project.pipeline, None)
+    return problems_in(project.files.root, pipeline, PlannerCache(recent.opened()))
 
 
 def _warnings(project: OpenProject) -> tuple[Problem, ...]:

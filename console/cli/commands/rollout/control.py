@@ -129,7 +129,12 @@ def _conclude(output: Output, entries: list[dict[str, Any]], errors: list[tuple[
     is_flag=True,
     help="Also drop the release that a rollback would restore: after this, no rollback is possible.",
 )
-def cleanup(dry_run: bool, previous: bool) -> int:
+@click.option(
+    "--allow-destructive",
+    is_flag=True,
+    help="Also drop landing versions with values that no other version can hold.",
+)
+def cleanup(dry_run: bool, previous: bool, allow_destructive: bool) -> int:
     """Drop table versions that no kept release uses.
 
     Deletes only in a warehouse with console's marker, and only what its releases have built.
@@ -138,7 +143,8 @@ def cleanup(dry_run: bool, previous: bool) -> int:
     output = Output(cli_context().flags)
     if previous and not dry_run and not output.flags.yes:
         _confirm_previous(output, project)
-    return run_interruptible(_clean(project, output, dry_run=dry_run, previous=previous))
+    clean = _clean(project, output, dry_run=dry_run, previous=previous, destructive=allow_destructive)
+    return run_interruptible(clean)
 
 
 def _confirm_previous(output: Output, project: OpenProject) -> None:
@@ -157,12 +163,12 @@ def _confirm_previous(output: Output, project: OpenProject) -> None:
             )
 
 
-async def _clean(project: OpenProject, output: Output, *, dry_run: bool, previous: bool) -> int:
+async def _clean(project: OpenProject, output: Output, *, dry_run: bool, previous: bool, destructive: bool) -> int:
     dropped: dict[str, tuple[str, ...]] = {}
     async with project.fleet() as fleet:
         await refreshed(fleet, project.names)
         for name in project.names:
-            dropped[name] = await fleet.cleanup(name, dry_run=dry_run, previous=previous)
+            dropped[name] = await fleet.cleanup(name, dry_run=dry_run, previous=previous, destructive=destructive)
     if output.json:
         entries = [{"region": name, "dropped": list(paths)} for name, paths in dropped.items()]
         output.document({"dry_run": dry_run, "regions": entries})

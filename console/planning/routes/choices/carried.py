@@ -4,16 +4,20 @@ from dataclasses import dataclass
 
 from console.errors import Problem
 from console.model.schema import Column
+from console.planning.cache.planner_cache import Memo
+from console.planning.cache.releases import shared_release
 from console.planning.reuse.states import kept_states, select_states
 from console.planning.routes.change import Change
-from console.planning.routes.reasons import listed
-from console.planning.routes.verdict import LiveCopy, Verdict
+from console.planning.routes.reasons import last_day, listed
+from console.planning.routes.verdict import Impossible, LiveCopy, Verdict
 from console.planning.sql.convert import kept
 from console.planning.sql.reads import Pick, select
 from console.planning.sql.tree import kind
+from console.remedy import DropKey, Edit, Remedy, SetKey
 
 _CONVERTED = ("same", "wider", "whole")
 _OTHER_NAME = "give it another name: under that one older rows show NULL"
+_COMPUTED = "all rows are computed from the source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,59 +36,77 @@ class CarriedRows:
     older: Older
 
 
-def carry(change: Change) -> Verdict | Problem:
+_CARRIED = Memo["CarriedRows | Impossible"]()  # alike in all regions of a release
+
+
+def carry(change: Change) -> Verdict | Impossible:
     """A new version with a copy of all rows up to the position that the live version has reached."""
     made = carried_rows(change)
-    if isinstance(made, Problem):
+    if isinstance(made, Impossible):
         return made
     return Verdict(
         name=change.name, action="forward", why=f"history: carry, by the operator's choice: {made.older.shown}", wanted=change.wanted,
         live=change.live, diff=change.diff, columns=change.diff.columns, copied=made.copied,
-        history="carry", older_rows=made.older.shown, carried=made.older.columns,
+        history="carry", older_rows=made.older.shown, older_until=last_day(change), carried=made.older.columns,
         problems=(shown(change, "rows so far", made.older),),
     )  # fmt: skip
 
 
-def carried_rows(change: Change) -> CarriedRows | Problem:
-    """How the rows that a table holds are copied without being computed again; a refusal where that cannot be."""
-    if problem := _impossible(change):
-        return problem
-    return _states(change) if change.wanted.table.kind == "aggregate" else _rows(change)
-
-
-def shown(change: Change, which: str, older: Older) -> Problem:
-    """C118: what the operator has chosen, and what it makes of older rows."""
-    message = f"{change.name}: {which} are copied from the live version; {older.shown}"
-    hint = "`history: all` computes them by the new query"
-    return Problem(
-        code="C118", message=message, where=change.wanted.table.where, hint=hint, severity="warn", node=change.name
-    )
-
-
-def refusal(change: Change, why: str, hint: str) -> Problem:
-    """C140: the choice is not possible, and what is."""
-    message = f"history of {change.name} ({change.choice}) is not possible: {why}"
-    return Problem(code="C140", message=message, where=change.wanted.table.where, hint=hint, node=change.name)
-
-
-def _impossible(change: Change) -> Problem | None:
-    table, drop = change.wanted.table, "drop it: all rows are computed from the source"
+def carried_rows(change: Change) -> CarriedRows | Impossible:
+    """How the rows that a table holds are copied without being computed again; why they cannot be."""
     if change.rebuilt_sources:
-        sources = listed(change.rebuilt_sources)
-        why = f"{sources} is rebuilt, and positions in the log of its live version say nothing about the new one's"
-        return refusal(
-            change, why, f"drop it: {change.name} is computed from all rows of {sources}, carried ones included"
-        )
+        return _of_rebuilt(change)
+
+    def made() -> CarriedRows | Impossible:
+        if why := _impossible(change):
+            return why
+        return _states(change) if change.wanted.table.kind == "aggregate" else _rows(change)
+
+    release = shared_release(change.release, change.cache)
+    return change.cache.by_identity(_CARRIED, made, change.wanted, release)
+
+
+def shown(change: Change, which: str, older: Older, how: str = "copied from the live version") -> Problem:
+    """C118: what the operator has chosen, and what it makes of older rows."""
+    until = last_day(change)
+    ends = f", the last of them until {until}" if until else ""
+    later = "rows that arrive later follow the new query, those of older days too"
+    message = f"{change.name}: {which} are {how}; {older.shown}{ends}; {later}"
+    remedies = (SetKey(node=change.name, key="history", value="all", effect="computes them by the new query"),)
+    where = change.wanted.table.where
+    return Problem(code="C118", message=message, where=where, severity="warn", node=change.name, remedies=remedies)
+
+
+def without(change: Change, effect: str = "") -> DropKey:
+    return DropKey(node=change.name, key="history", effect=effect)
+
+
+def _declared(change: Change, column: str, key: str, value: str = "") -> SetKey:
+    return SetKey(node=change.name, key=key, columns=(column,), value=value)
+
+
+def _of_rebuilt(change: Change) -> Impossible:
+    sources = listed(change.rebuilt_sources)
+    why = f"{sources} is rebuilt, and positions in the log of its live version say nothing about the new one's"
+    return _no(why, without(change, f"{change.name} is computed from all rows of {sources}, carried ones included"))
+
+
+def _no(why: str, *remedies: Remedy) -> Impossible:
+    return Impossible(why, remedies)
+
+
+def _impossible(change: Change) -> Impossible | None:
+    table, drop = change.wanted.table, without(change, _COMPUTED)
     if table.kind != change.live.table.kind:
-        return refusal(change, f"it is now of kind {table.kind}", drop)
+        return _no(f"it is now of kind {table.kind}", drop)
+    if (table.key or change.live.table.key) and not change.diff.rows:
+        return _no("another row of a key may be the newest now, and the live version does not keep the others", drop)
     if not _continued(change):
-        return refusal(
-            change, "its feeds are not those of the live version, so none has a position to go on from", drop
-        )
+        return _no("its feeds are not those of the live version, so none has a position to go on from", drop)
     placing = [name for name in (table.time, *table.partition_by) if name and name in change.diff.computed]
     if placing:
         why = f"{placing[0]} places its rows in days or partitions, and older rows have no value for it"
-        return refusal(change, why, drop)
+        return _no(why, drop)
     return None
 
 
@@ -98,7 +120,7 @@ def _continued(change: Change) -> bool:
     return all(sources.get(feed.materialization) == feed.source for feed in wanted)
 
 
-def _rows(change: Change) -> CarriedRows | Problem:
+def _rows(change: Change) -> CarriedRows | Impossible:
     """Stored columns as they are, changed ones too; a new one by proof, by its default or NULL."""
     picks = {pick.name: pick for pick in change.diff.picks}
     older: list[str] = []
@@ -110,7 +132,7 @@ def _rows(change: Change) -> CarriedRows | Problem:
             picks[column.name] = Pick(name=column.name, computed=change.proof.given[column.name])
             continue
         made = _older_value(change, column)
-        if isinstance(made, Problem):
+        if isinstance(made, Impossible):
             return made
         picks[column.name], word = made
         older.append(column.name)
@@ -119,29 +141,33 @@ def _rows(change: Change) -> CarriedRows | Problem:
     return CarriedRows(LiveCopy(sql), _older(change, words, older))
 
 
-def _older_value(change: Change, column: Column) -> tuple[Pick, str] | Problem:
+def _older_value(change: Change, column: Column) -> tuple[Pick, str] | Impossible:
     """What an older row gives for a column that only the source can give, and the same in words."""
     before, name = change.live.table.column(column.name), column.name
     if before is not None:
         if before.nullable and not column.nullable:
-            return refusal(change, f"{name} may no longer be NULL, and older rows may hold it", "leave it nullable")
+            return _no(
+                f"{name} may no longer be NULL, and older rows may hold it",
+                _declared(change, name, "nullable", "true"),
+            )
         if kept(kind(before.type), kind(column.type)) not in _CONVERTED:
             why = f"values of {name} may not survive the change from {before.type} to {column.type}"
-            return refusal(change, why, _OTHER_NAME)
+            return _no(why, Edit(node=change.name, how=_OTHER_NAME))
         cast = "" if kind(before.type) == kind(column.type) else column.type
         return Pick(name=name, of=name, type=cast), f"{name} keeps its values"
     if column.default is not None:
         return Pick(name=name, literal=column.default, type=column.type), f"{name} is {column.default}"
     if not column.nullable:
-        return refusal(change, f"{name} is new and may not be NULL, and older rows have no value", "give it a default")
+        why = f"{name} is new and may not be NULL, and older rows have no value"
+        return _no(why, _declared(change, name, "default"))
     return Pick(name=name, literal="NULL", type=column.type), f"{name} is NULL"
 
 
-def _states(change: Change) -> CarriedRows | Problem:
+def _states(change: Change) -> CarriedRows | Impossible:
     """Partial states as they are; NULL for those of new columns, which the merge passes over."""
     wanted, live, diff = change.wanted, change.live, change.diff
     if why := _other_keys(change):
-        return refusal(change, why, "drop it: all rows are computed from the source")
+        return _no(why, without(change, _COMPUTED))
     held = [column.name for column in wanted.table.columns if live.table.column(column.name)]
     kept_columns = kept_states(wanted, live, held)
     older: list[str] = []
@@ -154,17 +180,15 @@ def _states(change: Change) -> CarriedRows | Problem:
         ]
         if live.table.column(column.name) is not None:
             if not all(state.name.lower() in kept_columns for state in states):
-                return refusal(
-                    change, f"the partial states of {column.name} do not merge with those that are stored", _OTHER_NAME
-                )
+                why = f"the partial states of {column.name} do not merge with those that are stored"
+                return _no(why, Edit(node=change.name, how=_OTHER_NAME))
             if column.name in diff.computed:
                 older.append(column.name)
                 words.append(f"{column.name} keeps its values, and later rows are merged with them")
             continue
         if not column.nullable:
-            return refusal(
-                change, f"{column.name} is new and may not be NULL, and older rows have no value", "leave it nullable"
-            )
+            why = f"{column.name} is new and may not be NULL, and older rows have no value"
+            return _no(why, _declared(change, column.name, "nullable", "true"))
         older.append(column.name)
         words.append(f"{column.name} counts nothing")
     copied = LiveCopy(select_states(change.name, wanted.columns, kept_columns), states=True)

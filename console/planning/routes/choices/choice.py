@@ -4,17 +4,18 @@ from dataclasses import replace
 from typing import assert_never
 
 from console.errors import Problem
-from console.model.schema import Carry, Since, Table
-from console.planning.cache.planner_cache import Memo
-from console.planning.cache.releases import shared_release
+from console.model.schema import Carry, FromNow, HistoryChoice, Since, Table
+from console.model.slices import EARLY, LATE
 from console.planning.routes.change import Change
-from console.planning.routes.choices.carried import carried_rows, carry
+from console.planning.routes.choices.carried import carried_rows, carry, without
 from console.planning.routes.choices.cut import since
+from console.planning.routes.choices.linked import from_now
 from console.planning.routes.forward import is_given
 from console.planning.routes.reasons import listed
-from console.planning.routes.verdict import Verdict
+from console.planning.routes.verdict import Alternative, Impossible, Verdict
+from console.remedy import DropKey, Edit, Flag, Remedy, SetKey
 
-_CARRIED = Memo[bool]()  # whether carrying is possible, alike in all regions of a release
+WEEK = 7  # days of the example of `since`
 _GIVEN = "its forward_query computes every row that it holds"
 _EXACT = "all that is wanted of its rows is known exactly from what it holds"
 _STAYS = "no row of it has to be computed again"
@@ -26,64 +27,111 @@ def applied(change: Change, cheapest: Verdict) -> Verdict:
 
     cheapest  verdict for `history: all`
     """
+    return replace(_chosen(change, cheapest), alternatives=_alternatives(change, cheapest))
+
+
+def _chosen(change: Change, cheapest: Verdict) -> Verdict:
     choice = change.choice
     if choice is None:
         return _with_alternative(change, cheapest)
     if why := _no_effect(change, cheapest, choice):
         return replace(cheapest, problems=(*cheapest.problems, unused(change.wanted.table, choice, why, change)))
-    match choice:
-        case Carry():
-            made = carry(change)
-        case Since(day):
-            made = since(change, day)
-        case _:
-            assert_never(choice)
-    if isinstance(made, Problem):
-        return replace(_with_alternative(change, cheapest), problems=(*cheapest.problems, made))
+    made = _made(change, choice)
+    if isinstance(made, Impossible):
+        refused = _refusal(change, choice, made)
+        return replace(_with_alternative(change, cheapest), problems=(*cheapest.problems, refused))
     repeated = (_repeated(change, choice),) if _is_repeated(change, choice) else ()
     return replace(made, problems=(*made.problems, *repeated))
 
 
-def unused(table: Table, choice: Carry | Since, why: str, change: Change | None = None) -> Problem:
+def _made(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
+    match choice:
+        case Carry():
+            return carry(change)
+        case Since(day):
+            return since(change, day)
+        case FromNow():
+            return from_now(change)
+        case _:
+            assert_never(choice)
+
+
+def _alternatives(change: Change, cheapest: Verdict) -> tuple[Alternative, ...]:
+    """Every choice beside the others; () where no row has to be moved, or each choice comes to the same."""
+    if not cheapest.rebuilt:
+        return ()
+    possible = [Alternative("all", cheapest)]
+    choices: tuple[HistoryChoice, ...] = (*_since(change), Carry(), FromNow())
+    for choice in choices:
+        why = _no_effect(change, cheapest, choice)
+        possible.append(Alternative(str(choice), Impossible(why) if why else _made(change, choice)))
+    changes = cheapest.recomputed is not None or any(isinstance(each.made, Verdict) for each in possible[1:])
+    return tuple(possible) if changes else ()
+
+
+def _since(change: Change) -> tuple[Since, ...]:
+    """The day that the operator named, else an example: the last week, or what the source still has of it."""
+    if isinstance(change.choice, Since):
+        return (change.choice,)
+    stats = change.region.table(change.name)
+    days = (
+        sorted(day.day for day in stats.days if day.day and day.rows and day.day not in (EARLY, LATE)) if stats else []
+    )
+    if not days:
+        return ()
+    example = days[max(1, len(days) - WEEK)] if len(days) > 1 else days[0]
+    made = since(change, example)
+    return (Since(made.first if isinstance(made, Impossible) and made.first else example),)
+
+
+def _refusal(change: Change, choice: HistoryChoice, made: Impossible) -> Problem:
+    """C140: the choice is not possible, and what is."""
+    message = f"history of {change.name} ({choice}) is not possible: {made.why}"
+    edits = all(isinstance(one, Edit) for one in made.remedies)
+    remedies = (*made.remedies, without(change)) if edits else made.remedies
+    where = change.wanted.table.where
+    return Problem(code="C140", message=message, where=where, node=change.name, remedies=remedies)
+
+
+def unused(table: Table, choice: HistoryChoice, why: str, change: Change | None = None) -> Problem:
     """C109 where it is left over from the release that is live, else C141."""
     if change is not None and _is_repeated(change, choice):
         message = f"history of {table.name} ({choice}) is left over from the release that is live: {why}"
-        return Problem(
-            code="C109", message=message, where=table.where, hint="drop it", severity="warn", node=table.name
-        )
+        return _warning(table, "C109", message, DropKey(node=table.name, key="history"))
     message = f"history of {table.name} ({choice}) has no effect: {why}"
-    return Problem(code="C141", message=message, where=table.where, hint="drop it", severity="warn", node=table.name)
+    return _warning(table, "C141", message, DropKey(node=table.name, key="history"))
+
+
+def _warning(table: Table, code: str, message: str, *remedies: Remedy) -> Problem:
+    return Problem(code=code, message=message, where=table.where, severity="warn", node=table.name, remedies=remedies)
 
 
 def _with_alternative(change: Change, cheapest: Verdict) -> Verdict:
     """The same; a replay of what could be carried is told apart, for the remedy of a loss."""
     if cheapest.recomputed is None or not cheapest.rebuilt:
         return cheapest
-    possible = not change.rebuilt_sources and change.cache.by_identity(
-        _CARRIED,
-        lambda: not isinstance(carried_rows(change), Problem),
-        change.wanted,
-        shared_release(change.release, change.cache),
-    )
+    possible = not isinstance(carried_rows(change), Impossible)
     anew = (_computed_anew(change, possible=possible),) if change.live.carried and cheapest.copied is None else ()
-    return replace(cheapest, may_be_carried=possible, problems=(*cheapest.problems, *anew))
+    given = change.diff.rows and change.wanted.table.kind == "append" and not change.rebuilt_sources
+    return replace(cheapest, may_be_carried=possible, may_be_given=given, problems=(*cheapest.problems, *anew))
 
 
 def _computed_anew(change: Change, *, possible: bool) -> Problem:
     """C118: what an earlier choice carried gets the values of the query after all."""
     columns = listed(change.live.carried)
     message = f"{change.name}: older rows of {columns} were carried, or computed from such, and are computed anew now"
-    hint = "`history: carry` keeps them as they are" if possible else ""
-    table = change.wanted.table
-    return Problem(code="C118", message=message, where=table.where, hint=hint, severity="warn", node=table.name)
+    keeps = SetKey(node=change.name, key="history", value="carry", effect="keeps them as they are")
+    return _warning(change.wanted.table, "C118", message, *([keeps] if possible else []))
 
 
-def _no_effect(change: Change, cheapest: Verdict, choice: Carry | Since) -> str:
+def _no_effect(change: Change, cheapest: Verdict, choice: HistoryChoice) -> str:
     """Why a choice changes nothing here; "" where it does."""
     if not cheapest.rebuilt and not cheapest.picks:
         return _STAYS
     if is_given(change) and cheapest.recomputed is None:
         return _GIVEN
+    if choice == FromNow():
+        return "" if cheapest.rebuilt else _STAYS
     recomputed = cheapest.recomputed is not None
     if not recomputed and not _keeps_older(change, choice):
         return _EXACT
@@ -94,7 +142,7 @@ def _no_effect(change: Change, cheapest: Verdict, choice: Carry | Since) -> str:
     return ""
 
 
-def _keeps_older(change: Change, choice: Carry | Since) -> bool:
+def _keeps_older(change: Change, choice: HistoryChoice) -> bool:
     """Whether older rows stay other than a copy by the new query makes them: filtered rows, or values computed as before."""
     if change.wanted.table.kind != "append":
         return False
@@ -102,12 +150,13 @@ def _keeps_older(change: Change, choice: Carry | Since) -> bool:
     return not change.diff.rows or (changed and choice == Carry())
 
 
-def _is_repeated(change: Change, choice: Carry | Since) -> bool:
+def _is_repeated(change: Change, choice: HistoryChoice) -> bool:
     return not change.chosen_now and str(choice) == change.live.table.history
 
 
-def _repeated(change: Change, choice: Carry | Since) -> Problem:
+def _repeated(change: Change, choice: HistoryChoice) -> Problem:
     name = change.name
     message = f"history of {name} ({choice}) also made the release that is live: it is taken for this change as well"
-    hint = f"drop it, or `--history {name}=all`, if it was only meant for the change before"
-    return Problem(code="C109", message=message, where=change.wanted.table.where, hint=hint, severity="warn", node=name)
+    drop = DropKey(node=name, key="history")
+    again = Flag(flag=f"--history {name}=all", effect="if it was only meant for the change before")
+    return _warning(change.wanted.table, "C109", message, drop, again)

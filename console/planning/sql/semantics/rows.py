@@ -163,6 +163,7 @@ class _Select:
         if qualify := self.tree.args.get("qualify"):
             seen = replace(values, aliases=self._aliases(), done=self._done())
             rows = simpler.narrowed(rows, seen.conjuncts(qualify.this))
+            rows = replace(rows, marks=rows.marks | {"window"})
             self._note("QUALIFY", rows.rows)
         rows = replace(
             rows, columns=_named(self.outputs), rest=tuple(o.rest for o in self.outputs if o.rest), branches=()

@@ -48,7 +48,7 @@ def check(text: Text) -> None:
                 "S105",
                 f"{written} is not allowed: it would be sent to Spark as {sent}",
                 node,
-                hint="write it so that both say the same, or compute it another way",
+                fix="write it so that both say the same, or compute it another way",
             )
     if text.problems:
         return
@@ -57,7 +57,7 @@ def check(text: Text) -> None:
             "S105",
             f"{called.lower()} is not allowed as it is written here: it would be sent to Spark as another function",
             offset,
-            hint="call it as Spark's own documentation does",
+            fix="call it as Spark's own documentation does",
         )
 
 

@@ -6,10 +6,11 @@ from textual.content import Content
 
 from console.runner.view import RegionView
 from console.tui.drawing import stack_lines, wrap_indented
+from console.tui.groups import same_plan
 from console.tui.labels import idle
 from console.tui.panes.checks import draw_checks
 from console.tui.panes.pane import Pane
-from console.tui.panes.safety import day_lines, safety_lines, same_plan
+from console.tui.panes.safety import day_lines, safety_lines
 from console.tui.screens.of_region.region import RegionScreen
 from console.tui.screens.of_region.rollout import last_rollout
 from console.tui.state import ScreenState

@@ -7,31 +7,12 @@ from textual.binding import Binding, BindingType
 
 from console.runner.view import RegionView
 from console.tui.commands.keys import FIRST, FooterKey
-from console.tui.labels import idle, under_way
 from console.tui.panes.pane import Pane
 from console.tui.panes.summary import draw_summary
 from console.tui.quiet import Line
-from console.tui.screens.base import BaseScreen, GoTo, ScreenName
+from console.tui.screens.base import BaseScreen, GoTo
+from console.tui.screens.pane_screens import SCREENS
 from console.tui.state import ScreenState
-
-SCREENS: dict[str, ScreenName] = {  # pane → the screen that has it
-    "plan": "plan",
-    "witness": "plan",
-    "checks": "gate",
-    "days": "rollout",
-    "slow": "rollout",
-    "steps": "rollout",
-    "log": "rollout",
-}
-
-
-def first_pane(view: RegionView | None) -> str:
-    """What matters most right now: the plan of a region at rest, the checks of one at its gate, else its rollout."""
-    if view is None or (idle(view) and not view.note):
-        return "plan"
-    if view.status.state == "awaiting-confirmation":
-        return "checks"
-    return "steps" if under_way(view) else "log"
 
 
 class RegionScreen(BaseScreen):

@@ -16,9 +16,9 @@ from console.runner.view import RegionView
 from console.tui.commands.keys import FIRST, LAST, FooterKey
 from console.tui.drawing import safe, stack_lines
 from console.tui.fleet.memory import ScreenPlace
+from console.tui.groups import same_plan
 from console.tui.labels import idle, running_step
 from console.tui.panes.pane import Pane
-from console.tui.panes.safety import same_plan
 from console.tui.panes.steps import draw_progress
 from console.tui.quiet import Line
 from console.tui.rollout.days import DayCursor

@@ -1,0 +1,83 @@
+"""History that is taken over as it is: the files of the live version become files of the new one too, by hard links.
+
+No row is read and no data file is written (docs/decisions/0021). Each version stays whole: a deletion, a compaction or a
+VACUUM takes names of files away from one of them, and never the file that the other has under its own name.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from console.agent.feeds import commit
+from console.agent.feeds.backfill import History
+from console.agent.rows.data_files import DataFile, files_at
+from console.agent.store import log
+from console.errors import RegionError
+
+FOLDER = "linked"  # in the new version; the partition of a file is told by the log alone
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedFile:
+    """name: relative to the new version"""
+
+    name: str
+    file: DataFile
+
+
+def link_history(history: History) -> commit.CommitResult:
+    """Take over all files of the source as of the fence, in one commit with the position of the history's last slice.
+
+    Links that an earlier attempt has made are found again: their names follow from the fence.
+
+    raises  RegionError E_LINK where a file is gone or the file system makes no links; FeedStopped as `commit.append`
+    """
+    files = files_at(history.source_path, history.fence)
+    linked = tuple(
+        LinkedFile(f"{FOLDER}/{history.fence}-{number:06}-{Path(file.path).name}", file)
+        for number, file in enumerate(files)
+    )
+    folder = log.local(history.target_path) / FOLDER
+    folder.mkdir(exist_ok=True)
+    for each in linked:
+        _link(each.file.path, log.local(history.target_path) / each.name)
+    _sync(folder)
+    note = {
+        "kind": "history",
+        "feed": history.writer.app_id,
+        "step": history.step.id,
+        "slices": [1, len(history.slices)],
+        "linked": {"of": history.source.version.path, "version": history.fence, "files": len(files)},
+    }
+    actions = [
+        commit.FileAction(name=each.name, bytes=each.file.bytes, values=each.file.values,
+                          modified=each.file.modified, stats=each.file.stats)
+        for each in linked
+    ]  # fmt: skip
+    return commit.append_files(history.writer, actions, len(history.slices), note)
+
+
+def _link(source: str, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        if not os.path.samefile(source, target):
+            raise RegionError(
+                f"{target} is another file than {source}", hint="console discard", code="E_LINK"
+            ) from None
+    except FileNotFoundError:
+        message = f"{source} is gone, which belongs to the version that is taken over"
+        raise RegionError(message, hint="console discard, then plan again", code="E_LINK") from None
+    except OSError as error:
+        message = f"{source}: no second name can be given to it here: {error.strerror}"
+        hint = "console discard, then `history: carry`, which copies the rows"
+        raise RegionError(message, hint=hint, code="E_LINK") from None
+
+
+def _sync(folder: Path) -> None:
+    """Flush the names to disk: after a power loss no commit may name a file that has none."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,124 @@
+"""Lines of the shape of another version of a landing table, converted as the relay between the two converts stored rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deltalake import DeltaTable
+
+from console.agent.failure import cause, kind
+from console.agent.ingest.shape import in_stored_columns
+from console.agent.ingest.shapes import Shapes
+from console.agent.ingest.values import parse_lines, spread_over, typed
+from console.errors import DataError
+
+Session = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentLines:
+    """What one request brings. numbers: of its lines in their file; shape: the name under which they are sent"""
+
+    table: str
+    events: Sequence[str]
+    numbers: Sequence[int] | None
+    shape: str = ""
+
+    @property
+    def numbered(self) -> Sequence[int]:
+        return self.numbers or range(1, len(self.events) + 1)
+
+    def only(self, at: Sequence[int]) -> "SentLines":
+        return replace(self, events=[self.events[i] for i in at], numbers=[self.numbered[i] for i in at])
+
+
+@dataclass(frozen=True, slots=True)
+class ShapedTable:
+    """A version of a landing table as lines see it."""
+
+    opened: DeltaTable
+    shapes: Shapes
+
+    def rows(self, sent: SentLines) -> Any:
+        """Lines as Arrow in its stored columns. raises  DataError naming the first line that does not fit"""
+        return typed(self.opened, self._parsed(sent), sent.numbered, self.shapes.live.labels)
+
+    def _parsed(self, sent: SentLines) -> list[dict[str, Any]]:
+        shapes = self.shapes
+        shapes.check_name(sent.shape, sent.table)
+        live, known = shapes.live, dict.fromkeys(name for shape in shapes.all for name in shape.stored)
+        rows = parse_lines(
+            sent.events, tuple(known), sent.numbered, shown=live.names, ended=live.ended, until=live.until
+        )
+        if shapes.plain:
+            return rows
+        places = [(shape, spread_over(self.opened, shape)) for shape in shapes.all]
+        stored: list[dict[str, Any]] = []
+        for number, row in zip(sent.numbered, rows, strict=True):
+            own = shapes.of(row, number, sent.shape)
+            place = next(place for shape, place in places if shape is own)
+            stored += in_stored_columns(own, [row], [number], place)
+        return stored
+
+    def fits(self, lines: SentLines) -> bool:
+        try:
+            self.rows(lines)
+        except DataError:
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class OtherShape:
+    """Another version whose lines are taken as well.
+
+    table  name of the view that `sql` reads its stored rows from, and gives the live version's columns
+    keys   columns of the live version without which a line is of this shape
+    """
+
+    version: ShapedTable
+    table: str
+    sql: str
+    keys: tuple[str, ...]
+
+
+def stored_rows(live: ShapedTable, others: Sequence[OtherShape], lines: SentLines, session: Session | None) -> Any:
+    """Lines as Arrow in the live version's columns, each by the shape that it fits; the live one decides first.
+
+    session  of a Spark that converts; None to check only
+    raises   DataError naming the first line that fits no shape, by the live one
+    """
+    if not others:
+        return live.rows(lines)
+    shapes = [_shape_of(live, others, lines.only((at,))) for at in range(len(lines.events))]
+    tables = [live.rows(lines.only([at for at, other in enumerate(shapes) if other is None]))]
+    for other in others:
+        of_it = [at for at, shape in enumerate(shapes) if shape is other]
+        if of_it and session is not None:
+            tables.append(_converted(session(), other, other.version.rows(lines.only(of_it)), tables[0].schema))
+    import pyarrow as pa
+
+    return pa.concat_tables(tables)
+
+
+def _shape_of(live: ShapedTable, others: Sequence[OtherShape], line: SentLines) -> OtherShape | None:
+    """The other shape that a line is of; None for the live one, or for none at all."""
+    fits = live.fits(line)
+    for other in others:
+        lacks = any(f'"{key}"' not in line.events[0] for key in other.keys)
+        if (lacks or not fits) and other.version.fits(line):
+            return other
+    return None
+
+
+def _converted(session: Any, other: OtherShape, rows: Any, schema: Any) -> Any:
+    session.createDataFrame(rows).createOrReplaceTempView(other.table)
+    try:
+        return session.sql(other.sql).toArrow().select(schema.names).cast(schema)
+    except Exception as error:
+        if kind(error) not in ("value", "day"):
+            raise
+        message = f"lines of the other shape do not convert: {cause(error)}"
+        raise DataError(
+            message, hint="nothing was written; correct them, or send the newer shape", code="C301"
+        ) from None

@@ -1,0 +1,1 @@
+"""`console test`: fixture tests of a pipeline, and how they are written."""

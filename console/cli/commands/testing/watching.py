@@ -1,0 +1,39 @@
+"""`console test --watch`: the tests run again whenever a file of the pipeline changes, on the Spark that is up already."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_SECONDS = 0.5  # between two looks
+
+Stamps = dict[str, tuple[int, int]]
+
+
+def stamps(folder: Path) -> Stamps:
+    """Path → time of its last change and size, of every file below a folder."""
+    found = {}
+    for path in folder.rglob("*"):
+        try:
+            status = path.stat()
+        except OSError:  # removed meanwhile
+            continue
+        if path.is_file():
+            found[str(path)] = (status.st_mtime_ns, status.st_size)
+    return found
+
+
+def changes(look: Callable[[], Stamps], pause: Callable[[float], None] = time.sleep) -> Iterator[None]:
+    """One item at once, and one after each change; never ends. A file that is still being written counts once it rests."""
+    before = look()
+    yield
+    while True:
+        pause(_SECONDS)
+        if (now := look()) == before:
+            continue
+        while True:
+            pause(_SECONDS)
+            if (later := look()) == now:
+                break
+            now = later
+        before = now
+        yield

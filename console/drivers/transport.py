@@ -1,0 +1,132 @@
+"""The way to an agent: what makes a link, the greeting on it, and answers decoded with doubt."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Protocol, TypeVar
+
+from console import errors
+from console.drivers.frames import Link
+from console.drivers.protocol import RegionState
+from console.errors import Conflict, DataError, NewerFormat
+from console.model import codec
+from console.model.event import Recorded
+from console.model.live import Live
+from console.model.measured import FeedSample
+from console.model.receipt import Past
+
+PROTOCOL = 1
+_SAME = "use the same version on both sides; `console follow --stop` ends that agent, the next one takes over"
+T = TypeVar("T")
+_GREETING = 30.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """A region's answer without an agent. `state` is None if it was not requested."""
+
+    live: Live
+    state: RegionState | None
+    past: Past | None = None
+    samples: tuple[FeedSample, ...] = ()
+
+
+class AgentTransport(Protocol):
+    """Transport to one region's agent."""
+
+    async def dial(self, *, start: bool) -> Link:
+        """A fresh link to the region's agent, greeted.
+
+        start   start an agent if none listens
+        raises  Unreachable if there is none, or none can be started
+        """
+        ...
+
+    async def survey(
+        self, pipeline: str, landing: Sequence[str], state: bool, past: str = "", hours: float = 0.0
+    ) -> Surveyed:
+        """Read the region's Delta logs directly, for when no agent listens.
+
+        past   the rollout to return in full, `*` for the list alone, "" for neither
+        hours  of the samples to return; 0 for none
+        """
+        ...
+
+    def save_tail(self, tail: bytes) -> str:
+        """Save the last bytes received from a broken agent; returns the file's path."""
+        ...
+
+
+def decoded(cls: type[T], data: object, peer: str) -> T:
+    """Decode an answer as a value of `cls`.
+
+    raises  Protocol naming the part that does not fit; NewerFormat for content that only a newer console understands
+    """
+    try:
+        return codec.decode(cls, data)
+    except NewerFormat as error:
+        raise NewerFormat(
+            f"{peer}: its agent is newer: {error}", region=peer, hint=error.hint, code=error.code
+        ) from None
+    except DataError as error:
+        raise errors.Protocol(
+            f"{peer}: invalid answer of the agent: {error}",
+            region=peer,
+            hint="agent and console may be of different versions: `console follow --stop`, then try again",
+            code="E_PROTOCOL",
+        ) from None
+
+
+def plausible(recorded: Recorded, peer: str) -> Recorded:
+    """The event, if its figures are possible: no count below zero (-1 means unknown), no time that is not finite.
+
+    raises  Protocol
+    """
+    answer = [value for value in asdict(recorded.event).values() if isinstance(value, (int, float))]
+    low = min((recorded.seq, recorded.at, *(value + 1 for value in answer)))
+    if low < 0 or not all(math.isfinite(value) for value in (recorded.at, *answer)):
+        raise errors.Protocol(
+            f"{peer}: {type(recorded.event).__name__} with impossible values", region=peer, code="E_PROTOCOL"
+        )
+    return recorded
+
+
+async def greet(link: Link, warehouse: str) -> None:
+    """Call `hello` and check that the right agent, of a known version, answers.
+
+    raises  Conflict if it is another
+    """
+    try:
+        answer = await link.call("hello", {"protocol": PROTOCOL}, seconds=_GREETING)
+    except DataError as error:  # it knows our protocol no more than we know its own
+        raise Conflict(f"{link.peer}: {error}", region=link.peer, hint=error.hint or _SAME, code="E_VERSION") from None
+    match answer:
+        case {"protocol": int(protocol), "tool": str(tool), "pid": int(pid), "warehouse": str(held_warehouse)}:
+            pass
+        case _:
+            raise errors.Protocol(
+                f"{link.peer}: invalid greeting of the agent: {str(answer)[:80]!r}", region=link.peer, code="E_PROTOCOL"
+            )
+    if protocol != PROTOCOL:
+        raise Conflict(
+            f"{link.peer}: its agent (console {tool}, process {pid}) speaks protocol {protocol}, this console {PROTOCOL}",
+            region=link.peer,
+            hint=_SAME,
+            code="E_VERSION",
+        )
+    if _same_path(held_warehouse) != _same_path(warehouse):
+        raise Conflict(
+            f"{link.peer}: the agent at its socket holds {held_warehouse}, not {warehouse}",
+            region=link.peer,
+            code="E_WAREHOUSE",
+        )
+    if answer.get(
+        "later"
+    ):  # else it would leave out what came after 0.1.0, taking this console for one of that version
+        await link.call("later", {}, seconds=_GREETING)
+
+
+def _same_path(warehouse: str) -> str:
+    path = warehouse.removeprefix("file://")
+    return path if "://" in path else os.path.realpath(path)

@@ -1,0 +1,86 @@
+"""Fixture tests of a pipeline as written: rows that go in, and rows that are expected of tables and queries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class FixtureValue:
+    """One value of a row.
+
+    value  text, number, boolean, None, or lists and mappings of these
+    raw    a scalar as written; "" for lists and mappings
+    where  `file:line:column`
+    """
+
+    value: Any
+    raw: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FixtureRow:
+    """The columns that a row names; the others are NULL in rows given, and not compared in rows expected."""
+
+    values: Mapping[str, FixtureValue]
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRows:
+    """All rows of one table: its own queries do not run."""
+
+    table: str
+    rows: tuple[FixtureRow, ...]
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """By how much a number may differ: in its own unit, or as a share of the expected value (0.01 is one percent)."""
+
+    absolute: float = 0.0
+    relative: float = 0.0
+
+    def allows(self, expected: float, found: float) -> bool:
+        return abs(expected - found) <= max(self.absolute, self.relative * abs(expected))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedRows:
+    """What a table, or one call of an endpoint, should hold.
+
+    node       a table, endpoint, copy or sink;  label  as the file calls it, with the words that tell calls apart
+    parameters of the call, by name
+    key        columns by which rows are paired; () pairs them by what they have in common
+    match      `exact`: these rows and no others; `contains`: others may stand beside them
+    ordered    rows come in this order
+    tolerance  column → allowed difference; "" for all columns
+    """
+
+    node: str
+    label: str
+    rows: tuple[FixtureRow, ...]
+    parameters: Mapping[str, FixtureValue] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+    match: Literal["exact", "contains"] = "exact"
+    ordered: bool = False
+    tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixture:
+    """One file of `plans/<pipeline>/tests/`.
+
+    now  the time that queries read from the clock (UTC); None where they may not read it
+    """
+
+    name: str
+    file: str
+    given: tuple[GivenRows, ...]
+    expected: tuple[ExpectedRows, ...]
+    description: str = ""
+    now: datetime | None = None

@@ -1,0 +1,52 @@
+"""How a table that keeps the newest row of each key is stored: rows as they came, merged when they are read and compacted.
+
+A row's place is decided once, when it is written: the hash that decides between rows of equal order is stored with it, so that a
+column that is added or changed later never makes another row the newest.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from console.model.schema import Column, quoted
+
+ROW_HASH: Final = "_row_hash"
+BUCKET: Final = "_bucket"
+BUCKETS: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """Names are those of stored columns.
+
+    key    rows that are equal in these are one row when they are read;  order: the greatest is the newest, NULL the oldest
+    tie    columns whose hash decides where the order does not
+    bucket whether the version is partitioned by a hash of the key
+    merged compiled Spark SQL over a view named `stored`: of each key the newest row, in all stored columns
+    """
+
+    key: tuple[str, ...]
+    order: tuple[str, ...]
+    tie: tuple[str, ...]
+    bucket: bool
+    merged: str
+
+    @property
+    def added(self) -> tuple[Column, ...]:
+        """The columns that a version stores besides the declared ones."""
+        bucket = (Column(name=BUCKET, type="int"),) if self.bucket else ()
+        return (Column(name=ROW_HASH, type="bigint"), *bucket)
+
+    @property
+    def added_values(self) -> tuple[str, ...]:
+        """SQL of these, over a row's other columns."""
+        bucket = (f"CAST(pmod(xxhash64({listed(self.key)}), {BUCKETS}) AS INT) AS {BUCKET}",) if self.bucket else ()
+        return (f"{hashed(self.tie)} AS {ROW_HASH}", *bucket)
+
+
+def listed(names: tuple[str, ...]) -> str:
+    return ", ".join(map(quoted, names))
+
+
+def hashed(names: tuple[str, ...]) -> str:
+    """SQL of a hash of columns, with a flag for each column: Spark's hash passes over NULL, so that a value would be equal to the same one beside it."""
+    return f"xxhash64({', '.join(f'isnull({quoted(name)}), {quoted(name)}' for name in names)})"

@@ -1,0 +1,62 @@
+"""The choices for the rows that a table holds, side by side: what each moves, and what older rows show."""
+
+from collections import ChainMap
+from collections.abc import Collection
+
+from console.model.live import Live
+from console.model.plan import HistoryOption
+from console.model.region import Limits
+from console.planning import rules
+from console.planning.cache.planner_cache import PlannerCache
+from console.planning.derived.prices import price
+from console.planning.fingerprint import Desired
+from console.planning.loss.allowed import accepted
+from console.planning.routes.verdict import Alternative, Impossible, Verdict, Verdicts
+
+_ANEW = "every row as if the new query had always run"
+_COPIED = "every row as the new query gives it, computed from what the table keeps"
+
+
+def options(
+    verdict: Verdict, desired: Desired, verdicts: Verdicts, live: Live, limits: Limits,
+    *, cache: PlannerCache, allowed: Collection[str],
+) -> tuple[HistoryOption, ...]:  # fmt: skip
+    """Each alternative of a table, priced; one that the plan would be refused with has the reason instead of a price."""
+    if not verdict.alternatives:
+        return ()
+    taken = verdict.history or "all"
+    made: list[HistoryOption] = []
+    for alternative in verdict.alternatives:
+        word, chosen = alternative.history, alternative.history == taken
+        if isinstance(alternative.made, Impossible):
+            made.append(HistoryOption(history=word, chosen=False, older_rows="", impossible=alternative.made.why))
+            continue
+        shown = _shown(alternative.made)
+        if why := _refused(alternative, desired, verdicts, live, cache=cache, allowed=allowed):
+            made.append(HistoryOption(history=word, chosen=chosen, older_rows=shown, impossible=why))
+            continue
+        cost = price(alternative.made, verdicts, live, limits, cache)
+        made.append(HistoryOption(history=word, chosen=chosen, older_rows=shown, price=cost))
+    return tuple(made)
+
+
+def _refused(
+    alternative: Alternative, desired: Desired, verdicts: Verdicts, live: Live,
+    *, cache: PlannerCache, allowed: Collection[str],
+) -> str:  # fmt: skip
+    """Why the plan would be refused with this choice, "" where it would not."""
+    assert isinstance(alternative.made, Verdict)
+    verdict = alternative.made
+    tables = ChainMap({verdict.name: verdict}, dict(verdicts.tables))
+    found, _ = accepted([*verdict.problems, *rules.of_table(verdict, desired, tables, live, cache)], allowed)
+    return "; ".join(dict.fromkeys(problem.message for problem in found if problem.severity == "refuse"))
+
+
+def _shown(verdict: Verdict) -> str:
+    """What older rows show."""
+    if verdict.older_rows:
+        return verdict.older_rows
+    if verdict.copied is not None and verdict.recomputed is not None and verdict.recomputed.since:
+        older = verdict.older or "with the declared defaults"
+        return f"before {verdict.recomputed.since} as stored, {older}; from then on as computed"
+    return _ANEW if verdict.recomputed is not None else _COPIED

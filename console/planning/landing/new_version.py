@@ -1,0 +1,68 @@
+"""Another partitioning of a managed landing table: a new version of it, with the stored columns that it would have in place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from console.model.live import Relay, TableState, TableStats
+from console.model.schema import Column, Table
+from console.planning.landing.forward_query import renamed
+from console.planning.landing.storage import Storage
+from console.planning.sql.tree import cast, name, render
+
+_UNFIT = ("decimal", "double", "float", "binary")  # which deltalake, the writer of these tables, spells otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Relaid:
+    """A landing table whose rows are to lie otherwise. why: the reason why they cannot, "" where they can"""
+
+    partition_by: tuple[str, ...]  # stored columns
+    why: str = ""
+
+
+def relaid(table: Table, live: TableState, stats: TableStats | None) -> Relaid | None:
+    """None where its partitioning stays as it is, or nobody but its producers may change it."""
+    if not table.managed or stats is None or table.partition_by == live.table.partition_by:
+        return None
+    was = {new: old for old, new in renamed(table, live).items()}
+    places = [live.stored_in(was.get(column, column)) for column in table.partition_by]
+    stored = tuple(place[0] for place in places)
+    if stored == stats.partition_by:
+        return None
+    return Relaid(stored, _why_not(table, live, was, places))
+
+
+def _why_not(table: Table, live: TableState, was: Mapping[str, str], places: Sequence[Sequence[str]]) -> str:
+    """was: new name → live column;  places: stored columns of each by which it is to be partitioned"""
+    if not live.table.managed:
+        return "its producers still write it: promote `managed: true` first"
+    if table.was and live.table.was:
+        return f"it gets the name {table.name} in the same plan: promote that first"
+    if new := [column for column in table.partition_by if live.table.column(was.get(column, column)) is None]:
+        return f"no row has {', '.join(new)} yet: promote the new column first"
+    divided = [column for column, parts in zip(table.partition_by, places, strict=True) if len(parts) > 1]
+    if divided:
+        return f"values of {', '.join(divided)} lie in several stored columns"
+    if unfit := [c for c in table.columns if c.name in table.partition_by and c.type.startswith(_UNFIT)]:
+        return f"{unfit[0].name} is a {unfit[0].type}: what is ingested would lie under other names"
+    return ""
+
+
+def stored_columns(stats: TableStats, storage: Storage) -> tuple[Column, ...]:
+    """The stored columns of the new version: those of the live one, and what is added to both."""
+    return (*stats.columns, *storage.added)
+
+
+def copied(table: str, stats: TableStats, storage: Storage) -> str:
+    """What fills it: the live version's stored rows as they are."""
+    own = [exp.column(name(column.name)) for column in stats.columns]
+    added = [exp.alias_(cast(exp.Null(), column.type), name(column.name)) for column in storage.added]
+    return render(exp.select(*own, *added).from_(exp.Table(this=name(table))))
+
+
+def relay(table: str, live: TableState, columns: tuple[Column, ...]) -> Relay:
+    """How rows that arrive later pass from one version to the other: as they are stored, in both directions."""
+    same = render(exp.select(*(exp.column(name(c.name)) for c in columns)).from_(exp.Table(this=name(table))))
+    return Relay(table=table, older=live.version.path, forward=same, backward=same, columns=columns)

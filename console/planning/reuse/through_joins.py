@@ -1,0 +1,121 @@
+"""Whether another content of a joined table changes what a feed gives: the query is looked at with that table's own query in
+its place.
+
+A dimension that loses rows which the join leaves out anyway, by its own condition, gives the feed what it gave before.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import sqlglot
+from sqlglot import exp
+
+from console.model.live import Feed, Release, TableState
+from console.planning.diff import split_value
+from console.planning.fingerprint import Desired, DesiredTable
+from console.planning.reuse.proof import certain_type, flat_query
+from console.planning.sql.compile import NameScope
+from console.planning.sql.relation import Relation
+from console.planning.sql.semantics import relation_of
+from console.planning.sql.tree import DIALECT, kind
+
+Sources = Callable[[Feed], Mapping[str, Relation]]  # a feed's sources, as the tables that they are
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of the comparison, live or wanted.
+
+    fed      table → the feeds into it;  sources  what their sources are
+    opaque   tables of which a read shows other columns than the feeds write
+    """
+
+    fed: Mapping[str, tuple[Feed, ...]]
+    sources: Sources
+    opaque: frozenset[str]
+
+
+def candidates(release: Release, desired: Desired) -> frozenset[str]:
+    """Tables that differ from the live ones, and join another."""
+    return frozenset(
+        name
+        for name, wanted in desired.tables.items()
+        if any(feed.joins for feed in wanted.feeds)
+        and (state := release.table(name)) is not None
+        and (state.rows, state.values) != (wanted.rows, wanted.values)
+    )
+
+
+def restated(state: TableState, wanted: DesiredTable, live: Side, now: Side) -> TableState:
+    """The live table with the wanted fingerprints of what is the same; the very state where its rows are others."""
+    name = state.table.name
+    old, new = live.fed.get(name, ()), wanted.feeds
+    if len(old) != 1 or len(new) != 1 or old[0].joins != new[0].joins or old[0].source != new[0].source:
+        return state
+    was, will = _opened(old[0], live), _opened(new[0], now)
+    if was is None or will is None or was.rows != will.rows:
+        return state
+    same = {c for c, value in was.columns.items() if c in will.columns and will.columns[c].hash == value.hash}
+    if state.table.kind == "aggregate" and len(same) != len(will.columns):
+        return state  # its columns are made of several states
+    values = dict(state.values)
+    for column, value in wanted.values.items():
+        kept = state.table.kind == "aggregate" or column.lower() in same
+        if kept and column in values and split_value(values[column])[1] == split_value(value)[1]:
+            values[column] = value
+    return replace(state, rows=wanted.rows, values=values)
+
+
+def _opened(feed: Feed, side: Side) -> Relation | None:
+    """What a feed gives, with the queries of joined tables in their places; None where one of them has no single query."""
+    sources = dict(side.sources(feed))
+    for name in feed.joins:
+        feeds = side.fed.get(name, ())
+        if not feeds:
+            continue  # a landing table is what it is
+        if len(feeds) != 1 or name in side.opaque:
+            return None
+        inner = _inner(feeds[0], side.sources(feeds[0]))
+        if inner.volatile or inner.doubts:
+            return None
+        sources[name] = inner
+    return relation_of(_tree(feed.sql), sources)
+
+
+def _inner(feed: Feed, sources: Mapping[str, Relation]) -> Relation:
+    """A joined table's query, without casts to the types that its expressions surely have: a condition has none."""
+    tables = {name: {column: value.type for column, value in of.columns.items()} for name, of in sources.items()}
+    query = flat_query(feed, NameScope(tables, sources))
+    if query is None:
+        return relation_of(_tree(feed.sql), sources)
+    tree = query.tree.copy()
+    for part in tree.expressions:
+        value = part.unalias()
+        if isinstance(value, exp.Cast) and certain_type(value.this, query) == kind(value.to.sql(DIALECT)):
+            value.replace(value.this)
+    return relation_of(tree, sources)
+
+
+def of_release(release: Release, sources: Sources) -> Side:
+    opaque = {s.table.name for s in release.tables if s.table.kind != "append" or not _plain(s.read)}
+    return Side({s.table.name: release.feeds_into(s.table.name) for s in release.tables}, sources, frozenset(opaque))
+
+
+def of_desired(desired: Desired, sources: Sources) -> Side:
+    opaque = {name for name, wanted in desired.tables.items() if wanted.table.kind != "append"}
+    return Side({name: wanted.feeds for name, wanted in desired.tables.items()}, sources, frozenset(opaque))
+
+
+def _plain(read: str) -> bool:
+    """Whether a read shows stored columns as they are."""
+    tree = sqlglot.parse_one(read, read=DIALECT)
+    return isinstance(tree, exp.Select) and all(
+        isinstance(part.unalias(), exp.Column) and part.unalias().name == part.alias_or_name
+        for part in tree.expressions
+    )
+
+
+def _tree(sql: str) -> exp.Query:
+    tree = sqlglot.parse_one(sql, read=DIALECT)
+    assert isinstance(tree, exp.Query)
+    return tree

@@ -1,0 +1,50 @@
+"""Tables that keep one row of each key: what their rows mean, and the read that merges them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import sqlglot
+from sqlglot import exp
+
+from console.model.newest import ROW_HASH, Newest, hashed, listed
+from console.model.schema import Column, Table
+from console.planning.sql.aggregates import STORED
+from console.planning.sql.relation import mix
+from console.planning.sql.tree import DIALECT, name, render
+
+
+def newest_of(table: Table) -> Newest | None:
+    """How a declared table is merged; None for other kinds."""
+    if not table.key:
+        return None
+    tie = tuple(sorted(column.name for column in table.columns))
+    plain = Newest(key=table.key, order=table.order_by, tie=tie, bucket=not table.partition_by, merged="")
+    return replace(plain, merged=_merged(plain, tuple(c.name for c in (*table.columns, *plain.added))))
+
+
+def _merged(newest: Newest, stored: tuple[str, ...]) -> str:
+    """Of each key the row with the greatest order. Rows that are equal in all that places them differ in columns that came
+    later, if in anything: these decide then.
+    """
+    order = f"struct({listed((*newest.order, ROW_HASH))}, {hashed(stored)})"
+    kept = f"max_by(struct({listed(stored)}), {order}) AS newest"
+    sql = f"SELECT newest.* FROM (SELECT {kept} FROM {STORED} GROUP BY {listed(newest.key)})"
+    return render(sqlglot.parse_one(sql, read=DIALECT))
+
+
+def merged_rows(rows: str, table: Table, values: Mapping[str, str]) -> str:
+    """The fingerprint of the merged rows: of the same rows another key, or another order, keeps others."""
+    key, order = (sorted(values[c] for c in table.key), [values[c] for c in table.order_by])
+    return mix("newest", rows, "key", *key, "order", *order)
+
+
+def merged_read(newest: Newest, shown: tuple[Column, ...]) -> str:
+    """The read over the view `stored`. shown: the stored columns that it shows"""
+    columns = ", ".join(f"{name(c.name).sql(DIALECT)} AS {name(c.name).sql(DIALECT)}" for c in shown)
+    return render(sqlglot.parse_one(f"SELECT {columns} FROM ({newest.merged}) AS `kept`", read=DIALECT))
+
+
+def stored_names(read: str) -> dict[str, str]:
+    """Shown column → the stored one that it is, for those that are shown as they are stored."""
+    parts = sqlglot.parse_one(read, read=DIALECT).expressions
+    return {part.alias_or_name: part.unalias().name for part in parts if isinstance(part.unalias(), exp.Column)}

@@ -1,0 +1,114 @@
+"""What helps against a problem, as a value: a hint is its text, so that what people read and what programs do is one thing.
+
+`SetKey`, `DropKey`, `KeepLive` and `Flag` can be carried out by a program as they are, where no value is left to the operator;
+the others say in words what a person has to change.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetKey:
+    """A key written in the file of a table.
+
+    columns  those in whose declaration it is written, all of them; () for a key of the table itself
+    value    "" where it is the operator's to find
+    without  a key that is removed with it
+    effect   what comes of it
+    """
+
+    node: str
+    key: str
+    value: str = ""
+    columns: tuple[str, ...] = ()
+    without: str = ""
+    effect: str = ""
+
+    def __str__(self) -> str:
+        places = f" for {', '.join(self.columns)}" if self.columns else ""
+        dropped = f" without `{self.without}`" if self.without else ""
+        return f"`{self.key}: {self.value or '…'}`{places}{dropped} {self.effect}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropKey:
+    """A key removed from the file of a table. effect: what comes of it"""
+
+    node: str
+    key: str
+    effect: str = ""
+
+    def __str__(self) -> str:
+        return f"drop `{self.key}`" + (f": {self.effect}" if self.effect else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepLive:
+    """A table, or one column of it, left as it is in the live release. column: "" for the whole table"""
+
+    node: str
+    column: str = ""
+
+    def __str__(self) -> str:
+        return f"keep {'.'.join(filter(None, (self.node, self.column)))} as it is live"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A change of a file that only its author can make. how: in words"""
+
+    node: str
+    how: str
+
+    def __str__(self) -> str:
+        return self.how
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """An option of the same command. effect: what comes of it"""
+
+    flag: str
+    effect: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.flag} {self.effect}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCommand:
+    """Another command, typed before this one is tried again."""
+
+    command: str
+
+    def __str__(self) -> str:
+        return self.command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """Something that is not in the project's files: a table's writers, a disk, the readers of a number."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return self.what
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stays:
+    """The problem stays refused. instead: what gives the same result"""
+
+    instead: str
+
+    def __str__(self) -> str:
+        return self.instead
+
+
+Remedy = SetKey | DropKey | KeepLive | Edit | Flag | RunCommand | Elsewhere | Stays
+
+
+def hint(remedies: Iterable[Remedy]) -> str:
+    """The alternatives as one line."""
+    return "; or ".join(str(remedy) for remedy in remedies)

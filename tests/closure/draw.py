@@ -1,0 +1,105 @@
+"""Pairs by seed: a deployed pipeline, what its region still holds, and what its operators want instead."""
+
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from console.model.schema import history_word
+from tests.closure.edits import KINDS
+from tests.closure.facts import DAYS, Facts
+from tests.closure.follow import Attempt
+from tests.closure.shapes import WORLD, World
+
+SEED = 20261123
+_BROKEN = ("id FROM hits", "id, ts", "*, row_number() OVER (ORDER BY n) AS more", "* EXCEPT (n), no_such AS n")
+
+
+def _taken(word: str) -> bool:
+    with suppress(ValueError):
+        return history_word(word) is not None
+    return False
+
+
+WORDS = tuple(word for word in ("carry", "from now") if _taken(word))  # beside `since`, which has a day
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """seed: by which it is drawn again"""
+
+    seed: str
+    attempt: Attempt
+    facts: Facts
+
+    def __str__(self) -> str:
+        attempt = self.attempt
+        options = [f"{name}={word}" for name, word in attempt.history.items()]
+        queries = [f"{fed.name} by {fed.forward_query}" for fed in attempt.world.fed if fed.forward_query]
+        held = ", ".join(f"{name} lost {count}" for name, count in self.facts.gone.items())
+        return f"[{self.seed}] {' + '.join(map(str, attempt.edits))} {options} {queries} ({held or 'nothing lost'}; vague: {sorted(self.facts.vague)})"
+
+
+def drawn(count: int, seed: int = SEED) -> Iterator[Pair]:
+    for number in range(count):
+        yield pair(f"{seed}/{number}")
+
+
+def pair(seed: str) -> Pair:
+    rng = random.Random(seed)
+    world = _variant(rng)
+    edits = [rng.choice(KINDS)]
+    while rng.random() < 0.3:
+        edits.append(rng.choice(KINDS))
+    one_of_each = {edit.table: edit for edit in edits if edit.table in _names(world) or edit.table == "again"}
+    attempt = Attempt(old=world, edits=tuple(one_of_each.values()) or (KINDS[0],))
+    return Pair(seed=seed, attempt=_with_words(attempt, rng), facts=_facts(rng))
+
+
+def _names(world: World) -> set[str]:
+    return {table.name for table in (*world.landing, *world.fed)} | {name for name, _ in world.endpoints}
+
+
+def _variant(rng: random.Random) -> World:
+    """The pipeline with a few turns of its own, as no two pipelines are alike."""
+    world = WORLD
+    if rng.random() < 0.2:
+        world = world.with_landing(replace(world.land("events"), managed=False))
+    if rng.random() < 0.2:
+        world = world.with_fed(replace(world.table("hourly"), source="hits", retention=30))
+    if rng.random() < 0.2:
+        world = world.with_fed(replace(world.table("hits"), time="", partition_by=("day",)))
+    if rng.random() < 0.15:
+        world = world.with_fed(replace(world.table("hits"), forward_query="*, 1 AS agent"))
+    if rng.random() < 0.2:
+        world = world.with_landing(replace(world.land("events"), retention_days=5))
+    return world
+
+
+def _with_words(attempt: Attempt, rng: random.Random) -> Attempt:
+    """With a `history` or a `forward_query`, sensible or not."""
+    for edit in attempt.edits:
+        if edit.table not in {fed.name for fed in attempt.world.fed} or edit.table == "again":
+            continue
+        dice = rng.random()
+        if dice < 0.1:
+            word = rng.choice(WORDS)
+            attempt = replace(attempt, history={**attempt.history, edit.table: word})
+        elif dice < 0.2:
+            attempt = replace(attempt, history={**attempt.history, edit.table: f"since {rng.choice(DAYS)}"})
+        elif dice < 0.25:
+            written = rng.choice(_BROKEN)
+            attempt = attempt.patched(edit.table, lambda table, written=written: replace(table, forward_query=written))
+        elif dice < 0.3:
+            attempt = attempt.patched(edit.table, lambda table: replace(table, forward_query="*"))
+    return attempt
+
+
+def _facts(rng: random.Random) -> Facts:
+    gone: dict[str, int] = {}
+    if rng.random() < 0.5:
+        gone["events"] = rng.choice((1, 3, 3, len(DAYS)))
+    if rng.random() < 0.3:
+        gone["hits"] = rng.choice((1, 3, len(DAYS)))
+    vague = frozenset(name for name in ("events", "hits", "hourly") if rng.random() < 0.1)
+    return Facts(gone=gone, vague=vague)

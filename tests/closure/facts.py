@@ -1,0 +1,57 @@
+"""What a region still holds: which days of which table are gone, and how well its statistics know it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from console.model.live import Day, Live, TableStats
+from console.model.plan import Plan, numbered
+from console.model.region import Limits, Region
+from console.model.schema import Column
+from console.planning import PlannerCache, plan
+from tests.closure.shapes import World
+
+DAYS = tuple(f"2026-11-{number:02}" for number in range(1, 9))
+ROWS = 100  # of each table and day
+REGION = Region(name="eu", warehouse="/warehouse", limits=Limits(rows=200))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """gone: table → how many of its oldest days are gone;  vague: tables whose statistics share rows out among days"""
+
+    gone: Mapping[str, int] = field(default_factory=dict)
+    vague: frozenset[str] = frozenset()
+
+    def days(self, table: str) -> tuple[str, ...]:
+        """Days that a table holds, wholly."""
+        return DAYS[self.gone.get(table, 0) :]
+
+
+def deployed(world: World, facts: Facts, cache: PlannerCache) -> Live:
+    """The region after its first release, some time later."""
+    landing = tuple(_stats(table.name, table.name, table.columns, facts) for table in world.landing)
+    empty = Live(region="eu", pipeline="web", release=None, stats=landing, rows_per_second=1000.0)
+    first = cache_of_first(world, empty, cache)
+    release = numbered(first, 1).release
+    stats = tuple(
+        replace(
+            _stats(state.table.name, state.version.path, state.version.columns, facts),
+            partition_by=state.version.partition_by,
+        )
+        for state in release.tables
+    )
+    return replace(empty, release=release, stats=stats)
+
+
+def cache_of_first(world: World, empty: Live, cache: PlannerCache) -> Plan:
+    made = plan(world.pipeline(), empty, REGION, "test", cache)
+    assert not made.refusals, made.refusals
+    return made
+
+
+def _stats(name: str, path: str, columns: tuple[Column, ...], facts: Facts) -> TableStats:
+    days = tuple(Day(day, ROWS, ROWS * 100, exact=name not in facts.vague) for day in facts.days(name))
+    rows = ROWS * len(days)
+    return TableStats(
+        name=name, path=path, version=7, rows=rows, bytes=rows * 100, files=len(days), columns=columns, days=days
+    )

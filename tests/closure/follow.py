@@ -1,0 +1,161 @@
+"""Remedies carried out: what a refusal says, done to the files and to the command line by a program."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from console.errors import Problem, Problems
+from console.model.live import Live
+from console.model.pipeline import Pipeline
+from console.model.plan import Plan
+from console.model.schema import Column, Table
+from console.planning import PlannerCache, plan
+from console.remedy import DropKey, Edit, Elsewhere, Flag, KeepLive, Remedy, RunCommand, SetKey, Stays
+from tests.closure.edits import Kind
+from tests.closure.facts import REGION
+from tests.closure.shapes import World
+
+LITERALS = {"string": "'?'", "boolean": "false", "date": "DATE '1970-01-01'", "timestamp": "TIMESTAMP '1970-01-01'"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """What an operator has: edits of a pipeline, and what is typed.
+
+    patches  edits of the declared tables beside them: table → what is done to it
+    """
+
+    old: World
+    edits: tuple[Kind, ...]
+    history: Mapping[str, str] = field(default_factory=dict)
+    allowed: frozenset[str] = frozenset()
+    patches: tuple[tuple[str, Callable[[Table], Table]], ...] = ()
+
+    @property
+    def world(self) -> World:
+        world = self.old
+        for edit in self.edits:
+            world = edit.apply(world)
+        return world
+
+    def pipeline(self) -> Pipeline:
+        wanted = self.world.pipeline()
+        for name, change in self.patches:
+            wanted = replace(wanted, tables=tuple(change(t) if t.name == name else t for t in wanted.tables))
+        return _one_of(wanted)
+
+    def patched(self, name: str, change: Callable[[Table], Table]) -> "Attempt":
+        return replace(self, patches=(*self.patches, (name, change)))
+
+
+@lru_cache(maxsize=64)
+def _one_of(pipeline: Pipeline) -> Pipeline:
+    """The same object for equal pipelines, by which the planner knows that it has compiled one."""
+    return pipeline
+
+
+def answer(attempt: Attempt, live: Live, cache: PlannerCache) -> tuple[Plan | None, tuple[Problem, ...]]:
+    """The plan, or None where there is none at all; and what is refused."""
+    try:
+        made = plan(
+            attempt.pipeline(), live, REGION, "test", cache, allowed=attempt.allowed, history=dict(attempt.history)
+        )
+    except Problems as problems:
+        return None, problems.problems
+    return made, made.refusals
+
+
+def followed(attempt: Attempt, problem: Problem, remedy: Remedy, live: Live) -> Attempt | None:
+    """The attempt with one remedy carried out; None where that is done outside of files and options."""
+    match remedy:
+        case SetKey(node=node, key="history", value=value):
+            typed = {name: word for name, word in attempt.history.items() if name != node}
+            return replace(attempt, history={**typed, node: value})
+        case SetKey(node=node, key=key, value=value, columns=columns, without=other):
+            set_ = attempt.patched(node, lambda table: _set(table, key, value, columns, live))
+            return set_.patched(node, lambda table: _dropped(table, other)) if other else set_
+        case DropKey(node=node, key="history"):
+            rest = {name: word for name, word in attempt.history.items() if name != node}
+            return replace(attempt, history=rest).patched(node, lambda table: replace(table, history=""))
+        case DropKey(node=node, key=key):
+            return attempt.patched(node, lambda table: _dropped(table, key))
+        case KeepLive(node=node):
+            return _undone(attempt, {node})
+        case Flag(flag=flag):
+            return _flagged(attempt, flag)
+        case Edit(node=node):
+            return _undone(attempt, {node.removeprefix("feed_"), problem.node})
+        case Stays():
+            return _undone(attempt, {problem.node.removeprefix("feed_")})
+        case RunCommand() | Elsewhere():
+            return None
+
+
+def _flagged(attempt: Attempt, flag: str) -> Attempt:
+    match flag.split():
+        case ["--allow-destructive", loss]:
+            return replace(attempt, allowed=attempt.allowed | {loss})
+        case ["--allow-protocol"]:
+            return replace(attempt, allowed=attempt.allowed | {"C122:*"})
+        case ["--history", choice]:
+            name, _, word = choice.partition("=")
+            return replace(attempt, history={**attempt.history, name: word})
+    raise AssertionError(f"no such option: {flag}")
+
+
+def _undone(attempt: Attempt, nodes: set[str]) -> Attempt | None:
+    """An edit in words: its author takes back what the refusal is about."""
+    kept = tuple(edit for edit in attempt.edits if edit.table not in nodes)
+    return replace(attempt, edits=kept) if kept != attempt.edits else None
+
+
+def _set(table: Table, key: str, value: str, columns: Sequence[str], live: Live) -> Table:
+    if columns:
+        return replace(table, columns=tuple(_column(c, key, value) if c.name in columns else c for c in table.columns))
+    match key:
+        case "forward_query":
+            return replace(table, forward_query=", ".join(_computed(table, live)))
+        case "partition_by":
+            return replace(table, partition_by=tuple(value.strip("[]").split(", ")))
+        case "managed":
+            return replace(table, managed=True)
+        case "was":
+            return replace(table, was=value)
+    raise AssertionError(f"nobody knows how to write {key}")
+
+
+def _column(column: Column, key: str, value: str) -> Column:
+    match key:
+        case "default":
+            return replace(column, default=value or LITERALS.get(column.type, "0"))
+        case "nullable":
+            return replace(column, nullable=value == "true")
+        case "type":
+            return replace(column, type=value)
+    raise AssertionError(f"nobody knows how to write {key} of a column")
+
+
+def _computed(table: Table, live: Live) -> Iterator[str]:
+    """A forward query as an operator would write it: what is there stays, what is new is empty."""
+    state = live.release.table(table.name) if live.release else None
+    for column in table.columns:
+        held = state.table.column(column.name) if state else None
+        if held is not None and held.type == column.type:
+            yield column.name
+        elif held is not None:
+            yield f"try_cast({column.name} AS {column.type}) AS {column.name}"
+        elif column.nullable:
+            yield f"CAST(NULL AS {column.type}) AS {column.name}"
+        else:
+            yield f"CAST({LITERALS.get(column.type, '0')} AS {column.type}) AS {column.name}"
+
+
+def _dropped(table: Table, key: str) -> Table:
+    match key:
+        case "forward_query":
+            return replace(table, forward_query="")
+        case "partition_by":
+            return replace(table, partition_by=())
+        case "managed":
+            return replace(table, managed=False)
+    raise AssertionError(f"nobody knows how to drop {key}")

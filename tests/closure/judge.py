@@ -1,0 +1,111 @@
+"""Whether a plan keeps what the region still holds: from the edits as they were made and the plan's steps, by itself.
+
+For each table and day: its rows stay (the live version goes on, or is copied) or come again (from a source that holds the
+day, or whose new version will). A value that only a source can give must be computed for each day that the source still
+has whole. What is neither is lost, and a plan may lose only what its operator has named.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from console.model.plan import Plan
+from console.model.step import Backfill, CatchUp, CreateTable
+from tests.closure.edits import Kind
+from tests.closure.facts import DAYS, Facts
+from tests.closure.shapes import World
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """Days of a table by what its new version makes of them. kept: its live version goes on"""
+
+    kept: bool
+    copied: frozenset[str] = frozenset()
+    computed: frozenset[str] = frozenset()
+
+    @property
+    def held(self) -> frozenset[str]:
+        return self.copied | self.computed
+
+
+def covers(plan: Plan, world: World, facts: Facts) -> dict[str, Cover]:
+    """Of every table of the wanted pipeline."""
+    found = {table.name: Cover(True, frozenset(facts.days(table.name))) for table in world.landing}
+    made = {step.table for step in plan.steps if isinstance(step, CreateTable)}
+    for fed in world.fed:
+        found[fed.name] = Cover(True, frozenset(facts.days(fed.name)))
+    waiting = [name for name in found if name in made]
+    for name in waiting:
+        del found[name]
+    while waiting:
+        name = next(
+            name for name in waiting if all(source in found or source == name for source in _sources(plan, name))
+        )
+        found[name] = _of(plan, name, found, facts)
+        waiting.remove(name)
+    return found
+
+
+def _sources(plan: Plan, name: str) -> set[str]:
+    backfills = {s.source for s in plan.steps if isinstance(s, Backfill) and s.target == name}
+    return backfills | {s.source for s in plan.steps if isinstance(s, CatchUp) and s.target == name}
+
+
+def _of(plan: Plan, name: str, found: dict[str, Cover], facts: Facts) -> Cover:
+    copied: set[str] = set()
+    computed: set[str] = set()
+    for step in plan.steps:
+        if isinstance(step, Backfill) and step.target == name and step.source == name:
+            copied |= {day for day in facts.days(name) if not step.until or day < step.until}
+        elif isinstance(step, Backfill) and step.target == name:
+            computed |= {day for day in found[step.source].held if day >= step.since}
+        elif isinstance(step, CatchUp) and step.target == name and step.start == "log":
+            computed |= found[step.source].held
+    return Cover(False, frozenset(copied), frozenset(computed))
+
+
+def losses(plan: Plan, old: World, new: World, edits: Iterable[Kind], facts: Facts) -> Iterator[str]:
+    """What the plan loses although the region holds it and nobody has let it go, in words."""
+    found = covers(plan, new, facts)
+    let_go = {acceptance.partition(":")[2] for acceptance in plan.allowed}
+    kinds = list(edits)
+    for table in new.landing:
+        if gone := frozenset(facts.days(table.name)) - found[table.name].held:
+            yield f"{table.name} loses its rows of {', '.join(sorted(gone))}"
+    for fed in new.fed:
+        if all(fed.name != before.name for before in old.fed):
+            continue
+        cover = found[fed.name]
+        held = frozenset(facts.days(fed.name))
+        if (gone := held - cover.held) and fed.name not in let_go:
+            yield f"{fed.name} loses its rows of {', '.join(sorted(gone))}"
+        yield from _values(
+            plan, fed.name, fed.source.split()[0], cover, found, [k for k in kinds if k.table == fed.name]
+        )
+
+
+def _values(
+    plan: Plan, name: str, source: str, cover: Cover, found: dict[str, Cover], edits: Collection[Kind]
+) -> Iterator[str]:
+    """Values and rows that only the source gives, of days that it still has and that are not computed."""
+    chosen = any(node.name == name and node.history for node in plan.nodes) or _given(plan, name)
+    if chosen:
+        return
+    whole = _whole(found[source].held)
+    for edit in edits:
+        missing = whole - cover.computed if edit.needs == "source" else frozenset()
+        if missing:
+            what = ", ".join(edit.columns) or "rows"
+            yield f"{name}: {what} ({edit.name}) is not computed for {', '.join(sorted(missing))}, which {source} holds"
+
+
+def _whole(held: frozenset[str]) -> frozenset[str]:
+    """Days that a table certainly has whole: of one that has lost days, the oldest that is left may have lost rows too."""
+    return held if held >= {*DAYS} else held - {min(held, default="")}
+
+
+def _given(plan: Plan, name: str) -> bool:
+    """The operator's own query gives the values."""
+    state = plan.release.table(name)
+    copied = any(isinstance(step, Backfill) and step.target == step.source == name for step in plan.steps)
+    return copied and state is not None and bool(state.table.forward_query)

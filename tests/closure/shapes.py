@@ -1,0 +1,151 @@
+"""Pipelines as small values of our own: what an edit does to rows and values is known before the planner has seen it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from console.model.pipeline import Endpoint, Materialization, Pipeline
+from console.model.schema import Column, Kind, Table
+
+Items = tuple[tuple[str, str, str], ...]  # name, type, expression
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fed:
+    """A table that is fed by one query. grouped: items that are keys of an aggregate; () for a table of rows"""
+
+    name: str
+    kind: Kind = "append"
+    items: Items
+    source: str
+    join: str = ""
+    where: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
+    time: str = ""
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    retention: int | None = None
+    history: str = ""
+    forward_query: str = ""
+    defaults: tuple[tuple[str, str], ...] = ()
+    strict: tuple[str, ...] = ()  # columns that may not be NULL
+    backfill_read: bool = False
+
+    def columns(self) -> tuple[Column, ...]:
+        defaults = dict(self.defaults)
+        return tuple(
+            Column(name=name, type=type, default=defaults.get(name), nullable=name not in self.strict)
+            for name, type, _ in self.items
+        )
+
+    def sql(self) -> str:
+        listed = ", ".join(f"{expression} AS {name}" for name, _, expression in self.items)
+        text = f"SELECT {listed} FROM {self.source} {self.join}".rstrip()
+        text += f" WHERE {' AND '.join(self.where)}" if self.where else ""
+        if self.kind != "aggregate":
+            return text
+        keys = [expression for name, _, expression in self.items if name in self.grouped]
+        return f"{text} GROUP BY {', '.join(keys)}"
+
+    def with_item(self, name: str, type: str, expression: str) -> "Fed":
+        """One item more at the end, or another type and expression for one that is there."""
+        if any(name == own for own, _, _ in self.items):
+            return replace(self, items=tuple((name, type, expression) if own[0] == name else own for own in self.items))
+        return replace(self, items=(*self.items, (name, type, expression)))
+
+    def without(self, name: str) -> "Fed":
+        return replace(self, items=tuple(own for own in self.items if own[0] != name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """landing: tables from outside;  fed: the tables below them, sources first;  endpoints: name → query"""
+
+    landing: tuple[Table, ...]
+    fed: tuple[Fed, ...]
+    endpoints: tuple[tuple[str, str], ...] = ()
+
+    def table(self, name: str) -> Fed:
+        return next(fed for fed in self.fed if fed.name == name)
+
+    def with_fed(self, changed: Fed) -> "World":
+        if all(fed.name != changed.name for fed in self.fed):
+            return replace(self, fed=(*self.fed, changed))
+        return replace(self, fed=tuple(changed if fed.name == changed.name else fed for fed in self.fed))
+
+    def with_landing(self, changed: Table) -> "World":
+        return replace(self, landing=tuple(changed if table.name == changed.name else table for table in self.landing))
+
+    def land(self, name: str) -> Table:
+        return next(table for table in self.landing if table.name == name)
+
+    def pipeline(self) -> Pipeline:
+        return Pipeline(
+            name="web",
+            tables=tuple(sorted((*self.landing, *map(_declared, self.fed)), key=lambda table: table.name)),
+            materializations=tuple(
+                Materialization(name=f"feed_{fed.name}", into=fed.name, sql=fed.sql())
+                for fed in sorted(self.fed, key=lambda fed: fed.name)
+            ),
+            endpoints=tuple(Endpoint(name=name, sql=sql) for name, sql in self.endpoints),
+        )
+
+
+def _declared(fed: Fed) -> Table:
+    return Table(
+        name=fed.name, kind=fed.kind, columns=fed.columns(), time=fed.time, partition_by=fed.partition_by,
+        cluster_by=fed.cluster_by, retention_days=fed.retention, history=fed.history, forward_query=fed.forward_query,
+        backfill="read" if fed.backfill_read else "auto",
+    )  # fmt: skip
+
+
+def columns(pairs: Iterable[tuple[str, str]]) -> tuple[Column, ...]:
+    return tuple(Column(name=name, type=type) for name, type in pairs)
+
+
+EVENTS = Table(
+    name="events",
+    kind="landing",
+    columns=columns(
+        [("id", "string"), ("ts", "timestamp"), ("n", "int"), ("site", "string"), ("doc", "string"), ("spare", "int")]
+    ),
+    time="ts",
+    managed=True,
+)
+PEOPLE = Table(
+    name="people", kind="landing", columns=columns([("site", "string"), ("owner", "string"), ("seats", "int")])
+)
+HITS = Fed(
+    name="hits",
+    items=(
+        ("id", "string", "id"), ("ts", "timestamp", "ts"), ("day", "date", "to_date(ts)"), ("n", "int", "n"),
+        ("site", "string", "site"), ("agent", "string", "get_json_object(doc, '$.agent')"),
+    ),
+    source="events", where=("n >= 0",), time="ts", partition_by=("day",),
+)  # fmt: skip
+NAMED = Fed(
+    name="named",
+    items=(
+        ("id", "string", "e.id"), ("ts", "timestamp", "e.ts"), ("day", "date", "to_date(e.ts)"), ("n", "int", "e.n"),
+        ("owner", "string", "p.owner"),
+    ),
+    source="events e", join="LEFT JOIN people p ON p.site = e.site", time="ts", partition_by=("day",),
+)  # fmt: skip
+BUSY = Fed(
+    name="busy",
+    items=(("id", "string", "id"), ("ts", "timestamp", "ts"), ("day", "date", "day"), ("n", "int", "n")),
+    source="hits", where=("n > 2",), time="ts", partition_by=("day",),
+)  # fmt: skip
+HOURLY = Fed(
+    name="hourly", kind="aggregate",
+    items=(
+        ("hour", "timestamp", "date_trunc('HOUR', ts)"), ("day", "date", "day"), ("site", "string", "site"),
+        ("hits", "int", "count(*)"), ("total", "bigint", "sum(n)"), ("top", "int", "max(n)"),
+        ("mean", "double", "avg(n)"),
+    ),
+    source="hits", grouped=("hour", "day", "site"), time="hour", partition_by=("day",),
+)  # fmt: skip
+WORLD = World(
+    landing=(EVENTS, PEOPLE),
+    fed=(HITS, NAMED, BUSY, HOURLY),
+    endpoints=(("agents", "SELECT agent, count(*) AS n FROM hits GROUP BY agent"),),
+)

@@ -1,0 +1,121 @@
+"""Is there a way through? Pipelines, what their regions still hold, and edits, drawn; every refusal followed by its remedies.
+
+`PAIRS` in the environment says how many are drawn; `make soak` asks for 5,000.
+"""
+
+import os
+from collections import Counter
+
+import pytest
+
+from console.errors import Problem
+from console.model.live import Live
+from console.planning import PlannerCache
+from console.remedy import Edit, Elsewhere, Remedy, RunCommand, Stays
+from tests.closure.changes import PAGE, page
+from tests.closure.draw import Pair, drawn
+from tests.closure.facts import deployed
+from tests.closure.follow import Attempt, answer, followed
+from tests.closure.judge import losses
+
+QUICK, SLOW = 6, 500
+STEPS = 8
+MECHANICAL = (Edit, Elsewhere, RunCommand, Stays)  # all others a program can carry out as they are
+
+
+class Outcome:
+    """What became of the drawn pairs."""
+
+    def __init__(self) -> None:
+        self.cache = PlannerCache()
+        self.wrong: list[str] = []
+        self.ends: Counter[str] = Counter()
+        self.codes: Counter[str] = Counter()
+
+    def judge(self, pair: Pair) -> None:
+        live = deployed(pair.attempt.old, pair.facts, self.cache)
+        attempt, seen = pair.attempt, 0
+        while seen < STEPS:
+            made, refused = answer(attempt, live, self.cache)
+            if not refused:
+                assert made is not None
+                lost = list(losses(made, attempt.old, attempt.world, attempt.edits, pair.facts))
+                self.wrong += [f"{pair}: {word}" for word in lost]
+                self.ends["a plan" if not seen else "a plan, by remedies"] += 1
+                return
+            self.codes.update(problem.code for problem in refused)
+            for problem in refused:
+                self._check_remedies(pair, attempt, problem, refused, live, planned=made is not None)
+            after = self._next(attempt, refused, live)
+            if after is None:
+                if not all(any(isinstance(r, (Stays, Elsewhere)) for r in p.remedies) for p in refused):
+                    self.wrong.append(f"{pair}: no way out of {', '.join(map(str, refused))}")
+                self.ends["stays refused"] += 1
+                return
+            attempt, seen = after, seen + 1
+        self.wrong.append(f"{pair}: remedies lead in a circle")
+
+    def _check_remedies(
+        self, pair: Pair, attempt: Attempt, problem: Problem, refused: tuple[Problem, ...], live: Live, *, planned: bool
+    ) -> None:
+        """No remedy that a program can carry out leads to a refusal that was not there."""
+        if not problem.remedies:
+            self.wrong.append(f"{pair}: {problem} has no remedy")
+        before = {_about(other) for other in refused}
+        for remedy in problem.remedies:
+            if isinstance(remedy, MECHANICAL):
+                continue
+            after = followed(attempt, problem, remedy, live)
+            assert after is not None
+            made, others = answer(after, live, self.cache)
+            others_left = {_about(other) for other in others}
+            if made is not None and not planned:
+                others_left = {left for left in others_left if left[1] == problem.node}  # the rest was not asked before
+            if _about(problem) in others_left:
+                self.wrong.append(f"{pair}: `{remedy}` does not help against {problem}")
+            elif fresh := others_left - before:
+                self.wrong.append(
+                    f"{pair}: `{remedy}` of {problem} leads to {sorted(fresh)}: {[str(o) for o in others]}"
+                )
+
+    def _next(self, attempt: Attempt, refused: tuple[Problem, ...], live: Live) -> Attempt | None:
+        """The first remedy that can be carried out, of the first problem that has one."""
+        choices: list[tuple[Problem, Remedy]] = [(p, remedy) for p in refused for remedy in p.remedies]
+        for problem, remedy in sorted(choices, key=lambda choice: isinstance(choice[1], MECHANICAL)):
+            if (after := followed(attempt, problem, remedy, live)) is not None:
+                return after
+        return None
+
+    def text(self) -> str:
+        ends = ", ".join(f"{count} {end}" for end, count in self.ends.most_common())
+        return f"{self.ends.total()} pairs: {ends}; refusals followed: {dict(self.codes.most_common())}"
+
+
+def _about(problem: Problem) -> tuple[str, str]:
+    """What is refused of which node. What its source no longer holds is one thing, whatever is left of it."""
+    return "lost" if problem.code in ("C101", "C102") else problem.code, problem.node
+
+
+def judged(count: int) -> Outcome:
+    outcome = Outcome()
+    for pair in drawn(count):
+        outcome.judge(pair)
+    return outcome
+
+
+@pytest.mark.slow
+def test_the_page_of_changes_is_current() -> None:
+    assert PAGE.read_text() == page(), "write it anew: python -m tests.closure.changes --write"
+
+
+def test_every_change_has_a_way_through() -> None:
+    assert judged(QUICK).wrong == []
+
+
+@pytest.mark.slow
+def test_thousands_of_changes_have_a_way_through(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = judged(int(os.environ.get("PAIRS", SLOW)))
+    with capsys.disabled():
+        print(f"\n{outcome.text()}")
+    assert outcome.wrong == []
+    assert {"C101", "C102", "C103", "C104", "C108", "C111", "C112", "C140"} <= {*outcome.codes}

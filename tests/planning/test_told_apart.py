@@ -1,0 +1,77 @@
+"""A landing column of which a line's value could be of the older shape or of the newer: refused, until the file tells them apart."""
+
+from typing import Any
+
+import pytest
+
+from console.model.live import Intake
+from console.model.pipeline import Pipeline
+from console.model.schema import Accepts, Column
+from tests.planning.test_landing_changes import refused, state, wanted
+from tests.planning.world import LANDING, actions, live, node, planned, promoted
+
+UPPER = "* EXCEPT (region), upper(region) AS region"
+MARK = Column(name="v", type="string")
+NAMED = Accepts(shape="v2")
+
+
+def told(accepts: Accepts | None = NAMED, *more: Column, **changes: Any) -> Pipeline:
+    query = ", ".join([UPPER, *(f"NULL AS {column.name}" for column in more)])
+    return wanted(columns=(*LANDING.columns, *more), forward_query=query, accepts=accepts, **changes)
+
+
+def test_without_a_word_it_is_refused_with_the_key_that_tells_them_apart() -> None:
+    problem = refused(told(None))
+    assert (problem.code, "lines go on giving it" in problem.message) == ("C130", True)
+    assert problem.hint.startswith("`accepts: {shape: v2}` which producers then send with their lines (ingest --shape)")
+
+
+@pytest.mark.parametrize(("accepts", "more"), [(NAMED, ()), (Accepts(marker="v"), (MARK,))], ids=["name", "marker"])
+def test_told_apart_it_moves_no_row_and_is_computed_again_below(accepts: Accepts, more: tuple[Column, ...]) -> None:
+    done = planned(told(accepts, *more))
+    assert done.refusals == ()
+    assert actions(done)["landing"] == "metadata"
+    assert actions(done)["requests"] in ("replay", "forward")  # host is its region
+    assert Intake("region", ("region@string",)) in state(done).intake
+    assert "COALESCE(`region@string`, CAST(UPPER((`region`)) AS STRING)) AS `region`" in state(done).read
+    assert Intake("region", ("region",)) in state(done).untold
+    assert "values of landing.region in lines of the new shape are NULL there" in done.rollback.why
+
+
+def test_it_is_settled_and_keeps_where_older_lines_go() -> None:
+    region = promoted(planned(told()), live())
+    assert actions(planned(told(), region)) == {}
+    later = planned(told(NAMED, Column(name="ext", type="string")), region)
+    assert actions(later) == {"landing": "metadata"}
+    assert state(later).untold == state(planned(told())).untold
+
+
+def test_a_second_change_needs_another_name() -> None:
+    region = promoted(planned(told()), live())
+    lower = "* EXCEPT (region), lower(region) AS region"
+    problem = refused(wanted(forward_query=lower, accepts=NAMED), region)
+    assert problem.hint.startswith("`accepts: {shape: v3}`")
+    again = planned(wanted(forward_query=lower, accepts=Accepts(shape="v3")), region)
+    assert again.refusals == ()
+    assert Intake("region", ("region@string",)) in state(again).untold
+
+
+def test_a_marker_that_older_lines_give_too_tells_nothing_apart() -> None:
+    assert refused(told(Accepts(marker="payload"))).code == "C130"
+
+
+def test_a_type_of_which_lines_look_alike_is_told_apart_too() -> None:
+    region = promoted(planned(wanted(columns=(*LANDING.columns, Column(name="at", type="string")))), live())
+    retyped = (*LANDING.columns, Column(name="at", type="timestamp"))
+    query = "* EXCEPT (at), try_cast(at AS TIMESTAMP) AS at"
+    assert refused(wanted(columns=retyped, forward_query=query), region).code == "C130"
+    done = planned(wanted(columns=retyped, forward_query=query, accepts=NAMED), region)
+    assert (actions(done), done.refusals) == ({"landing": "metadata"}, ())
+    assert Intake("at", ("at@timestamp",)) in state(done).intake
+    assert "how lines are told apart" in node(done, "landing").why
+
+
+def test_lines_that_are_no_longer_told_apart_are_warned_of() -> None:
+    region = promoted(planned(told()), live())
+    (said,) = (problem for problem in planned(wanted(), region).problems if problem.code == "C133")
+    assert (said.severity, "lines of the older shape are then stored as newer ones" in said.message) == ("warn", True)

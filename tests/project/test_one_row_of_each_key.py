@@ -1,0 +1,53 @@
+"""Files of tables that keep one row of each key: what is read of them, and what is wrong with them."""
+
+import pytest
+from conftest import Write
+
+from console.errors import Problems
+from console.model.schema import Table
+from console.project import load
+
+PLACE = "plans/web/tables/requests.yaml"
+COLUMNS = "columns: {event_id: string, ts: timestamp, day: date, tags: string}\n"
+LATEST = f"{COLUMNS}kind: latest\nkey: [event_id]\norder_by: [ts]\n"
+
+
+def table(project: Write, text: str) -> Table:
+    loaded = load(project({PLACE: text}))
+    found = loaded.pipeline("web", loaded.region("eu")).table("requests")
+    assert found is not None
+    return found
+
+
+def test_its_kind_is_append_with_a_key_and_an_order(project: Write) -> None:
+    found = table(project, LATEST)
+    assert (found.kind, found.key, found.order_by, found.kind_word) == ("append", ("event_id",), ("ts",), "latest")
+
+
+def test_distinct_rows_are_all_key(project: Write) -> None:
+    found = table(project, f"{COLUMNS}kind: distinct\npartition_by: [day]\nretention: 3d\n")
+    assert (found.key, found.order_by) == (("event_id", "ts", "day", "tags"), ())
+    assert (found.kind_word, found.is_distinct, found.partition_by) == ("distinct", True, ("day",))
+
+
+MISTAKES = {
+    f"{COLUMNS}kind: latest\nkey: [event_id]": "order_by: a table of kind latest needs it",
+    f"{COLUMNS}kind: latest\norder_by: [ts]": "key: a table of kind latest needs it",
+    f"{COLUMNS}key: [event_id]": "key: only a table of kind latest has one",
+    f"{COLUMNS}kind: distinct\norder_by: [ts]": "order_by: only a table of kind latest has one",
+    LATEST.replace("[event_id]", "[event_it]"): "key: requests has no column `event_it`",
+    LATEST.replace("[ts]", "[ts, ts]"): "order_by: `ts` stands twice",
+    f"{LATEST}partition_by: [day]": "partition_by: `day` is no part of the key",
+    f"{LATEST}retention: 3d\ntime: day": "retention: it would delete the newest row of a key before older ones",
+    LATEST.replace("tags: string", "tags: 'map<string,string>'"): "columns: `tags` is map<string,string>",
+    LATEST.replace("tags: string", "_row_hash: bigint"): "columns: `_row_hash` is kept for what places a row",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake_is_told(project: Write, text: str) -> None:
+    with pytest.raises(Problems) as told:
+        load(project({PLACE: text}))
+    own = [problem for problem in told.value.problems if problem.where.startswith(PLACE)]
+    assert own[0].message.startswith(MISTAKES[text]), own
+    assert own[0].hint
