@@ -1,5 +1,6 @@
 """One JVM for all rules. Foreign writers are deltalake's: another library in another language, and quick."""
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +28,18 @@ def spark() -> Iterator[SparkHandle]:
     started.stop()
 
 
+@pytest.fixture(scope="module")
+def released(spark: SparkHandle) -> Iterator[SparkHandle]:
+    """The session's JVM, which forgets a file's tables after its tests: hundreds of tables in one JVM of 1 GiB fill its heap.
+
+    Delta keeps a snapshot, with its plan, of every table for an hour; Python's garbage keeps the plan of each query.
+    """
+    yield spark
+    gc.collect()
+    spark.session()._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
 @pytest.fixture
-def session(spark: SparkHandle, request: pytest.FixtureRequest) -> Any:
+def session(released: SparkHandle, request: pytest.FixtureRequest) -> Any:
     assert request.node.get_closest_marker("spark"), "what starts Spark says so: areas and mutation runs go by it"
-    return spark.session()
+    return released.session()
