@@ -109,12 +109,6 @@ def guard_tracebacks() -> None:
     logging.lastResort.setLevel(logging.WARNING)
 
 
-def safe_markdown(outside: str) -> str:
-    """Text from outside in a line or cell of Markdown: it makes no markup, no row and no mention."""
-    shown = re.sub(r"([\\`*_{}\[\]<>|#~])", r"\\\1", safe_text(outside))
-    return shown.replace("@", "@\u200b")
-
-
 def safe_text(outside: str, limit: int = 2000) -> str:
     """Show every character that could steer a terminal as its escape, `\\x1b` for ESC.
 

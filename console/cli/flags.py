@@ -15,6 +15,7 @@ from console.model.schema import history_word
 
 Output = Literal["text", "json", "jsonl", "markdown", "sarif"]
 FORMS = ("text", "json", "jsonl")  # what every command speaks; others stand in its `forms`
+PAGE, MARKDOWN = ".html", ".md"  # suffixes of a report
 COMMON = "Flags of every command"
 _LOSS = re.compile(r"C\d{3}:[^:\s]+")
 
@@ -44,6 +45,8 @@ class Flags:
     probe: bool = False
     continue_without: str = ""
     on_failure: Literal["keep", "discard"] | None = None
+    junit: Path | None = None
+    report: Path | None = None
 
 
 def root_of(flags: Flags) -> Path:
@@ -219,6 +222,33 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return without(failure(function))
 
 
+def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The files that a command leaves for a CI."""
+    junit = click.option(
+        "--junit",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE.xml",
+        expose_value=False,
+        callback=_keep,
+        help="Write each region's rollout and checks as JUnit's XML, however the command ends.",
+    )
+    report = click.option(
+        "--report",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE.html|.md",
+        expose_value=False,
+        callback=_report,
+        help="Write plan, timeline, days, checks and receipts of each region as one page, however the command ends.",
+    )
+    return junit(report(function))
+
+
+def _report(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
+    if value is not None and value.suffix not in (PAGE, MARKDOWN):
+        raise UsageError(f"--report {str(value)!r:.80} is neither a page nor Markdown", hint="name it .html or .md")
+    _keep(ctx, param, value)
+
+
 class Command(click.Command):
     """A subcommand that also takes the shared flags, listed last in its help.
 
@@ -235,7 +265,12 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         if self.changes and not ctx.params.get("dry_run"):
             refuse_readonly(ctx, str(self.name))
-        if (form := ctx.obj.flags.output) not in self.forms:
+        flags = ctx.obj.flags
+        if (flags.junit or flags.report) and not any(param.name == "report" for param in self.params):
+            raise UsageError(
+                f"{self.name} writes no report", hint="--junit and --report are for apply, status and --headless"
+            )
+        if (form := flags.output) not in self.forms:
             raise UsageError(f"{self.name} does not support {form}", hint=f"--output {' or '.join(self.forms)}")
         return super().invoke(ctx)
 

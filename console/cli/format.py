@@ -37,6 +37,13 @@ def span(seconds: float | None) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
+def percent(part: float, whole: float) -> str:
+    """A share in whole percent, rounded down: `99 %` until nothing is left, `0 %` of nothing."""
+    if not whole:
+        return "0 %"
+    return "100 %" if part >= whole else f"{min(99, int(100 * part / whole))} %"
+
+
 def expected(price: Price) -> str:
     """How long it will take, by the region's measured rate: `~2 min 10 s`."""
     if not price.rows:

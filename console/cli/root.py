@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
-from console.cli.flags import Flags, common, loss_options, refuse_readonly, run_options, write_options
+from console.cli.flags import Flags, common, loss_options, refuse_readonly, report_options, run_options, write_options
 from console.cli.interrupt import Interrupted
 from console.cli.lazy import LazyCommand, LazyGroup
 from console.cli.output import Output
@@ -172,6 +172,7 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     metavar="FILE",
     help="Record in a new file what the screen receives, for `console playback`.",
 )
+@report_options
 @run_options
 @loss_options
 @click.option(
@@ -198,6 +199,8 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool, recor
             refuse_readonly(ctx, "--headless")
         return headless_run(dry_run=dry_run, attached=attached)
     context = cli_context()
+    if context.flags.junit or context.flags.report:
+        raise UsageError("--junit and --report are for a run without a screen", hint="add --headless")
     from console.cli.wiring import open_project, recorded, why_no_screen
 
     screen, why = context.wiring.screen, why_no_screen()

@@ -109,7 +109,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "live": view.live,
         "previous": view.previous,
         "behind": view.behind,
-        "percent": percent(status),
+        "percent": status.percent,
         "rows_done": status.rows_done,
         "rows_total": status.rows_total,
         "rows_per_second": round(status.rate, 1),
@@ -127,7 +127,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
 def _cells(view: RegionView) -> list[str]:
     status = view.status
     moving = status.state in ("preparing", "backfilling", "catching-up") and not status.held
-    done = f"{percent(status)} %" if status.rows_total else ""
+    done = f"{status.percent} %" if status.rows_total else ""
     rows = f"{status.rows_done:,} of {status.rows_total:,}" if status.rows_total else ""
     release = view.live or "none"
     if status.release and status.release != view.live and status.state not in _AT_END:
@@ -232,13 +232,6 @@ def _check(check: Checked) -> str:
     return safe_text(f"{check.table} {check.check}: {word}{detail}")
 
 
-def percent(status: Status) -> int:
-    """How much of the history is done, whole percent, 100 only when nothing is left."""
-    history = [step for step in status.steps if step.history]
-    done = bool(history) and all(step.state == "done" for step in history)
-    return 100 if done else min(99, int(100 * status.fraction))
-
-
 def gate_text(view: RegionView, now: float) -> str:
     """What the gate shows: each check with its outcome, their age, changed limits, notes, and who else looks."""
     status = view.status
@@ -329,7 +322,7 @@ def _rows_lines(old: Status, new: Status) -> list[StatusLine]:
     running = next((step for step in new.steps if step.state == "running"), None)
     if running is None:
         return []
-    parts = [f"{percent(new)} %", f"{new.rows_done:,} of {count(new.rows_total, 'row')}"]
+    parts = [f"{new.percent} %", f"{new.rows_done:,} of {count(new.rows_total, 'row')}"]
     if new.rate:
         parts += [f"{new.rate:,.0f} rows/s", f"about {span(new.eta_seconds)} left"]
     parts += [text for text in (running.id, running.batch) if text]

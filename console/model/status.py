@@ -177,6 +177,13 @@ class Status:
         return sum(weight * part for weight, part in steps) / sum(weight for weight, _ in steps) if steps else 0.0
 
     @property
+    def percent(self) -> int:
+        """How much of the history is done, whole percent; 100 only when nothing is left."""
+        history = [step for step in self.steps if step.history]
+        done = bool(history) and all(step.state == "done" for step in history)
+        return 100 if done else min(99, int(100 * self.fraction))
+
+    @property
     def rows_running(self) -> int:
         """Rows of the running batches so far, estimated by their jobs' progress; not in `rows_done`."""
         return sum(step.batch_rows for step in self.steps if step.history)

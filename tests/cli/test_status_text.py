@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from console.cli.commands.rollout.status import exit_of, feed_error
-from console.cli.status_text import percent, progress_lines, region_data, status_text
+from console.cli.status_text import progress_lines, region_data, status_text
 from console.model.event import Ailing, Lagging, Recorded
 from console.model.region import Region, Ssh
 from console.model.status import Status, fold, replay
@@ -86,8 +86,8 @@ def test_the_table_shows_state_eta_and_why_in_their_own_columns() -> None:
 def test_percent_is_a_hundred_only_when_nothing_is_left() -> None:
     nearly = replay(sample.story()[:16])
     assert nearly.rows_done == nearly.rows_total
-    assert percent(nearly) == 99
-    assert percent(views()[21].status) == 100
+    assert nearly.percent == 99
+    assert views()[21].status.percent == 100
 
 
 def test_json_keeps_outside_text_exact() -> None:

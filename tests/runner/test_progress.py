@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.cli.status_text import percent
 from console.model.event import Accepted, BatchDone, BatchStarted, Fenced, Progress, Recorded
 from console.model.live import Day
 from console.model.status import Status, StepStatus, fold, replay
@@ -21,7 +20,7 @@ Figures = tuple[int, int, float]  # rows, percent, the share that is drawn
 
 
 def figures(status: Status) -> Figures:
-    return status.rows_done, percent(status), status.fraction
+    return status.rows_done, status.percent, status.fraction
 
 
 async def recorded(days: Sequence[int], priced: int, limit: int, kills: Sequence[int]) -> list[Recorded]:
@@ -90,7 +89,7 @@ def test_progress_never_falls_and_ends_at_the_receipts(
     end = never_falls(late(told, seed))
     receipts = {(r.event.step, r.event.position): r.event.rows_in for r in told if isinstance(r.event, BatchDone)}
     assert end.rows_done == end.rows_total == sum(receipts.values())
-    assert percent(end) == 100
+    assert end.percent == 100
     stored = [one for one in told if one.seq]
     # an agent or a console that starts anew knows what is stored, up to any event
     rows = [status.rows_done for status in accumulate(stored, fold, initial=Status())]

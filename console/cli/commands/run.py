@@ -15,6 +15,7 @@ from console.cli.plan.probes import probe_all
 from console.cli.plan.text import plan_data, plan_text, summary, summary_line
 from console.cli.plan.witness import witnesses_data, witnesses_text
 from console.cli.progress import printing_progress
+from console.cli.reporting import Reporter
 from console.cli.status_text import outcomes_data, outcomes_text
 from console.cli.wiring import OpenProject, cli_context
 from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError, away
@@ -282,9 +283,12 @@ def farewell(views: Mapping[str, RegionView], attached: bool = False) -> str:
     return "; ".join(parts) or "interrupted: nothing is under way"
 
 
-def run(project: OpenProject, output: Output, plans: Sequence[Plan], *, attached: bool = False) -> int:
+def run(
+    project: OpenProject, output: Output, plans: Sequence[Plan], reporter: Reporter, *, attached: bool = False
+) -> int:
     """Carry these plans through their regions and say how each ended.
 
+    reporter  hears what a report is made of
     returns  the exit code: the worst of the regions'
     raises   Interrupted once the console has let go of its agents
     """
@@ -297,12 +301,13 @@ def run(project: OpenProject, output: Output, plans: Sequence[Plan], *, attached
         async with project.fleet(bound({plan.region: plan for plan in plans}, project.planner), steering=True) as fleet:
             try:
                 await fleet.refresh(names)
-                async with printing_progress(fleet, output):
+                async with printing_progress(fleet, output), reporter.following(fleet):
                     return await fleet.run(names, yes=yes, attached=attached)
             finally:
                 seen.update(fleet.views)
 
     outcomes = run_interruptible(work(), lambda: farewell(seen, attached))
+    reporter.outcomes = {outcome.region: outcome for outcome in outcomes}
     code = conclude(output, outcomes)
     for line in inventory_changes(project):
         output.info(line)

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
+from console.markup import safe_markdown
 from console.runner.handover.facts import Handover, PendingDecision, RegionFacts
-from console.text import safe_markdown, safe_text
+from console.text import safe_text
 
 DECISIONS = 30
 

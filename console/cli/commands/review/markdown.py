@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from console.cli.format import count, size, span
 from console.cli.plan.text import plan_text, summary_line
 from console.errors import Problem
+from console.markup import safe_markdown
 from console.model.plan import ACTIONS, Plan
 from console.runner.view import grouped
-from console.text import safe_markdown, safe_text
+from console.text import safe_text
 
 MARK = "<!-- console check -->"  # by which the pipeline finds its own comment again
 MOST = 60_000  # characters; the forges refuse comments over 64 KiB

@@ -8,9 +8,10 @@ import click
 
 from console.cli.commands.review.saved import hold
 from console.cli.commands.run import announce, plan_and_ground, refused, run, show_plans, survey_all
-from console.cli.flags import command, loss_options, root_of, run_options
+from console.cli.flags import command, loss_options, report_options, root_of, run_options
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
+from console.cli.reporting import Reporter, reporting
 from console.cli.wiring import OpenProject, cli_context, open_project, tool
 from console.errors import Conflict, DataError, UsageError
 from console.project.saved import load_saved, save_plans
@@ -66,6 +67,7 @@ def plan(out: Path | None, explain: bool, detailed_exitcode: bool, witness: bool
 @click.argument("planfile", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--dry-run", "--check", is_flag=True, help="Only plan; with PLANFILE, check that it is still valid.")
 @click.option("--attached", is_flag=True, help="The agents stop when this console does.")
+@report_options
 @run_options
 @loss_options
 def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
@@ -75,29 +77,38 @@ def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
     or the version of console have changed since. Ctrl-C detaches: the agents continue up to the gate.
     """
     if planfile is None:
-        return headless_run(dry_run=dry_run, attached=attached)
-    saved = _saved(planfile)
-    _select(saved)
-    project = open_project()
+        return headless_run(dry_run=dry_run, attached=attached, command="console apply")
     output = Output(cli_context().flags)
-    plans, code = hold(project, output, saved, planfile, may_replan=not dry_run)
-    return max(_go(project, output, plans, dry_run=dry_run, attached=attached), code)
+    with reporting("console apply PLANFILE", output, summary=not dry_run) as reporter:
+        saved = _saved(planfile)
+        _select(saved)
+        project = open_project()
+        reporter.planned(project)
+        plans, code = hold(project, output, saved, planfile, may_replan=not dry_run)
+        reporter.exit_code = max(_go(project, output, plans, reporter, dry_run=dry_run, attached=attached), code)
+        return reporter.exit_code
 
 
-def headless_run(*, dry_run: bool, attached: bool) -> int:
+def headless_run(*, dry_run: bool, attached: bool, command: str = "console --headless") -> int:
     """Plan, and carry the plans through."""
-    project = open_project()
     output = Output(cli_context().flags)
-    return _go(project, output, _planned(project)[0], dry_run=dry_run, attached=attached)
+    with reporting(command, output, summary=not dry_run) as reporter:
+        project = open_project()
+        reporter.planned(project)
+        reporter.exit_code = _go(project, output, _planned(project)[0], reporter, dry_run=dry_run, attached=attached)
+        return reporter.exit_code
 
 
-def _go(project: OpenProject, output: Output, plans: "list[Plan]", *, dry_run: bool, attached: bool) -> int:
+def _go(
+    project: OpenProject, output: Output, plans: "list[Plan]", reporter: Reporter, *, dry_run: bool, attached: bool
+) -> int:
+    reporter.planned(project, plans)
     if dry_run:
         return _show(project, output, plans)
     announce(output, project, plans)
     if refusal := refused(plans):
         raise refusal
-    return run(project, output, plans, attached=attached)
+    return run(project, output, plans, reporter, attached=attached)
 
 
 def _planned(

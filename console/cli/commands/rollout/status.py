@@ -13,11 +13,12 @@ import click
 from console.cli.commands.rollout.overview import overview_data, overview_text
 from console.cli.commands.run import farewell
 from console.cli.commands.schema.unstored import arriving, arriving_data, arriving_text
-from console.cli.flags import command
+from console.cli.flags import command, report_options
 from console.cli.history_text import history_data, history_text
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.progress import printing_progress
+from console.cli.reporting import Reporter, reporting
 from console.cli.status_text import status_data, status_text
 from console.cli.wiring import OpenProject, cli_context, open_project, recorded
 from console.errors import ConsoleError, FeedStopped, RegionError
@@ -51,6 +52,7 @@ class Hours(click.ParamType[float]):
 
 @command("status", examples="console status\nconsole status --history 1h\nconsole status --region eu --output json")
 @click.option("--history", "hours", type=Hours(), metavar="TIME", help="With rates and lag of the last 1h, 30m … 24h.")
+@report_options
 def status(hours: float | None) -> int:
     """Show the state of each region's rollout and of its live feeds.
 
@@ -60,8 +62,15 @@ def status(hours: float | None) -> int:
     Reads the regions and starts nothing. Also lists columns that arrive in the stores of replication.yaml and are not
     stored there.
     """
-    project = open_project()
     output = Output(cli_context().flags)
+    with reporting("console status", output, summary=False) as reporter:
+        project = open_project()
+        reporter.planned(project)
+        reporter.exit_code = _status(project, output, hours, reporter)
+        return reporter.exit_code
+
+
+def _status(project: OpenProject, output: Output, hours: float | None, reporter: Reporter) -> int:
     views, errors = run_interruptible(views_of(project))
     texts = {name: str(error) for name, error in errors.items()}
     samples: dict[str, tuple[FeedSample, ...]] = {}
@@ -90,7 +99,13 @@ def status(hours: float | None) -> int:
         output.data(f"\n{text}")
     for name, error in errors.items():
         output.print_region_error(name, error)
-    return worst([*errors.values(), *filter(None, map(feed_error, views))])
+    if reporter.wanted:
+        run_interruptible(reporter.look(views, {**_feed_errors(views), **errors}))
+    return worst([*errors.values(), *_feed_errors(views).values()])
+
+
+def _feed_errors(views: "Sequence[RegionView]") -> "dict[str, ConsoleError]":
+    return {view.region.name: error for view in views if (error := feed_error(view))}
 
 
 def feed_error(view: "RegionView") -> FeedStopped | None:
