@@ -183,6 +183,6 @@ def test_a_run_without_these_flags_collects_nothing(deployed: World, monkeypatch
     def refused(*_: object) -> None:
         raise AssertionError("a report was made")
 
-    monkeypatch.setattr("console.cli.reporting.Reporter.value", refused)
+    monkeypatch.setattr("console.cli.reports.reporter.Reporter.value", refused)
     deployed.scripts["us"] = Scenario()
     assert deployed.call("apply").exit_code == 3

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from console.cli.reports.junit import junit
-from console.cli.reports.run_report import ReportedError, RunReport, RunState, Verdict, planned_report
+from console.cli.reports.run_report import RegionVerdict, ReportedError, RunReport, RunState, planned_report
 from console.errors import Problem, Problems
 from console.model.event import Checked
 from tests.cli import sample
@@ -80,7 +80,7 @@ def test_a_rollout_at_its_gate_has_passed_and_one_that_failed_or_cannot_be_reach
 def test_a_check_without_a_result_is_an_error_and_no_success() -> None:
     given = run()
     doubtful = Checked(table="requests", check="rows", ok=None, detail="not compared: a feed stands still")
-    us = replace(given.regions[0], checks=(doubtful,), verdict=Verdict.INCONCLUSIVE)
+    us = replace(given.regions[0], checks=(doubtful,), verdict=RegionVerdict.INCONCLUSIVE)
     found = cases(replace(given, regions=(us,)))
     assert [child.tag for child in found["us", "requests: rows"]] == ["error"]
     assert [child.tag for child in found["us", "rollout"]] == ["error"]

@@ -15,7 +15,7 @@ from console.cli.plan.probes import probe_all
 from console.cli.plan.text import plan_data, plan_text, summary, summary_line
 from console.cli.plan.witness import witnesses_data, witnesses_text
 from console.cli.progress import printing_progress
-from console.cli.reporting import Reporter
+from console.cli.reports.reporter import Reporter
 from console.cli.status_text import outcomes_data, outcomes_text
 from console.cli.wiring import OpenProject, cli_context
 from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError, away

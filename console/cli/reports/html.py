@@ -7,7 +7,7 @@ from itertools import groupby
 
 from console.cli.format import count, size, span
 from console.cli.reports.charts import CLASSES, days, days_label, swatch, timeline
-from console.cli.reports.run_report import RegionReport, RunReport, Verdict, ordered
+from console.cli.reports.run_report import RegionReport, RegionVerdict, RunReport, ordered
 from console.cli.reports.style import STYLE
 from console.cli.reports.words import (
     CHECK_VERDICTS,
@@ -38,12 +38,12 @@ from console.runner.view import plan_label
 
 Cell = Element | str
 _TONES = {
-    Verdict.PASSED: "good", Verdict.AT_GATE: "wait", Verdict.INCONCLUSIVE: "doubt", Verdict.FAILED: "bad",
-    Verdict.UNFINISHED: "doubt", Verdict.SKIPPED: "calm",
+    RegionVerdict.PASSED: "good", RegionVerdict.AT_GATE: "wait", RegionVerdict.INCONCLUSIVE: "doubt", RegionVerdict.FAILED: "bad",
+    RegionVerdict.UNFINISHED: "doubt", RegionVerdict.SKIPPED: "calm",
 }  # fmt: skip
 _SIGNS = {
-    Verdict.PASSED: "✓", Verdict.AT_GATE: "◆", Verdict.INCONCLUSIVE: "?", Verdict.FAILED: "✗", Verdict.UNFINISHED: "…",
-    Verdict.SKIPPED: "–",
+    RegionVerdict.PASSED: "✓", RegionVerdict.AT_GATE: "◆", RegionVerdict.INCONCLUSIVE: "?", RegionVerdict.FAILED: "✗", RegionVerdict.UNFINISHED: "…",
+    RegionVerdict.SKIPPED: "–",
 }  # fmt: skip
 
 
@@ -248,7 +248,7 @@ def _decisions(region: RegionReport) -> Iterator[Element]:
         )
 
 
-def _badge(verdict: Verdict, word: str = "") -> Element:
+def _badge(verdict: RegionVerdict, word: str = "") -> Element:
     return element("span", f"{_SIGNS[verdict]} {word or verdict.value}", class_=f"badge {_TONES[verdict]}")
 
 

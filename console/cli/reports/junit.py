@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import assert_never
 
-from console.cli.reports.run_report import RegionReport, ReportedError, RunReport, RunState, Verdict
+from console.cli.reports.run_report import RegionReport, RegionVerdict, ReportedError, RunReport, RunState
 from console.cli.reports.words import differing_days, error_lines, headline, release_words
 from console.markup import Element, element, xml
 from console.model.event import Checked
@@ -57,15 +57,15 @@ def _rollout(place: str, region: RegionReport) -> Element:
     attributes: dict[str, str] = {"classname": place, "name": ROLLOUT, "time": f"{region.course.busy_seconds:.3f}"}
     words = f"{region.region}: {region.state}"
     match region.verdict:
-        case Verdict.PASSED | Verdict.AT_GATE:
+        case RegionVerdict.PASSED | RegionVerdict.AT_GATE:
             return element("testcase", **attributes)
-        case Verdict.SKIPPED:
+        case RegionVerdict.SKIPPED:
             return element("testcase", element("skipped", message=words), **attributes)
-        case Verdict.FAILED if region.error:
+        case RegionVerdict.FAILED if region.error:
             return element("testcase", _error("failure", region.error), **attributes)
-        case Verdict.FAILED:
+        case RegionVerdict.FAILED:
             return element("testcase", element("failure", words, message=words, type="failed"), **attributes)
-        case Verdict.INCONCLUSIVE | Verdict.UNFINISHED:
+        case RegionVerdict.INCONCLUSIVE | RegionVerdict.UNFINISHED:
             words = f"{words}: {region.verdict.value}"
             text = [*(error_lines(region.error) if region.error else ()), words]
             return element("testcase", element("error", *text, message=text[0], type=region.verdict.name), **attributes)

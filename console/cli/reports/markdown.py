@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from console.cli.format import count, size, span
-from console.cli.reports.run_report import RegionReport, RunReport, Verdict, ordered
+from console.cli.reports.run_report import RegionReport, RegionVerdict, RunReport, ordered
 from console.cli.reports.words import (
     CHECK_WORDS,
     DAYS_NAMED,
@@ -25,8 +25,8 @@ from console.markup import escaped, safe_markdown
 from console.model.plan import ACTIONS, Plan
 
 SIGNS = {
-    Verdict.PASSED: "✅", Verdict.AT_GATE: "🔶", Verdict.INCONCLUSIVE: "❔", Verdict.FAILED: "❌", Verdict.UNFINISHED: "⏳",
-    Verdict.SKIPPED: "➖",
+    RegionVerdict.PASSED: "✅", RegionVerdict.AT_GATE: "🔶", RegionVerdict.INCONCLUSIVE: "❔", RegionVerdict.FAILED: "❌", RegionVerdict.UNFINISHED: "⏳",
+    RegionVerdict.SKIPPED: "➖",
 }  # fmt: skip
 CUT = "\n… cut: `console status` shows the rest\n"
 

@@ -21,7 +21,7 @@ from console.text import redacted
 NOT_BEGUN = "not begun"
 
 
-class Verdict(Enum):
+class RegionVerdict(Enum):
     """How a region's part stands; the value is the word for people."""
 
     PASSED = "passed"
@@ -65,7 +65,7 @@ class RegionReport:
     region: str
     environment: str
     wave: int
-    verdict: Verdict
+    verdict: RegionVerdict
     state: str
     release: str
     was: str
@@ -101,7 +101,7 @@ class RunReport:
     error: ReportedError | None
     regions: tuple[RegionReport, ...]
 
-    def count(self, *verdicts: Verdict) -> int:
+    def count(self, *verdicts: RegionVerdict) -> int:
         return sum(region.verdict in verdicts for region in self.regions)
 
 
@@ -183,12 +183,12 @@ def planned_report(region: str, environment: str, wave: int, plan: Plan | None, 
     """A region before its run, or one whose plan was refused."""
     refusals = plan.refusals if plan else ()
     unfinished = state in (RunState.RUNNING, RunState.INTERRUPTED)
-    calm = Verdict.UNFINISHED if unfinished else Verdict.SKIPPED
+    calm = RegionVerdict.UNFINISHED if unfinished else RegionVerdict.SKIPPED
     return RegionReport(
         region=region,
         environment=environment,
         wave=wave,
-        verdict=Verdict.FAILED if refusals else calm,
+        verdict=RegionVerdict.FAILED if refusals else calm,
         state="refused" if refusals else "planned" if plan else "not planned",
         release="",
         was=plan.live if plan else "",
@@ -205,35 +205,35 @@ def planned_report(region: str, environment: str, wave: int, plan: Plan | None, 
     )
 
 
-def _verdict(view: RegionView, outcome: Outcome | None, *, ours: bool, ended: bool) -> Verdict:
+def _verdict(view: RegionView, outcome: Outcome | None, *, ours: bool, ended: bool) -> RegionVerdict:
     if outcome is None:
-        return _standing(view) if ours else Verdict.SKIPPED if ended else Verdict.UNFINISHED
+        return _standing(view) if ours else RegionVerdict.SKIPPED if ended else RegionVerdict.UNFINISHED
     match outcome.error:
         case None if outcome.state in ("skipped", "behind"):
-            return Verdict.SKIPPED
+            return RegionVerdict.SKIPPED
         case None:
-            return Verdict.PASSED
+            return RegionVerdict.PASSED
         case AtGate():
             return _at_gate(view.status)
         case _:
-            return Verdict.FAILED
+            return RegionVerdict.FAILED
 
 
-def _standing(view: RegionView) -> Verdict:
+def _standing(view: RegionView) -> RegionVerdict:
     """Where a region's rollout stands by itself."""
     status = view.status
     if status.held == "failed" or any(check.ok is False for check in status.checks):
-        return Verdict.FAILED
+        return RegionVerdict.FAILED
     if status.state == "awaiting-confirmation" and not status.held:
         return _at_gate(status)
-    return Verdict.UNFINISHED if under_way(status) else Verdict.PASSED
+    return RegionVerdict.UNFINISHED if under_way(status) else RegionVerdict.PASSED
 
 
-def _at_gate(status: Status) -> Verdict:
-    return Verdict.INCONCLUSIVE if any(check.ok is None for check in status.checks) else Verdict.AT_GATE
+def _at_gate(status: Status) -> RegionVerdict:
+    return RegionVerdict.INCONCLUSIVE if any(check.ok is None for check in status.checks) else RegionVerdict.AT_GATE
 
 
 def ordered(regions: Sequence[RegionReport]) -> tuple[RegionReport, ...]:
     """Those that need somebody first, else in the order of the run."""
-    pressing: Mapping[Verdict, int] = {Verdict.FAILED: 0, Verdict.INCONCLUSIVE: 1}
+    pressing: Mapping[RegionVerdict, int] = {RegionVerdict.FAILED: 0, RegionVerdict.INCONCLUSIVE: 1}
     return tuple(sorted(regions, key=lambda region: pressing.get(region.verdict, 2)))

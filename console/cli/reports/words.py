@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from console.cli.format import count, percent, span
-from console.cli.reports.run_report import RegionReport, ReportedError, RunReport, RunState, Verdict
+from console.cli.reports.run_report import RegionReport, RegionVerdict, ReportedError, RunReport, RunState
 from console.model.account import Part, Use
 from console.model.event import Checked, ComparedDay
 from console.model.identity import identity
@@ -12,7 +12,7 @@ from console.model.identity import identity
 DAYS_NAMED = 20  # of those that differ, in one text
 ROWS_SHOWN = 400  # of one table of days or receipts
 CHECK_WORDS = {True: "passed", False: "failed", None: "inconclusive"}
-CHECK_VERDICTS = {True: Verdict.PASSED, False: Verdict.FAILED, None: Verdict.INCONCLUSIVE}
+CHECK_VERDICTS = {True: RegionVerdict.PASSED, False: RegionVerdict.FAILED, None: RegionVerdict.INCONCLUSIVE}
 USES: dict[Use, str] = {
     "batches": "batches", "waiting": "waiting", "tries": "failed tries", "spark": "Spark lost", "away": "no agent",
     "paused": "paused", "failed": "failed, until a retry", "gate": "at its gate", "other": "other steps",
@@ -42,7 +42,7 @@ def headline(run: RunReport) -> str:
     """What became of the run, in one line."""
     if run.error and not run.regions:
         return f"refused: {run.error.message}"
-    parts = [(run.count(verdict), verdict.value) for verdict in Verdict]
+    parts = [(run.count(verdict), verdict.value) for verdict in RegionVerdict]
     counted = ", ".join(f"{number} {word}" for number, word in parts if number)
     regions = f"{count(len(run.regions), 'region')}: {counted}" if run.regions else "no region"
     return regions if run.state is RunState.ENDED else f"{run.state.value}; {regions}"

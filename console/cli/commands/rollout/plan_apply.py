@@ -11,7 +11,7 @@ from console.cli.commands.run import announce, plan_and_ground, refused, run, sh
 from console.cli.flags import command, loss_options, report_options, root_of, run_options
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
-from console.cli.reporting import Reporter, reporting
+from console.cli.reports.reporter import Reporter, reporting
 from console.cli.wiring import OpenProject, cli_context, open_project, tool
 from console.errors import Conflict, DataError, UsageError
 from console.project.saved import load_saved, save_plans

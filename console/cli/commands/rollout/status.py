@@ -18,7 +18,7 @@ from console.cli.history_text import history_data, history_text
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.progress import printing_progress
-from console.cli.reporting import Reporter, reporting
+from console.cli.reports.reporter import Reporter, reporting
 from console.cli.status_text import status_data, status_text
 from console.cli.wiring import OpenProject, cli_context, open_project, recorded
 from console.errors import ConsoleError, FeedStopped, RegionError
@@ -63,7 +63,8 @@ def status(hours: float | None) -> int:
     stored there.
     """
     output = Output(cli_context().flags)
-    with reporting("console status", output, summary=False) as reporter:
+    summary = bool(output.flags.junit or output.flags.report)  # else a look at the regions leaves nothing behind
+    with reporting("console status", output, summary=summary) as reporter:
         project = open_project()
         reporter.planned(project)
         reporter.exit_code = _status(project, output, hours, reporter)

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from console.cli.files import write_whole
 from console.cli.flags import MARKDOWN
 from console.cli.interrupt import Interrupted
 from console.cli.output import Output
+from console.cli.reports.files import write_whole
 from console.cli.reports.forge import (
     ANNOTATIONS,
     SUMMARY_BYTES,
