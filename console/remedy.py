@@ -5,7 +5,8 @@ the others say in words what a person has to change.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

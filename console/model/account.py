@@ -1,7 +1,6 @@
 """Where the time of a rollout went, from its stored events. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from console.model.event import (
@@ -25,6 +24,7 @@ from console.model.event import (
 from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, WaitEnded
 from console.model.note import Noted
 from console.model.tuning import Tuned
+from console.record import dataclass
 
 Use = Literal["batches", "waiting", "tries", "spark", "away", "paused", "failed", "gate", "other"]
 ORDER: tuple[Use, ...] = ("batches", "waiting", "tries", "spark", "away", "paused", "failed", "gate", "other")

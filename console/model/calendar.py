@@ -1,12 +1,13 @@
 """The days of a rollout's backfills, each with what became of it, from the rollout's stored events. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from console.model.event import BatchDone, BatchStarted, Fenced, Logged, Recorded, StepStarted
 from console.model.incident import TryFailed
 from console.model.slices import HOURS
+from console.record import dataclass
 
 SliceState = Literal["waiting", "running", "retried", "done"]
 

@@ -1,7 +1,6 @@
 """Who did what in a rollout, from its stored events. Pure."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from console.model.event import (
     Accepted,
@@ -17,6 +16,7 @@ from console.model.event import (
 )
 from console.model.note import Noted
 from console.model.tuning import Tuned
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The events of one region's rollout, as values. They are stored, folded into a status, and shown by the faces."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from console.model.codec import BESIDE, QUIET
@@ -8,6 +8,7 @@ from console.model.fleet import FleetWaves
 from console.model.incident import Incident, SlicedDay
 from console.model.measured import FeedSample, SparkJob
 from console.model.watcher import Watcher
+from console.record import dataclass
 
 State = Literal[
     "planned",

@@ -1,9 +1,11 @@
 """Fixture tests of a pipeline as written: rows that go in, and rows that are expected of tables and queries."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
+
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

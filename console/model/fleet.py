@@ -1,6 +1,6 @@
 """The part of a fleet rollout that each of its regions stores."""
 
-from dataclasses import dataclass
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The identity of a person or program, and its source, as one text in events."""
 
 import re
-from dataclasses import dataclass
 from enum import Enum
+
+from console.record import dataclass
 
 OS_USER = "OS user"  # source of a name without one, as in the events of earlier versions
 AGENT = "the agent itself"

@@ -1,9 +1,8 @@
 """What a stored log line reports, as values: failed tries, waits, Spark's return, changed limits, notes. Added after 0.1.0, which reads the line alone."""
 
-from dataclasses import dataclass
-
 from console.model.note import Noted
 from console.model.tuning import Tuned
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The state of a region: its releases with their versions and feeds, and its tables' statistics from the Delta logs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -11,6 +11,7 @@ from console.model.newest import Newest
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.schema import Column, Table
 from console.model.sources import Sources
+from console.record import dataclass
 
 ReleaseState = Literal["preview", "live", "previous", "retired"]
 

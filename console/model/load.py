@@ -8,9 +8,9 @@ import hashlib
 from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from console.errors import LoadMoved
+from console.record import dataclass
 
 START = bytes(16)
 MARK_BYTES = 3  # of each event's chain, stored with the commit: they show where two files diverge, and decide nothing

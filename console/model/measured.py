@@ -1,6 +1,6 @@
 """Figures that an agent measures: samples of feeds and lag, and the Spark job of the running batch. Never stored as events."""
 
-from dataclasses import dataclass
+from console.record import dataclass
 
 SAMPLE_SECONDS = 10.0
 KEPT_HOURS = 24.0

@@ -4,10 +4,10 @@ A row's place is decided once, when it is written: the hash that decides between
 column that is added or changed later never makes another row the newest.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from console.model.schema import Column, quoted
+from console.record import dataclass
 
 ROW_HASH: Final = "_row_hash"
 BUCKET: Final = "_bucket"

@@ -1,8 +1,7 @@
 """Notes that operators leave with a region: for the next shift, and for whoever stands at the gate. Pure."""
 
-from dataclasses import dataclass
-
 from console.errors import DataError
+from console.record import dataclass
 from console.text import safe_text
 
 NOTE_CHARACTERS = 500

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -10,6 +10,7 @@ from console.errors import Problem
 from console.model.codec import QUIET, encode
 from console.model.schema import Table
 from console.model.sources import Sources
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """One region's plan: its changes, their reasons and costs, and the steps that carry them out."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from console.errors import Problem
@@ -12,6 +12,7 @@ from console.model.pipeline import Override, digest
 from console.model.policy import NO_THROTTLE, Throttle
 from console.model.rollout_id import release_id
 from console.model.step import Step
+from console.record import dataclass
 
 Action = Literal["keep", "metadata", "read", "rebind", "forward", "replay", "hybrid", "create", "drop"]
 Tone = Literal["unchanged", "in place", "copied", "recomputed", "added", "removed"]

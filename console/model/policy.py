@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from console.record import dataclass
 
 DAY_MINUTES = 24 * 60
 FILE_HOURS, LOG_HOURS = 7 * 24.0, 30 * 24.0  # Delta's own defaults

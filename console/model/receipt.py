@@ -1,10 +1,9 @@
 """The lasting record of a rollout: receipts day by day, and the findings of their verification."""
 
-from dataclasses import dataclass
-
 from console.model.event import Recorded
 from console.model.measured import SparkJob
 from console.model.status import Status
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

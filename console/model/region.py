@@ -1,11 +1,12 @@
 """One region of the inventory: its warehouse, transport, Spark, limits and policies."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from console.errors import Problem
 from console.model.codec import QUIET
 from console.model.policy import Throttle
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

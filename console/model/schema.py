@@ -1,11 +1,12 @@
 """Columns and tables as declared by the operator: frozen values, no files, no Spark."""
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import Literal
 
 from console.model.codec import BESIDE, QUIET, needed
+from console.record import dataclass
 
 Kind = Literal["landing", "append", "aggregate"]
 OnRewrite = Literal["stop", "ignore", "take_inserts", "replay_days"]

@@ -6,11 +6,12 @@ sort as text in the order of their days.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from console.model.incident import SlicedDay
 from console.model.live import Day
+from console.record import dataclass
 
 HOURS, MICROS_A_DAY = 24, 86_400 * 10**6
 MOST_DAYS = 5_000  # that one event lists, 13 years: it has to fit into one message

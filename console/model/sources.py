@@ -5,9 +5,9 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from console.errors import DataError
+from console.record import dataclass
 
 _MOST = 64 << 20  # bytes of all texts, far above any real pipeline
 

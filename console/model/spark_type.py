@@ -1,8 +1,9 @@
 """Spark types as values, parsed from text such as `array<struct<a:int>>`."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from console.errors import DataError
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The status of a rollout: a fold over its events, and nothing else."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from typing import Any, Literal, assert_never
 
@@ -39,6 +39,7 @@ from console.model.measured import SparkJob
 from console.model.note import NOTES_KEPT, Note, Noted
 from console.model.tuning import AS_PLANNED, Tuned, Tuning
 from console.model.watcher import Watcher
+from console.record import dataclass
 
 Verb = Literal["pause", "resume", "retry", "cancel", "discard"]  # what a person may have a rollout do
 

@@ -1,11 +1,12 @@
 """The steps of a plan, in order. `explain` prints the list that the agent executes."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from console.model.codec import BESIDE, QUIET, needed
 from console.model.schema import Column
 from console.model.step_id import BACKFILL, PROMOTE, VALIDATE, StepId
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Ids of a plan's steps, as plans and events hold them: `backfill/requests/parse_requests`, `validate`."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from console.errors import DataError
 from console.model.plan import Plan
 from console.model.policy import Throttle
+from console.record import dataclass
 
 KNOBS = ("target_seconds", "rows", "bytes", "lag", "hours", "query")
 NO_LIMIT = "none"

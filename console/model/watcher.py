@@ -1,7 +1,8 @@
 """Who watches a pipeline: consoles that are connected to its agent now. Never stored."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from console.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

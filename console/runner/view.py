@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from console.errors import ConsoleError
@@ -14,6 +14,7 @@ from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status, Verb
 from console.model.watcher import Watcher
+from console.record import dataclass
 
 if TYPE_CHECKING:  # not loaded before the screen's first picture
     from console.drivers.protocol import QueryResult

@@ -1,11 +1,11 @@
 """The order of waves: which regions run together, and which wait. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from console.model.event import ENDED
 from console.model.fleet import FleetWaves
 from console.model.region import Region
+from console.record import dataclass
 from console.runner.view import Outcome, RegionView
 
 Waves = tuple[tuple[str, ...], ...]

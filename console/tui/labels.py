@@ -1,11 +1,11 @@
 """The condition of a region, and the symbol, text and tone that it is shown by. Pure; the tone only repeats the text."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Literal, assert_never
 
 from console.model.event import ENDED, RUNNING
 from console.model.status import StepStatus
+from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.times import FRESH_SECONDS, age
 

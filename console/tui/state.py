@@ -1,9 +1,10 @@
 """What the screens are drawn from: one frozen value, replaced as a whole whenever something changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 
 from console.model.status import Status
+from console.record import dataclass
 from console.runner.outlook.attention import RegionNeed
 from console.runner.view import Group, Position, RegionView
 from console.runner.waves import QueuedRegion

@@ -13,7 +13,7 @@ from console.errors import ConsoleError, Protocol, RegionError
 # what the far side runs: no more of the package than the agent and the way to it
 _ROOMS = ("agent", "model")
 _FILES = (
-    "__init__.py", "crash.py", "errors.py", "paths.py", "process.py", "remedy.py", "text.py",
+    "__init__.py", "crash.py", "errors.py", "paths.py", "process.py", "record.py", "remedy.py", "text.py",
     "drivers/__init__.py", "drivers/audit.py", "drivers/frames.py", "drivers/prerequisites.py", "drivers/local.py", "drivers/protocol.py", "drivers/rpc.py", "drivers/transport.py",
     "drivers/ssh/__init__.py", "drivers/ssh/remote.py", "drivers/survey.py",
 )  # fmt: skip

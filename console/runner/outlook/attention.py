@@ -1,12 +1,12 @@
 """What needs a person, judged from the views alone: gates, failures, stopped feeds, pauses, regions away, due dates."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from console.model.event import RUNNING, Logged
 from console.model.incident import TryFailed
 from console.model.policy import kept_hours
+from console.record import dataclass
 from console.runner.view import RegionView
 
 HOUR = 3600.0

@@ -1,11 +1,11 @@
 """The footer: keys that fit now, each of which can be clicked. Pure; the bindings themselves are on the screens."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from textual.content import Content
 from textual.style import Style
 
+from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.actions import RegionAction, objection
 from console.tui.state import ScreenState

@@ -1,11 +1,11 @@
 """A typed command: the screen's own action where it has one, else a line for a shell."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from console.errors import DataError
 from console.model.note import note_text
 from console.model.tuning import KNOBS, Tuning, parse_settings
+from console.record import dataclass
 from console.runner.words import CommandWords, ReadCommand
 from console.tui.actions import RegionAction
 

@@ -2,8 +2,8 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from console.record import dataclass
 from console.tui.actions import RegionAction
 
 WORDS: dict[RegionAction, str] = {

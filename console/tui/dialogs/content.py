@@ -1,10 +1,10 @@
 """The content of a confirmation as a value: what is shown, what must be typed, and what blocks it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from textual.content import Content
 
+from console.record import dataclass
 from console.tui.state import ScreenState
 
 

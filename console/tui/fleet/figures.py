@@ -1,9 +1,9 @@
 """Figures of one region as the list shows them: rates, lag, when it is ready, and what it does or why not. Pure."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from console.model.measured import FeedSample
+from console.record import dataclass
 from console.runner.outlook.ready import ready_between
 from console.runner.view import RegionView
 from console.tui.charts import Value, spread

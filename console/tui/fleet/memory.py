@@ -3,9 +3,11 @@
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
+
+from console.record import dataclass
 
 MAX_BYTES = 64_000
 

@@ -1,11 +1,12 @@
 """One region in the list: one line, in columns that are chosen by the width of the screen."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from textual.content import Content
 
 from console.model.status import Status
+from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.charts import sparkline
 from console.tui.drawing import badge, bar, cell, draw_label, safe

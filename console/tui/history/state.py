@@ -1,10 +1,11 @@
 """What the screen of the past is drawn from. Frozen values, replaced as a whole."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from console.model.status import Status
+from console.record import dataclass
 from console.runner.view import RegionView
 
 if TYPE_CHECKING:  # the first picture shows nothing of them

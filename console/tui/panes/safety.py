@@ -1,7 +1,6 @@
 """Whether it is safe to confirm: what was checked, what is in doubt, and the way back. A pane, and the gate's dialog."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from textual.content import Content
 
@@ -10,6 +9,7 @@ from console.model.note import NOTE_CHARACTERS, Note
 from console.model.plan import ACTIONS, Plan
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
+from console.record import dataclass
 from console.runner.view import RegionView, plan_label
 from console.tui.drawing import NAME_CELLS, safe, wrap_indented
 from console.tui.format import count, plural, span

@@ -1,7 +1,6 @@
 """The days of a rollout's backfills as a calendar: a cell a day and table, and the figures of the one under the cursor. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
@@ -12,6 +11,7 @@ from console.model.calendar import DayCell, StepDays, calendar
 from console.model.event import ComparedDay, Recorded
 from console.model.step import Backfill
 from console.model.step_id import StepId
+from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.drawing import cell, safe, wrap_indented
 from console.tui.format import count, plural, short, size, span

@@ -1,7 +1,6 @@
 """What happened in a region, and its log: stored lines and fleeting ones, those of a filter, and how many were dropped."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, assert_never
 
@@ -9,6 +8,7 @@ from textual.content import Content
 
 from console.model.event import Recorded
 from console.model.logline import Level, level_of, logline
+from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.drawing import safe
 

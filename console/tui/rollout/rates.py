@@ -1,12 +1,12 @@
 """Rows a second and lag over the last hour, as charts and as one line. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from textual.content import Content
 
 from console.model.measured import FeedSample
 from console.model.tuning import limits
+from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.charts import Value, chart, chart_columns, sparkline, spread
 from console.tui.drawing import stack_lines

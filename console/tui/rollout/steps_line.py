@@ -1,12 +1,12 @@
 """The states of a rollout as one line of steps: `✓ create 2 ── ▶ backfill requests 6/15 ── · catch-up ── ◆ gate: ask`. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from textual.content import Content
 
 from console.model.status import StepStatus
 from console.model.step_id import BACKFILL, PROMOTE, VALIDATE, StepId
+from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.drawing import safe
 from console.tui.labels import STYLES, Tone
