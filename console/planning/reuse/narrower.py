@@ -3,6 +3,10 @@
 The rows that the new query wants are among those that the live one gave if adding the live filter to the new one changes
 nothing. Of the new conditions, those that every stored row has passed already are left out; each of the others must be
 a function of stored columns, as in `proof`. A row is kept where all of them are true: NULL leaves it out, as in WHERE.
+
+Of a table that keeps one row of each key, a filter that asks of the key alone keeps or drops all rows of a key, the newest with them;
+any other may let a row through that was replaced. Where equal rows are one, each row is its key, so that whatever its columns give is
+the same for all the rows that it stands for: of such a table, columns may change as well.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,14 +47,10 @@ def narrower(
     feeds, columns, now, was  as of `proof.proven`
     """
     old, new = [flat_query(feed, was) for feed in feeds], [flat_query(feed, now) for feed in wanted.feeds]
-    if (
-        {wanted.table.kind, live.table.kind} != {"append"}
-        or wanted.table.key
-        or live.table.key
-        or len(old) != 1
-        or len(new) != 1
-    ):
-        return None  # of several feeds, nothing tells which one a stored row came from
+    if {wanted.table.kind, live.table.kind} != {"append"} or not _alike_merged(wanted, live):
+        return None
+    if len(old) != 1 or len(new) != 1:
+        return None  # nothing tells which feed a stored row came from
     before, after = old[0], new[0]
     if before is None or after is None or not (_row_by_row(before) and _row_by_row(after)):
         return None
@@ -59,18 +59,32 @@ def narrower(
     bare_before, bare_after = _unfiltered(before), _unfiltered(after)
     passed = {value.hash for value in bare_before.value(_conditions(before))[0]}
     kept = kept_values(bare_before, live, logical_columns(live))
+    judging = kept_values(bare_before, live, _of_keys(live)) if live.table.key else kept
     conditions: list[str] = []
     for node, value in zip(_conditions(after), bare_after.value(_conditions(after))[0], strict=True):
         if value.volatile:
             return None
         if value.hash in passed:
             continue
-        made, lacks = replaced(bare_after, node.copy(), kept)
+        made, lacks = replaced(bare_after, node.copy(), judging)
         if lacks:
             return None
         conditions.append(render(made))
     given, missing = expressed(bare_after, kept, list(columns))
-    return Narrower(tuple(conditions), given) if conditions and not missing else None
+    return Narrower(tuple(conditions), given) if (conditions or wanted.table.is_distinct) and not missing else None
+
+
+def _alike_merged(wanted: DesiredTable, live: TableState) -> bool:
+    """Whether both keep every row, both equal rows once, or both the newest row of the same keys by the same order."""
+    new, old = wanted.table, live.table
+    if new.is_distinct or old.is_distinct or not (new.key and old.key):
+        return new.is_distinct == old.is_distinct and bool(new.key) == bool(old.key)
+    same_keys = sorted(wanted.values[c] for c in new.key) == sorted(live.values[c] for c in old.key)
+    return same_keys and [wanted.values[c] for c in new.order_by] == [live.values[c] for c in old.order_by]
+
+
+def _of_keys(live: TableState) -> dict[str, tuple[str, str]]:
+    return {stored: shown for stored, shown in logical_columns(live).items() if shown[0] in live.table.key}
 
 
 def _conditions(query: FeedQuery) -> list[exp.Expr]:

@@ -106,11 +106,13 @@ def _narrowed(change: Change) -> Verdict | None:
     """Of the rows that it holds, those that pass a filter over columns that it keeps."""
     if (narrower := change.narrower) is None:
         return None
-    given = f"{computable(list(narrower.given), change.name)}, and " if narrower.given else ""
-    why = f"{given}the new filter asks only of what {change.name} keeps: copied from the live {change.name}"
-    sql = reads.select(change.name, _with(narrower.given, change), narrower.conditions)
-    made = _copy(change, why, LiveCopy(sql), refused(change))
-    return replace(made, filters=tuple(feed.materialization for feed in change.wanted.feeds))
+    name = change.name
+    given = [computable(list(narrower.given), name)] if narrower.given else []
+    filtered = [f"the new filter asks only of what {name} keeps"] if narrower.conditions else []
+    why = ", and ".join([*given, *filtered]) or f"the rows of the live {name} hold all that is wanted of them"
+    sql = reads.select(name, _with(narrower.given, change), narrower.conditions)
+    made = _copy(change, f"{why}: copied from the live {name}", LiveCopy(sql), refused(change))
+    return replace(made, filters=tuple(feed.materialization for feed in change.wanted.feeds if narrower.conditions))
 
 
 def _laid_out(change: Change) -> Verdict | None:

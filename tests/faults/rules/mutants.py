@@ -129,6 +129,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a stale forward query may always be dropped", "console/planning/rules.py", 'if all(problem.severity != "refuse" for problem in again):', "if True:", REMEDIES),
     bug("a default stands for every state", "console/planning/routes/of_states.py", "if not columns or any(column.default is not None or not _placeable(change, stored, column) for column in columns):", "if not columns:", REMEDIES),
     bug("what may fail and what is tried are one cast", "console/planning/reuse/proof.py", 'isinstance(inner, exp.Cast) and not inner.args.get("safe") and', "isinstance(inner, exp.Cast) and", NARROWER),
+    bug("any filter keeps the newest rows", "console/planning/reuse/narrower.py", "judging = kept_values(bare_before, live, _of_keys(live)) if live.table.key else kept", "judging = kept", "tests/planning/test_merged_rows.py"),
+    bug("what equal rows do not give is copied from them", "console/planning/reuse/narrower.py", "(conditions or wanted.table.is_distinct) and not missing", "(conditions or wanted.table.is_distinct)", "tests/planning/test_merged_rows.py"),
     bug("joins may differ under a filter", "console/planning/reuse/narrower.py", "if _rows(_unfiltered(before)).rows != _rows(_unfiltered(after)).rows:", "if False:", NARROWER),
     # feeds that stand still
     bug("a follower passes over a shorter source", FOLLOW, "while feed.seen != end and", "while feed.seen < end and", STANDING),
