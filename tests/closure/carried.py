@@ -1,14 +1,14 @@
 """Edits carried on a real region while a writer never stops, forward, back and forward again; DuckDB says what the rows must be.
 
-Each edit has a table of its own, all of them are in one pipeline: a rollout carries them together. `events` is fed by the writer;
-`past` is a landing table that has lost its older days.
+All tables are in one pipeline, so that one rollout carries every edit. `events` is fed by the writer; `past` is a landing
+table that has lost its older days.
 """
 
 import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -22,7 +22,7 @@ from deltalake import DeltaTable, write_deltalake
 from console.errors import Unreachable
 from console.model.plan import Plan
 from tests.closure.edits import Kind
-from tests.closure.shapes import HITS, WORLD, Fed
+from tests.closure.shapes import HITS, Fed, World, world_of
 from tests.life.region import DAYS, FIRST_DAY, ME, LiveRegion, event, multiset
 from tests.life.test_lost_days import written
 from tests.planning.property.judge import in_duckdb
@@ -54,22 +54,27 @@ SENT = ("id: string, ts: timestamp, n: int, spare: int", "id: string, ts: timest
 
 @dataclass(frozen=True, kw_only=True)
 class Carried:
-    """One edit in a table of its own. lost: its source is `past`;  history: the operator's word, "" for none"""
+    """Edits of one table, together. lost: its source is `past`;  history: the operator's word, "" for none"""
 
     name: str
-    kind: Kind
+    kinds: tuple[Kind, ...]
     lost: bool = False
     history: str = ""
 
     @property
     def old(self) -> Fed:
-        return self._placed(WORLD.table(self.kind.table))
+        return self._placed(world_of(self._table))
 
     @property
     def new(self) -> Fed:
-        return replace(self._placed(self.kind.apply(WORLD).table(self.kind.table)), history=self.history)
+        return replace(self._placed(changed(self.kinds)), history=self.history)
 
-    def _placed(self, fed: Fed) -> Fed:
+    @property
+    def _table(self) -> str:
+        return self.kinds[0].table
+
+    def _placed(self, world: World) -> Fed:
+        fed = world.table(self._table)
         return replace(fed, name=self.name, source="past" if self.lost else fed.source)
 
     def expected(self) -> str:
@@ -77,11 +82,27 @@ class Carried:
         new = self.new
         if self.history == "carry":
             return _as_before(self.old, new)
-        if self.lost and self.kind.needs == "source":
+        if self.lost and any(kind.needs == "source" for kind in self.kinds):
             computed = replace(new, where=(*new.where, f"ts >= '{BOUNDARY}'")).sql()
             older = replace(self.old, where=(*self.old.where, f"ts < '{BOUNDARY}'"))
             return f"{computed} UNION ALL {_as_before(older, new)}"
-        return new.sql()
+        return new.shown()
+
+    def __str__(self) -> str:
+        words = [
+            *map(str, self.kinds),
+            *(["lost days"] if self.lost else []),
+            *([self.history] if self.history else []),
+        ]
+        return f"{self.name} ({', '.join(words)})"
+
+
+def changed(kinds: Sequence[Kind]) -> World:
+    """The pipeline of a table after some edits of it."""
+    world = world_of(kinds[0].table)
+    for kind in kinds:
+        world = kind.apply(world)
+    return world
 
 
 def _as_before(old: Fed, new: Fed) -> str:
@@ -110,7 +131,9 @@ def files(tables: Sequence[Fed], sent: str, forward_query: str = "") -> dict[str
 
 
 def _document(fed: Fed) -> Iterator[tuple[str, Any]]:
-    yield "kind", fed.kind if fed.kind == "aggregate" else ""
+    yield "kind", "distinct" if fed.distinct else "latest" if fed.key else fed.kind if fed.kind == "aggregate" else ""
+    yield "key", list(fed.key)
+    yield "order_by", list(fed.order_by)
     yield "time", fed.time
     yield "partition_by", list(fed.partition_by)
     yield "cluster_by", list(fed.cluster_by)
@@ -149,6 +172,12 @@ class Sender:
                 self.lines += lines
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._enough.wait(), 1.0)
+
+    async def more(self) -> None:
+        """Wait for lines that were taken after now."""
+        before = len(self.lines)
+        while len(self.lines) == before:
+            await asyncio.sleep(0.2)
 
     async def stop(self) -> None:
         self._enough.set()
@@ -205,29 +234,36 @@ async def carry(
 ) -> tuple[list[str], Counter[str]]:
     """What differs in the end, and the routes that were taken."""
     past = write_past(region, random.Random(seed))
-    base = [EVENTS, HITS]
-    region.install("web", written(place / "before", files([*base, *(edit.old for edit in edits)], SENT[0])))
+    region.install("web", written(place / "before", files([EVENTS, HITS, *(edit.old for edit in edits)], SENT[0])))
     await to_the_gate_and_on(region)
     lose_days(region)
     region.write("web")
     sender = Sender(region)
-    after = files([*base, *(edit.new for edit in edits)], SENT[1], "* EXCEPT (spare), spare AS extra, NULL AS more")
+    after = files(
+        [EVENTS, HITS, *(edit.new for edit in edits)], SENT[1], "* EXCEPT (spare), spare AS extra, NULL AS more"
+    )
     region.install("web", written(place / "after", after))
     plan = await to_the_gate_and_on(region)
     await region.roll_back("web")
-    await to_the_gate_and_on(region)
+    await sender.more()
+    await region.roll_back("web")  # back from the way back: forward again
     await sender.stop()
     await region.quiet(["web"])
     differences = [text async for text in _differences(region, edits, past)]
-    rows = await region.table("web", "id, n, extra, more", "sent")
-    truth = multiset([(line["id"], line["n"], line["spare"], "?") for line in sender.lines])
-    if multiset(rows) != truth:
-        differences.append(f"sent: lost {len(truth - multiset(rows))}, more {len(multiset(rows) - truth)}")
+    differences += [text async for text in _of_sent(region, sender.lines)]
+    differences += [str(found) for found in await region.driver.verify("web", "web-2") if found.ok is False]
     routes = {node.name: node.action for node in plan.nodes}
     return differences, Counter(routes[edit.name] for edit in edits)
 
 
-async def _differences(region: LiveRegion, edits: Sequence[Carried], past: pa.Table) -> Any:
+async def _of_sent(region: LiveRegion, lines: Sequence[Mapping[str, Any]]) -> AsyncIterator[str]:
+    found = multiset(await region.table("web", "id, n, extra, more", "sent"))
+    truth = multiset([(line["id"], line["n"], line["spare"], "?") for line in lines])
+    if found != truth:
+        yield f"sent: lost {len(truth - found)}, more {len(found - truth)}"
+
+
+async def _differences(region: LiveRegion, edits: Sequence[Carried], past: pa.Table) -> AsyncIterator[str]:
     db = duckdb.connect()
     db.execute("SET TimeZone = 'UTC'")
     db.register("landing", DeltaTable(str(region.warehouse / "landing")).to_pyarrow_table())
@@ -238,7 +274,7 @@ async def _differences(region: LiveRegion, edits: Sequence[Carried], past: pa.Ta
     for edit in edits:
         names = ", ".join(name for name, _, _ in edit.new.items)
         truth = multiset(db.execute(f"SELECT {names} FROM ({in_duckdb(edit.expected())})").fetchall())
-        found = multiset(await region.table("web", names, edit.name))
-        if found != truth:
-            lacks, more = truth - found, found - truth
-            yield f"{edit.name} ({edit.kind}{', lost days' if edit.lost else ''}{', ' + edit.history if edit.history else ''}): lacks {lacks.total()} {list(lacks)[:2]}, has {more.total()} more {list(more)[:2]}"
+        rows = multiset(await region.table("web", names, edit.name))
+        if rows != truth:
+            lacks, more = truth - rows, rows - truth
+            yield f"{edit}: lacks {lacks.total()} {list(lacks)[:2]}, has {more.total()} more {list(more)[:2]}"

@@ -13,7 +13,7 @@ from console.remedy import Flag, Remedy, SetKey
 from tests.closure.edits import KINDS, Kind
 from tests.closure.facts import Facts, deployed
 from tests.closure.follow import Attempt, answer
-from tests.closure.shapes import WORLD
+from tests.closure.shapes import world_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "changes.md"
 HEAD = """# What becomes of a change
@@ -27,12 +27,16 @@ TITLES = {
     "hits": "A table of rows, fed from a landing table",
     "named": "A table of rows, fed through a join",
     "hourly": "An aggregate",
+    "last": "A table of the newest row of each key (`kind: latest`)",
+    "once": "A table in which equal rows are one (`kind: distinct`)",
     "events": "A landing table that we manage",
     "people": "A landing table that others write",
+    "raw": "An adapter in front of it that is new",
+    "clean": "An adapter that is live",
     "": "Tables and endpoints",
 }
 STATES = {"holds every row": 0, "has lost its three oldest days": 3, "is empty": 8}
-SOURCES = {"hits": "events", "named": "events", "hourly": "hits"}
+SOURCES = {"hits": "events", "named": "events", "hourly": "hits", "last": "events", "once": "events", "clean": "raw"}
 
 
 def page() -> str:
@@ -63,13 +67,13 @@ def _whole(kind: Kind) -> bool:
 
 def _cell(kind: Kind, source: str, lost: int, cache: PlannerCache) -> str:
     facts = Facts(gone={source: lost} if lost else {})
-    attempt = Attempt(old=WORLD, edits=(kind,))
-    made, refused = answer(attempt, deployed(WORLD, facts, cache), cache)
+    world = world_of(kind.table)
+    made, refused = answer(Attempt(old=world, edits=(kind,)), deployed(world, facts, cache), cache)
     own = [problem for problem in refused if problem.node in (kind.table, f"feed_{kind.table}")] or list(refused)
     if own:
         return _refused(own[0])
     assert made is not None
-    return _planned(made, kind.table)
+    return _planned(made, kind.node or kind.table)
 
 
 def _planned(plan: Plan, table: str) -> str:

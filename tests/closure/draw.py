@@ -9,7 +9,7 @@ from console.model.schema import history_word
 from tests.closure.edits import KINDS
 from tests.closure.facts import DAYS, Facts
 from tests.closure.follow import Attempt
-from tests.closure.shapes import WORLD, World
+from tests.closure.shapes import FURTHER, WORLD, World
 
 SEED = 20261123
 _BROKEN = ("id FROM hits", "id, ts", "*, row_number() OVER (ORDER BY n) AS more", "* EXCEPT (n), no_such AS n")
@@ -48,11 +48,12 @@ def drawn(count: int, seed: int = SEED) -> Iterator[Pair]:
 def pair(seed: str) -> Pair:
     rng = random.Random(seed)
     world = _variant(rng)
-    edits = [rng.choice(KINDS)]
+    kinds = [kind for kind in KINDS if kind.table in {*_names(world), "again"}]
+    edits = [rng.choice(kinds)]
     while rng.random() < 0.3:
-        edits.append(rng.choice(KINDS))
-    one_of_each = {edit.table: edit for edit in edits if edit.table in _names(world) or edit.table == "again"}
-    attempt = Attempt(old=world, edits=tuple(one_of_each.values()) or (KINDS[0],))
+        edits.append(rng.choice(kinds))
+    one_of_each = {edit.table: edit for edit in edits}
+    attempt = Attempt(old=world, edits=tuple(one_of_each.values()))
     return Pair(seed=seed, attempt=_with_words(attempt, rng), facts=_facts(rng))
 
 
@@ -62,7 +63,7 @@ def _names(world: World) -> set[str]:
 
 def _variant(rng: random.Random) -> World:
     """The pipeline with a few turns of its own, as no two pipelines are alike."""
-    world = WORLD
+    world = _joined(rng)
     if rng.random() < 0.2:
         world = world.with_landing(replace(world.land("events"), managed=False))
     if rng.random() < 0.2:
@@ -73,6 +74,17 @@ def _variant(rng: random.Random) -> World:
         world = world.with_fed(replace(world.table("hits"), forward_query="*, 1 AS agent"))
     if rng.random() < 0.2:
         world = world.with_landing(replace(world.land("events"), retention_days=5))
+    return world
+
+
+def _joined(rng: random.Random) -> World:
+    """The usual tables, and now and then those of another kind."""
+    world = WORLD
+    for which in ("last", "once", rng.choice(("raw", "clean"))):
+        if rng.random() < 0.25:
+            more = FURTHER[which]
+            landing = tuple(table for table in more.landing if table not in WORLD.landing)
+            world = world.more(*(fed for fed in more.fed if fed not in WORLD.fed), landing=landing)
     return world
 
 
@@ -101,5 +113,7 @@ def _facts(rng: random.Random) -> Facts:
         gone["events"] = rng.choice((1, 3, 3, len(DAYS)))
     if rng.random() < 0.3:
         gone["hits"] = rng.choice((1, 3, len(DAYS)))
+    if rng.random() < 0.3:
+        gone["raw"] = rng.choice((1, 3, len(DAYS)))
     vague = frozenset(name for name in ("events", "hits", "hourly") if rng.random() < 0.1)
     return Facts(gone=gone, vague=vague)

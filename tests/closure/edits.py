@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from console.model.schema import Column, Table
-from tests.closure.shapes import Fed, World
+from tests.closure.shapes import CLEAN, Fed, World
 
-Needs = Literal["none", "own", "source"]
+Needs = Literal["none", "own", "read", "source"]
 Rows = Literal["same", "fewer", "more"]
 
 
@@ -19,8 +19,9 @@ Rows = Literal["same", "fewer", "more"]
 class Kind:
     """One row of docs/changes.md.
 
-    needs   where values that are new or other come from;  rows: what becomes of the set of rows
+    needs   where values that are new or other come from, `read` if they are its own and computed whenever they are read;  rows: what becomes of the set of rows
     groups  the groups of an aggregate are others
+    node    the table of which the page tells, where it is not the edited one
     """
 
     name: str
@@ -30,6 +31,7 @@ class Kind:
     columns: tuple[str, ...] = ()
     rows: Rows = "same"
     groups: bool = False
+    node: str = ""
 
     def __str__(self) -> str:
         return f"{self.table}: {self.name}"
@@ -60,7 +62,7 @@ def _of_rows(name: str, prefix: str = "") -> list[Kind]:
             t.with_item("lang", "string", lang), defaults=(*t.defaults, ("lang", "'?'"))), "lang", needs="source"),
         kind("a column that its own columns give", lambda t: t.with_item("twice", "int", f"{n} * 2"), "twice", needs="own"),
         kind("such a column, read from them", lambda t: replace(
-            t.with_item("twice", "int", f"{n} * 2"), backfill_read=True), "twice", needs="own"),
+            t.with_item("twice", "int", f"{n} * 2"), backfill_read=True), "twice", needs="read"),
         kind("a column that is the same for all rows", lambda t: t.with_item("origin", "string", "'web'"), "origin", needs="own"),
         kind("a column dropped", lambda t: t.without("id")),
         kind("a column renamed", lambda t: replace(t, items=tuple(
@@ -117,6 +119,82 @@ def _of_groups() -> list[Kind]:
         kind("a filter over its source", lambda t: replace(t, where=("n < 50",)), needs="source", rows="fewer"),
         kind("another cluster_by", lambda t: replace(t, cluster_by=("site",))),
         kind("another retention", lambda t: replace(t, retention=400)),
+    ]  # fmt: skip
+
+
+def _of_newest() -> list[Kind]:
+    """Of a table of the newest row of each key. What a filter leaves may have been replaced: such rows come from the source."""
+
+    def kind(
+        what: str, change: Callable[[Fed], Fed], *columns: str, needs: Needs = "none", rows: Rows = "same"
+    ) -> Kind:
+        return Kind(name=what, table="last", apply=_fed("last", change), needs=needs, columns=columns, rows=rows)
+
+    lang, other = "get_json_object(doc, '$.lang')", "get_json_object(doc, '$.other')"
+    return [
+        kind("a column from its source", lambda t: t.with_item("lang", "string", lang), "lang", needs="source"),
+        kind("a column from its source, with a default", lambda t: replace(
+            t.with_item("lang", "string", lang), defaults=(*t.defaults, ("lang", "'?'"))), "lang", needs="source"),
+        kind("a column that its own columns give", lambda t: t.with_item("twice", "int", "n * 2"), "twice", needs="own"),
+        kind("a column that is the same for all rows", lambda t: t.with_item("origin", "string", "'web'"), "origin", needs="own"),
+        kind("a column dropped", lambda t: t.without("agent")),
+        kind("a column renamed", lambda t: t.renamed("agent", "browser")),
+        kind("its key renamed", lambda t: t.renamed("site", "place")),
+        kind("a wider type", lambda t: t.with_item("n", "bigint", "n"), "n", needs="own"),
+        kind("another expression over its source", lambda t: t.with_item("agent", "string", other), "agent", needs="source"),
+        kind("another expression over its own columns", lambda t: t.with_item("n", "int", "n + 1"), "n", needs="own"),
+        kind("a filter over columns that it keeps", lambda t: replace(t, where=(*t.where, "n < 50")), needs="source", rows="fewer"),
+        kind("a filter over its key", lambda t: replace(t, where=(*t.where, "site <> 'lab'")), needs="own", rows="fewer"),
+        kind("another order", lambda t: replace(t, order_by=("n", "id")), needs="source"),
+        kind("another key", lambda t: replace(t, key=("site", "agent")), needs="source", rows="more"),
+        kind("every row", lambda t: replace(t, key=(), order_by=()), needs="source", rows="more"),
+        kind("another partition_by", lambda t: replace(t, partition_by=("site",))),
+        kind("another cluster_by", lambda t: replace(t, cluster_by=("ts",))),
+        kind("another retention", lambda t: replace(t, retention=30)),
+    ]  # fmt: skip
+
+
+def _of_equal_rows() -> list[Kind]:
+    """Of a table in which equal rows are one."""
+
+    def kind(
+        what: str, change: Callable[[Fed], Fed], *columns: str, needs: Needs = "none", rows: Rows = "same"
+    ) -> Kind:
+        return Kind(name=what, table="once", apply=_fed("once", change), needs=needs, columns=columns, rows=rows)
+
+    return [
+        kind("a column from its source", lambda t: t.with_item("id", "string", "id"), "id", needs="source", rows="more"),
+        kind("a column that is the same for all rows", lambda t: t.with_item("origin", "string", "'web'"), "origin", needs="own"),
+        kind("a column dropped", lambda t: t.without("n"), needs="own", rows="fewer"),
+        kind("a column renamed", lambda t: t.renamed("n", "digit")),
+        kind("a wider type", lambda t: t.with_item("n", "bigint", "n % 10"), "n", needs="own"),
+        kind("a filter over columns that it keeps", lambda t: replace(t, where=("site <> 'lab'",)), needs="own", rows="fewer"),
+        kind("a filter over its source", lambda t: replace(t, where=("id IS NOT NULL",)), needs="source", rows="fewer"),
+        kind("every row", lambda t: replace(t, distinct=False), needs="source", rows="more"),
+        kind("another partition_by", lambda t: replace(t, partition_by=("site",))),
+    ]  # fmt: skip
+
+
+def _of_adapters() -> list[Kind]:
+    """Of a table of ours in front of one that others write; `seen` is fed from it."""
+
+    def kind(what: str, change: Callable[[Fed], Fed], *columns: str, needs: Needs = "none") -> Kind:
+        return Kind(name=what, table="clean", apply=_fed("clean", change), needs=needs, columns=columns)
+
+    def in_front(world: World) -> World:
+        return world.with_fed(CLEAN).with_fed(replace(world.table("seen"), source="clean"))
+
+    return [
+        Kind(name="an adapter put in front", table="raw", apply=in_front, node="clean"),
+        kind("a column computed from its source", lambda t: t.with_item("twice", "int", "n * 2"), "twice", needs="own"),
+        kind("a column dropped that nothing reads", lambda t: t.without("spare")),
+        kind("a column dropped that is read", lambda t: t.without("n")),
+        kind("a column renamed", lambda t: t.renamed("spare", "extra")),
+        kind("a wider type", lambda t: t.with_item("spare", "bigint", "spare"), "spare", needs="own"),
+        kind("another type by a cast", lambda t: t.with_item("spare", "string", "CAST(spare AS STRING)"), "spare", needs="own"),
+        kind("another value that is read", lambda t: t.with_item("n", "int", "n + 1"), "n", needs="own"),
+        kind("another partition_by", lambda t: replace(t, partition_by=("spare",))),
+        kind("another retention", lambda t: replace(t, retention=30)),
     ]  # fmt: skip
 
 
@@ -194,5 +272,6 @@ def _of_pipelines() -> list[Kind]:
 
 
 KINDS: tuple[Kind, ...] = (
-    *_of_rows("hits"), *_of_rows("named", "e."), *_of_groups(), *_of_landing(), *_of_pipelines()
+    *_of_rows("hits"), *_of_rows("named", "e."), *_of_groups(), *_of_newest(), *_of_equal_rows(), *_of_landing(),
+    *_of_adapters(), *_of_pipelines(),
 )  # fmt: skip

@@ -17,7 +17,9 @@ REGION = Region(name="eu", warehouse="/warehouse", limits=Limits(rows=200))
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """gone: table → how many of its oldest days are gone;  vague: tables whose statistics share rows out among days"""
+    """gone: table → how many of its oldest days are gone;  vague: tables whose statistics share rows out among days, besides
+    those that are partitioned by a hash
+    """
 
     gone: Mapping[str, int] = field(default_factory=dict)
     vague: frozenset[str] = frozenset()
@@ -35,7 +37,7 @@ def deployed(world: World, facts: Facts, cache: PlannerCache) -> Live:
     release = numbered(first, 1).release
     stats = tuple(
         replace(
-            _stats(state.table.name, state.version.path, state.version.columns, facts),
+            _stats(state.table.name, state.version.path, state.version.columns, facts, hashed=state.newest is not None),
             partition_by=state.version.partition_by,
         )
         for state in release.tables
@@ -49,8 +51,9 @@ def cache_of_first(world: World, empty: Live, cache: PlannerCache) -> Plan:
     return made
 
 
-def _stats(name: str, path: str, columns: tuple[Column, ...], facts: Facts) -> TableStats:
-    days = tuple(Day(day, ROWS, ROWS * 100, exact=name not in facts.vague) for day in facts.days(name))
+def _stats(name: str, path: str, columns: tuple[Column, ...], facts: Facts, *, hashed: bool = False) -> TableStats:
+    exact = name not in facts.vague and not hashed
+    days = tuple(Day(day, ROWS, ROWS * 100, exact=exact) for day in facts.days(name))
     rows = ROWS * len(days)
     return TableStats(
         name=name, path=path, version=7, rows=rows, bytes=rows * 100, files=len(days), columns=columns, days=days

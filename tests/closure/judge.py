@@ -8,6 +8,7 @@ has whole. What is neither is lost, and a plan may lose only what its operator h
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from console.errors import Problem
 from console.model.plan import Plan
 from console.model.step import Backfill, CatchUp, CreateTable
 from tests.closure.edits import Kind
@@ -82,6 +83,12 @@ def losses(plan: Plan, old: World, new: World, edits: Iterable[Kind], facts: Fac
         yield from _values(
             plan, fed.name, fed.source.split()[0], cover, found, [k for k in kinds if k.table == fed.name]
         )
+
+
+def needless(problem: Problem, edits: tuple[Kind, ...]) -> bool:
+    """Refused for what its source has lost, although the table's own rows give all that its only edit wants."""
+    lost = problem.code in ("C101", "C102")
+    return lost and len(edits) == 1 and edits[0].table == problem.node and edits[0].needs != "source"
 
 
 def _values(

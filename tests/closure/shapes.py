@@ -11,7 +11,13 @@ Items = tuple[tuple[str, str, str], ...]  # name, type, expression
 
 @dataclass(frozen=True, kw_only=True)
 class Fed:
-    """A table that is fed by one query. grouped: items that are keys of an aggregate; () for a table of rows"""
+    """A table that is fed by one query.
+
+    grouped   items that are keys of an aggregate; () for a table of rows
+    key       of kind `latest`: rows that are equal in these are one, the one with the greatest `order_by`
+    distinct  equal rows are one
+    adapter   a table of ours in front of its source, which others write
+    """
 
     name: str
     kind: Kind = "append"
@@ -29,6 +35,10 @@ class Fed:
     defaults: tuple[tuple[str, str], ...] = ()
     strict: tuple[str, ...] = ()  # columns that may not be NULL
     backfill_read: bool = False
+    key: tuple[str, ...] = ()
+    order_by: tuple[str, ...] = ()
+    distinct: bool = False
+    adapter: bool = False
 
     def columns(self) -> tuple[Column, ...]:
         defaults = dict(self.defaults)
@@ -46,6 +56,16 @@ class Fed:
         keys = [expression for name, _, expression in self.items if name in self.grouped]
         return f"{text} GROUP BY {', '.join(keys)}"
 
+    def shown(self) -> str:
+        """The rows that readers see: of each key the newest, equal ones once."""
+        if self.distinct:
+            return f"SELECT DISTINCT * FROM ({self.sql()})"
+        if not self.key:
+            return self.sql()
+        newest = ", ".join(f"{name} DESC NULLS LAST" for name in self.order_by)
+        keys = ", ".join(self.key)
+        return f"SELECT * FROM ({self.sql()}) QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {newest}) = 1"
+
     def with_item(self, name: str, type: str, expression: str) -> "Fed":
         """One item more at the end, or another type and expression for one that is there."""
         if any(name == own for own, _, _ in self.items):
@@ -54,6 +74,15 @@ class Fed:
 
     def without(self, name: str) -> "Fed":
         return replace(self, items=tuple(own for own in self.items if own[0] != name))
+
+    def renamed(self, name: str, to: str) -> "Fed":
+        """With another name for an item, in its key and its order as well."""
+
+        def called(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(to if own == name else own for own in names)
+
+        items = tuple((to if own == name else own, type, sql) for own, type, sql in self.items)
+        return replace(self, items=items, key=called(self.key), order_by=called(self.order_by))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +107,15 @@ class World:
     def land(self, name: str) -> Table:
         return next(table for table in self.landing if table.name == name)
 
+    def more(self, *fed: Fed, landing: tuple[Table, ...] = ()) -> "World":
+        return replace(self, landing=(*self.landing, *landing), fed=(*self.fed, *fed))
+
     def pipeline(self) -> Pipeline:
         return Pipeline(
             name="web",
             tables=tuple(sorted((*self.landing, *map(_declared, self.fed)), key=lambda table: table.name)),
             materializations=tuple(
-                Materialization(name=f"feed_{fed.name}", into=fed.name, sql=fed.sql())
+                Materialization(name=fed.name if fed.adapter else f"feed_{fed.name}", into=fed.name, sql=fed.sql())
                 for fed in sorted(self.fed, key=lambda fed: fed.name)
             ),
             endpoints=tuple(Endpoint(name=name, sql=sql) for name, sql in self.endpoints),
@@ -94,7 +126,8 @@ def _declared(fed: Fed) -> Table:
     return Table(
         name=fed.name, kind=fed.kind, columns=fed.columns(), time=fed.time, partition_by=fed.partition_by,
         cluster_by=fed.cluster_by, retention_days=fed.retention, history=fed.history, forward_query=fed.forward_query,
-        backfill="read" if fed.backfill_read else "auto",
+        backfill="read" if fed.backfill_read else "auto", order_by=fed.order_by,
+        key=tuple(name for name, _, _ in fed.items) if fed.distinct else fed.key, source=fed.source if fed.adapter else "",
     )  # fmt: skip
 
 
@@ -149,3 +182,44 @@ WORLD = World(
     fed=(HITS, NAMED, BUSY, HOURLY),
     endpoints=(("agents", "SELECT agent, count(*) AS n FROM hits GROUP BY agent"),),
 )
+# Kinds of tables that not every pipeline has: of each the tables that it takes.
+LAST = Fed(
+    name="last",
+    items=(
+        ("site", "string", "site"), ("ts", "timestamp", "ts"), ("id", "string", "id"), ("n", "int", "n"),
+        ("agent", "string", "get_json_object(doc, '$.agent')"),
+    ),
+    source="events", where=("n >= 0",), time="ts", key=("site",), order_by=("ts", "id"),
+)  # fmt: skip
+ONCE = Fed(
+    name="once",
+    items=(("day", "date", "to_date(ts)"), ("site", "string", "site"), ("n", "int", "n % 10")),
+    source="events", time="day", distinct=True,
+)  # fmt: skip
+RAW = Table(
+    name="raw",
+    kind="landing",
+    columns=columns([("id", "string"), ("ts", "timestamp"), ("n", "int"), ("spare", "int")]),
+    time="ts",
+)
+SEEN = Fed(
+    name="seen",
+    items=(("id", "string", "id"), ("ts", "timestamp", "ts"), ("n", "int", "n")),
+    source="raw", where=("n >= 0",), time="ts",
+)  # fmt: skip
+CLEAN = Fed(
+    name="clean",
+    items=tuple((column.name, column.type, column.name) for column in RAW.columns),
+    source="raw", time="ts", adapter=True,
+)  # fmt: skip
+FURTHER: dict[str, World] = {
+    "last": WORLD.more(LAST),
+    "once": WORLD.more(ONCE),
+    "raw": WORLD.more(SEEN, landing=(RAW,)),
+    "clean": WORLD.more(CLEAN, replace(SEEN, source="clean"), landing=(RAW,)),
+}
+
+
+def world_of(table: str) -> World:
+    """The smallest pipeline that has a table."""
+    return FURTHER.get(table, WORLD)

@@ -1,40 +1,23 @@
 """Changes by seed for as long as asked; each goes on behind the last seed on record, and ends in one line of docs/worlds.jsonl.
 
 python -m tests.closure.soak pairs --minutes 20      planned, and followed by their remedies
-python -m tests.closure.soak carried --minutes 40    ten a seed on Spark, under a writer, back and forward again
+python -m tests.closure.soak carried --minutes 40    edits of ten tables a seed on Spark, under a writer, back and forward again
 """
 
 import asyncio
-import random
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from tests import soak
-from tests.closure.carried import Carried, carry
+from tests.closure.carried import carry
+from tests.closure.deal import CARRIED, dealt
 from tests.closure.draw import SEED, pair
-from tests.closure.edits import KINDS
 from tests.closure.test_closure import Outcome
 from tests.life.region import LiveRegion
 
 BLOCK, TOGETHER = 50, 10
-# refused, or about a column that other tables read: these are the pairs' own
-_ALONE = ("a type that loses digits", "a column without NULLs", "a column dropped that is read", "no NULLs any more")
-
-
-def edits(seed: int, count: int = TOGETHER) -> list[Carried]:
-    """Each in a table of its own. What a source that has lost days could not give is carried by the operator's word."""
-    rng = random.Random(f"{SEED}/carried/{seed}")
-    kinds = [kind for kind in KINDS if kind.table in ("hits", "named", "hourly") and kind.name not in _ALONE]
-    kinds = [kind for kind in kinds if "table dropped" not in kind.name]
-    drawn: list[Carried] = []
-    for number in range(count):
-        kind = rng.choice(kinds)
-        lost = kind.table == "hits" and rng.random() < 0.4
-        lacks = lost and kind.needs == "source" and not kind.name.endswith("with a default")
-        drawn.append(Carried(name=f"t{number}", kind=kind, lost=lost, history="carry" if lacks else ""))
-    return drawn
 
 
 def planned(seed: int) -> list[str]:
@@ -48,7 +31,7 @@ def on_spark(seed: int) -> list[str]:
     async def go(place: Path) -> list[str]:
         region = LiveRegion(place / "region", rows=300, seed=seed, most=100_000)
         try:
-            return (await carry(region, edits(seed), place, seed))[0]
+            return (await carry(region, dealt(f"{SEED}/carried/{seed}", CARRIED, TOGETHER), place, seed))[0]
         finally:
             await region.close()
 

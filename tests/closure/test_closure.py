@@ -16,7 +16,7 @@ from tests.closure.changes import PAGE, page
 from tests.closure.draw import Pair, drawn
 from tests.closure.facts import deployed
 from tests.closure.follow import Attempt, answer, followed
-from tests.closure.judge import losses
+from tests.closure.judge import losses, needless
 
 QUICK, SLOW = 6, 500
 STEPS = 8
@@ -44,6 +44,8 @@ class Outcome:
                 self.ends["a plan" if not seen else "a plan, by remedies"] += 1
                 return
             self.codes.update(problem.code for problem in refused)
+            if attempt is pair.attempt and not attempt.history and not attempt.patches:
+                self.wrong += [f"{pair}: for nothing, {p}" for p in refused if needless(p, attempt.edits)]
             for problem in refused:
                 self._check_remedies(pair, attempt, problem, refused, live, planned=made is not None)
             after = self._next(attempt, refused, live)
