@@ -42,6 +42,7 @@ _SECRETS = (
     (("ey",), r"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+", "***"),
     (("-----begin",), r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", "***"),
 )  # fmt: skip
+_ANY_WORD = tuple(dict.fromkeys(word for words, _, _ in _SECRETS for word in words))
 
 
 def hide(settings: Iterable[tuple[str, str]]) -> None:
@@ -61,6 +62,11 @@ def redacted(text: str) -> str:
     """A text without what is a secret or looks like one."""
     text = _known(text)
     lowered = text.lower()
+    for likely in _ANY_WORD:
+        if likely in lowered:
+            break
+    else:
+        return text
     for words, pattern, shown in _SECRETS:
         if any(word in lowered for word in words):
             text = re.sub(pattern, shown, text)
@@ -120,6 +126,8 @@ def safe_text(outside: str, limit: int = 2000) -> str:
     cut = outside if len(outside) <= limit else outside[: limit - 1] + "…"
     if cut.lstrip().startswith(_COMMANDS):
         cut = "\\" + cut
+    if cut.isprintable():  # none of `_STEERING` is: most texts cost no look at each character
+        return cut
     return "".join(
         char.encode("unicode_escape").decode() if unicodedata.category(char) in _STEERING else char for char in cut
     )

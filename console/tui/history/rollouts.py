@@ -34,7 +34,9 @@ class RolloutList(Titled, OptionList):
         super().__init__(id="rollouts", compact=True, markup=False)
         self._keys: list[RolloutKey] = []
         self._drawn: list[Content] = []
-        self._known: dict[RolloutKey, tuple[Status, int, int, Content]] = {}  # status, width, day → line
+        self._known: dict[
+            RolloutKey, tuple[Status, tuple[object, ...], Content]
+        ] = {}  # status, what its line shows → line
 
     @property
     def chosen(self) -> RolloutKey | None:
@@ -61,13 +63,23 @@ class RolloutList(Titled, OptionList):
         self._drawn = lines
 
     def _line(self, rollout: ListedRollout, width: int, now: float) -> Content:
-        """Drawn anew only where its status is another object: most of thousands have ended long ago."""
-        day = int(now // DAY)
-        status, known_width, known_day, line = self._known.get(rollout.key, (None, 0, 0, Content("")))
-        if status is not rollout.status or (known_width, known_day) != (width, day):
-            line = draw_rollout_line(rollout, width, now)
-            self._known[rollout.key] = (rollout.status, width, day, line)
+        """Drawn anew only where it would look different: most of thousands have ended long ago, and lag changes no line."""
+        status = rollout.status
+        known, shown, line = self._known.get(rollout.key, (None, None, Content("")))
+        if known is not status or shown is None or shown[:2] != (width, now // DAY):
+            looks = (width, now // DAY, *_shown(status))
+            if looks != shown:
+                line = draw_rollout_line(rollout, width, now)
+            self._known[rollout.key] = (status, looks, line)
         return line
+
+
+def _shown(status: Status) -> tuple[object, ...]:
+    """All of a status that its line shows."""
+    return (
+        status.started, status.was, status.release, status.shown, status.rollout, short(status.rows_done), status.by,
+        status.decided_by, len(status.notes), status.tuned is None,
+    )  # fmt: skip
 
 
 def draw_rollout_line(rollout: ListedRollout, width: int, now: float) -> Content:
