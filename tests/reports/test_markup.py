@@ -12,7 +12,19 @@ from console.markup import element, escaped, html, xml
 from console.text import safe_text
 
 TEXTS = st.text(max_size=80) | st.sampled_from(
-    ["<script>", "</p>", "]]>", "&amp;", "a\nb", "\x00", "\ud800", "\ufffe", "\U0010ffff"]
+    [
+        '" onclick="x',
+        "' onclick='x",
+        "<script>",
+        "</p>",
+        "]]>",
+        "&amp;",
+        "a\nb",
+        "\x00",
+        "\ud800",
+        "\ufffe",
+        "\U0010ffff",
+    ]
 )
 
 

@@ -43,6 +43,7 @@ RIGHT = "test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since"
 MOVED = "rows = compute(session, self, appended, join_pins)"
 NULLS = 'rows = compute(session, self, appended.selectExpr(*(f"CAST(NULL AS {t}) AS `{c}`" for c, t in appended.dtypes)), join_pins)'
 MANGLED = 'rows = compute(session, self, appended.selectExpr(*("reverse(city) AS city" if c == "city" else f"`{c}`" for c in appended.columns)), join_pins)'
+REPORTS, REPORTING = "console/cli/reports", "tests/cli/test_reporting.py"
 STANDING, GATE = "tests/agent/test_failing_feed.py", "tests/agent/test_gate.py"
 SWAP = """        if table.version() != self.version():
             raise _moved_error(live, self.in_state("live"))
@@ -211,4 +212,15 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("who was deposed may go on", "console/agent/rollout/ownership.py", "if console and status.console and console != status.console and in_progress(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),
     bug("the first is not told", "console/runner/region_run.py", 'return under_way(status) and status.console not in ("", self._actions.who.console)', "return False", f"{RIVALS}/test_attach.py"),
     bug("anybody may promote again", "console/agent/rollout/promotion.py", "if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == \"live\"):", "if False:", f"{RIVALS}/test_steering.py::test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who"),
+    # reports of a run
+    bug("a report's text is markup", "console/markup.py", "yield child if node.name in _RAW and not xml else escaped(child)", "yield child", "tests/hostile/test_reports.py::test_s06_a_run_s_reports_hold_others_texts_as_text"),
+    bug("an attribute's text ends it", "console/markup.py", """'"': "&quot;", """, "", "tests/reports/test_markup.py"),
+    bug("the page's policy is of another style", f"{REPORTS}/html.py", "sha256(STYLE.encode())", "sha256(STYLE.strip().encode())", "tests/reports/test_page.py"),
+    bug("a share is rounded up", "console/cli/format.py", "min(99, int(100 * part / whole))", "round(100 * part / whole)", "tests/reports/test_course.py"),
+    bug("a check without a result passes", f"{REPORTS}/junit.py", "if check.ok is True:", "if check.ok is not False:", "tests/reports/test_junit.py"),
+    bug("a failed case names no day", f"{REPORTS}/words.py", "differ = unequal(check.days)\n", "differ = unequal(())\n", "tests/reports/test_junit.py"),
+    bug("an earlier rollout is taken for the run's own", f"{REPORTS}/run_report.py", "return carried or status.plan == plan.digest()", "return True", f"{REPORTING}::test_regions_that_had_nothing_to_do_pass_without_the_checks_of_earlier_rollouts"),
+    bug("an interrupted run leaves its first report", f"{REPORTS}/reporter.py", "        _broken_off(reporter, error)\n        try:\n            _finish(reporter, output)", "        _broken_off(reporter, error)\n        try:\n            pass", f"{REPORTING}::test_files_that_are_wrong_leave_a_report_of_what_is_wrong"),
+    bug("a report is written in place", f"{REPORTS}/files.py", 'with open(beside, "x"', 'with open(path, "w"', "tests/reports/test_files.py"),
+    bug("a forge's section can be ended from outside", f"{REPORTS}/forge.py", '"\\n".join([begin, *map(safe_text, lines), ', '"\\n".join([begin, *lines, ', "tests/reports/test_markdown.py"),
 )  # fmt: skip
