@@ -5,7 +5,6 @@ is written. So a name, a message or a note makes no markup, wherever it comes fr
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from console.text import safe_text
@@ -49,12 +48,21 @@ def element(name: str, /, *children: Element | str, **attributes: str | int | fl
 
 def html(root: Element) -> str:
     """A whole page."""
-    return "<!DOCTYPE html>" + "".join(_written(root, xml=False)) + "\n"
+    return "<!DOCTYPE html>" + "".join(_written(root, _Escaped(), [], xml=False)) + "\n"
 
 
 def xml(root: Element) -> str:
     """A whole document."""
-    return '<?xml version="1.0" encoding="UTF-8"?>' + "".join(_written(root, xml=True)) + "\n"
+    return '<?xml version="1.0" encoding="UTF-8"?>' + "".join(_written(root, _Escaped(), [], xml=True)) + "\n"
+
+
+class _Escaped(dict[str, str]):
+    """The texts of one document, each escaped once: days and figures stand in it many times. Never kept for the next one,
+    by which time this process may know of another secret."""
+
+    def __missing__(self, outside: str) -> str:
+        self[outside] = shown = escaped(outside)
+        return shown
 
 
 def escaped(outside: str, limit: int = 2000) -> str:
@@ -63,22 +71,24 @@ def escaped(outside: str, limit: int = 2000) -> str:
     return _NONCHARACTER.sub(lambda match: match[0].encode("unicode_escape").decode(), shown).translate(_ENTITIES)
 
 
-def _written(node: Element, *, xml: bool) -> Iterator[str]:
-    attributes = "".join(f' {key}="{escaped(value)}"' if value or xml else f" {key}" for key, value in node.attributes)
+def _written(node: Element, texts: _Escaped, parts: list[str], *, xml: bool) -> list[str]:
+    """The parts, with those of the element added."""
+    attributes = "".join(f' {key}="{texts[value]}"' if value or xml else f" {key}" for key, value in node.attributes)
     lead = "\n" if node.name in _LINES else ""
     if not node.children and (xml or node.name in _VOID):
-        yield f"{lead}<{node.name}{attributes}{'/' if xml else ''}>"
-        return
-    yield f"{lead}<{node.name}{attributes}>"
+        parts.append(f"{lead}<{node.name}{attributes}{'/' if xml else ''}>")
+        return parts
+    parts.append(f"{lead}<{node.name}{attributes}>")
     before: Element | str | None = None
     for child in node.children:
         if isinstance(child, Element):
-            yield from _written(child, xml=xml)
+            _written(child, texts, parts, xml=xml)
         else:
-            yield "\n" if isinstance(before, str) else ""
-            yield child if node.name in _RAW and not xml else escaped(child)
+            parts.append("\n" if isinstance(before, str) else "")
+            parts.append(child if node.name in _RAW and not xml else texts[child])
         before = child
-    yield f"</{node.name}>"
+    parts.append(f"</{node.name}>")
+    return parts
 
 
 def safe_markdown(outside: str) -> str:

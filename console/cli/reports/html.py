@@ -157,13 +157,13 @@ def _compared(region: RegionReport) -> Iterator[Element]:
         yield days(shown, days_label(check.table, shown))
         yield element("p", days_label(check.table, check.days), class_="facts")
         rows = [
-            (day_label(day.day), f"{day.old:,}", f"{day.new:,}", _badge(CHECK_VERDICTS[day.equal], "equal" if day.equal else "differs"),
+            (day_label(day.day), _badge(CHECK_VERDICTS[day.equal], "equal" if day.equal else "differs"), f"{day.old:,}", f"{day.new:,}",
              ", ".join(day.columns))
             for day in shown
         ]  # fmt: skip
         yield _folded(
             f"{count(len(shown), 'day')} of {check.table}",
-            _table(("day", "live rows", "new rows", "result", "columns that differ"), rows, figures=(1, 2), prose=(4,)),
+            _table(("day", "result", "live rows", "new rows", "columns that differ"), rows, figures=(2, 3), prose=(4,)),
         )
 
 

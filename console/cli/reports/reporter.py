@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from console.runner.view import Cockpit, Outcome, RegionView
 
 EVERY_SECONDS = 10.0  # between two writings while a run goes on
+REST = 30  # times as long as a writing took
 PAST_SECONDS = 60.0  # for the regions' answers about receipts, at the end
 
 
@@ -112,9 +113,11 @@ class Reporter:
         while True:
             await anext(changes)
             self.views.update(cockpit.views)
+            began = time.monotonic()
             with suppress(ConsoleError):  # a full disk ends no run; the last writing says it
                 self.write()
-            await asyncio.sleep(EVERY_SECONDS)
+            # a page of hundreds of regions takes seconds, in which nothing else is printed: it comes less often
+            await asyncio.sleep(max(EVERY_SECONDS, REST * (time.monotonic() - began)))
 
     async def _ask(self, views: "Iterable[RegionView]", history: "Callable[[str, str], Awaitable[Past]]") -> None:
         """The stored events and receipts of every region that has a rollout. history: (region, rollout) → what it stored"""

@@ -213,7 +213,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("the first is not told", "console/runner/region_run.py", 'return under_way(status) and status.console not in ("", self._actions.who.console)', "return False", f"{RIVALS}/test_attach.py"),
     bug("anybody may promote again", "console/agent/rollout/promotion.py", "if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == \"live\"):", "if False:", f"{RIVALS}/test_steering.py::test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who"),
     # reports of a run
-    bug("a report's text is markup", "console/markup.py", "yield child if node.name in _RAW and not xml else escaped(child)", "yield child", "tests/hostile/test_reports.py::test_s06_a_run_s_reports_hold_others_texts_as_text"),
+    bug("a report's text is markup", "console/markup.py", "parts.append(child if node.name in _RAW and not xml else texts[child])", "parts.append(child)", "tests/hostile/test_reports.py::test_s06_a_run_s_reports_hold_others_texts_as_text"),
     bug("an attribute's text ends it", "console/markup.py", """'"': "&quot;", """, "", "tests/reports/test_markup.py"),
     bug("the page's policy is of another style", f"{REPORTS}/html.py", "sha256(STYLE.encode())", "sha256(STYLE.strip().encode())", "tests/reports/test_page.py"),
     bug("a share is rounded up", "console/cli/format.py", "min(99, int(100 * part / whole))", "round(100 * part / whole)", "tests/reports/test_course.py"),
