@@ -62,6 +62,11 @@ def kind(error: BaseException) -> Kind:
     return next((kind for text in texts for kind, pattern in _KINDS if pattern.search(text)), "passing")
 
 
+def raised_by_query(error: BaseException, message: str) -> bool:
+    """Whether a query's own `raise_error` ended the job, with a message that contains this one."""
+    return _is_foreign(error) and any(link.condition == _RAISED and message in link.message for link in _chain(error))
+
+
 def from_spark(error: BaseException) -> bool:
     """Whether Spark itself reports it, about what it was asked to do. A lost JVM is none: it says nothing about a table."""
     from py4j.protocol import Py4JJavaError

@@ -7,6 +7,7 @@ from typing import Literal
 
 from console.model.codec import BESIDE, QUIET, needed
 from console.model.created import TableSettings
+from console.model.expectation import ExpectationCheck
 from console.model.newest import Newest
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.schema import Column, Table
@@ -94,6 +95,7 @@ class TableState:
     untold  of lines of the shape before the one that `accepts` tells: their names, and where their values are stored
     newest  of a table that keeps one row of each key: how stored rows are merged
     older   names of older shapes that lines may use until the day that the table's file names, and where they are stored
+    checks  what is expected of its rows, compiled
     """
 
     table: Table
@@ -107,6 +109,7 @@ class TableState:
     carried: tuple[str, ...] = field(default=(), metadata=BESIDE)
     untold: tuple[Intake, ...] = field(default=(), metadata=BESIDE)
     newest: Newest | None = field(default=None, metadata=needed("0.2.0"))
+    checks: tuple[ExpectationCheck, ...] = field(default=(), metadata=BESIDE)
 
     def stored_in(self, column: str) -> tuple[str, ...]:
         """The stored columns of one of a landing table's columns."""

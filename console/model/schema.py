@@ -6,6 +6,7 @@ from datetime import date
 from typing import Literal
 
 from console.model.codec import BESIDE, QUIET, needed
+from console.model.expectation import Expectation
 from console.record import dataclass
 
 Kind = Literal["landing", "append", "aggregate"]
@@ -57,6 +58,7 @@ class Table:
     key         of a table of kind `latest` or `distinct`: rows that are equal in these columns are one; its kind is `append`
     order_by    of kind `latest`: of such rows the one with the greatest values; () for `distinct`, whose rows are all key
     history         what a change makes of the rows it holds, as `history_word` spells it; "" recomputes them all
+    expectations    what is expected of its rows, in the order of the file
     where           `file:line:column` of the declaration; not part of digests
     """
 
@@ -83,6 +85,7 @@ class Table:
     backward_query: str = field(default="", metadata=QUIET)
     key: tuple[str, ...] = field(default=(), metadata=needed("0.2.0"))
     order_by: tuple[str, ...] = field(default=(), metadata=needed("0.2.0"))
+    expectations: tuple[Expectation, ...] = field(default=(), metadata=BESIDE)
 
     @property
     def is_distinct(self) -> bool:

@@ -215,6 +215,7 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
             ("management", new.managed, old.managed),
             ("on_rewrite", new.on_rewrite, old.on_rewrite),
             ("clustering of new rows", new.cluster_by, old.cluster_by),
+            ("expectations", new.expectations, old.expectations),
         )
         if a != b
     ]

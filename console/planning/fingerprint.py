@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from console.errors import Problem
+from console.model.expectation import ExpectationCheck
 from console.model.live import Feed
 from console.model.pipeline import Copy, Endpoint, Materialization, Pipeline, Sink, digest
 from console.model.schema import Column, Table, types
 from console.planning.cache.queries import QueryMemory
+from console.planning.expectations.compile import compiled
 from console.planning.read import text_of
 from console.planning.resolve import ResolvedEnd, ResolvedPipeline, ResolvedQuery, ResolvedTable
 from console.planning.sql import feed
@@ -33,6 +35,7 @@ class DesiredTable:
     reads     column → what it is computed from
     joined    columns that depend on a table other than the driving one;  volatile  on now(), rand() and the like
     keys      an aggregate's group columns
+    checks    what is expected of its rows; no part of what they are
     """
 
     table: Table
@@ -48,6 +51,7 @@ class DesiredTable:
     joined: frozenset[str] = frozenset()
     volatile: frozenset[str] = frozenset()
     keys: tuple[str, ...] = ()
+    checks: tuple[ExpectationCheck, ...] = ()
 
     @property
     def content(self) -> str:
@@ -215,9 +219,11 @@ def _assembled(table: Table, codes: Sequence[FeedCode], problems: list[Problem])
         return None
     rows, columns, read = _stored(table, first, mix(*(code.rows for code in ranked)), values)
     order = tuple(column.name for column in table.columns if column.name in inexact | volatile)
+    checks, wrong = compiled(table, keys)
+    problems += wrong
     return DesiredTable(
         table=table, columns=columns, read=read, rows=rows, values=values, inexact=order, feeds=tuple(code.feed for code in codes), literals=literals, certain=certain,
-        reads=reads, joined=frozenset(joined), volatile=frozenset(volatile), keys=keys,
+        reads=reads, joined=frozenset(joined), volatile=frozenset(volatile), keys=keys, checks=checks,
     )  # fmt: skip
 
 

@@ -266,6 +266,26 @@ class AcceptsDoc(Doc):
     shape: str = ""
 
 
+class BoundsDoc(Doc):
+    """The least and the greatest that is allowed."""
+
+    min: Scalar = None
+    max: Scalar = None
+
+
+class RuleDoc(Doc):
+    """One entry of a table's `expectations`; a text is its `sql`."""
+
+    not_null: Annotated[list[str], BeforeValidator(_listed)] = []
+    accepted_values: dict[str, Annotated[list[Scalar], Field(min_length=1)]] = {}
+    range: dict[str, BoundsDoc] = {}
+    unique: Annotated[list[str], BeforeValidator(_listed)] = []
+    freshness: Seconds | None = None
+    row_count: BoundsDoc | None = None
+    sql: str = ""
+    severity: Literal["stop", "warn"] = "stop"
+
+
 class TableDoc(Doc):
     """tables/<name>.yaml. A `time` written as nothing means that there is none."""
 
@@ -280,7 +300,7 @@ class TableDoc(Doc):
     backward_query: str = ""
     managed: bool = False
     owner: str = ""
-    expectations: Annotated[list[str], BeforeValidator(_listed)] = []
+    expectations: Annotated[list[Annotated[RuleDoc, BeforeValidator(values.rule)]], BeforeValidator(_listed)] = []
     backfill: Literal["auto", "read"] = "auto"
     read_time_days: Whole = 0
     on_rewrite: Annotated[Literal["stop", "ignore", "take_inserts"], BeforeValidator(_rewrite)] = "stop"

@@ -24,9 +24,6 @@ UNREAD: dict[type[docs.Doc], dict[Keys, tuple[str, str]]] = {
         ("policy", "approvals"): (_GATE, "one person confirms: `promote: ask`"),
         ("policy", "ticket"): (_GATE, "name the ticket in a note: console note"),
     },
-    docs.TableDoc: {
-        ("expectations",): ("no row is compared with them", "filter or coalesce in the query that feeds the table"),
-    },
     docs.CopyDoc: {("schedule",): (_BY_HAND, "call `console copy` from a scheduler of your own")},
     docs.SinkDoc: {("schedule",): (_BY_HAND, "call `console sink` from a scheduler of your own")},
 }
@@ -58,6 +55,8 @@ def _of_table(doc: docs.TableDoc, document: Document) -> Iterator[_Unread]:
     if doc.kind == "landing" and not doc.source:
         for key in ("backfill", "read_time_days"):
             yield _Unread((key,), "a landing table is computed from nothing", "write it in the tables below")
+        why = "a landing table takes what is sent"
+        yield _Unread(("expectations",), why, "expect it of the tables that are fed from it")
         for name, column in doc.columns.items() if not doc.managed else ():
             if column.default is not None:
                 why = "a table that others write is read as it is"

@@ -211,6 +211,22 @@ def tolerance(value: object) -> Tolerance:
     raise Unfit("a number from 0 on, or a share such as 1%")
 
 
+def rule(value: object) -> object:
+    """An expectation written as a text is a SQL condition."""
+    return {"sql": value} if isinstance(value, str) else value
+
+
+def share(text: str) -> float:
+    """`50%` as 0.5.
+
+    raises  ValueError
+    """
+    written = _PERCENT.fullmatch(text.strip())
+    if not written:
+        raise Unfit("a share such as 50%")
+    return float(written[1]) / 100
+
+
 def literal(kind: str, text: str) -> str:
     """A value as written in a file, as a SQL literal of a simple type.
 

@@ -342,7 +342,7 @@ async def test_a_pause_waits_for_nothing_that_spark_is_asked_outside_of_a_batch(
             monkeypatch.setattr(backfill_step, "INEXACT_SHARE", -1.0)
             monkeypatch.setattr(backfill, "count_days", endless)
         case "what does not convert":
-            monkeypatch.setattr(quarantine, "_keys", lambda rows, *_: endless(rows.sparkSession))
+            monkeypatch.setattr(quarantine, "key_texts", lambda rows, *_: endless(rows.sparkSession))
         case _:
             region.policy(f"policy: {{quarantine_rows: {BAD}}}")
             monkeypatch.setattr(validation, "compare", endless)

@@ -9,7 +9,9 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from console.agent.execution.expectations import not_as_expected
 from console.agent.execution.linked_history import link_history
+from console.agent.expectations import guard
 from console.agent.feeds import backfill, commit, planted_bugs
 from console.agent.resilience import drift, quarantine
 from console.agent.resilience.retry import SHRINK, Tries
@@ -303,28 +305,35 @@ def _batch(
 
     try:
         result = backfill.run_batch(context.spark, session, history, planted_bugs.skip_day(run), watch)
+    except Exception as error:
+        if guard.refused(error):
+            raise not_as_expected(context, history, run, session) from None
+        raise
     finally:
         finished.set()
         context.job = None
+    for line in result.warnings:
+        context.recorder.log(f"{history.step.target}: {name}: {line}", "warning")
     planted_bugs.double_batch(session, history, run)
     if history.quarantined:
         quarantine.of_pipeline(context).record(context, session, history, run)
-    done = result.written
-    context.recorder.store(
-        BatchDone(
-            step=step,
-            label=name,
-            position=run[-1].index,
-            of=of,
-            rows_in=result.rows_in,
-            rows_out=done.rows,
-            bytes=done.bytes,
-            seconds=result.seconds,
-            version=done.version,
-            quarantined=history.quarantined,
-        )
-    )
+    context.recorder.store(_batch_done(history, run, result))
     return result
+
+
+def _batch_done(history: backfill.History, run: Sequence[Slice], result: backfill.BatchResult) -> BatchDone:
+    return BatchDone(
+        step=history.step.id,
+        label=backfill.label(run),
+        position=run[-1].index,
+        of=len(history.slices),
+        rows_in=result.rows_in,
+        rows_out=result.written.rows,
+        bytes=result.written.bytes,
+        seconds=result.seconds,
+        version=result.written.version,
+        quarantined=history.quarantined,
+    )
 
 
 def _link(context: RolloutContext, history: backfill.History) -> None:

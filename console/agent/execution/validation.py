@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from console.agent.errors import AgentEnding
+from console.agent.execution import expectations
 from console.agent.feeds import commit, planted_bugs
 from console.agent.feeds.comparison import compare
 from console.agent.feeds.live_feed import LiveFeed, stalled_targets
@@ -59,6 +60,8 @@ def validate(context: RolloutContext, step: Validate) -> None:
             for check in compare(session, comparison, old, new, _sources(context, comparison.table, pins)):
                 context.check_halt()
                 context.recorder.store(planted_bugs.blind(_but_for_quarantine(context, check)))
+    for check in expectations.checks(context, session, pins):
+        context.recorder.store(planted_bugs.blind(check))
     for check in _complete(context):
         context.recorder.store(planted_bugs.blind(check))
 

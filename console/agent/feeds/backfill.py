@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from console.agent.expectations.guard import Warnings, guarded, row_checks
 from console.agent.feeds import commit
 from console.agent.feeds.live_feed import join_versions, joined_paths, logical_rows, register_joins
 from console.agent.feeds.newest import stored_rows
@@ -43,11 +44,12 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """Source rows, commit and duration of one batch."""
+    """Source rows, commit and duration of one batch. warnings: expectations that rows of it fail, a line each"""
 
     rows_in: int
     written: commit.CommitResult
     seconds: float
+    warnings: tuple[str, ...] = ()
 
 
 def run_batch(
@@ -59,14 +61,16 @@ def run_batch(
     and no duplicate. Rows and position are one commit: a repeated batch writes nothing.
 
     watch    called with the job group before the write starts, to show its progress
-    raises   FeedStopped if another writer is ahead; errors of Spark
+    raises   FeedStopped if another writer is ahead; errors of Spark, `guard.refused` where a row is not as expected
     """
     from pyspark.sql import Observation
 
     started = time.monotonic()
     counted = Observation()
     joined = join_versions(history.joins)
-    out = target_rows(session, history, run, counted, joined)
+    checks = row_checks(history.target)
+    warnings = Warnings(checks)
+    out = warnings.observed(guarded(target_rows(session, history, run, counted, joined), checks))
     if spark.slots:
         out = out.coalesce(max(1, spark.slots - 1))  # a slot stays free for live (rule 10)
     out = clustered(out, history.target)
@@ -81,7 +85,7 @@ def run_batch(
     with spark.job(session, f"{history.target_path}#{run[-1].index}") as group:
         watch(group)
         written = commit.append(session, out, history.writer, run[-1].index, note)
-    return BatchResult(int(counted.get["rows"]), written, time.monotonic() - started)
+    return BatchResult(int(counted.get["rows"]), written, time.monotonic() - started, warnings.lines())
 
 
 def target_rows(

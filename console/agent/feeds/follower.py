@@ -354,6 +354,7 @@ def _refreshed(current: LiveFeed | None, feed: LiveFeed) -> LiveFeed:
     if current.health.stopped and current.differs(feed):
         current.health.reset()
     current.spec, current.source, current.joins = feed.spec, feed.source, feed.joins
+    current.guarded = feed.guarded
     return current
 
 

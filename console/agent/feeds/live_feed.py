@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from console.agent.expectations import guard
+from console.agent.expectations.failing import failing_rows, stopped_feed
 from console.agent.feeds import commit, ranges
 from console.agent.feeds.health import Health
 from console.agent.feeds.newest import placed
@@ -30,6 +32,7 @@ class LiveFeed:
 
     start  position at which a new feed is opened; -1 where the feed must exist already
     seen   last source version examined; the committed position may be behind it by commits without rows
+    guarded  its target is being built, so that rows which are not as expected stop it; a live table takes every row
 
     Only one thread moves a feed at a time: the build first, then the follower.
     """
@@ -43,6 +46,7 @@ class LiveFeed:
     start: int = -1
     writer: commit.FeedWriter | None = None
     seen: int = -1
+    guarded: bool = False
     rows_moved: int = 0
     health: Health = field(default_factory=Health)
     small_appends: bool | None = None  # whether the target supports them; None: not checked yet
@@ -94,7 +98,9 @@ class LiveFeed:
     def _copy_range(self, session: Any, writer: commit.FeedWriter, commits: ranges.Range, scratch: Path) -> None:
         join_pins = join_versions(self.joins)
         appended = ranges.read(session, self.source_path, commits, scratch, self._foreign_columns())
-        rows = compute(session, self, appended, join_pins)
+        computed = compute(session, self, appended, join_pins)
+        checks = guard.row_checks(self.target) if self.guarded else ()
+        rows = guard.guarded(computed, checks)
         bytes_read = sum(file.bytes for file in commits.files)
         if bytes_read < ONE_TASK_BYTES:
             rows = rows.coalesce(1)  # one small file and one task instead of several
@@ -111,8 +117,15 @@ class LiveFeed:
             note["joins"] = join_pins
             note["joined"] = joined_paths(self.joins)
         small = 0 <= commits.rows <= SMALL_ROWS and bytes_read < ONE_TASK_BYTES and self._fits_small_append()
-        if not (small and commit.append_small(rows, writer, commits.last, note)):
-            commit.append(session, rows.selectExpr(*days.stored_columns(self.target)), writer, commits.last, note)
+        try:
+            if not (small and commit.append_small(rows, writer, commits.last, note)):
+                commit.append(session, rows.selectExpr(*days.stored_columns(self.target)), writer, commits.last, note)
+        except Exception as error:
+            if not guard.refused(error):
+                raise
+            failing = tuple(failing_rows(computed, guard.stops(checks), self.target.table.time))
+            commit_span = f"commits {commits.first} to {commits.last} of {self.spec.source}"
+            raise stopped_feed(self.spec.target, commit_span, failing) from None
 
     @contextmanager
     def dry_run(self, session: Any, version: int, joined: Mapping[str, int]) -> Iterator[Any]:
@@ -211,10 +224,10 @@ def register_joins(session: Any, joins: Iterable[tuple[TableState, str]], versio
         logical_rows(session, state, rows).createOrReplaceTempView(state.table.name)
 
 
-def live_feeds_of(release: Release, resolve: Callable[[str], str]) -> tuple[LiveFeed, ...]:
+def live_feeds_of(release: Release, resolve: Callable[[str], str], *, guarded: bool = False) -> tuple[LiveFeed, ...]:
     """The release's feeds, upstream before downstream.
 
-    resolve  version path → absolute path
+    resolve  version path → absolute path;  guarded: as of `LiveFeed`
     raises   FeedStopped E_CYCLE
     """
     by_name: Mapping[str, TableState] = {state.table.name: state for state in release.tables}
@@ -236,6 +249,7 @@ def live_feeds_of(release: Release, resolve: Callable[[str], str]) -> tuple[Live
                     joins=joins,
                     source_path=resolve(source.version.path),
                     target_path=resolve(target.version.path),
+                    guarded=guarded,
                 )
             )
         pending = [spec for spec in pending if spec not in ready]
@@ -287,9 +301,11 @@ def relay_feeds(source: Release, target: Release, resolve: Callable[[str], str])
     return tuple(feeds)
 
 
-def followed_with(live: Release | None, release: Release, resolve: Callable[[str], str]) -> tuple[LiveFeed, ...]:
+def followed_with(
+    live: Release | None, release: Release, resolve: Callable[[str], str], *, guarded: bool = False
+) -> tuple[LiveFeed, ...]:
     """The feeds of a kept release, behind those that bring its landing versions what arrives in the live ones."""
-    own = live_feeds_of(release, resolve)
+    own = live_feeds_of(release, resolve, guarded=guarded)
     return (*relay_feeds(live, release, resolve), *own) if live is not None else own
 
 

@@ -18,16 +18,13 @@ from console import crash
 from console.agent.failure import Kind
 from console.agent.feeds import backfill
 from console.agent.rollout.context import RolloutContext
+from console.agent.rows.key_texts import EXAMPLES, key_texts
 from console.agent.store.ledger import open_table, plain_id, select_rows
 from console.errors import RegionError
 from console.model.event import BatchDone
 from console.model.receipt import LEDGER
-from console.model.schema import quoted
 from console.model.slices import Slice
-from console.text import safe_text
 
-EXAMPLES = 10
-KEY_LENGTH = 200
 _KINDS = {"string": DataType.utf8(), "bigint": DataType.int64(), "double": DataType.float64()}
 _COLUMNS = {name: _KINDS[kind] for name, kind in LEDGER["quarantine"].items()}
 
@@ -53,19 +50,8 @@ def count_failing(
     bad = backfill.source_rows(session, history, run).where(fragile.predicate)
     with context.jobs(session, f"what does not convert in {history.step.id}"):
         rows = int(bad.count())
-        keys = _keys(bad, fragile.keys, examples) if rows else ()
+        keys = key_texts(bad, fragile.keys, examples) if rows else ()
     return FailingRows(rows, keys)
-
-
-def _keys(bad: Any, columns: Sequence[str], most: int) -> tuple[str, ...]:
-    """`id=e17, ts=2026-11-07 10:00:00` of each row; never the value that does not convert."""
-    # as text: Python has no value for every time that Spark has
-    texts = [f"CAST({quoted(name)} AS STRING)" for name in columns] or ["'' AS nothing"]
-    rows = bad.selectExpr(*texts).limit(most).collect()
-    return tuple(
-        safe_text(", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=False)))[:KEY_LENGTH]
-        for row in rows
-    )
 
 
 def budget_left(context: RolloutContext) -> int:

@@ -111,7 +111,7 @@ class RolloutContext:
     def live_feeds_in_order(self) -> tuple[LiveFeed, ...]:
         """All live feeds of the new release, sources before the tables below them."""
         if not self.live_feeds:
-            for live_feed in (*self._relay_feeds(), *live_feeds_of(self.plan.release, self.path)):
+            for live_feed in (*self._relay_feeds(), *live_feeds_of(self.plan.release, self.path, guarded=True)):
                 self.live_feeds[(live_feed.spec.target, live_feed.spec.materialization)] = live_feed
         return tuple(self.live_feeds.values())
 

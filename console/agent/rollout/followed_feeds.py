@@ -39,7 +39,7 @@ class FollowedFeeds:
             if built and (context := self.building) is not None:
                 releases.append(context.live_feeds_in_order())
             elif built or stored.row.state in ("live", "previous"):
-                releases.append(followed_with(live, stored.release, self.resolve))
+                releases.append(followed_with(live, stored.release, self.resolve, guarded=built))
         self.follower.follow(self.pipeline, feeds_to_follow(releases))
 
     def release(self) -> None:

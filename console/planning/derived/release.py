@@ -89,6 +89,7 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
         values=wanted.values,
         inexact=wanted.inexact,
         newest=newest,
+        checks=wanted.checks,
     )
 
 

@@ -2,18 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.schema import MappingSchema
 
 from console.model.pipeline import Parameter
+from console.model.schema import quoted
 from console.planning.sql.relation import Relation
 from console.planning.sql.resolve import qualified, schema
 from console.planning.sql.semantics import functions
 from console.planning.sql.syntax import roundtrip
 from console.planning.sql.tree import DIALECT, Tables, Text, name, parse, render, sources, substitute
+
+ONE_ROW = "compare columns of one row: status < 600 AND bytes >= 0"
+_NOT_OF_A_ROW = (exp.Subquery, exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Star)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +134,39 @@ def reads(text: Text) -> tuple[str, ...]:
         tree = parse(text)
         return tuple(sorted({table for table, _ in sources(tree)})) if tree is not None else ()
     return ()
+
+
+def row_condition(text: Text, columns: Mapping[str, str]) -> exp.Expr | None:
+    """A condition over one row, in parentheses, its columns without a table; None if there are problems.
+
+    text     the condition; its node is the table
+    columns  of the table, with their types
+    """
+    query = replace(text, sql=f"SELECT (\n{text.sql}\n) FROM {quoted(text.node)}", problems=text.problems)
+    with guarded(query):
+        resolved = resolve_names(query, NameScope({text.node: columns}), {})
+        if resolved is not None:
+            row = _only_row(resolved.tree)
+            if isinstance(row, exp.Expr):
+                for column in list(row.find_all(exp.Column)):
+                    column.replace(exp.column(name(column.name)))
+                return row
+            text.report_query("C010", row, fix=ONE_ROW)
+    return None
+
+
+def _only_row(tree: exp.Query) -> exp.Expr | str:
+    """The condition as an expression over one row of the table, or why it is none."""
+    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        return "more than one condition is written"
+    if {key for key, value in tree.args.items() if value} - {"expressions", "from_"}:
+        return "it is no condition but a query"
+    row = exp.paren(tree.expressions[0].unalias().unnest())
+    if isinstance(row.this, exp.Tuple):
+        return "more than one condition is written"
+    for node in row.walk():
+        if isinstance(node, _NOT_OF_A_ROW):
+            return "it needs other rows than the one that it is about"
+        if functions.is_volatile(node):
+            return "a second look at the same row could give another answer"
+    return row

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from console.errors import Problem
+from console.model.expectation import Expectation
 from console.model.pipeline import Copy, Endpoint, Materialization, Override, Parameter, Pipeline, Sink
 from console.model.schema import Accepts, Column, Table
 from console.project import documents as docs
@@ -11,7 +12,7 @@ from console.project import values
 from console.project.explain import D, validated
 from console.project.ineffective import unread, unread_file, unused_variables
 from console.project.names import did_you_mean, kept_column, wrong_column, wrong_name, wrong_parameter
-from console.project.pipeline import adapter, newest
+from console.project.pipeline import adapter, expectations, newest
 from console.project.pipeline.checks import together
 from console.project.pipeline.folder import Folder, Query
 from console.project.yaml import Document, Keys
@@ -103,11 +104,12 @@ class _Nodes:
         if doc.source:
             self.adapters.append(adapter.feed(name, doc, source))
         self.older_name(name, doc, source)
+        time = self.time(name, doc, source)
         return Table(
             name=name,
             kind=newest.stored_kind(doc),
             columns=columns,
-            time=self.time(name, doc, source),
+            time=time,
             partition_by=tuple(doc.partition_by),
             retention_days=doc.retention,
             description=doc.description,
@@ -127,7 +129,13 @@ class _Nodes:
             source=doc.source,
             key=newest.key_of(doc),
             order_by=tuple(doc.order_by) if doc.kind == "latest" else (),
+            expectations=self.expected(name, doc, source, time),
         )
+
+    def expected(self, table: str, doc: docs.TableDoc, source: Document, time: str) -> tuple[Expectation, ...]:
+        declared, problems = expectations.declared(table, doc, source, time)
+        self.problems += problems
+        return () if newest.stored_kind(doc) == "landing" else declared
 
     def of_landing(self, table: str, doc: docs.TableDoc, source: Document) -> None:
         """Keys that only a landing table may have."""

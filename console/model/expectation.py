@@ -1,0 +1,124 @@
+"""What an operator expects of a table's rows: as its file declares it, and as an agent checks it."""
+
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+Severity = Literal["stop", "warn"]
+SHOWN = 48  # characters of a condition
+
+
+@dataclass(frozen=True, slots=True)
+class NotNull:
+    """No row is NULL in the column."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedValues:
+    """A row has one of the values, SQL literals of the column's type, or NULL."""
+
+    column: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InRange:
+    """A row's value is not below `least` nor above `most`, SQL literals of the column's type, or NULL."""
+
+    column: str
+    least: str | None
+    most: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """A SQL condition as written, over the table's columns, is true of each row: NULL fails."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueInDay:
+    """No two rows of one day are equal in these columns; NULL equals NULL."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """The newest row is no older than this, by the table's time."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOfDayBefore:
+    """Each complete day has at least and at most so many rows, as fractions of the rows of the day before it."""
+
+    least: float | None
+    most: float | None
+
+
+RowRule = NotNull | AcceptedValues | InRange | Holds
+Rule = RowRule | UniqueInDay | Fresh | RowsOfDayBefore
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One rule of a table's file. severity: `stop` fails the batch and the gate, `warn` leaves the gate to a person"""
+
+    rule: Rule
+    severity: Severity = "stop"
+
+    @property
+    def name(self) -> str:
+        """`status from 100 to 599`: under this name its check stands at the gate. It holds what the file says, never a row."""
+        match self.rule:
+            case NotNull(column):
+                return f"{column} is not null"
+            case AcceptedValues(column, values):
+                return f"{column} is one of {len(values)} values"
+            case InRange(column, least, most):
+                bounds = (f"from {least}" if least is not None else "", f"to {most}" if most is not None else "")
+                return " ".join((column, *filter(None, bounds)))
+            case Holds(sql):
+                text = " ".join(sql.split())
+                return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+            case UniqueInDay(columns):
+                return f"{', '.join(columns)} unique within a day"
+            case Fresh(seconds):
+                return f"newest row within {seconds / 3600:g} h"
+            case RowsOfDayBefore(least, most):
+                low = f"at least {least:.4g}" if least is not None else ""
+                high = f"at most {most:.4g}" if most is not None else ""
+                return f"rows {' and '.join(filter(None, (low, high)))} × the day before"
+            case other:
+                assert_never(other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCheck:
+    """An expectation of single rows, compiled.
+
+    failing  Spark SQL over the table's columns: true of a row that fails, never NULL
+    keys     columns that name a failing row: the table's key and sort columns, without those that the rule is about
+    """
+
+    name: str
+    severity: Severity
+    failing: str
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayCheck:
+    """An expectation of a day or of the whole table. keys: key and sort columns that name a row"""
+
+    name: str
+    severity: Severity
+    rule: UniqueInDay | Fresh | RowsOfDayBefore
+    keys: tuple[str, ...] = ()
+
+
+ExpectationCheck = RowCheck | DayCheck

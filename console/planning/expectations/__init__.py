@@ -1,0 +1,1 @@
+"""What tables are expected to hold, compiled: conditions over their columns that an agent evaluates beside its writes."""

@@ -1,0 +1,194 @@
+"""Expectations on real Spark and Delta: a bad day stops its batch before the commit, a warning stands at the gate, and live
+rows of the version that is being built are held to the same. Numbers are DuckDB's, over the landing table.
+
+The agent runs in this process; one JVM for all tests.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator, Collection
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import pytest_asyncio
+from deltalake import DeltaTable, write_deltalake
+
+from console.agent.execution import backfill_step
+from console.errors import FeedStopped
+from console.model.codec import encode
+from console.model.event import BatchDone
+from console.model.plan import Plan
+from console.model.status import Status
+from tests.agent.test_resilience import Region, files
+from tests.life.region import LANDING, multiset
+
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+CANARY = "s3cr3t"  # statuses of the rows that `Region` spoils
+STATUS = ("status: string", "get_json_object(payload, '$.status') AS status")
+KNOWN = "{accepted_values: {status: ['200', '304', '404', '500']}"
+TRUTH = "SELECT coalesce(CAST(ts AS DATE)::VARCHAR, ''), count(*) FROM landing WHERE payload LIKE '%s3cr3t%' GROUP BY 1"
+LATER = datetime(2026, 11, 2, 12, tzinfo=UTC)
+
+
+class ExpectingRegion(Region):
+    """A region to whose table a column and its expectations are added."""
+
+    async def expecting(self, place: Path, *rules: str) -> Plan:
+        root = files(place / str(self._number + 1), *STATUS)
+        with (root / "tables" / "requests.yaml").open("a") as file:
+            file.write("cluster_by: [id]\nexpectations:\n" + "".join(f"  - {rule}\n" for rule in rules))
+        self._number += 1
+        self.install("web", root)
+        plan = await self.plan("web")
+        assert not plan.refusals, plan.refusals
+        return plan
+
+    def arrives(self, status: str) -> str:
+        """A live row with this status; returns its id."""
+        row = {**self._next(), "ts": LATER, "payload": json.dumps({"ip": "192.0.2.9", "status": status})}
+        write_deltalake(str(self.warehouse / "landing"), pa.Table.from_pylist([row], LANDING), mode="append")
+        return str(row["id"])
+
+    def remembered(self) -> bytes:
+        """All that the region stores besides rows, and what it answers about its rollout."""
+        stored = b"".join(path.read_bytes() for path in (self.warehouse / "_console").rglob("*") if path.is_file())
+        return stored + json.dumps(encode(self.controller.recorder.status)).encode()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ExpectingRegion]:
+    live = ExpectingRegion(tmp_path_factory.mktemp("expecting"))
+    try:
+        assert live.carry(await live.planned(live.root / "first")).shown == "awaiting-confirmation"
+        live.promote()
+        yield live
+    finally:
+        live.service.stop()
+        await live.close()
+
+
+def refused_rows(why: str) -> int:
+    found = re.search(r"`status is one of 4 values`: ([\d,]+) rows? fails? ", why)
+    assert found, why
+    return int(found[1].replace(",", ""))
+
+
+def named(why: str) -> set[str]:
+    return set(re.findall(r"id=(\w+)", why))
+
+
+def stands_at(status: Status, ids: Collection[str]) -> None:
+    """A rollout that a bad day has stopped."""
+    assert status.held == "failed"
+    assert "was not committed, since rows are not as expected" in status.why
+    assert 0 < refused_rows(status.why) <= len(ids)
+    assert named(status.why)
+    assert named(status.why) <= set(ids)
+    assert "severity: warn" in status.hint
+
+
+async def test_a_bad_day_stops_its_batch_before_the_commit_and_a_killed_agent_says_it_again(
+    region: ExpectingRegion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent dies, as far as its thread can, while it looks for the rows of a batch that was refused."""
+    plan = await region.expecting(tmp_path, KNOWN + "}")
+    first = backfill_step.not_as_expected
+
+    def dies(*_: Any) -> None:
+        monkeypatch.setattr(backfill_step, "not_as_expected", first)
+        raise MemoryError
+
+    monkeypatch.setattr(backfill_step, "not_as_expected", dies)
+    assert region.carry(plan).held == "failed"
+    region.controller.control("retry", "ada")
+    stands_at(region.stands(), region.bad)
+    whole = sum(number for _, number in region.truth(TRUTH))
+    assert refused_rows(region.controller.recorder.status.why) <= whole
+    done = region.controller.recorder.events(BatchDone)
+    assert len({batch_done.position for batch_done in done}) == len(done)
+    assert {row[0] for row in region.built()} & region.bad == set()
+    assert CANARY.encode() not in region.remembered()
+    region.discard()
+
+
+async def test_what_only_warns_is_counted_by_day_at_the_gate_and_a_person_may_promote(
+    region: ExpectingRegion, tmp_path: Path
+) -> None:
+    rules = (
+        KNOWN + ", severity: warn}",
+        "{not_null: [id, ts], severity: warn}",
+        "length(id) > 1",
+        "{unique: [id]}",
+        "{row_count: {min: 100%}, severity: warn}",
+        "{freshness: 1s, severity: warn}",
+    )
+    status = region.carry(await region.expecting(tmp_path, *rules))
+    assert status.shown == "awaiting-confirmation", status.why
+    checks = {check.check.removeprefix("expects "): check for check in status.checks}
+    known = checks["status is one of 4 values"]
+    assert known.ok is None
+    days = dict(region.truth(TRUTH))
+    assert known.detail.startswith(f"warn: {sum(days.values())} rows fail (")
+    assert all(f"{day or 'no day'}: {number}" in known.detail for day, number in sorted(days.items())[:3])
+    assert named(known.detail) == region.bad
+    ((untimed,),) = region.truth("SELECT count(*) FROM landing WHERE ts IS NULL")
+    assert checks["ts is not null"].detail.startswith(f"warn: {untimed} row")
+    ((total,),) = region.truth("SELECT count(*) FROM landing")
+    for name in ("id is not null", "length(id) > 1", "id unique within a day"):
+        assert (checks[name].ok, checks[name].detail) == (True, f"none of {total:,} rows fails")
+    assert checks["rows at least 1 × the day before"].ok is None
+    assert checks["newest row within 0.000277778 h"].ok is None
+    assert CANARY.encode() not in region.remembered()
+    assert any("rows of" not in line and "`status is one of 4 values`" in line for line in status.log)
+    region.discard()
+
+
+async def test_rows_that_are_there_twice_fail_within_their_day(region: ExpectingRegion, tmp_path: Path) -> None:
+    status = region.carry(await region.expecting(tmp_path, "{unique: [ip]}"))
+    assert status.shown == "awaiting-confirmation", status.why
+    (check,) = [check for check in status.checks if check.check.startswith("expects ")]
+    ip = "json_extract_string(payload, '$.ip')"
+    per_day = f"SELECT count(*) - count(DISTINCT coalesce({ip}, '-')) AS n FROM landing GROUP BY CAST(ts AS DATE)"
+    ((twice,),) = region.truth(f"SELECT sum(n)::BIGINT FROM ({per_day})")
+    assert check.ok is False
+    assert check.detail.startswith(f"{twice:,} rows fail (")
+    assert len(named(check.detail)) == 10
+    assert "192.0.2" not in check.detail, "an address is no key of the table"
+    with pytest.raises(Exception, match="unique within a day"):
+        region.promote()
+    region.discard()
+
+
+async def test_a_live_row_that_is_not_as_expected_stops_the_version_that_is_built_and_never_the_live_one(
+    region: ExpectingRegion, tmp_path: Path
+) -> None:
+    plan = await region.expecting(tmp_path, "status <> 'boom'")
+    status = region.carry(plan)
+    assert status.shown == "awaiting-confirmation", status.why
+    bad = region.arrives("boom")
+    with pytest.raises(FeedStopped) as stopped:
+        region.promote()
+    assert stopped.value.code == "E_EXPECTATION"
+    assert "`status <> 'boom'`: 1 row fails (2026-11-02: 1), at id=" + bad in str(stopped.value)
+    assert bad not in {row[0] for row in region.built()}
+    live = region.controller.live().table("requests")
+    assert live is not None
+    rows = DeltaTable(str(region.warehouse / live.version.path)).to_pyarrow_table(columns=["id", "day"]).to_pylist()
+    found, truth = multiset([(row["id"], row["day"]) for row in rows]), multiset(region.wanted())
+    assert (found - truth, truth - found) == ({}, {})
+    region.discard()
+
+
+async def test_a_live_version_takes_every_row_whatever_was_expected_of_it(
+    region: ExpectingRegion, tmp_path: Path
+) -> None:
+    """Last, since it promotes."""
+    status = region.carry(await region.expecting(tmp_path, "status <> 'bang'"))
+    assert status.shown == "awaiting-confirmation", status.why
+    region.promote()
+    late = region.arrives("bang")
+    region.controller.feeds.follower.align("web").result(60)
+    assert late in {row[0] for row in region.built()}
