@@ -88,13 +88,19 @@ class Expectation:
             case UniqueInDay(columns):
                 return f"{', '.join(columns)} unique within a day"
             case Fresh(seconds):
-                return f"newest row within {seconds / 3600:g} h"
+                return f"newest row within {_duration(seconds)}"
             case RowsOfDayBefore(least, most):
                 low = f"at least {least:.4g}" if least is not None else ""
                 high = f"at most {most:.4g}" if most is not None else ""
                 return f"rows {' and '.join(filter(None, (low, high)))} × the day before"
             case other:
                 assert_never(other)
+
+
+def _duration(seconds: float) -> str:
+    """In the largest unit that divides it: `2 h`, `90 s`."""
+    units = ((86_400, "d"), (3600, "h"), (60, "min"))
+    return next((f"{seconds / size:g} {unit}" for size, unit in units if seconds % size == 0), f"{seconds:g} s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,7 +132,7 @@ def test_an_expectation_alone_is_metadata_and_moves_no_row() -> None:
     assert made.steps == (Promote(),)
     state = made.release.table("requests")
     assert state is not None
-    assert [check.name for check in state.checks] == ["ip is not null", "newest row within 0.0166667 h"]
+    assert [check.name for check in state.checks] == ["ip is not null", "newest row within 1 min"]
     assert planned(pipeline(), live()).steps == ()
 
 

@@ -12,6 +12,7 @@ from console.model.schema import quoted
 
 CODE = "E_EXPECTATION"
 DAYS = 3  # that a line names
+KEYS_LENGTH = 400  # characters of a line for keys; at 80 columns the gate shows them in six lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,10 @@ class Unexpected:
         rows = sum(self.days.values())
         named = [f"{day or 'no day'}: {number:,}" for day, number in sorted(self.days.items())]
         more = f" and {len(named) - DAYS} more days" if len(named) > DAYS else ""
-        first = "the first " if rows > len(self.keys) else ""
         keys = [key for key in self.keys if key]
+        while len("; ".join(keys)) > KEYS_LENGTH and len(keys) > 1:
+            keys.pop()
+        first = "the first " if rows > len(keys) else ""
         at = f", at {first}{'; '.join(keys)}" if keys else ""
         return f"{rows:,} {'row fails' if rows == 1 else 'rows fail'} ({', '.join(named[:DAYS])}{more}){at}"
 

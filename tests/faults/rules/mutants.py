@@ -20,6 +20,10 @@ COMPACT, BACKFILL, SUMS = (
     f"console/agent/{name}.py" for name in ("maintenance/compaction", "feeds/backfill", "feeds/checksum")
 )
 EDGE = "console/agent/feeds/live_feed.py"
+EXPECTED, BEFORE, COMPILED = (
+    f"tests/{name}.py" for name in ("agent/test_expectations", "agent/test_expected_days", "planning/test_expectations")
+)
+AS_EXPECTED, AT_THE_GATE = (f"console/agent/expectations/{name}.py" for name in ("guard", "at_gate"))
 GROUPS, OF_STATES = "console/planning/reuse/groups.py", "console/planning/routes/of_states.py"
 GROUPED = "tests/planning/test_groups.py"
 REMEDIES, NARROWER = "tests/planning/test_remedies.py", "tests/planning/test_narrower.py"
@@ -206,6 +210,16 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("an empty text partitions", "console/agent/ingest/values.py", "        if field.name in partitions:", "        if False:", "tests/agent/test_ingest.py::test_what_delta_would_change_is_refused_by_its_line"),
     bug("times of others are cut live", RANGES, "    nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.time_columns(layout.schema, foreign))\n", "", f"{RULES}/test_nanosecond_times.py"),
     bug("the old type is always fine", "console/agent/rows/nanoseconds.py", 'leaf.physical_type == "INT96" and', "False and", "tests/agent/test_nanoseconds.py"),
+    bug("a row that is not as expected is committed", AS_EXPECTED, "    if not conditions:", "    if True:", f"{EXPECTED}::test_a_bad_day_stops_its_batch_before_the_commit_and_a_killed_agent_says_it_again"),
+    bug("a batch is stopped by a warning", AS_EXPECTED, 'if check.severity == "stop"]', "]", f"{EXPECTED}::test_what_only_warns_is_counted_by_day_at_the_gate_and_a_person_may_promote"),
+    bug("live rows of a build are not looked at", EDGE, "if self.guarded else ()", "if False else ()", f"{EXPECTED}::test_a_live_row_that_is_not_as_expected_stops_the_version_that_is_built_and_never_the_live_one"),
+    bug("a live version goes on being held to it", FOLLOW, "    current.guarded = feed.guarded\n", "", f"{EXPECTED}::test_a_live_version_takes_every_row_whatever_was_expected_of_it"),
+    bug("of equal rows one too few is counted", AT_THE_GATE, "count(1) - count(DISTINCT struct(", "count(1) - 1 - count(DISTINCT struct(", f"{EXPECTED}::test_rows_that_are_there_twice_fail_within_their_day"),
+    bug("today is over", AT_THE_GATE, "if day < today - timedelta(days=1)", "if day < today", BEFORE),
+    bug("a day without rows is none", AT_THE_GATE, "number = known[before], known.get(day, 0)", "number = known[before], known.get(day, known[before])", BEFORE),
+    bug("an unknown condition holds", "console/planning/expectations/compile.py", "NOT coalesce({render(row)}, false)", "NOT coalesce({render(row)}, true)", COMPILED),
+    bug("a failing row is named by the value in question", "console/planning/expectations/compile.py", "if key.lower() not in about", "if key", COMPILED),
+    bug("a condition reads other tables", "console/planning/sql/compile.py", "        if isinstance(node, _NOT_OF_A_ROW):", "        if False:", COMPILED),
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
     bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),
