@@ -155,7 +155,7 @@ async def test_rows_that_are_there_twice_fail_within_their_day(region: Expecting
     ((twice,),) = region.truth(f"SELECT sum(n)::BIGINT FROM ({per_day})")
     assert check.ok is False
     assert check.detail.startswith(f"{twice:,} rows fail (")
-    assert len(named(check.detail)) == 10
+    assert 5 <= len(named(check.detail)) <= 10
     assert "192.0.2" not in check.detail, "an address is no key of the table"
     with pytest.raises(Exception, match="unique within a day"):
         region.promote()

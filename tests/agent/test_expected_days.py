@@ -56,8 +56,8 @@ def test_failing_rows_are_named_by_days_and_first_keys() -> None:
     days = "no day: 1, 2026-11-01: 1,000, 2026-11-02: 1,000 and 3 more days"
     assert str(many) == f"5,001 rows fail ({days}), at the first id=e1; id=e2"
     long = Unexpected("x", {"2026-11-07": 10}, tuple(f"id={'e' * 150}{n}" for n in range(10)))
-    assert len(str(long)) < 450
-    assert str(long).count("id=") == 2
+    assert len(str(long)) < 300
+    assert str(long).count("id=") == 1
     assert str(Unexpected("x", {"2026-11-07": 2}, ("", ""))) == "2 rows fail (2026-11-07: 2)"
 
 

@@ -12,7 +12,7 @@ from console.model.schema import quoted
 
 CODE = "E_EXPECTATION"
 DAYS = 3  # that a line names
-KEYS_LENGTH = 400  # characters of a line for keys; at 80 columns the gate shows them in six lines
+KEYS_LENGTH = 240  # characters of a line for keys: the gate cuts no text off that is shorter than some 400
 
 
 @dataclass(frozen=True, slots=True)
