@@ -18,6 +18,7 @@ from console.model.expectation import (
 from console.project import documents as docs
 from console.project import values
 from console.project.names import did_you_mean
+from console.project.pipeline import newest
 from console.project.yaml import Document, Keys
 
 _RULES = "not_null, accepted_values, range, unique, freshness, row_count or sql"
@@ -65,7 +66,7 @@ class _Reader:
                 yield AcceptedValues(column, tuple(text for text in texts if text is not None))
         for column in doc.range:
             yield from self._range(column, doc.range[column], (*at, "range", column))
-        if all([self._known(column, (*at, "unique", number)) for number, column in enumerate(doc.unique)]):
+        if all([self._comparable(column, (*at, "unique", number)) for number, column in enumerate(doc.unique)]):
             yield from [UniqueInDay(tuple(doc.unique))] if doc.unique else []
         if doc.freshness is not None and self._timed((*at, "freshness")):
             yield Fresh(doc.freshness)
@@ -111,6 +112,15 @@ class _Reader:
         hint = did_you_mean(column, self.doc.columns, "columns")
         self.wrong(at, f"{self.table} has no column `{column}`", hint, "P033")
         return False
+
+    def _comparable(self, column: str, at: Keys) -> bool:
+        if not self._known(column, at):
+            return False
+        kind = self.doc.columns[column].type
+        if any(word in kind for word in newest.WITHOUT_ORDER):
+            self.wrong(at, f"`{column}` is {kind}, and values of it cannot be compared", "name other columns")
+            return False
+        return True
 
     def _literal(self, column: str, at: Keys) -> str | None:
         written = self.source.raw.get(at, "")

@@ -8,7 +8,7 @@ from console.model.schema import Kind
 from console.project import documents as docs
 from console.project.yaml import Document
 
-_WITHOUT_ORDER = ("map<", "variant", "interval")
+WITHOUT_ORDER = ("map<", "variant", "interval")
 
 
 def stored_kind(doc: docs.TableDoc) -> Kind:
@@ -52,7 +52,7 @@ def _of_rows(name: str, doc: docs.TableDoc, source: Document) -> Iterator[Proble
         if column.lower() in (ROW_HASH, BUCKET):
             message = f"columns: `{column}` is kept for what places a row"
             yield Problem(code="P013", message=message, where=at, hint="rename the column", node=name)
-        if any(word in spec.type for word in _WITHOUT_ORDER):
+        if any(word in spec.type for word in WITHOUT_ORDER):
             message = (
                 f"columns: `{column}` is {spec.type}, which has no order and no hash: equal rows could not be told"
             )
