@@ -94,8 +94,8 @@ def test_the_older_form_is_a_condition_that_stops(project: Write, text: str) -> 
 def test_a_rule_that_cannot_be_one_is_refused_at_its_place(
     project: Write, rule: str, line: int, code: str, said: str
 ) -> None:
+    column = "  tags: map<string,int>\n" if "tags" in rule else ""
     with pytest.raises(Problems) as refused:
-        column = "  tags: map<string,int>\n" if "tags" in rule else ""
         expected(project, f"{column}expectations:\n  - {rule}\n")
     (problem,) = refused.value.problems
     assert (problem.code, problem.where.split(":")[:2]) == (code, [FILE, str(line)])
