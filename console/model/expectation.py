@@ -1,7 +1,8 @@
 """What an operator expects of a table's rows: as its file declares it, and as an agent checks it."""
 
-from dataclasses import dataclass
 from typing import Literal, assert_never
+
+from console.record import dataclass
 
 Severity = Literal["stop", "warn"]
 SHOWN = 48  # characters of a condition
