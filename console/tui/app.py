@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import time
-from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,14 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import RenderableType
 from rich.text import Text
-from textual.app import App
 from textual.command import Provider
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.theme import Theme
 
 from console.errors import ConsoleError
-from console.paths import pictures_dir
 from console.runner.outlook.attention import Attention
 from console.runner.view import Cockpit, Position
 from console.runner.waves import queued_regions
@@ -34,18 +31,16 @@ from console.tui.groups import PlanGrouping
 from console.tui.history.store import HistoryStore
 from console.tui.playback.controls import PlaybackRequest, perform
 from console.tui.repaint import REPAINT_SECONDS, RepaintSchedule
-from console.tui.screens.base import SCREEN_NAMES, BaseScreen, CopyRequest, GoTo, HistoryRequest, ScreenName
+from console.tui.screens.base import SCREEN_NAMES, BaseScreen, GoTo, HistoryRequest, ScreenName
 from console.tui.screens.home import HomeScreen
 from console.tui.state import ScreenState, farewell, noteworthy, only_lag_differs
 from console.tui.terminal.ascii import glyph_filters
-from console.tui.terminal.driver import TerminalDriver
-from console.tui.terminal.escape import clipboard_sequence, notice_sequence, tmux_copy
+from console.tui.terminal.command_app import CommandApp
+from console.tui.terminal.escape import notice_sequence
 from console.tui.terminal.themes import THEMES
 
 if TYPE_CHECKING:  # loaded once they are shown: the first picture needs none of them
     from console.runner.words import CommandWords
-    from console.tui.commands.line import TypedCommand
-    from console.tui.commands.ran import RanCommand
     from console.tui.dialogs.content import DialogFactory
     from console.tui.dialogs.dialog import Dialog
     from console.tui.history.state import AuditState, RolloutKey
@@ -53,7 +48,6 @@ if TYPE_CHECKING:  # loaded once they are shown: the first picture needs none of
 
 CLOSE_SECONDS = 1.0  # for links and journal: a remote side that does not answer must not delay quitting
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-COMMANDS_KEPT = 500
 OTHER_STYLES = Path(__file__).with_name("screens.tcss")
 NAMED_THEMES = {theme.name: theme for theme in THEMES}
 AGE_SECONDS = 10  # after so many without news everything is drawn anew, since figures have grown older
@@ -66,7 +60,7 @@ def palette() -> type[Provider]:
     return ConsoleCommands
 
 
-class ConsoleApp(App[int]):
+class ConsoleApp(CommandApp):
     """Draws a cockpit until the operator quits.
 
     repaint_seconds  shortest time between two repaints
@@ -89,17 +83,15 @@ class ConsoleApp(App[int]):
         words: "CommandWords | None" = None,
         memory: ScreenMemory | None = None,
     ) -> None:
-        super().__init__(driver_class=TerminalDriver)
+        super().__init__(words, cockpit.now)
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
         self._cockpit = cockpit
-        self._clock = cockpit.now
         self._title, self._coach, self._readonly = title, coach, readonly
         self.repaints = RepaintSchedule(repaint_seconds)
         self._dialog: Dialog | None = None
         self._grouping = PlanGrouping()
         self._attention = Attention()
-        self._words, self._memory = words, memory or ScreenMemory(None)
-        self._ran: deque[RanCommand] = deque(maxlen=COMMANDS_KEPT)
+        self._memory = memory or ScreenMemory(None)
         self._looked = self._memory.looked
         self._last_place = self._memory.place
         self._places: dict[tuple[ScreenName, str], ScreenPlace] = {}
@@ -253,10 +245,6 @@ class ConsoleApp(App[int]):
             self.screen.set_reactive(BaseScreen.state, self.state)
             self.screen.show_time()
 
-    def _write(self, sequence: str) -> None:
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(sequence)
-
     def _painted(self) -> None:
         self.repaints.end(time.monotonic())
 
@@ -274,10 +262,6 @@ class ConsoleApp(App[int]):
             return await self.push_screen_wait(self._dialog)
         finally:
             self._dialog = None
-
-    def toast(self, text: str, severity: Severity = "information", title: str = "") -> None:
-        lines = "\n".join(safe_text(line, 400) for line in text.split("\n", 3))
-        self.notify(lines, title=safe_text(title, 60), severity=severity, timeout=12, markup=False)
 
     def on_go_to(self, message: GoTo) -> None:
         """Show another screen: the fleet lies below all others, which take each other's place."""
@@ -353,71 +337,6 @@ class ConsoleApp(App[int]):
         differs = any(finding.ok is False for finding in audit.findings)
         severity: Severity = "error" if differs or audit.error else "information"
         self.toast(f"{key[1]}: {audit.error or verdict_text(audit.findings)}", severity, key[0])
-
-    def on_copy_request(self, message: CopyRequest) -> None:
-        self.copy_to_clipboard(message.text)
-        self.toast(f"copied: {message.label or message.text}{message.more}")
-
-    def copy_to_clipboard(self, text: str) -> None:
-        """To the terminal in front of the operator; through tmux where it runs in one."""
-        self._clipboard = text
-        self._write(clipboard_sequence(text, os.environ))
-        if os.environ.get("TMUX") and not self.is_headless:
-            self.run_worker(asyncio.to_thread(tmux_copy, text, os.environ), group="tmux")
-
-    def ran(self, line: str, result: str) -> None:
-        """Remember an action as the command that does the same."""
-        from console.tui.commands.ran import RanCommand
-
-        self._ran.append(RanCommand(at=self._clock(), line=line, result=result))
-
-    def action_commands_run(self) -> None:
-        from console.tui.screens.ran import RanScreen
-
-        self.push_screen(RanScreen(tuple(self._ran)))
-
-    def action_handover(self) -> None:
-        from console.tui.screens.handover import HandoverScreen
-
-        self.push_screen(HandoverScreen(self.state))
-
-    def action_command(self, typed: str = "") -> None:
-        """typed: what stands in the line at first"""
-        from console.tui.screens.command import CommandScreen
-
-        if self._words is None:
-            self.toast("commands can be typed where `console` itself opened the screen", "warning")
-        else:
-            region = self.screen.current_region if isinstance(self.screen, BaseScreen) else ""
-            self.push_screen(CommandScreen(self._words, region, typed), self._typed)
-
-    def _typed(self, command: "TypedCommand | None") -> None:
-        """Do what was typed, through the same dialogs as its key; what needs a shell is copied."""
-        if command is None:
-            return
-        if command.view:
-            if command.view == "handover":
-                self.action_handover()
-            elif isinstance(self.screen, BaseScreen):
-                self.screen.action_goto(command.view)
-            return
-        if command.action is None and command.limits is None and not command.note:
-            self.copy_to_clipboard(command.line)
-            self.toast(f"copied, since it prints to a shell: {command.line}")
-            return
-        screen = self.screen
-        selected = screen.target_regions if isinstance(screen, BaseScreen) else ()
-        self.run_worker(self.dispatcher.typed(command, selected), group="typed")
-
-    def action_export(self) -> None:
-        name = self.screen.name_of if isinstance(self.screen, BaseScreen) else "screen"
-        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self._clock()))
-        try:
-            path = self.save_screenshot(f"console-{name}-{stamp}.svg", path=str(pictures_dir()))
-        except OSError as error:
-            self.toast(f"the picture could not be saved: {error}", "error")
-            return
-        self.toast(f"saved: {path}")
 
     def action_coach(self) -> None:
         self._coach = not self._coach
