@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -93,9 +93,19 @@ class DemoFleet(Fleet):
             raise
         if self._traffic:
             await asyncio.to_thread(start_traffic, self._demo, self._log)
+            await asyncio.gather(*map(self._wake, self.views))
+
+    async def _wake(self, name: str) -> None:
+        """Start the agent, where the demo goes on from before: until then its feeds would be shown as stopped."""
+        self._board.set(name, note="starting: its agent is not up yet", waits=True)
+        with suppress(ConsoleError):
+            await self._drivers[name].start_agent()
+        self._board.set(name, note="", waits=False)
 
     def _show(self, view: RegionView) -> None:
-        self._board.set(view.region.name, **{field.name: getattr(view, field.name) for field in fields(view)})
+        name = view.region.name
+        view = replace(view, console=self._board[name].console)  # by which this console knows itself among the watching
+        self._board.set(name, **{field.name: getattr(view, field.name) for field in fields(view)})
 
     def _require_built(self) -> None:
         if self._building is None or not self._building.done():

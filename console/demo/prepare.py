@@ -146,7 +146,7 @@ async def _first_release(demo: Demo, written: Mapping[str, RegionView], show: Sh
     together = tuple(replace(region, wave=1, canary=False) for region in demo.regions)
     pipelines = {region.name: before.pipeline(PIPELINE, before.region(region.name)) for region in demo.regions}
     journal = Journal(demo.run / "building.db")
-    runner = Fleet(PIPELINE, drivers(together), pipelines, RegionPlanner(), journal, operator())
+    runner = Fleet(PIPELINE, drivers(together), pipelines, RegionPlanner(), journal, operator(), remember=True)
     follower = asyncio.create_task(_follow(runner, written, show))
     try:
         await runner.refresh()

@@ -6,11 +6,12 @@ from textual.content import Content
 
 from console.model.plan import Drift, Plan
 from console.runner.view import Group, RegionView, grouped, plan_label
-from console.tui.drawing import safe
+from console.tui.drawing import safe, wrap_indented
 from console.tui.format import plural
 from console.tui.labels import under_way
 
 MAX_NAMES = 12  # regions named in one line
+WIDE = 110  # from which on a long line goes on in the next, where there is room for it
 
 
 class PlanGrouping:
@@ -65,8 +66,11 @@ def draw_groups(groups: Sequence[Group], width: int, max_lines: int) -> list[Con
     if single or not any(group.plans[0].changes or group.drifted for group in groups):
         return []
     shown = groups if len(groups) <= max_lines else groups[: max(0, max_lines - 1)]
-    lines = [_group_line(group).truncate(width, ellipsis=True) for group in shown]
     left = len(groups) - len(shown)
+    texts = [_group_line(group) for group in shown]
+    lines = [line for text in texts for line in wrap_indented(text, 3, width)]
+    if width < WIDE or len(lines) > max_lines - bool(left):
+        lines = [Content.assemble("   ", text).truncate(width, ellipsis=True) for text in texts]
     return [*lines, Content.styled(f"   … and {plural(left, 'plan')} more", "$text-muted")] if left else lines
 
 
@@ -96,4 +100,4 @@ def _group_line(group: Group) -> Content:
         parts.append(safe("; ".join(group.differs), style, 200))
     elif group.drifted:
         parts.append(safe(drift_text(group.plans[0].drift), style, 200))
-    return Content.assemble("   ", Content(" · ").join(parts))
+    return Content(" · ").join(parts)

@@ -3,8 +3,8 @@
 from enum import Enum, auto
 from typing import Literal, assert_never
 
-from console.model.event import ENDED, RUNNING
-from console.model.status import StepStatus
+from console.model.event import ENDED, RUNNING, State
+from console.model.status import Status, StepStatus
 from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.times import FRESH_SECONDS, age
@@ -73,6 +73,11 @@ def idle(view: RegionView) -> bool:
 def working(view: RegionView) -> bool:
     """The region's agent is working on a rollout now."""
     return not view.status.held and view.status.state in RUNNING
+
+
+def moving(view: RegionView) -> bool:
+    """The agent works and waits for nothing, as far as it is heard: what is left can be told from the rate so far."""
+    return working(view) and not view.status.why and view.link != "unreachable"
 
 
 def under_way(view: RegionView) -> bool:
@@ -161,6 +166,37 @@ def state_label(view: RegionView, now: float = 0.0) -> Label:
             return Label("○", "change waiting", "busy")
         case _:
             assert_never(current)
+
+
+def state_words(state: State | Literal["none"]) -> str:
+    """A stored state as the screens call it."""
+    match state:
+        case "awaiting-confirmation":
+            return "at the gate"
+        case "rolled-back":
+            return "rolled back"
+        case _:
+            return state
+
+
+def status_label(status: Status) -> Label:
+    """How a rollout stands, or how it ended, whatever became of its region since."""
+    if status.held == "failed":
+        return Label("✗", "failed", "bad")
+    if status.held:
+        return Label("‖", "paused", "warn")
+    words = state_words(status.state)
+    match status.state:
+        case "awaiting-confirmation":
+            return Label("◆", words, "warn")
+        case "live":
+            return Label("✓", words, "good")
+        case "rolled-back":
+            return Label("↶", words, "warn")
+        case state if state in RUNNING:
+            return Label("▶", words, "busy")
+        case _:
+            return Label("-", words, "quiet")
 
 
 def feed_trouble(view: RegionView) -> str:

@@ -130,7 +130,7 @@ def test_the_line_of_any_region_is_safe_and_never_fails(view: RegionView, width:
 def test_a_running_batch_is_shown_even_if_the_rows_of_the_history_were_not_counted() -> None:
     view = s.running(s.US)
     uncounted = StepStatus(id="requests", state="running", slices=3, batch="2026-11-01", batch_rows=500)
-    shown = draw_question(replace(view, status=replace(view.status, steps=(uncounted,))), (), 120, s.NOON)
+    shown = draw_question(replace(view, status=replace(view.status, steps=(uncounted,))), (), (120, 0), s.NOON)
     assert "500 rows so far" in shown.plain
 
 
@@ -255,7 +255,7 @@ def test_a_stopped_feed_is_shown_in_the_list_and_in_the_summary() -> None:
     assert "feed stopped" in line_of(still, 200)
     assert "feed parse has stopped: landing: DELETE" in line_of(still, 200)
     assert "feed stopped" in line_of(still, 80)
-    for drawn in (draw_question(still, (), 120, s.NOON), draw_summary(still, 120, s.NOON)):
+    for drawn in (draw_question(still, (), (120, 0), s.NOON), draw_summary(still, 120, s.NOON)):
         assert "feed parse has stopped: landing: DELETE in version 7" in drawn.plain
         assert "→ rebuild it" in drawn.plain
     fails = replace(live, status=replace(live.status, ailing=(replace(ill, standing=False, tries=2),)))

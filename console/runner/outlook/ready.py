@@ -12,17 +12,19 @@ LEAST_SHARE = 0.25  # of the mean: a window in which everything waited must not 
 
 
 def ready_between(view: RegionView, now: float) -> tuple[float, float] | None:
-    """The earliest and the latest end of the backfill (seconds since 1970, UTC); None where it is not known, or nobody is heard.
+    """The earliest and the latest end of the backfill (seconds since 1970, UTC); None where it is not known, nobody is
+    heard, or the rollout waits, which says nothing of how long it will.
 
     The steps that follow are not in it: catching up, the comparison and a person's decision.
 
     now  when its figures were heard
     """
     status = view.status
-    left = status.rows_total - status.rows_done - status.rows_running
-    if view.link == "unreachable":
+    left = max(0, status.rows_total - status.rows_done - status.rows_running)
+    finished = status.rows_done >= status.rows_total
+    if view.link == "unreachable" or status.held or status.why or not now:
         return None
-    if status.held or status.state not in ("preparing", "backfilling") or left <= 0 or not status.rate or not now:
+    if status.state not in ("preparing", "backfilling") or finished or not status.rate:
         return None
     slow, fast = rates(view.samples, status.started) or (status.rate * SLOW_SHARE, status.rate * FAST_SHARE)
     return now + left / fast, now + left / slow

@@ -14,9 +14,11 @@ from console.model.event import (
     BatchDone,
     BatchStarted,
     Checked,
+    DriverLost,
     Ended,
     Entered,
     Event,
+    Failed,
     Fenced,
     Logged,
     Paused,
@@ -33,11 +35,13 @@ from console.model.note import Noted
 from console.model.tuning import Tuned
 from console.runner.view import RegionView
 from console.tui.drawing import cell, safe, stack_lines
+from console.tui.labels import state_words
 from console.tui.times import moment
 
 LEVEL_STYLES: dict[Level, str] = {"info": "", "warning": "$text-warning", "error": "$text-error"}
 MOST = 500  # lines of all regions
 TIME_CELLS = 10  # of `00:00:00Z `, which `logline` puts before its text
+MOST_LINES = 6  # of one event, where there is room to wrap
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -45,6 +49,7 @@ class Happening:
     """A stored event as a line.
 
     at       seconds since 1970, UTC
+    brief    the text for little room: causes before places, and a step without the name of its feed
     by       who did it, "" for the agent
     routine  a step, a batch or a check as expected
     """
@@ -52,6 +57,7 @@ class Happening:
     at: float
     region: str
     text: str
+    brief: str
     by: str
     level: Level
     routine: bool = False
@@ -86,10 +92,28 @@ def _lines(region: str, events: Iterable[Recorded]) -> Iterable[Happening]:
     for recorded in events:
         line = logline(recorded.event, recorded.at)
         if line:
-            text = line[TIME_CELLS:]
+            text, brief = _texts(recorded.event, line[TIME_CELLS:])
             yield Happening(
-                at=recorded.at, region=region, text=text, by=_who(recorded.event), level=level_of(line), routine=_routine(recorded.event),
+                at=recorded.at, region=region, text=text, brief=brief, by=_who(recorded.event), level=level_of(line), routine=_routine(recorded.event),
             )  # fmt: skip
+
+
+def _texts(event: Event, text: str) -> tuple[str, str]:
+    """The line as it is listed, and for little room."""
+    match event:
+        case Entered(state=state):
+            return state_words(state), state_words(state)
+        case DriverLost(step=step, why=why) if why:
+            return text, f"warning: Spark went away: {why} ({_brief_step(step)})"
+        case Fenced(step=step) | BatchDone(step=step) | StepDone(step=step) | DriverLost(step=step) | Failed(step=step):
+            return text, text.replace(step, _brief_step(step), 1)
+        case _:
+            return text, text
+
+
+def _brief_step(step: str) -> str:
+    """`backfill requests` of `backfill/requests/parse_requests`."""
+    return " ".join(step.split("/")[:2])
 
 
 def _routine(event: Event) -> bool:
@@ -117,9 +141,10 @@ def _who(event: Event) -> str:
 def draw_events(
     happenings: Iterable[Happening], looked: float, at: float, width: int, *, folded: bool = False
 ) -> Content:
-    """One line an event: time, region, what, and who; a line divides what is new from what was there before.
+    """Time, region, what, and who of each event; a line divides what is new from what was there before.
 
-    folded  a region's routine between two other events is one line, the newest with the number of the others
+    folded  one line an event, and one for a region's routine between two other events, the newest with the number of the
+            others; else a long text goes on in further lines
     """
     lines: list[Content] = []
     before = False
@@ -130,7 +155,7 @@ def draw_events(
             before = True
             lines.append(Content.styled(f"── before {moment(looked, at)}, when you last looked ──", "$text-muted"))
         if not folded or number in others:
-            lines.append(_draw(line, moment(line.at, at), width, others.get(number, 0)))
+            lines.append(_draw(line, moment(line.at, at), width, others.get(number, 0) if folded else None))
     if not lines:
         return Content.styled(
             "nothing yet: decisions, batches and failures of all regions are listed here.", "$text-muted"
@@ -156,9 +181,19 @@ def _folded(happenings: Sequence[Happening], looked: float) -> dict[int, int]:
 
 
 @lru_cache(4 * MOST)
-def _draw(line: Happening, when: str, width: int, others: int) -> Content:
+def _draw(line: Happening, when: str, width: int, others: int | None) -> Content:
+    """others: how many routine events the line stands for; None for a text that may take several lines"""
     who = f"+{others}" if others else line.by or "agent"
     head = Content.assemble((f"{when} ", "$text-muted"), safe(line.region, "bold", 40), " ")
     tail = safe(f" {who}", "$text-muted", 30) if width >= 60 else Content("")
     room = max(4, width - head.cell_length - tail.cell_length)
-    return head + cell(safe(line.text, LEVEL_STYLES[line.level], 300), room) + tail
+    text = safe(line.text, LEVEL_STYLES[line.level], 300)
+    if text.cell_length > room:
+        text = safe(line.brief, LEVEL_STYLES[line.level], 300)
+    if others is not None or text.cell_length <= room:
+        return head + cell(text, room) + tail
+    first, *rest = text.wrap(room)
+    if len(rest) >= MOST_LINES:
+        rest = [*rest[: MOST_LINES - 2], cell(Content(" ").join(rest[MOST_LINES - 2 :]), room)]
+    indent = " " * head.cell_length
+    return stack_lines([head + cell(first, room) + tail, *(Content.assemble(indent, line) for line in rest)])

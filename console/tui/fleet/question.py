@@ -40,11 +40,13 @@ def _question(state: ScreenState, view: RegionView) -> str:
     return "are its feeds well?"
 
 
-def draw_question(view: RegionView, others: Sequence[RegionView], width: int, at: float) -> Content:
+def draw_question(view: RegionView, others: Sequence[RegionView], size: tuple[int, int], at: float) -> Content:
     """The answer, most important lines first; reasons why something stands still come before all.
 
     others  regions with the same plan
+    size    width and height: the answer to what is happening goes on with the time and the log where there is room
     """
+    width, height = size
     if under_way(view) and view.status.state == "awaiting-confirmation":
         from console.tui.panes.safety import safety_lines  # loaded with the first gate, not before the first picture
 
@@ -53,9 +55,13 @@ def draw_question(view: RegionView, others: Sequence[RegionView], width: int, at
     if under_way(view):
         from console.tui.fleet.running import (
             running_lines,  # loaded with the first rollout, not before the first picture
+            spare_lines,
         )
 
         lines += running_lines(view, width, at)
+        # what the steps take: a line each, two where one runs; drawn as one content
+        taken = sum(line.plain.count("\n") + 1 for line in lines)
+        lines += spare_lines(view, others, (width, height - taken), at)
     elif view.problem or view.note or view.plan is None or change_pending(view) or view.plan.refusals:
         return stack_lines([*lines, draw_plan(view, width, at)])
     else:

@@ -10,16 +10,15 @@ from textual.widgets.option_list import Option
 
 from console.model.identity import identity
 from console.model.status import Status
-from console.tui.drawing import cell, safe
+from console.tui.drawing import cell, draw_label, safe
 from console.tui.format import DAY, plural, short
 from console.tui.history.state import ListedRollout, RolloutKey
-from console.tui.labels import STYLES, Tone
+from console.tui.labels import status_label
 from console.tui.quiet import Titled
 from console.tui.times import moment
 
 MOST = 2_000
 WIDE = 76
-TONES: dict[str, Tone] = {"live": "good", "failed": "bad", "awaiting-confirmation": "warn", "paused": "warn"}
 
 
 class RolloutList(Titled, OptionList):
@@ -83,14 +82,14 @@ def _shown(status: Status) -> tuple[object, ...]:
 
 
 def draw_rollout_line(rollout: ListedRollout, width: int, now: float) -> Content:
-    """`Mon 13:02  eu  web-2  r1 → r2  live  467k  ada@laptop → bob`: when, where, what, how it stands, who."""
+    """`Mon 13:02  eu  r1 → r2  ✓ live  web-2  467k  ada@laptop, bob`: when, where, what, how it stands, who."""
     status = rollout.status
     change = f"{status.was or 'nothing'} → {status.release}"
     parts = [
         cell(Content.styled(moment(status.started, now), "$text-muted"), 10),
         cell(safe(rollout.region, "bold", 40), 8),
         cell(safe(change, limit=60), 12),
-        cell(safe(status.shown, STYLES[TONES.get(status.shown, "quiet")], 30), 13 if width < WIDE else 22),
+        draw_label(status_label(status), 14),
     ]
     parts += [cell(safe(status.rollout, limit=40), 9)] if width >= WIDE else []
     parts.append(cell(Content(f"{short(status.rows_done):>5}" if status.rows_done else ""), 5))

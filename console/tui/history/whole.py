@@ -12,10 +12,10 @@ from console.model.identity import identity
 from console.model.receipt import Finding, Past, Receipt
 from console.model.status import Status
 from console.runner.view import RegionView, plan_label
-from console.tui.drawing import cell, heading, safe, wrap_indented
+from console.tui.drawing import cell, draw_label, heading, safe, wrap_indented
 from console.tui.format import count, plural, span
 from console.tui.history.state import AuditState
-from console.tui.labels import STYLES, Tone
+from console.tui.labels import STYLES, Tone, status_label
 from console.tui.panes.checks import check_lines
 from console.tui.rollout.slow import slow_lines
 from console.tui.times import moment
@@ -67,7 +67,7 @@ def _head(view: RegionView) -> Content:
     plan = f" · plan {plan_label(view.accepted)}" if view.accepted else ""
     return Content.assemble(
         safe(view.region.name, "bold", 60), " ", safe(status.rollout, limit=60), ": ", safe(change, limit=80), ", ",
-        safe(status.shown, "bold", 40), rows, safe(plan, "$text-muted", 40),
+        draw_label(status_label(status)), rows, safe(plan, "$text-muted", 40),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from console.record import dataclass
 from console.runner.view import RegionView, plan_label
 from console.tui.drawing import NAME_CELLS, safe, wrap_indented
 from console.tui.format import count, plural, span
-from console.tui.labels import STYLES, Tone, feed_trouble
+from console.tui.labels import STYLES, Tone, feed_trouble, status_label
 from console.tui.panes.checks import promotion_blocker, verdict
 from console.tui.panes.plan import TONE_STYLES, column_changes, option_text
 from console.tui.panes.summary import lag_text
@@ -269,7 +269,7 @@ def _other_text(other: RegionView, now: float) -> Content:
         since = f" for {span(max(0.0, now - status.changed))}" if status.changed else ""
         feeds = plural(len(status.ailing), "feed fails", "feeds fail") if status.ailing else "no feed fails"
         return Content.assemble(name, f" live{since}, {feeds}")
-    return Content.assemble(name, " ", safe(status.shown, limit=40))
+    return Content.assemble(name, " ", safe(status_label(status).text, limit=40))
 
 
 def _note_text(note: Note, now: float) -> Content:

@@ -7,7 +7,7 @@ from console.model.step import Backfill, Step
 from console.runner.view import RegionView
 from console.tui.drawing import bar, cell, key_hints, safe, stack_lines, wrap_indented
 from console.tui.format import count, plural, short, span
-from console.tui.labels import STYLES, under_way
+from console.tui.labels import STYLES, moving, under_way
 
 SYMBOLS = {"waiting": ("·", STYLES["quiet"]), "running": ("▶", STYLES["busy"]), "done": ("✓", STYLES["good"])}
 MAX_STEPS = 200
@@ -15,7 +15,7 @@ MAX_STEPS = 200
 
 def draw_steps(view: RegionView, width: int, at: float) -> Content:
     """One line a step, and a second one for a step with a running batch."""
-    steps = [line for step in view.status.steps[:MAX_STEPS] for line in _step_lines(step, width)]
+    steps = _all_lines(view, width)
     if steps and under_way(view):
         return stack_lines(steps)
     if view.plan and view.plan.steps:
@@ -30,8 +30,13 @@ def draw_steps(view: RegionView, width: int, at: float) -> Content:
 
 def draw_progress(view: RegionView, width: int, at: float) -> Content:
     """The steps of the rollout that is under way, or was the last one; never those of a pending plan."""
-    lines = [line for step in view.status.steps[:MAX_STEPS] for line in _step_lines(step, width)]
+    lines = _all_lines(view, width)
     return stack_lines(lines) if lines else Content.styled("no rollout has begun in this region.", "$text-muted")
+
+
+def _all_lines(view: RegionView, width: int) -> list[Content]:
+    goes_on = moving(view)
+    return [line for step in view.status.steps[:MAX_STEPS] for line in _step_lines(step, width, goes_on)]
 
 
 def _planned_line(step: Step) -> Content:
@@ -41,7 +46,7 @@ def _planned_line(step: Step) -> Content:
     return Content.assemble(("· ", "$text-muted"), cell(safe(step.id, limit=100), 44), (size, "$text-muted"))
 
 
-def _step_lines(step: StepStatus, width: int) -> list[Content]:
+def _step_lines(step: StepStatus, width: int, goes_on: bool) -> list[Content]:
     symbol, style = SYMBOLS[step.state]
     done = step.rows_done if step.history else step.batch_rows  # a catch-up has no receipts to count
     total = max(step.rows_total, done)
@@ -57,16 +62,17 @@ def _step_lines(step: StepStatus, width: int) -> list[Content]:
     figures = f"{part:4.0%} {short(done)} / {short(total)}"
     lines = [cell(Content.assemble(head, " ", bar(part, bar_cells, style, ahead), " ", figures), width)]
     if step.state == "running":
-        lines.append(cell(_running_line(step), width))
+        lines.append(cell(_running_line(step, goes_on), width))
     return lines
 
 
-def _running_line(step: StepStatus) -> Content:
+def _running_line(step: StepStatus, goes_on: bool) -> Content:
+    """goes_on: it waits for nothing, so that the time left can be told"""
     parts = [f"{short(step.batch_rows)} rows so far"] if step.batch_rows else []
     parts += [f"{step.slices_done}/{step.slices} slices"] if step.slices else []
     rate = step.rows_done / step.seconds if step.seconds else 0.0
     if rate:
         left = max(0, step.rows_total - step.rows_done - step.batch_rows)
-        parts += [f"{short(rate)}/s", *([f"{span(left / rate)} left"] if left else [])]
+        parts += [f"{short(rate)}/s", *([f"{span(left / rate)} left"] if left and goes_on else [])]
     head = safe(step.batch or "between batches", limit=80)
     return Content.assemble("  ", head, *((f"  {part}", "$text-muted") for part in parts))

@@ -11,6 +11,7 @@ from console.tui.format import count, span
 from console.tui.labels import (
     done_fraction,
     feed_trouble,
+    moving,
     release_text,
     running_fraction,
     running_step,
@@ -59,10 +60,10 @@ def figures(view: RegionView) -> list[str]:
     if under_way(view):
         if status.rows_total:
             texts.append(f"{count(status.rows_done)} of {count(status.rows_total)} rows")
-        moving = working(view) and view.link != "unreachable"
-        if moving and status.rate:
+        unfinished = working(view) and view.link != "unreachable" and done_fraction(view) < 1.0
+        if unfinished and status.rate:
             texts.append(f"{count(status.rate)} rows/s")
-        if moving and status.eta_seconds is not None and done_fraction(view) < 1.0:
+        if unfinished and moving(view) and status.eta_seconds is not None:
             texts.append(f"{span(status.eta_seconds)} left")
     if lag := lag_text(view):
         texts.append(lag)

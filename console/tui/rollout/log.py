@@ -28,7 +28,7 @@ class LogEntry:
 
 
 class LogEntries:
-    """The lines of the view seen last; read again only when there are more of them."""
+    """The lines of the rollout in the view seen last; read again only when there are more of them."""
 
     def __init__(self) -> None:
         self._events: tuple[Recorded, ...] = ()
@@ -38,8 +38,17 @@ class LogEntries:
     def of(self, view: RegionView) -> tuple[LogEntry, ...]:
         if view.events is not self._events or view.status.log is not self._log:
             self._events, self._log = view.events, view.status.log
-            self._entries = tuple(_entries(view.events, view.status.log))
+            self._entries = tuple(_entries(_own(view), view.status.log))
         return self._entries
+
+
+def latest_entries(view: RegionView, most: int) -> list[LogEntry]:
+    """The last lines of the view's rollout, at most so many."""
+    return _entries(_own(view)[-most:], view.status.log[-most:])[-most:]
+
+
+def _own(view: RegionView) -> list[Recorded]:
+    return [recorded for recorded in view.events if recorded.rollout == view.status.rollout]
 
 
 def _entries(events: Sequence[Recorded], latest: Sequence[str]) -> list[LogEntry]:

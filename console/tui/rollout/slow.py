@@ -13,6 +13,7 @@ from console.runner.view import RegionView
 from console.tui.drawing import cell, safe, wrap_indented
 from console.tui.format import plural, short, size, span
 from console.tui.labels import running_step
+from console.tui.times import clock
 
 NAMES: dict[Use, str] = {
     "batches": "batches",
@@ -41,15 +42,23 @@ NAME_CELLS, REMARK_CELLS, MAX_PARTS, MAX_OTHERS = 17, 30, 20, 3
 
 
 def accounted(view: RegionView, now: float) -> Account | None:
-    """Where the rollout's time went; None where its first events are not known here."""
+    """Where the rollout's time went, as far as its region was heard; None where its first events are not known here."""
     events = [recorded for recorded in view.events if recorded.rollout == view.status.rollout]
     if not events or not isinstance(events[0].event, Accepted):
         return None
-    return account(events, now)
+    return account(events, min(now, view.heard) if silent(view) else now)
 
 
-def slow_title(account: Account | None) -> str:
-    return f"why is it slow?  {span(account.seconds)}, all of it" if account else "why is it slow?"
+def silent(view: RegionView) -> bool:
+    """The region is away, and what has become of its rollout since is unknown."""
+    return view.link == "unreachable" and bool(view.heard)
+
+
+def slow_title(view: RegionView, account: Account | None) -> str:
+    if account is None:
+        return "why is it slow?"
+    extent = f"until {clock(view.heard)}, when it was last heard" if silent(view) else "all of it"
+    return f"why is it slow?  {span(account.seconds)}, {extent}"
 
 
 def slow_lines(view: RegionView, others: Sequence[RegionView], width: int, now: float) -> list[Content]:
@@ -67,7 +76,7 @@ def slow_lines(view: RegionView, others: Sequence[RegionView], width: int, now: 
 
 
 def slow_line(view: RegionView, width: int, now: float) -> Content:
-    """`52 m 04 s: batches 60% · lag 23% · tries 11% · other 6%`."""
+    """`52 m 04 s: batches 60% · lag 23% · tries 11% · other 6%`; of a region that is away, up to when it was heard."""
     account = accounted(view, now)
     if account is None:
         return Content.styled("why slow: its first events have not been read", "$text-muted").truncate(
@@ -81,7 +90,8 @@ def slow_line(view: RegionView, width: int, now: float) -> Content:
         for part in largest
         if part.seconds > 0
     ]
-    line = Content.assemble((f"{span(account.seconds)}: ", "bold"), Content(" · ").join(parts))
+    extent = f" until {clock(view.heard)}" if silent(view) else ""
+    line = Content.assemble((f"{span(account.seconds)}{extent}: ", "bold"), Content(" · ").join(parts))
     return line.truncate(width, ellipsis=True)
 
 

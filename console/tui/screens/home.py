@@ -177,7 +177,8 @@ class HomeScreen(BaseScreen):
         super().redraw()
 
     def _draw_question(self, view: RegionView, width: int, at: float) -> Content:
-        return draw_question(view, same_plan(self.state.views, view.region.name), width, at)
+        size = width, self._question.size.height
+        return draw_question(view, same_plan(self.state.views, view.region.name), size, at)
 
     def _draw_events(self, view: RegionView, width: int, at: float) -> Content:
         happenings = self._happenings.of(self.state.views)

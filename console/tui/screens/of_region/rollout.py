@@ -116,7 +116,7 @@ class RolloutScreen(RegionScreen):
         suffix = f" · {last_rollout(view).plain}" if last_rollout(view) else ""
         entries = self._entries.of(view)
         titles = {
-            self._days: "days", self._slow: slow_title(accounted(view, self.state.at)), self._rates: rates_title(view, self.state.at),
+            self._days: "days", self._slow: slow_title(view, accounted(view, self.state.at)), self._rates: rates_title(view, self.state.at),
             self._lag: lag_title(view), self._steps: "steps", self._log: log_title(entries, self._sought, view.status.log_dropped, self._lines),
         }  # fmt: skip
         for pane, title in titles.items():
