@@ -126,7 +126,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
 
 def _cells(view: RegionView) -> list[str]:
     status = view.status
-    moving = status.state in ("preparing", "backfilling", "catching-up") and not status.held
+    moving = status.state in ("preparing", "backfilling", "catching-up") and not (status.held or status.why)
     done = f"{status.percent} %" if status.rows_total else ""
     rows = f"{status.rows_done:,} of {status.rows_total:,}" if status.rows_total else ""
     release = view.live or "none"

@@ -37,6 +37,11 @@ def moment(at: float, now: float, zone: tzinfo = UTC) -> str:
     return then.strftime("%a %H:%M") if near else then.strftime("%Y-%m-%d")
 
 
+def as_of(measured: float, now: float) -> str:
+    """` at 01:52` beside a figure that is older than a minute, else ""."""
+    return f" at {moment(measured, now)}" if now - measured > STALE_SECONDS else ""
+
+
 def age(seconds: float) -> str:
     """One or two units, without seconds beyond a minute: `2 s`, `40 m`, `2 h 10 m`, `1 d 19 h`."""
     whole = max(0, int(seconds))

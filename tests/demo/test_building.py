@@ -69,5 +69,6 @@ def test_lines_of_the_guide_are_drawn_with_their_names_first() -> None:
     from console.tui.panes.guide import draw_guide
 
     view = RegionView(region=EU, guide=(f"{'bytes':<19}17.3 MB moved; 160.2 MB not moved",))
-    assert draw_guide(view).plain == view.guide[0]
-    assert draw_guide(RegionView(region=EU)).plain == stack_lines(()).plain == ""
+    assert draw_guide(view, 80).plain == view.guide[0]
+    assert draw_guide(view, 40).plain.splitlines() == [f"{'bytes':<19}17.3 MB moved; 160.2", f"{'':<19}MB not moved"]
+    assert draw_guide(RegionView(region=EU), 80).plain == stack_lines(()).plain == ""

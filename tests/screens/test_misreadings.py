@@ -20,7 +20,9 @@ from console.tui.history.state import ListedRollout
 from console.tui.panes.steps import draw_progress
 from console.tui.panes.summary import draw_summary
 from console.tui.rollout.log import LogEntries
+from console.tui.rollout.rates import lag_title, rates_line, rates_title
 from console.tui.rollout.slow import accounted, slow_line, slow_title
+from tests.screens import recorded as r
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle
 
@@ -133,3 +135,11 @@ def test_a_demo_that_is_built_does_not_take_itself_for_another_console(tmp_path:
     fleet._show(RegionView(region=Region(name="us", warehouse=str(tmp_path)), console="of the building fleet"))
     assert own
     assert fleet.views["us"].console == own
+
+
+def test_figures_of_long_ago_have_their_time() -> None:
+    view = replace(rolling(), samples=r.samples(True))
+    for at, old in ((s.NOON, ""), (s.NOON + 7200, " at 11:59")):
+        texts = rates_title(view, at), lag_title(view, at), rates_line(view, 80, at).plain
+        assert [" at 1" in text for text in texts] == [bool(old)] * 3
+        assert draw_question(view, (), (100, 0), at).plain.count(" at 1") == (2 if old else 0)

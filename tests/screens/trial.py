@@ -169,7 +169,8 @@ def _planted(kind: str, where: Region, rng: random.Random, who: str, other: str)
             minutes = rng.randint(12, 38)
             wait = WaitBegan(step=r.BACKFILL, cause="lag", why=f"lag of live rows is {lag} s, the throttle allows 60 s", since=s.NOON - 60 * minutes)  # fmt: skip
             view = viewed(where, [*going, (60 * minutes, Logged(f"waits: lag {lag} s", incident=wait))], [Lagging(commits=9, rows=70 * lag, seconds=float(lag))])  # fmt: skip
-            return view, {"what": f"the backfill of {name} waits for the lag", "why": f"lag {lag} s over 60 s, since {minutes} m", "safe": not_yet}  # fmt: skip
+            late = (replace(sample, lag=float(lag), behind=70 * lag, backfill=0.0) if sample.at > s.NOON - 60 * minutes else sample for sample in view.samples)  # fmt: skip
+            return replace(view, samples=tuple(late)), {"what": f"the backfill of {name} waits for the lag", "why": f"lag {lag} s over 60 s, since {minutes} m", "safe": not_yet}  # fmt: skip
         case "memory":
             tries = rng.choice((1, 2))
             failures: list[tuple[float, Event]] = []
@@ -189,12 +190,14 @@ def _planted(kind: str, where: Region, rng: random.Random, who: str, other: str)
             feed = Ailing(feed="parse_requests", target="requests", path="p", tries=9, standing=True, why="landing was replaced", code="E_REPLACED")  # fmt: skip
             view = promoted(where, begun(who, 20 * HOUR), who, 14 * HOUR)
             status = replace(view.status, ailing=(feed,), lag_rows=40_000 * hours, lag_seconds=hours * HOUR)
-            return replace(view, status=status, attended=True), {"what": f"feed parse_requests of {name} has stopped", "why": f"landing was replaced; {hours} h behind", "safe": "nothing to confirm, and not well"}  # fmt: skip
+            stands = (replace(sample, rows=0.0, lag=hours * HOUR + sample.at - s.NOON, behind=40_000 * hours) for sample in view.samples)  # fmt: skip
+            return replace(view, status=status, attended=True, samples=tuple(stands)), {"what": f"feed parse_requests of {name} has stopped", "why": f"landing was replaced; {hours} h behind", "safe": "nothing to confirm, and not well"}  # fmt: skip
         case "away":
             hours = rng.randint(3, 12)
             old = [(ago + hours * HOUR, event) for ago, event in running]
             view = replace(viewed(where, old, [progress]), link="unreachable", link_why="ssh: timed out", heard=s.NOON - hours * HOUR)  # fmt: skip
-            return view, {"what": f"{name} does not answer since {hours} h, a batch may be running", "why": "ssh timed out; unknown", "safe": "unknown: nothing to confirm while it is away"}  # fmt: skip
+            known = (replace(sample, at=sample.at - hours * HOUR) for sample in view.samples)
+            return replace(view, samples=tuple(known)), {"what": f"{name} does not answer since {hours} h, a batch may be running", "why": "ssh timed out; unknown", "safe": "unknown: nothing to confirm while it is away"}  # fmt: skip
         case "paused":
             minutes = rng.randint(20, 50)
             view = viewed(where, [*going, (60 * minutes, Paused(by=other))])

@@ -2,11 +2,13 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from console.tui.panes.pane import Pane
 from tests.screens.harness import screen_text
 from tests.shots.draw import MOVIE, drawn, moment, stage
 from tests.shots.story import FLEET, IN_MIDST, LARGE, TOUR
@@ -45,3 +47,13 @@ async def test_a_recorded_fleet_of_twenty_regions_fills_a_large_screen() -> None
             await here.show(at, keys)
             lines = screen_text(here.app).splitlines()
             assert sum(bool(re.search(r"[^\s│╭╮╰╯─]", line)) for line in lines) >= 48, "\n".join(lines)
+            panes = [inside(pane, lines) for pane in here.app.screen.query(Pane) if pane.region.area]
+            empty = [rows for rows in panes if sum(bool(row.strip()) for row in rows) < len(rows) / 2]
+            cut = [row for rows in panes for row in rows if row.rstrip().endswith("…")]
+            assert not (empty and cut), "\n".join([*lines, *cut])
+
+
+def inside(pane: Pane, lines: Sequence[str]) -> list[str]:
+    """The rows of a pane without its border and scrollbar."""
+    left, top, width, height = pane.region
+    return [line[left + 1 : left + width - 2] for line in lines[top + 1 : top + height - 1]]

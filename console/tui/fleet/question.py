@@ -16,7 +16,7 @@ from console.tui.labels import change_pending, feed_trouble, under_way, working
 from console.tui.panes.plan import draw_plan
 from console.tui.panes.summary import figures
 from console.tui.state import ScreenState
-from console.tui.times import moment
+from console.tui.times import as_of, moment
 
 FEED_CELLS, FIGURE_CELLS = 40, 51  # of a feed in the table of feeds, and of its figures
 RECENT_SECONDS = 60.0  # of samples of feeds that are still followed
@@ -94,7 +94,8 @@ def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
     lines = []
     if names:
         first = max(8, min(FEED_CELLS, width - FIGURE_CELLS))
-        lines.append(heading(f"{'feed':<{first}} {'rows/s':>7}  last hour  {'lag':>8}  last hour  {'behind':>7}"))
+        old = as_of(newest, at)
+        lines.append(heading(f"{'feed' + old:<{first}} {'rows/s':>7}  last hour  {'lag':>8}  last hour  {'behind':>7}"))
     for name in names:
         last = samples(view, name)[-1]
         rate = sparkline(hour_of(view, "rows", at, 20, name), 10)

@@ -15,6 +15,7 @@ from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import figures
 from console.tui.rollout.log import latest_entries, log_lines
 from console.tui.rollout.slow import slow_lines
+from console.tui.times import as_of
 
 LEAST_LOG = 3  # lines, below which it is left out
 SIGNS = {
@@ -90,5 +91,8 @@ def _hour(view: RegionView, at: float, width: int) -> list[Content]:
     for name, figure in (("rows/s", "rows"), ("lag", "lag")):
         spark = sparkline(hour_of(view, "rows" if figure == "rows" else "lag", at, 2 * cells), cells)
         now = "" if not latest else short(latest[0].rows) if figure == "rows" else span(latest[0].lag)
-        lines.append(named_line(name, Content.assemble((spark, "$text-primary"), f" {now}"), width))
+        old = as_of(latest[0].at, at) if latest else ""
+        lines.append(
+            named_line(name, Content.assemble((spark, "$text-primary"), f" {now}", (old, "$text-muted")), width)
+        )
     return lines

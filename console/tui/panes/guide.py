@@ -3,13 +3,15 @@
 from textual.content import Content
 
 from console.runner.view import RegionView
-from console.tui.drawing import safe, stack_lines
+from console.tui.drawing import safe, stack_lines, wrap_indented
 
 NAME_CELLS = 19  # the first cells of a line name it
 
 
-def draw_guide(view: RegionView) -> Content:
-    """One line each; empty where the demo tells nothing."""
-    return stack_lines(
-        Content.assemble(safe(line[:NAME_CELLS], "bold $text-accent"), safe(line[NAME_CELLS:])) for line in view.guide
-    )
+def draw_guide(view: RegionView, width: int) -> Content:
+    """One line each, wrapped beside its name; empty where the demo tells nothing."""
+    lines = []
+    for text in view.guide:
+        first, *rest = wrap_indented(safe(text[NAME_CELLS:]), NAME_CELLS, width)
+        lines += [safe(text[:NAME_CELLS], "bold $text-accent") + first[NAME_CELLS:], *rest]
+    return stack_lines(lines)

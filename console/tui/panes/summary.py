@@ -16,6 +16,7 @@ from console.tui.labels import (
     running_fraction,
     running_step,
     state_label,
+    status_label,
     under_way,
     working,
 )
@@ -93,7 +94,7 @@ def _reason(view: RegionView, at: float) -> Content:
         hint = Content.assemble("  → ", safe(status.hint)) if status.hint else Content("")
         return Content.assemble(safe(status.why, style), _pause_limit(view, at), hint)
     if status.decided_by and not under_way(view):
-        what = f"{status.release} promoted" if status.state == "live" else status.shown
+        what = f"{status.release} promoted" if status.state == "live" else status_label(status).text
         return safe(f"{what} by {status.decided_by}", "$text-muted")
     return safe(view.note, "$text-muted")
 

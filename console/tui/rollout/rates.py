@@ -12,6 +12,7 @@ from console.tui.charts import Value, chart, chart_columns, sparkline, spread
 from console.tui.drawing import stack_lines
 from console.tui.format import short, span
 from console.tui.labels import under_way
+from console.tui.times import as_of
 
 SPAN_SECONDS = 3600.0
 LEAST_ROWS = 3  # of a chart, without its axis of time
@@ -39,15 +40,19 @@ def rates_title(view: RegionView, now: float) -> str:
     samples = whole(view)
     if not samples:
         return "rows/s"
+    old = as_of(samples[-1].at, now)
     if moves_history(view, now):
-        return f"rows/s of history: {short(samples[-1].backfill)} · live: {short(samples[-1].rows)}"
-    return f"live rows/s: {short(samples[-1].rows)}"
+        return f"rows/s of history: {short(samples[-1].backfill)} · live: {short(samples[-1].rows)}{old}"
+    return f"live rows/s: {short(samples[-1].rows)}{old}"
 
 
-def lag_title(view: RegionView) -> str:
+def lag_title(view: RegionView, now: float) -> str:
     samples, limit = whole(view), throttle_seconds(view)
-    allowed = f" · waits above {span(limit)}" if limit else ""
-    return f"lag: {span(samples[-1].lag)} · {short(samples[-1].behind)} rows behind{allowed}" if samples else "lag"
+    allowed = f" · limit {span(limit)}" if limit else ""
+    if not samples:
+        return "lag"
+    last = samples[-1]
+    return f"lag: {span(last.lag)} · {short(last.behind)} rows behind{as_of(last.at, now)}{allowed}"
 
 
 def throttle_seconds(view: RegionView) -> float:
@@ -91,7 +96,7 @@ def rates_line(view: RegionView, width: int, now: float) -> Content:
         f"{'history' if history else 'live'} rows/s {short(last.backfill if history else last.rows)} ",
         f"  lag {span(last.lag)} ",
     )
-    end = f" of {span(limit)}" if limit else ""
+    end = (f" of {span(limit)}" if limit else "") + as_of(last.at, now)
     room = max(4, (width - sum(map(len, heads)) - len(end)) // 2)
     rate = sparkline(_values(view, now, 2 * room, _rate(view, now)), room)
     late = sparkline(_values(view, now, 2 * room, lambda s: s.lag), room, top=limit)

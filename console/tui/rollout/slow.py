@@ -38,7 +38,7 @@ SHORT_NAMES: dict[Use, str] = {
     "other": "other",
 }
 TONES: dict[Use, str] = {"batches": "$text-primary", "other": "$text-muted", "gate": "$text-muted"}
-NAME_CELLS, REMARK_CELLS, MAX_PARTS, MAX_OTHERS = 17, 30, 20, 3
+NAME_CELLS, REMARK_CELLS, MAX_PARTS, MAX_OTHERS = 19, 30, 20, 3
 
 
 def accounted(view: RegionView, now: float) -> Account | None:

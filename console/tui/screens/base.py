@@ -190,7 +190,7 @@ class BaseScreen(Screen[None]):
 
     def update_keys(self) -> None:
         """Show the next keys for the selected region, in the coach line and in the footer, and what the demo tells of it."""
-        guide = draw_guide(self.current_view) if self.current_view else Content("")
+        guide = draw_guide(self.current_view, self.app.size.width - 2) if self.current_view else Content("")
         self._guide.display = bool(guide)
         self._guide.update(guide)
         if self.state.coach and self.state.position is None:

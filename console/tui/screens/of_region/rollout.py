@@ -17,7 +17,7 @@ from console.tui.commands.keys import FIRST, LAST, FooterKey
 from console.tui.drawing import safe, stack_lines
 from console.tui.fleet.memory import ScreenPlace
 from console.tui.groups import same_plan
-from console.tui.labels import idle, running_step
+from console.tui.labels import idle, running_step, status_label
 from console.tui.panes.pane import Pane
 from console.tui.panes.steps import draw_progress
 from console.tui.quiet import Line
@@ -117,7 +117,7 @@ class RolloutScreen(RegionScreen):
         entries = self._entries.of(view)
         titles = {
             self._days: "days", self._slow: slow_title(view, accounted(view, self.state.at)), self._rates: rates_title(view, self.state.at),
-            self._lag: lag_title(view), self._steps: "steps", self._log: log_title(entries, self._sought, view.status.log_dropped, self._lines),
+            self._lag: lag_title(view, self.state.at), self._steps: "steps", self._log: log_title(entries, self._sought, view.status.log_dropped, self._lines),
         }  # fmt: skip
         for pane, title in titles.items():
             pane.border_title = safe(f"{title}{suffix if pane not in (self._rates, self._lag) else ''}", limit=160)
@@ -198,5 +198,5 @@ def last_rollout(view: RegionView) -> Content:
     if not idle(view) or not status.rollout:
         return Content("")
     at = datetime.fromtimestamp(status.changed, UTC).strftime("%H:%MZ" if status.changed else "")
-    words = ", ".join(filter(None, (status.release, at, status.state)))
+    words = ", ".join(filter(None, (status.release, at, status_label(status).text)))
     return safe(f"last rollout {words}", "$text-warning", 120)
