@@ -28,6 +28,8 @@ TONE_STYLES: dict[Tone, str] = {
 }  # fmt: skip
 SEVERITY_STYLES = {"refuse": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "note": ("i", "$text-primary")}
 NAME_CELLS = 22
+WIDE = 100  # from which on a long reason goes on in the next line
+
 MAX_ENTRIES = 200  # of one list
 
 
@@ -54,7 +56,7 @@ def draw_plan(view: RegionView, width: int, at: float) -> Content:
     lines += [line for node in plan.changes[:MAX_ENTRIES] for line in _node_lines(node, width)]
     lines += _answer_lines(plan, width)
     kept = [node for node in plan.nodes if not node.changes]
-    lines += [_unchanged_line(_name(node), node.why, width) for node in kept[:MAX_ENTRIES]]
+    lines += [line for node in kept[:MAX_ENTRIES] for line in _unchanged_lines(_name(node), node.why, width)]
     if plan.drift:
         lines += [Content(""), heading("altered by hand, unlike the live release")]
         lines += [line for drift in plan.drift[:MAX_ENTRIES] for line in _drift_lines(drift, width)]
@@ -159,8 +161,13 @@ def _head(name: str, action: Action, width: int) -> Content:
 
 
 @lru_cache(4 * MAX_ENTRIES)  # most of a plan, and equal in most regions that the cursor passes
-def _unchanged_line(name: str, why: str, width: int) -> Content:
-    return cell(Content.assemble(_head(name, "keep", width), safe(why, "$text-muted", 200)), width)
+def _unchanged_lines(name: str, why: str, width: int) -> tuple[Content, ...]:
+    """One line, cut, where lines are short: what changes is more important there."""
+    head, text = _head(name, "keep", width), safe(why, "$text-muted", 200)
+    if width < WIDE:
+        return (cell(head + text, width),)
+    first, *rest = wrap_indented(text, head.cell_length, width)
+    return (head + first[head.cell_length :], *rest)
 
 
 def _node_lines(node: NodeChange, width: int) -> list[Content]:

@@ -39,6 +39,7 @@ SHORT_NAMES: dict[Use, str] = {
 }
 TONES: dict[Use, str] = {"batches": "$text-primary", "other": "$text-muted", "gate": "$text-muted"}
 NAME_CELLS, REMARK_CELLS, MAX_PARTS, MAX_OTHERS = 19, 30, 20, 3
+LEAST_REMARK = 10
 
 
 def accounted(view: RegionView, now: float) -> Account | None:
@@ -70,7 +71,8 @@ def slow_lines(view: RegionView, others: Sequence[RegionView], width: int, now: 
     if account is None:
         why = "its first events have not been read" if view.status.rollout else "no rollout has begun here"
         return wrap_indented(Content.styled(f"unknown: {why}.", "$text-muted"), 0, width)
-    lines = [_part_line(view, part, account.seconds, others, width) for part in account.parts[:MAX_PARTS]]
+    parts = account.parts[:MAX_PARTS]
+    lines = [line for part in parts for line in _part_lines(view, part, account.seconds, others, width)]
     lines += [Content(""), *job_lines(running_step(view), width)] if running_step(view) else []
     return [*lines, *_limits(view, width)]
 
@@ -137,7 +139,8 @@ def _short_name(part: Part) -> str:
     return part.cause if part.use == "waiting" and part.cause else SHORT_NAMES[part.use]
 
 
-def _part_line(view: RegionView, part: Part, whole: float, others: Sequence[RegionView], width: int) -> Content:
+def _part_lines(view: RegionView, part: Part, whole: float, others: Sequence[RegionView], width: int) -> list[Content]:
+    """One line, and its remark in further ones where it is long."""
     share = _share(part, whole)
     remark = _remark(view, part, others)
     room = max(0, min(24, width - NAME_CELLS - 20 - REMARK_CELLS))
@@ -145,14 +148,13 @@ def _part_line(view: RegionView, part: Part, whole: float, others: Sequence[Regi
     style = TONES.get(part.use, "$text-warning")
     name = cell(safe(_name(part), limit=40), NAME_CELLS - 1)
     line = Content.assemble(
-        name,
-        " ",
-        f"{span(part.seconds):>10}  ",
-        cell(Content.styled(bar, style), room),
-        f" {share:>4.0%}  ",
-        safe(remark, "$text-muted", 120),
+        name, " ", f"{span(part.seconds):>10}  ", cell(Content.styled(bar, style), room), f" {share:>4.0%}  "
     )
-    return line.truncate(width, ellipsis=True)
+    if not remark:
+        return [line.truncate(width, ellipsis=True)]
+    indent = min(line.cell_length, max(0, width - LEAST_REMARK))
+    first, *rest = wrap_indented(safe(remark, "$text-muted", 120), indent, width)
+    return [(line + first[indent:]).truncate(width, ellipsis=True), *rest]
 
 
 def _remark(view: RegionView, part: Part, others: Sequence[RegionView]) -> str:
