@@ -1,5 +1,5 @@
-"""Expectations on real Spark and Delta: a bad day stops its batch before the commit, and a warning stands at the gate.
-Numbers are DuckDB's, over the landing table.
+"""Expectations on real Spark and Delta: a bad day stops its batch before the commit, a warning stands at the gate, and live
+rows of the version that is being built are held to the same. Numbers are DuckDB's, over the landing table.
 
 The agent runs in this process; one JVM for all tests.
 """
@@ -7,25 +7,30 @@ The agent runs in this process; one JVM for all tests.
 import json
 import re
 from collections.abc import AsyncIterator, Collection
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import pytest_asyncio
+from deltalake import DeltaTable, write_deltalake
 
 from console.agent.execution import backfill_step
-from console.errors import CheckFailed
+from console.errors import CheckFailed, FeedStopped
 from console.model.codec import encode
 from console.model.event import BatchDone
 from console.model.plan import Plan
 from console.model.status import Status
 from tests.agent.test_resilience import Region, files
+from tests.life.region import LANDING, multiset
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 CANARY = "s3cr3t"  # statuses of the rows that `Region` spoils
 STATUS = ("status: string", "get_json_object(payload, '$.status') AS status")
 KNOWN = "{accepted_values: {status: ['200', '304', '404', '500']}"
 TRUTH = "SELECT coalesce(CAST(ts AS DATE)::VARCHAR, ''), count(*) FROM landing WHERE payload LIKE '%s3cr3t%' GROUP BY 1"
+LATER = datetime(2026, 11, 2, 12, tzinfo=UTC)
 
 
 class ExpectingRegion(Region):
@@ -40,6 +45,12 @@ class ExpectingRegion(Region):
         plan = await self.plan("web")
         assert not plan.refusals, plan.refusals
         return plan
+
+    def arrives(self, status: str) -> str:
+        """A live row with this status; returns its id."""
+        row = {**self._next(), "ts": LATER, "payload": json.dumps({"ip": "192.0.2.9", "status": status})}
+        write_deltalake(str(self.warehouse / "landing"), pa.Table.from_pylist([row], LANDING), mode="append")
+        return str(row["id"])
 
     def remembered(self) -> bytes:
         """All that the region stores besides rows, and what it answers about its rollout."""
@@ -144,3 +155,36 @@ async def test_at_the_gate_each_expectation_is_a_check_with_duckdbs_numbers_and_
     assert CANARY.encode() not in region.remembered()
     assert any("rows of" not in line and "`status is one of 4 values`" in line for line in status.log)
     region.discard()
+
+
+async def test_a_live_row_that_is_not_as_expected_stops_the_version_that_is_built_and_never_the_live_one(
+    region: ExpectingRegion, tmp_path: Path
+) -> None:
+    plan = await region.expecting(tmp_path, "status <> 'boom'")
+    status = region.carry(plan)
+    assert status.shown == "awaiting-confirmation", status.why
+    bad = region.arrives("boom")
+    region.controller.feeds.follower.align("web").result(120)
+    with pytest.raises(FeedStopped) as stopped:
+        region.promote()
+    assert stopped.value.code == "E_EXPECTATION"
+    assert "`status <> 'boom'`: 1 row fails (2026-11-02: 1), at id=" + bad in str(stopped.value)
+    assert bad not in {row[0] for row in region.built()}
+    live = region.controller.live().table("requests")
+    assert live is not None
+    rows = DeltaTable(str(region.warehouse / live.version.path)).to_pyarrow_table(columns=["id", "day"]).to_pylist()
+    found, truth = multiset([(row["id"], row["day"]) for row in rows]), multiset(region.wanted())
+    assert (found - truth, truth - found) == ({}, {})
+    region.discard()
+
+
+async def test_a_live_version_takes_every_row_whatever_was_expected_of_it(
+    region: ExpectingRegion, tmp_path: Path
+) -> None:
+    """Last, since it promotes."""
+    status = region.carry(await region.expecting(tmp_path, "status <> 'bang'"))
+    assert status.shown == "awaiting-confirmation", status.why
+    region.promote()
+    late = region.arrives("bang")
+    region.controller.feeds.follower.align("web").result(120)
+    assert late in {row[0] for row in region.built()}

@@ -216,6 +216,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("an unknown condition holds", "console/planning/expectations/compile.py", "NOT coalesce({render(row)}, false)", "NOT coalesce({render(row)}, true)", COMPILED),
     bug("a failing row is named by the value in question", "console/planning/expectations/compile.py", "if key.lower() not in about", "if key", COMPILED),
     bug("a condition reads other tables", "console/planning/sql/compile.py", "        if isinstance(node, _NOT_OF_A_ROW):", "        if False:", COMPILED),
+    bug("live rows of a build are not looked at", EDGE, "if self.guarded else ()", "if False else ()", f"{EXPECTED}::test_a_live_row_that_is_not_as_expected_stops_the_version_that_is_built_and_never_the_live_one"),
+    bug("a live version goes on being held to it", FOLLOW, "    current.guarded = feed.guarded\n", "", f"{EXPECTED}::test_a_live_version_takes_every_row_whatever_was_expected_of_it"),
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
     bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),
