@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from console.drivers.fake.disk import FakeDisk
+from console.drivers.fake.scenario import Scenario
 from console.drivers.protocol import Who
 from console.errors import CheckFailed, Conflict, DataError
 from console.model.event import (
@@ -48,22 +48,6 @@ _STATES: dict[type[Step], State] = {
     Validate: "validating",
     Promote: "awaiting-confirmation",
 }
-
-
-@dataclass(slots=True, kw_only=True)
-class Scenario:
-    """How a fake region behaves.
-
-    seconds       of a batch, unless `rows_per_second` says otherwise; other steps take a tenth
-    failures      step id → how often it fails before it succeeds
-    differ, inconclusive  tables whose check finds a difference, or nothing to compare
-    """
-
-    seconds: float = 1.0
-    rows_per_second: float = 0.0
-    failures: dict[str, int] = field(default_factory=dict)
-    differ: tuple[str, ...] = ()
-    inconclusive: tuple[str, ...] = ()
 
 
 class FakeAgent:

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 
-from console.drivers.fake.agent import FakeAgent, Scenario
+from console.drivers.fake.agent import FakeAgent
 from console.drivers.fake.disk import FakeDisk
+from console.drivers.fake.scenario import Scenario
 from console.drivers.protocol import QueryResult, RegionState, Who
 from console.errors import Unreachable
 from console.model.event import Event, Recorded
