@@ -53,6 +53,8 @@ _LOCAL = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
     "spark.driver.memory": "2g",
+    # Every broadcast join holds a page until it is collected: by Spark's own rule 64 MiB of a heap of 2 GiB, for ten rows.
+    "spark.buffer.pageSize": "4m",
     "spark.driver.extraJavaOptions": GC,
     "spark.log.level": "ERROR",
 }

@@ -24,22 +24,18 @@ def spark() -> Iterator[SparkHandle]:
         f"{defaults}appendOnly": "true",
     }
     started = SparkHandle(Settings(region="eu", master="local[2]", conf={**SHORT_LIVED, **nasty}), -1)
+    gc.freeze()  # a collection after each test passes over what was there before the first
     yield started
     started.stop()
 
 
-@pytest.fixture(scope="module")
-def released(spark: SparkHandle) -> Iterator[SparkHandle]:
-    """The session's JVM, which forgets a file's tables after its tests: hundreds of tables in one JVM of 1 GiB fill its heap.
+@pytest.fixture
+def session(spark: SparkHandle, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Its JVM forgets a test's tables and queries: hundreds of them fill a heap of 1 GiB.
 
-    Delta keeps a snapshot, with its plan, of every table for an hour; Python's garbage keeps the plan of each query.
+    Delta keeps a snapshot of every table, with its plan, for an hour; Python's garbage keeps the plan of each query.
     """
-    yield spark
+    assert request.node.get_closest_marker("spark"), "what starts Spark says so: areas and mutation runs go by it"
+    yield spark.session()
     gc.collect()
     spark.session()._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-
-
-@pytest.fixture
-def session(released: SparkHandle, request: pytest.FixtureRequest) -> Any:
-    assert request.node.get_closest_marker("spark"), "what starts Spark says so: areas and mutation runs go by it"
-    return released.session()
