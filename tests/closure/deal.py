@@ -47,7 +47,7 @@ def fit(kinds: tuple[Kind, ...]) -> bool:
     whole = _made(kinds)
     if any(_made(order) != whole for order in permutations(kinds)):
         return False
-    return all(_made(rest) != whole for rest in combinations(kinds, len(kinds) - 1))
+    return all(_made(rest) != whole for rest in combinations(kinds, len(kinds) - 1) if rest)
 
 
 def _made(kinds: tuple[Kind, ...]) -> Fed:

@@ -11,7 +11,7 @@ import pytest
 from console.errors import Problem
 from console.model.live import Live
 from console.planning import PlannerCache
-from console.remedy import Edit, Elsewhere, Remedy, RunCommand, Stays
+from console.remedy import Edit, Elsewhere, KeepLive, Remedy, RunCommand, Stays
 from tests.closure.changes import PAGE, page
 from tests.closure.draw import Pair, drawn
 from tests.closure.facts import deployed
@@ -70,9 +70,9 @@ class Outcome:
             after = followed(attempt, problem, remedy, live)
             assert after is not None
             made, others = answer(after, live, self.cache)
-            others_left = {_about(other) for other in others}
             if made is not None and not planned:
-                others_left = {left for left in others_left if left[1] == problem.node}  # the rest was not asked before
+                others = tuple(other for other in others if other.node == problem.node)  # the rest was not asked before
+            others_left = {_about(other) for other in others}
             if _about(problem) in others_left:
                 self.wrong.append(f"{pair}: `{remedy}` does not help against {problem}")
             elif fresh := others_left - before:
@@ -94,7 +94,11 @@ class Outcome:
 
 
 def _about(problem: Problem) -> tuple[str, str]:
-    """What is refused of which node. What its source no longer holds is one thing, whatever is left of it."""
+    """What is refused of which node. What its source no longer holds is one thing, whatever is left of it; so is what is read and
+    dropped, whoever reads it.
+    """
+    if kept := [remedy for remedy in problem.remedies if isinstance(remedy, KeepLive)]:
+        return problem.code, str(kept[0])
     return "lost" if problem.code in ("C101", "C102") else problem.code, problem.node
 
 

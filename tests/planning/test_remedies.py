@@ -93,6 +93,22 @@ def test_a_stale_forward_query_may_be_dropped_only_where_the_source_still_holds_
     assert not any(isinstance(remedy, DropKey) for remedy in lost.remedies)
 
 
+def test_a_stale_forward_query_may_be_dropped_only_where_the_choice_beside_it_is_possible_without_it() -> None:
+    stale = WORLD.with_fed(replace(WORLD.table("hits"), forward_query="*, 1 AS agent"))
+
+    def offered(history: str, *strict: str) -> bool:
+        edit = replace(
+            WORLD.table("hits").with_item("lang", "string", LANG), forward_query="*, 1 AS agent", strict=strict
+        )
+        problems = refused(lambda _: edit, "hits", old=stale, history=history)
+        (told,) = [problem for problem in problems if problem.code == "C109"]
+        return DropKey(node="hits", key="forward_query") in told.remedies
+
+    assert offered("carry")
+    assert offered("", "lang")
+    assert not offered("carry", "lang")
+
+
 def test_a_day_that_cannot_cut_a_table_is_said_before_a_column_that_could_not_be_carried() -> None:
     def strict(table: Fed) -> Fed:
         return replace(table.with_item("low", "int", "min(n)"), strict=("low",))

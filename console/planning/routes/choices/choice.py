@@ -35,13 +35,25 @@ def _chosen(change: Change, cheapest: Verdict) -> Verdict:
     if choice is None:
         return _with_alternative(change, cheapest)
     if why := _no_effect(change, cheapest, choice):
-        return replace(cheapest, problems=(*cheapest.problems, unused(change.wanted.table, choice, why, change)))
+        problems = _without_way_back(change, choice, cheapest.problems)
+        return replace(cheapest, problems=(*problems, unused(change.wanted.table, choice, why, change)))
     made = _made(change, choice)
     if isinstance(made, Impossible):
         refused = _refusal(change, choice, made)
         return replace(_with_alternative(change, cheapest), problems=(*cheapest.problems, refused))
     repeated = (_repeated(change, choice),) if _is_repeated(change, choice) else ()
     return replace(made, problems=(*made.problems, *repeated))
+
+
+def _without_way_back(change: Change, choice: HistoryChoice, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """A stale forward query is not to be dropped where the choice beside it would then not be possible."""
+    if not is_given(change) or not isinstance(_made(change, choice), Impossible):
+        return problems
+    drop = DropKey(node=change.name, key="forward_query")
+    return tuple(
+        replace(p, hint="", remedies=tuple(r for r in p.remedies if r != drop)) if drop in p.remedies[1:] else p
+        for p in problems
+    )
 
 
 def _made(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
