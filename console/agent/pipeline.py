@@ -1,6 +1,7 @@
 """The controller of one pipeline: its releases, its rollout, and every operation that changes them, one at a time."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from console import paths
@@ -9,6 +10,7 @@ from console.agent.execution.execution import Execution
 from console.agent.execution.executor import SPARE_HOURS
 from console.agent.feeds.follower import FeedFollower
 from console.agent.relay.intake_gate import IntakeGate
+from console.agent.resilience.quarantine import Quarantine
 from console.agent.rollout.acceptance import Acceptance
 from console.agent.rollout.followed_feeds import FollowedFeeds
 from console.agent.rollout.ownership import in_progress
@@ -174,24 +176,26 @@ class PipelineController:
         with self._lock:
             return self._promotion.rollback(live, by, host)
 
-    def cleanup(self, by: str, *, dry_run: bool, previous: bool, destructive: bool = False) -> tuple[str, ...]:
+    def cleanup(self, by: str, *, dry_run: bool, previous: bool, let_go: Sequence[str] = ()) -> tuple[str, ...]:
         """Delete versions that no kept release names.
 
         dry_run      only name them
         previous     include the release to which a rollback would return
-        destructive  include landing versions with values that no other one can hold
+        let_go    landing tables of which versions with values or rows that no other one holds go as well
         returns   their paths, relative to the warehouse
         """
         with self._lock:
             status = self.recorder.status
             building = "" if status.state in ENDED else status.release
+            left_out = Quarantine(self.warehouse / "_console" / self.pipeline).copies()
             removable = housekeeping.superseded(
-                self.releases, previous=previous, building=building, destructive=destructive
+                self.releases, previous=previous, building=building, let_go=let_go, left_out=left_out
             )
-            if previous and removable.kept:
+            if previous and (kept := removable.kept):
+                allowed = " ".join(f"--allow-destructive {table}" for table in sorted({each.table for each in kept}))
                 raise Conflict(
-                    f"{', '.join(removable.kept)}: a landing version has values that no other release can hold",
-                    hint="console cleanup --previous --allow-destructive drops them for good",
+                    f"{'; '.join(map(str, kept))}, and no other release does",
+                    hint=f"console cleanup --previous {allowed} drops them for good",
                     code="E_LAST_COPY",
                 )
             if dry_run:

@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -232,10 +232,10 @@ class Service:
         host: str,
         dry_run: bool = False,
         previous: bool = False,
-        destructive: bool = False,
+        let_go: Sequence[str] = (),
     ) -> dict[str, Any]:
         dropped = self.controller(pipeline).cleanup(
-            f"{by} from {host}", dry_run=dry_run, previous=previous, destructive=destructive
+            f"{by} from {host}", dry_run=dry_run, previous=previous, let_go=let_go
         )
         return {"dropped": list(dropped)}
 

@@ -194,7 +194,7 @@ def loss_options(function: Callable[..., Any]) -> Callable[..., Any]:
     history = click.option(
         "--history",
         multiple=True,
-        metavar="TABLE=all|carry|'from now'|'since DAY'",
+        metavar="TABLE=all|'carry [as null]'|'from now'|'since DAY'",
         expose_value=False,
         callback=_histories,
         help="What the change makes of the rows that a table holds, instead of what its file says; repeatable.",

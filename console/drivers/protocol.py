@@ -170,10 +170,10 @@ class Driver(Protocol):
     async def rollback(self, pipeline: str, live: str, who: Who) -> RolledBack: ...
 
     async def cleanup(
-        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
+        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Drop versions no kept release names; with `previous`, also the one a rollback would return to; with `destructive`,
-        also landing versions with values that no other one can hold. Returns paths."""
+        """Drop versions no kept release names; with `previous`, also the one a rollback would return to; of the
+        landing tables `let_go` also versions with values or rows that no other one holds. Returns paths."""
         ...
 
     async def query(

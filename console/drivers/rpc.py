@@ -190,9 +190,9 @@ class RpcDriver:
         return self._decode(RolledBack, await self._call("rollback", params, _LONG))
 
     async def cleanup(
-        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
+        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        options = {"dry_run": dry_run, "previous": previous, **({"destructive": True} if destructive else {})}
+        options = {"dry_run": dry_run, "previous": previous, **({"let_go": [*let_go]} if let_go else {})}
         params = {"pipeline": pipeline, "by": who.name, "host": who.host, **options}
         dropped = self._fields("cleanup", await self._call("cleanup", params, _LONG), dropped=list)["dropped"]
         return self._decode(tuple[str, ...], dropped)

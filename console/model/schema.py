@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import field
 from datetime import date
-from typing import Literal
+from typing import Literal, get_args
 
 from console.model.codec import BESIDE, QUIET, needed
 from console.model.expectation import Expectation
@@ -101,12 +101,26 @@ class Table:
         return next((column for column in self.columns if column.name == name), None)
 
 
+OlderValues = Literal["", "computed", "default", "null"]
+OLDER_VALUES: tuple[OlderValues, ...] = get_args(OlderValues)
+HISTORY_WORDS = (
+    "expected all, carry, from now, or since with a day such as 2026-11-01; the last three also with"
+    " `as computed`, `as default` or `as null`"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """Rows that a table holds are copied from its live version; those that arrive later follow the new query."""
+    """Rows that a table holds are copied from its live version; those that arrive later follow the new query.
+
+    older  what these rows show for new and changed columns; "": a changed one keeps its values, a new one is computed where
+           that is proven, else its default, else NULL
+    """
+
+    older: OlderValues = ""
 
     def __str__(self) -> str:
-        return "carry"
+        return f"carry{_as(self.older)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +128,27 @@ class Since:
     """Rows of days before `day` are copied so, and the others are computed from the source by the new query."""
 
     day: str
+    older: OlderValues = ""
 
     def __str__(self) -> str:
-        return f"since {self.day}"
+        return f"since {self.day}{_as(self.older)}"
 
 
 @dataclass(frozen=True, slots=True)
 class FromNow:
     """The files of the live version are the older rows of the new one; rows that arrive later follow the new query."""
 
+    older: OlderValues = ""
+
     def __str__(self) -> str:
-        return "from now"
+        return f"from now{_as(self.older)}"
 
 
 HistoryChoice = Carry | Since | FromNow
+
+
+def _as(older: OlderValues) -> str:
+    return f" as {older}" if older else ""
 
 
 def history_word(text: str) -> HistoryChoice | None:
@@ -135,19 +156,22 @@ def history_word(text: str) -> HistoryChoice | None:
 
     raises  ValueError for what is no choice, or none yet
     """
-    words = text.split()
-    match words:
-        case [] | ["all"]:
-            return None
+    chosen, _, word = " ".join(text.split()).partition(" as ")
+    older = next((value for value in OLDER_VALUES if value == word.strip()), None)
+    if older is None:
+        raise ValueError(f"`{word[:20]}` is not what older rows may show: computed, default or null")
+    match chosen.split():
         case ["carry"]:
-            return Carry()
+            return Carry(older)
         case ["since", day]:
             with suppress(ValueError):
-                return Since(date.fromisoformat(day).isoformat())
+                return Since(date.fromisoformat(day).isoformat(), older)
             raise ValueError(f"`{day[:20]}` is no day such as 2026-11-01")
         case ["from", "now"]:
-            return FromNow()
-    raise ValueError("expected all, carry, from now, or since with a day such as 2026-11-01")
+            return FromNow(older)
+        case [] | ["all"] if not older:
+            return None
+    raise ValueError(HISTORY_WORDS)
 
 
 def quoted(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from console.model.fixture import Tolerance
-from console.model.schema import history_word
+from console.model.schema import HISTORY_WORDS, history_word
 from console.project import values
 from console.project.names import Misspelt, Unfit, nearest
 
@@ -80,7 +80,7 @@ def _rewrite(value: object) -> object:
 def _history(value: object) -> object:
     """In its normal spelling; "" for `all`."""
     if not isinstance(value, str):
-        raise Unfit("all, carry, from now, or since with a day such as 2026-11-01")
+        raise Unfit(HISTORY_WORDS.removeprefix("expected "))
     chosen = history_word(value)
     return "" if chosen is None else str(chosen)
 

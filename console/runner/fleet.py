@@ -319,13 +319,13 @@ class Fleet:
             await self._board.until(region, lambda view: view.live == release, PROMOTION_SEEN_SECONDS)
 
     async def cleanup(
-        self, region: str, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
+        self, region: str, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
     ) -> tuple[str, ...]:
         driver = self.driver(region)
-        clean = partial(driver.cleanup, self.pipeline, self.who, previous=previous, destructive=destructive)
+        clean = partial(driver.cleanup, self.pipeline, self.who, previous=previous, let_go=let_go)
         if dry_run:
             return await clean(dry_run=True)
-        intent = {"previous": previous, **({"destructive": True} if destructive else {})}
+        intent = {"previous": previous, **({"let_go": [*let_go]} if let_go else {})}
         return await self._actions.perform(region, "cleanup", intent, clean)
 
     async def query(

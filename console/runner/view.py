@@ -205,7 +205,7 @@ class Cockpit(Protocol):
     async def rollback(self, region: str) -> RolledBack: ...
 
     async def cleanup(
-        self, region: str, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
+        self, region: str, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
     ) -> tuple[str, ...]: ...
 
     async def query(

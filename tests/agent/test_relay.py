@@ -9,8 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from console import crash
 from console.agent.errors import WriteSkipped
@@ -380,13 +381,30 @@ def test_the_last_copy_of_values_is_dropped_by_the_operators_word_alone(
     try:
         region.switch()
         region.switch()
-        with pytest.raises(Conflict, match="values that no other release can hold") as refused:
-            region.line.cleanup("ada", dry_run=True, previous=True)
-        assert refused.value.code == "E_LAST_COPY"
+        for others in ((), ("made",)):
+            with pytest.raises(
+                Conflict, match="its version of landing holds values, and no other release does"
+            ) as refused:
+                region.line.cleanup("ada", dry_run=True, previous=True, let_go=others)
+            assert (refused.value.code, "--allow-destructive landing" in refused.value.hint) == ("E_LAST_COPY", True)
         assert (region.place / NEW).exists()
-        assert NEW in region.line.cleanup("ada", dry_run=False, previous=True, destructive=True)
+        assert NEW in region.line.cleanup("ada", dry_run=False, previous=True, let_go=("landing",))
     finally:
         region.stop()
+
+
+def test_a_version_with_rows_that_the_next_one_has_in_quarantine_is_a_last_copy(region: Region) -> None:
+    region.send()
+    region.switch()
+    region.settle()
+    third(region)
+    ledger = pa.Table.from_pylist([{"rollout": "web-3", "source": "landing", "target": "landing", "key": "n=0"}])
+    write_deltalake(str(region.place / "_console" / "web" / "quarantine"), ledger)
+    region.line.promote("web-3", "r2", "ada", "laptop")
+    with pytest.raises(Conflict, match="r2: its version of landing holds rows that are in quarantine"):
+        region.line.cleanup("ada", dry_run=True, previous=True)
+    assert region.line.cleanup("ada", dry_run=False, previous=False) == ("made/a-1",)
+    assert NEW in region.line.cleanup("ada", dry_run=False, previous=True, let_go=("landing",))
 
 
 def test_the_first_version_keeps_its_folder(region: Region) -> None:

@@ -13,7 +13,6 @@ from console.model.plan import Plan
 from console.model.schema import Column, Table
 from console.model.step import AddColumns, Promote
 from console.planning import baseline
-from console.planning.landing import forward_query
 from tests.planning.world import (
     LANDING,
     PARSE,
@@ -33,11 +32,6 @@ from tests.planning.world import (
 RENAMED = columns(id="string", zone="string", ts="timestamp", payload="string")
 RENAME = "* EXCEPT (region), region AS zone"
 N = (*LANDING.columns, Column(name="n", type="int"))
-
-
-@pytest.fixture(autouse=True)
-def proven(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forward_query, "PROVEN", True)
 
 
 def landing(**changes: Any) -> Table:

@@ -10,16 +10,10 @@ from console.model.live import Intake, Live
 from console.model.plan import Plan
 from console.model.schema import Column
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Validate
-from console.planning.landing import forward_query
 from tests.planning.test_landing_changes import N, landing, refused, renamed, state, wanted
 from tests.planning.world import LANDING, actions, live, node, pipeline, planned, promoted, release, with_table
 
 BY_REGION: dict[str, Any] = {"partition_by": ("region",)}
-
-
-@pytest.fixture(autouse=True)
-def proven(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forward_query, "PROVEN", True)
 
 
 def relay(done: Plan) -> Any:
@@ -221,3 +215,27 @@ def test_a_line_that_could_be_of_either_shape_asks_for_another_name() -> None:
 def test_a_way_back_without_a_way_forth_warns() -> None:
     done = planned(wanted(columns=N, backward_query="*"))
     assert [(p.code, p.severity) for p in done.problems] == [("C108", "warn")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "start", "why"),
+    [
+        (BY_REGION, live(), "a Delta table is partitioned in one way"),
+        ({"columns": NUMBER, "forward_query": TO_NUMBER}, with_code(), "hold no value of code"),
+    ],
+)
+def test_the_price_of_a_new_version_is_shown_beside_the_reason_against_from_now(
+    changes: dict[str, Any], start: Live, why: str
+) -> None:
+    every, from_now = node(planned(wanted(**changes), start), "landing").options
+    assert (every.history, every.chosen, every.price.rows) == ("all", True, 14_000)
+    assert (from_now.history, why in from_now.impossible) == ("from now", True)
+    problem = refused(wanted(**changes, history="from now"), start)
+    assert (problem.code, why in problem.message) == ("C140", True)
+    assert problem.hint.startswith("drop `history`")
+
+
+def test_values_that_are_computed_at_read_move_no_row() -> None:
+    """What the refusal of `from now` names beside the new version."""
+    tried = planned(wanted(columns=NUMBER, forward_query=TO_NUMBER.replace("CAST", "try_cast")), with_code())
+    assert (actions(tried)["landing"], node(tried, "landing").price.rows, tried.refusals) == ("metadata", 0, ())

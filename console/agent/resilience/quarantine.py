@@ -98,6 +98,14 @@ class Quarantine:
         table = open_table(self.path)
         return [] if table is None else select_rows(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
 
+    def copies(self) -> set[tuple[str, str]]:
+        """Rollout and table, wherever a new version lacks rows of the one before that it was copied from."""
+        table = open_table(self.path)
+        rows = (
+            [] if table is None else select_rows(table, "SELECT DISTINCT rollout, target FROM t WHERE source = target")
+        )
+        return {(row["rollout"], row["target"]) for row in rows}
+
     def record(self, context: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice]) -> None:
         """Write the rows that a committed batch left out, unless they are recorded already."""
         rollout, step, position = context.recorder.rollout, history.step, run[-1].index

@@ -1,7 +1,7 @@
 """Cleanup: releases to which no rollback leads, and the versions that only they name."""
 
 import shutil
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -15,6 +15,21 @@ from console.model.landing import is_later_version
 from console.model.live import Release
 from console.paths import version_path
 
+LeftOut = tuple[str, str]  # rollout, landing table
+
+
+@dataclass(frozen=True, slots=True)
+class LastCopy:
+    """A landing table's version that holds what no other one does. what: in words;  by: the release whose relay says so"""
+
+    release: str
+    table: str
+    what: str
+    by: str
+
+    def __str__(self) -> str:
+        return f"{self.release}: its version of {self.table} holds {self.what}"
+
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
@@ -22,45 +37,57 @@ class Superseded:
 
     releases  their rows in the release table
     versions  version paths that only these releases name, in order; of landing tables only later versions
-    kept      releases that stay, since a landing version of theirs has values that no other one can hold
+    kept      last copies: their releases stay
     """
 
     releases: tuple[StoredRelease, ...]
     versions: tuple[str, ...]
-    kept: tuple[str, ...] = ()
+    kept: tuple[LastCopy, ...] = ()
 
 
-def superseded(releases: Releases, *, previous: bool, building: str = "", destructive: bool = False) -> Superseded:
+def superseded(
+    releases: Releases,
+    *,
+    previous: bool,
+    building: str = "",
+    let_go: Collection[str] = (),
+    left_out: Collection[LeftOut] = (),
+) -> Superseded:
     """The releases to which no rollback leads any more, and the versions that only they name.
 
     previous     include the release to which a rollback would return
     building     id of the release of the rollout in progress; any other preview is left over from an agent that died
-    destructive  include landing versions with values that no other one can hold
+    let_go       landing tables of which last copies go as well
+    left_out     rows in quarantine
     """
     states = ("retired", "previous", "preview") if previous else ("retired", "preview")
     stored_releases = releases.all()
     removable = tuple(each for each in stored_releases if each.row.state in states and each.row.id != building)
-    if not destructive:
-        kept = tuple(each for each in removable if _holds_alone(each, stored_releases))
-        removable = tuple(each for each in removable if each not in kept)
+    copies = [each for each in _last_copies(stored_releases, left_out) if each.table not in let_go]
+    gone = {each.row.id for each in removable}
+    kept = tuple(each for each in copies if each.release in gone)
+    staying = {release for each in kept for release in (each.release, each.by)}
+    removable = tuple(each for each in removable if each.row.id not in staying)
     ids = {stored.row.id for stored in removable}
     paths = {path for stored in removable for path in own_versions(releases, stored.release, ids)}
-    return Superseded(removable, tuple(sorted(paths)), () if destructive else tuple(each.row.id for each in kept))
+    return Superseded(removable, tuple(sorted(paths)), kept)
 
 
-def _holds_alone(stored: StoredRelease, releases: Sequence[StoredRelease]) -> bool:
-    """Whether a release was live with a landing version whose values no other version can hold."""
-    if stored.row.state == "preview":
-        return False  # its rows are copies
+def _last_copies(releases: Sequence[StoredRelease], left_out: Collection[LeftOut]) -> Iterator[LastCopy]:
+    """Of releases that were live, with other landing versions than the live one has."""
     live = next((each.release for each in releases if each.row.state == "live"), None)
-    lossy = {
-        newer.version.path
-        for each in releases
-        for relay in each.release.relays
-        if relay.lost and (newer := each.release.table(relay.table)) is not None
-    }
-    own = {state.version.path for state in stored.release.tables}
-    return bool(own & lossy - {state.version.path for state in (live.tables if live else ())})
+    spared = {state.version.path for state in (live.tables if live else ())}
+    once_live = [each for each in releases if each.row.state != "preview"]  # the rows of a preview are copies
+    for by in once_live:
+        for relay in by.release.relays:
+            newer = by.release.table(relay.table)
+            assert newer is not None
+            held = {newer.version.path: "values"} if relay.lost else {}
+            if (by.rollout, relay.table) in left_out and is_later_version(relay.older):
+                held[relay.older] = "rows that are in quarantine"
+            for release in once_live:
+                for path in (held.keys() - spared) & {state.version.path for state in release.release.tables}:
+                    yield LastCopy(release.row.id, relay.table, held[path], by.row.id)
 
 
 def own_versions(releases: Releases, release: Release, gone: Set[str]) -> tuple[str, ...]:

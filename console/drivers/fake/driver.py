@@ -154,7 +154,7 @@ class FakeDriver:
         return rolled
 
     async def cleanup(
-        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
+        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
     ) -> tuple[str, ...]:
         await self._arrive("cleanup", pipeline)
         return self.world.agent.cleanup(who, dry_run=dry_run, previous=previous)

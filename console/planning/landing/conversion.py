@@ -9,7 +9,6 @@ from sqlglot import exp
 from console.errors import Problem
 from console.model.live import Relay, TableState
 from console.model.schema import Table, types
-from console.planning.landing import forward_query
 from console.planning.landing.forward_query import Continued, continued
 from console.planning.landing.total import type_if_total
 from console.planning.sql import reads
@@ -84,8 +83,6 @@ def _rows(read: str, table: str) -> exp.Subquery:
 
 
 def _why_not(table: Table, live: TableState) -> str:
-    if not forward_query.PROVEN:
-        return forward_query.UNPROVEN
     if not live.table.managed:
         return "its producers still write it: promote `managed: true` first"
     if table.was and live.table.was:

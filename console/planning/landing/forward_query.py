@@ -15,8 +15,6 @@ from console.planning.sql.convert import read_wider
 from console.planning.sql.semantics.functions import is_volatile
 from console.planning.sql.tree import DIALECT, kind
 
-PROVEN = False  # whether rows that a conversion may fail for have been carried on Spark; until then it is refused
-UNPROVEN = "new versions whose values may not convert have not been carried on Spark yet"
 _STRICT = (
     exp.Column, exp.Identifier, exp.Literal, exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Paren, exp.Neg, exp.Add,
     exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Abs, exp.Round, exp.Upper, exp.Lower, exp.Trim, exp.Length, exp.Substring, exp.TsOrDsToDate,

@@ -243,7 +243,7 @@ class Playback:
         self._refuse()
 
     async def cleanup(
-        self, region: str, *, dry_run: bool = False, previous: bool = False, destructive: bool = False
+        self, region: str, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
     ) -> tuple[str, ...]:
         self._refuse()
 

@@ -131,10 +131,11 @@ def _conclude(output: Output, entries: list[dict[str, Any]], errors: list[tuple[
 )
 @click.option(
     "--allow-destructive",
-    is_flag=True,
-    help="Also drop landing versions with values that no other version can hold.",
+    multiple=True,
+    metavar="TABLE",
+    help="Also drop versions of this landing table with values or rows that no other version holds; repeatable.",
 )
-def cleanup(dry_run: bool, previous: bool, allow_destructive: bool) -> int:
+def cleanup(dry_run: bool, previous: bool, allow_destructive: tuple[str, ...]) -> int:
     """Drop table versions that no kept release uses.
 
     Deletes only in a warehouse with console's marker, and only what its releases have built.
@@ -143,7 +144,7 @@ def cleanup(dry_run: bool, previous: bool, allow_destructive: bool) -> int:
     output = Output(cli_context().flags)
     if previous and not dry_run and not output.flags.yes:
         _confirm_previous(output, project)
-    clean = _clean(project, output, dry_run=dry_run, previous=previous, destructive=allow_destructive)
+    clean = _clean(project, output, dry_run=dry_run, previous=previous, let_go=allow_destructive)
     return run_interruptible(clean)
 
 
@@ -163,12 +164,14 @@ def _confirm_previous(output: Output, project: OpenProject) -> None:
             )
 
 
-async def _clean(project: OpenProject, output: Output, *, dry_run: bool, previous: bool, destructive: bool) -> int:
+async def _clean(
+    project: OpenProject, output: Output, *, dry_run: bool, previous: bool, let_go: tuple[str, ...]
+) -> int:
     dropped: dict[str, tuple[str, ...]] = {}
     async with project.fleet() as fleet:
         await refreshed(fleet, project.names)
         for name in project.names:
-            dropped[name] = await fleet.cleanup(name, dry_run=dry_run, previous=previous, destructive=destructive)
+            dropped[name] = await fleet.cleanup(name, dry_run=dry_run, previous=previous, let_go=let_go)
     if output.json:
         entries = [{"region": name, "dropped": list(paths)} for name, paths in dropped.items()]
         output.document({"dry_run": dry_run, "regions": entries})

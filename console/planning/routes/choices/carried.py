@@ -1,9 +1,10 @@
 """`history: carry`: the rows that a table holds are copied, and its feeds go on behind them with the new query."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from console.errors import Problem
-from console.model.schema import Column
+from console.model.schema import OLDER_VALUES, Carry, Column, OlderValues
 from console.planning.cache.planner_cache import Memo
 from console.planning.cache.releases import shared_release
 from console.planning.reuse.states import kept_states, select_states
@@ -36,34 +37,40 @@ class CarriedRows:
     older: Older
 
 
-_CARRIED = Memo["CarriedRows | Impossible"]()  # alike in all regions of a release
+# alike in all regions of a release
+_CARRIED: Mapping[OlderValues, Memo["CarriedRows | Impossible"]] = {older: Memo() for older in OLDER_VALUES}
 
 
-def carry(change: Change) -> Verdict | Impossible:
+def carry(change: Change, older: OlderValues = "") -> Verdict | Impossible:
     """A new version with a copy of all rows up to the position that the live version has reached."""
-    made = carried_rows(change)
+    made = carried_rows(change, older)
     if isinstance(made, Impossible):
         return made
     return Verdict(
-        name=change.name, action="forward", why=f"history: carry, by the operator's choice: {made.older.shown}", wanted=change.wanted,
+        name=change.name, action="forward", why=f"history: {Carry(older)}, by the operator's choice: {made.older.shown}", wanted=change.wanted,
         live=change.live, diff=change.diff, columns=change.diff.columns, copied=made.copied,
-        history="carry", older_rows=made.older.shown, older_until=last_day(change), carried=made.older.columns,
+        history=str(Carry(older)), older_rows=made.older.shown, older_until=last_day(change), carried=made.older.columns,
         problems=(shown(change, "rows so far", made.older),),
     )  # fmt: skip
 
 
-def carried_rows(change: Change) -> CarriedRows | Impossible:
-    """How the rows that a table holds are copied without being computed again; why they cannot be."""
+def carried_rows(change: Change, older: OlderValues = "") -> CarriedRows | Impossible:
+    """How the rows that a table holds are copied without being computed again; why they cannot be.
+
+    older  what they show for new and changed columns
+    """
     if change.rebuilt_sources:
         return _of_rebuilt(change)
 
     def made() -> CarriedRows | Impossible:
         if why := _impossible(change):
             return why
-        return _states(change) if change.wanted.table.kind == "aggregate" else _rows(change)
+        if older and (why := _no_such_values(change)):
+            return why
+        return _states(change) if change.wanted.table.kind == "aggregate" else _rows(change, older)
 
     release = shared_release(change.release, change.cache)
-    return change.cache.by_identity(_CARRIED, made, change.wanted, release)
+    return change.cache.by_identity(_CARRIED[older], made, change.wanted, release)
 
 
 def shown(change: Change, which: str, older: Older, how: str = "copied from the live version") -> Problem:
@@ -120,18 +127,30 @@ def _continued(change: Change) -> bool:
     return all(sources.get(feed.materialization) == feed.source for feed in wanted)
 
 
-def _rows(change: Change) -> CarriedRows | Impossible:
-    """Stored columns as they are, changed ones too; a new one by proof, by its default or NULL."""
+def _no_such_values(change: Change) -> Impossible | None:
+    """Why no word says what older rows show."""
+    if change.wanted.table.kind == "aggregate":
+        why = "stored groups are merged with later rows as they are, and count nothing in a new column"
+    elif not change.diff.computed:
+        why = "no column of it is new or computed otherwise"
+    else:
+        return None
+    return _no(f"what older rows show cannot be chosen: {why}")
+
+
+def _rows(change: Change, older_values: OlderValues) -> CarriedRows | Impossible:
+    """Stored columns as they are, changed ones too; a new one by proof, by its default or NULL; or all by the operator's word."""
     picks = {pick.name: pick for pick in change.diff.picks}
     older: list[str] = []
     words: list[str] = []
     for column in change.wanted.table.columns:
         if column.name in picks:
             continue
-        if change.diff.computed[column.name].kind == "new" and column.name in change.proof.given:
+        fresh = change.diff.computed[column.name].kind == "new"
+        if column.name in change.proof.given and (older_values == "computed" or (fresh and not older_values)):
             picks[column.name] = Pick(name=column.name, computed=change.proof.given[column.name])
             continue
-        made = _older_value(change, column)
+        made = _chosen_value(change, column, older_values) if older_values else _older_value(change, column)
         if isinstance(made, Impossible):
             return made
         picks[column.name], word = made
@@ -139,6 +158,21 @@ def _rows(change: Change) -> CarriedRows | Impossible:
         words.append(word)
     sql = select(change.name, tuple(picks[column.name] for column in change.wanted.table.columns))
     return CarriedRows(LiveCopy(sql), _older(change, words, older))
+
+
+def _chosen_value(change: Change, column: Column, older: OlderValues) -> tuple[Pick, str] | Impossible:
+    """What the operator's word makes of a column in older rows, and the same in words; a computed one is given before."""
+    name = column.name
+    if older == "computed":
+        why = f"{name} is not proven to be computable from columns that {change.name} keeps"
+        return _no(why)
+    if older == "default":
+        if column.default is None:
+            return _no(f"{name} has no default", _declared(change, name, "default"))
+        return Pick(name=name, literal=column.default, type=column.type), f"{name} is {column.default}"
+    if not column.nullable:
+        return _no(f"{name} may not be NULL", _declared(change, name, "nullable", "true"))
+    return Pick(name=name, literal="NULL", type=column.type), f"{name} is NULL"
 
 
 def _older_value(change: Change, column: Column) -> tuple[Pick, str] | Impossible:

@@ -9,6 +9,7 @@ from console.model.slices import EARLY, LATE
 from console.planning.routes.change import Change
 from console.planning.routes.choices.carried import carried_rows, carry, without
 from console.planning.routes.choices.cut import since
+from console.planning.routes.choices.landing import landing_from_now
 from console.planning.routes.choices.linked import from_now
 from console.planning.routes.forward import is_given
 from console.planning.routes.reasons import listed
@@ -57,13 +58,21 @@ def _without_way_back(change: Change, choice: HistoryChoice, problems: tuple[Pro
 
 
 def _made(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
+    made = _by_kind(change, choice)
+    if not choice.older or isinstance(made, Verdict):
+        return made
+    plain = SetKey(node=change.name, key="history", value=str(replace(choice, older="")))
+    return replace(made, remedies=(*made.remedies, plain))
+
+
+def _by_kind(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
     match choice:
-        case Carry():
-            return carry(change)
-        case Since(day):
-            return since(change, day)
-        case FromNow():
-            return from_now(change)
+        case Carry(older):
+            return carry(change, older)
+        case Since(day, older):
+            return since(change, day, older)
+        case FromNow(older):
+            return landing_from_now(change) if change.is_landing else from_now(change, older)
         case _:
             assert_never(choice)
 
@@ -73,7 +82,12 @@ def _alternatives(change: Change, cheapest: Verdict) -> tuple[Alternative, ...]:
     if not cheapest.rebuilt:
         return ()
     possible = [Alternative("all", cheapest)]
-    choices: tuple[HistoryChoice, ...] = (*_since(change), Carry(), FromNow())
+    if change.is_landing:
+        return (*possible, Alternative(str(FromNow()), landing_from_now(change)))
+    chosen = change.choice
+    copied = chosen if isinstance(chosen, Carry) else Carry()
+    taken_over = chosen if isinstance(chosen, FromNow) else FromNow()
+    choices: tuple[HistoryChoice, ...] = (*_since(change), copied, taken_over)
     for choice in choices:
         why = _no_effect(change, cheapest, choice)
         possible.append(Alternative(str(choice), Impossible(why) if why else _made(change, choice)))
@@ -140,12 +154,15 @@ def _no_effect(change: Change, cheapest: Verdict, choice: HistoryChoice) -> str:
     """Why a choice changes nothing here; "" where it does."""
     if not cheapest.rebuilt and not cheapest.picks:
         return _STAYS
+    if change.is_landing and isinstance(choice, FromNow):
+        return ""
     if is_given(change) and cheapest.recomputed is None:
         return _GIVEN
-    if choice == FromNow():
-        return "" if cheapest.rebuilt else _STAYS
+    named = choice.older in ("default", "null")  # other values than the exact ones
+    if isinstance(choice, FromNow):
+        return "" if cheapest.rebuilt or named else _STAYS
     recomputed = cheapest.recomputed is not None
-    if not recomputed and not _keeps_older(change, choice):
+    if not recomputed and not named and not _keeps_older(change, choice):
         return _EXACT
     if isinstance(choice, Since) and (recomputed or not change.diff.rows) and not change.rebuilt_sources:
         stats = change.region.table(change.name)
@@ -159,7 +176,7 @@ def _keeps_older(change: Change, choice: HistoryChoice) -> bool:
     if change.wanted.table.kind != "append":
         return False
     changed = any(why.kind == "expression" for why in change.diff.computed.values())
-    return not change.diff.rows or (changed and choice == Carry())
+    return not change.diff.rows or (changed and isinstance(choice, Carry))
 
 
 def _is_repeated(change: Change, choice: HistoryChoice) -> bool:

@@ -1,5 +1,6 @@
 """`history: since D`: rows of days before D are carried, the others are computed from the source; a hybrid by the operator's word."""
 
+from console.model.schema import OlderValues, Since
 from console.model.slices import day_after
 from console.planning.loss.expired_days import expired_days, first_day
 from console.planning.routes.change import Change
@@ -10,19 +11,19 @@ from console.planning.routes.verdict import Impossible, LiveCopy, Recomputation,
 from console.remedy import Remedy, SetKey
 
 
-def since(change: Change, day: str) -> Verdict | Impossible:
+def since(change: Change, day: str, older: OlderValues = "") -> Verdict | Impossible:
     """Both halves end at one position: the source is read as of the position that the live version had reached."""
     if problem := _not_exact(change, day):
         return problem
-    made = carried_rows(change)
+    made = carried_rows(change, older)
     if isinstance(made, Impossible):
         return made
     shows = f"before {day} as carried ({made.older.shown}), from then on as computed"
     return Verdict(
-        name=change.name, action="hybrid", why=f"history: since {day}, by the operator's choice: {shows}", wanted=change.wanted,
+        name=change.name, action="hybrid", why=f"history: {Since(day, older)}, by the operator's choice: {shows}", wanted=change.wanted,
         live=change.live, diff=change.diff, columns=change.diff.columns,
         copied=LiveCopy(made.copied.sql, until=day), recomputed=Recomputation(since=day),
-        history=f"since {day}", older_rows=shows, older_until=last_day(change), carried=made.older.columns,
+        history=str(Since(day, older)), older_rows=shows, older_until=last_day(change), carried=made.older.columns,
         problems=(shown(change, f"rows of days before {day}, and rows without a time,", made.older),),
     )  # fmt: skip
 

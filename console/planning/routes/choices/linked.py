@@ -1,11 +1,12 @@
 """`history: from now`: the files of the live version are older rows of the new one as they are; no row is read or written."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import sqlglot
 from sqlglot import exp
 
-from console.model.schema import Column, FromNow, quoted
+from console.model.schema import OLDER_VALUES, Carry, Column, FromNow, OlderValues, quoted
 from console.planning.cache.planner_cache import Memo
 from console.planning.cache.releases import shared_release
 from console.planning.reuse.states import kept_states
@@ -17,28 +18,29 @@ from console.planning.sql.reads import Pick, compose
 from console.planning.sql.tree import DIALECT
 from console.remedy import SetKey
 
-_READS = Memo["str | Impossible"]()  # alike in all regions of a release
+# alike in all regions of a release
+_READS: Mapping[OlderValues, Memo["str | Impossible"]] = {older: Memo() for older in OLDER_VALUES}
 
 
-def from_now(change: Change) -> Verdict | Impossible:
+def from_now(change: Change, older: OlderValues = "") -> Verdict | Impossible:
     """A new version that begins with the live one's files as of the position that its feeds have reached."""
-    made = carried_rows(change)
+    made = carried_rows(change, older)
     if isinstance(made, Impossible):
         return made
     release = shared_release(change.release, change.cache)
-    read = change.cache.by_identity(_READS, lambda: _read(change), change.wanted, release)
+    read = change.cache.by_identity(_READS[older], lambda: _read(change, older), change.wanted, release)
     if isinstance(read, Impossible):
         return read
-    why = f"history: {FromNow()}, by the operator's choice: {made.older.shown}; no row moves"
+    why = f"history: {FromNow(older)}, by the operator's choice: {made.older.shown}; no row moves"
     return Verdict(
         name=change.name, action="forward", why=why, wanted=change.wanted, live=change.live, diff=change.diff,
         columns=change.diff.columns, copied=replace(made.copied, linked=True), read=read,
-        history=str(FromNow()), older_rows=made.older.shown, older_until=last_day(change), carried=made.older.columns,
+        history=str(FromNow(older)), older_rows=made.older.shown, older_until=last_day(change), carried=made.older.columns,
         problems=(shown(change, "rows so far", made.older, "taken over with their files, as of one version"),),
     )  # fmt: skip
 
 
-def _read(change: Change) -> str | Impossible:
+def _read(change: Change, older: OlderValues) -> str | Impossible:
     """How the new version is read, in which older files lack new columns; why its files cannot be those of the live one."""
     wanted, live = change.wanted, change.live
     if change.relaid or not change.diff.layout:
@@ -53,7 +55,13 @@ def _read(change: Change) -> str | Impossible:
         return _no(change, f"{listed(other)} is stored in another type, or read otherwise than it will be")
     if change.wanted.table.kind == "aggregate":
         return wanted.read
-    return _of_rows(change, [column for column in wanted.table.columns if column.name.lower() not in held])
+    if older and (changed := [column.name for column in wanted.table.columns if _changed(change, column, held)]):
+        return _no(change, f"they hold other values of {listed(changed)}", str(Carry(older)))
+    return _of_rows(change, [column for column in wanted.table.columns if column.name.lower() not in held], older)
+
+
+def _changed(change: Change, column: Column, held: Collection[str]) -> bool:
+    return column.name in change.diff.computed and column.name.lower() in held
 
 
 def _keys(change: Change) -> list[str]:
@@ -61,19 +69,21 @@ def _keys(change: Change) -> list[str]:
     return [key.lower() for key in change.wanted.keys]
 
 
-def _of_rows(change: Change, fresh: list[Column]) -> str | Impossible:
+def _of_rows(change: Change, fresh: list[Column], older: OlderValues) -> str | Impossible:
     """Of a new column a file of older rows has nothing, which reads as NULL: the value that is to stand there instead."""
     wanted = change.wanted
     picks = {column.name: Pick(name=column.name, of=column.name) for column in wanted.table.columns}
     for column in fresh:
         own = quoted(column.name)
-        if (given := change.proof.given.get(column.name)) is not None:
+        if older == "null":
+            continue
+        if older != "default" and (given := change.proof.given.get(column.name)) is not None:
             if changed := sorted(_columns(given) & {name.lower() for name in change.diff.computed}):
                 return _no(change, f"{column.name} is computed from {listed(changed)}, which changes as well")
             picks[column.name] = Pick(name=column.name, computed=f"coalesce({own}, {given})")
         elif column.default is not None and column.nullable:
             why = f"{column.name} may be NULL and has a default, so that its rows would not tell whether they are older"
-            return _no(change, why)
+            return _no(change, why, str(Carry(older)))
         elif column.default is not None:
             default = f"CAST({column.default} AS {column.type})"
             picks[column.name] = Pick(name=column.name, computed=f"coalesce({own}, {default})")
@@ -84,6 +94,6 @@ def _columns(sql: str) -> set[str]:
     return {column.name.lower() for column in sqlglot.parse_one(sql, read=DIALECT).find_all(exp.Column)}
 
 
-def _no(change: Change, why: str) -> Impossible:
-    carry = SetKey(node=change.name, key="history", value="carry", effect="copies the rows that are there")
+def _no(change: Change, why: str, instead: str = "carry") -> Impossible:
+    carry = SetKey(node=change.name, key="history", value=instead, effect="copies the rows that are there")
     return Impossible(f"its files cannot be taken over as they are: {why}", (carry,))

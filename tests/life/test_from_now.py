@@ -1,0 +1,156 @@
+"""`from now` of an aggregate, of a table with two feeds and of one with a rebuilt table below, in one plan: the agent is killed on either side
+of the commit that takes files over, rows go on arriving, and it is rolled back. Judged from the landing rows alone.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from deltalake import DeltaTable
+
+from tests.life.region import ME, LiveRegion
+from tests.life.test_history import LANDING, landed, written
+
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+POINTS = ("before-commit-history", "after-commit-history")
+IP, UA = ("get_json_object(payload, '$.ip')", "get_json_object(payload, '$.ua')")
+STATUS, BYTES = (
+    "CAST(get_json_object(payload, '$.status') AS INT)",
+    "CAST(get_json_object(payload, '$.bytes') AS BIGINT)",
+)
+ROWS = "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date, ip: string"
+
+
+def files(*, changed: bool) -> dict[str, str]:
+    more, chosen = (", ua: string", "history: from now\n") if changed else ("", "")
+    row = f"id, ts, to_date(ts) AS day, {IP} AS ip{f', {UA} AS ua' if changed else ''}"
+    below = ("id, ts, ua", ", ua: string") if changed else ("id, ts", "")
+    return {
+        "pipeline.yaml": "description: three tables that go on from now\n",
+        "tables/landing.yaml": LANDING,
+        "tables/requests.yaml": f"{ROWS}{more}}}\n{chosen}",
+        "materializations/parse.sql": f"/* into: requests */\nSELECT {row} FROM landing\n",
+        "tables/seen.yaml": f"time: ts\ncolumns: {{id: string, ts: timestamp{below[1]}}}\n",
+        "materializations/see.sql": f"/* into: seen */\nSELECT {below[0]} FROM requests\n",
+        "tables/both.yaml": f"{ROWS}{more}}}\n{chosen}",
+        "materializations/fine.sql": f"/* into: both */\nSELECT {row} FROM landing WHERE {STATUS} < 400\n",
+        "materializations/failed.sql": f"/* into: both */\nSELECT {row} FROM landing WHERE {STATUS} >= 400\n",
+        "tables/hosts.yaml": (
+            f"kind: aggregate\ncolumns: {{ip: string, hits: bigint{', known: bigint' if changed else ''}}}\n{chosen}"
+        ),
+        "materializations/count.sql": (
+            f"/* into: hosts */\nSELECT {IP} AS ip, count(*) AS hits{f', count({BYTES}) AS known' if changed else ''}"
+            " FROM landing GROUP BY ALL\n"
+        ),
+    }
+
+
+def crashes(region: LiveRegion) -> Path:
+    return region.root / "crashes"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
+    live = LiveRegion(tmp_path_factory.mktemp("now"), rows=300)
+    (crashes(live) / "fired").mkdir(parents=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONSOLE_CRASH_DIR", str(crashes(live)))
+        try:
+            yield live
+        finally:
+            await live.close()
+
+
+async def killed_on_either_side(region: LiveRegion) -> None:
+    """Until the gate, with an agent that is started again each time."""
+    seconds = 0.0
+    while True:
+        await region.driver.start_agent()
+        status = (await region.driver.state("web")).status
+        assert status.held != "failed", (status.why, status.hint)
+        if status.shown == "awaiting-confirmation":
+            break
+        seconds += 0.5
+        assert seconds < 240, status
+        await asyncio.sleep(0.5)
+    assert {fired.name.partition(".")[0] for fired in (crashes(region) / "fired").iterdir()} == {*POINTS}
+    print([check for check in status.checks if check.ok is not True])
+    assert [check for check in status.checks if check.ok is not True] == []
+
+
+def taken_over_once(region: LiveRegion, version: str) -> None:
+    """One commit names the older files, and each of them has a second name."""
+    table = DeltaTable(str(region.warehouse / version))
+    notes = [json.loads(text) for text in (line.get("userMetadata") for line in table.history()) if text]
+    (linked,) = [note["linked"] for note in notes if note.get("linked")]
+    names = [*(region.warehouse / version / "linked").iterdir()]
+    assert (len(names), {name.stat().st_nlink for name in names}) == (linked["files"], {2})
+
+
+async def holds(region: LiveRegion, *, before: Collection[str], at_gate: Collection[str]) -> None:
+    """before, at_gate: ids that had landed when the rollout began, and at its gate"""
+    truth = landed(region)
+    for table in ("requests", "both", "seen"):
+        rows = await region.table("web", "id, ua", table)
+        assert Counter(row[0] for row in rows) == Counter(truth), table
+        for id, ua in rows:
+            own = truth[id].get("ua")
+            assert ua == own if id not in at_gate else ua is None if id in before else ua in (None, own), (table, id)
+    hosts = {ip: (hits, known) for ip, hits, known in await region.table("web", "ip, hits, known", "hosts")}
+    assert {ip: hits for ip, (hits, _) in hosts.items()} == Counter(row["ip"] for row in truth.values())
+    counted = {id: row for id, row in truth.items() if row["bytes"] is not None}
+    least, most = (Counter(row["ip"] for id, row in counted.items() if id not in old) for old in (at_gate, before))
+    for ip, (_, known) in hosts.items():
+        assert least[ip] <= (known or 0) <= most[ip], ip
+
+
+async def went_back(region: LiveRegion) -> None:
+    truth = landed(region)
+    rows = {table: await region.table("web", "id", table) for table in ("requests", "both", "seen")}
+    assert {table: Counter(id for (id,) in ids) for table, ids in rows.items()} == {
+        table: Counter(truth) for table in rows
+    }
+    hosts = await region.table("web", "ip, hits", "hosts")
+    assert dict(hosts) == Counter(row["ip"] for row in truth.values())
+
+
+def stored_anew(release: Any) -> list[str]:
+    return [state.version.path for name in ("requests", "both", "hosts") if (state := release.table(name))]
+
+
+async def test_tables_go_on_from_now_whenever_the_agent_is_killed(region: LiveRegion, tmp_path: Path) -> None:
+    region.install("web", written(tmp_path / "before", files(changed=False)))
+    await region.roll_out("web")
+    region.install("web", written(tmp_path / "after", files(changed=True)))
+    plan = await region.plan("web")
+    actions = {node.name: (node.action, node.history) for node in plan.nodes}
+    assert actions == {
+        "landing": ("keep", ""), "requests": ("forward", "from now"), "seen": ("replay", ""),
+        "both": ("forward", "from now"), "hosts": ("forward", "from now"),
+    }  # fmt: skip
+    before = {*landed(region)}
+    region.write("web")
+    for point in POINTS:
+        (crashes(region) / point).touch()
+    rollout = await region.driver.accept(plan, ME)
+    await killed_on_either_side(region)
+    at_gate = {*landed(region)}
+    while {*landed(region)} == at_gate:
+        await asyncio.sleep(0.2)
+    await region.driver.promote("web", rollout, plan.live, ME)
+    for version in stored_anew((await region.driver.survey("web", [])).release):
+        taken_over_once(region, version)
+    await region.quiet(["web"])
+    await holds(region, before=before, at_gate=at_gate)
+    assert [found for found in await region.driver.verify("web", rollout) if found.ok is False] == []
+
+    await region.roll_back("web")
+    region.write("web")
+    await asyncio.sleep(1)
+    await region.quiet(["web"])
+    await went_back(region)

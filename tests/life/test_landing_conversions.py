@@ -1,0 +1,175 @@
+"""A landing table's text becomes a number by a `forward_query` that fails for some rows, under 200 rows a second, forward, back and forward
+again. What does not convert stops the rollout, is quarantined by the operator's word, or is refused with its batch; what cannot go back is
+NULL there and was named. Judged by the lines that were sent, without anything of ours.
+"""
+
+import asyncio
+import json
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from console.errors import ConsoleError, DataError
+from tests.life.region import ME, LiveRegion
+from tests.life.test_landing_changes import BEFORE, Producer, Reader, found, same, slowest
+from tests.life.test_lost_days import written
+
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+BAD = 3
+AFTER = {
+    **BEFORE,
+    "tables/landing.yaml": (
+        'kind: landing\nmanaged: true\ntime: ts\nforward_query: "* EXCEPT (code), CAST(code AS INT) AS code"\n'
+        "backward_query: \"* EXCEPT (n, code), try_cast(n AS INT) AS n, coalesce(CAST(code AS STRING), 'gone') AS code\"\n"
+        "columns: {id: string, ts: timestamp, ip: string, n: bigint, code: int}\n"
+    ),
+    "materializations/parse.sql": BEFORE["materializations/parse.sql"].replace("try_cast(code AS INT)", "code"),
+}
+Rows = Counter[tuple[Any, ...]]
+
+
+class ConvertingProducer(Producer):
+    """Lines of either shape have the same keys; a code is a number, a text of one, or missing."""
+
+    def line(self) -> dict[str, Any]:
+        row = super().line()
+        for new, old in (("at", "ts"), ("client", "ip")):
+            if new in row:
+                row[old] = row.pop(new)
+        if row["code"] == "none":
+            row["code"] = None
+        return row
+
+
+def unconvertible(prefix: str, count: int) -> list[dict[str, Any]]:
+    return [
+        {"id": f"{prefix}{n}", "ts": "2026-11-01T00:00:00+00:00", "ip": "c0", "n": n, "code": "none"}
+        for n in range(count)
+    ]
+
+
+def newer(lines: list[dict[str, Any]], code: Any = None) -> Rows:
+    """code: in the place of one that is missing"""
+    return Counter(
+        (line["id"], line["ts"], line["ip"], line["n"], code if line["code"] is None else int(line["code"]))
+        for line in lines
+    )
+
+
+def older(lines: list[dict[str, Any]], bad: list[dict[str, Any]], seen: Rows) -> Rows:
+    """A missing code says by what it has become which version took its line; a number that only the newer one holds is NULL."""
+    there = {row[0]: row[-1] for row in seen}
+    rows = Rows()
+    for id, ts, ip, n, code in newer(lines):
+        wide = n >= 1 << 31
+        text = "gone" if wide or there.get(id) == "gone" else None
+        rows[id, ts, ip, None if wide else n, text if code is None else str(code)] += 1
+    return rows + Counter((row["id"], row["ts"], row["ip"], row["n"], row["code"]) for row in bad)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
+    live = LiveRegion(tmp_path_factory.mktemp("conversions"), rows=0)
+    shutil.rmtree(live.warehouse / "landing")
+    try:
+        yield live
+    finally:
+        await live.close()
+
+
+async def sent(region: LiveRegion, batch: str, rows: list[dict[str, Any]]) -> None:
+    await region.driver.ingest("web", "landing", batch, [json.dumps(row) for row in rows])
+
+
+async def stopped_by_what_does_not_convert(region: LiveRegion) -> None:
+    await region.driver.accept(await region.plan("web"), ME)
+    while not (status := (await region.driver.state("web")).status).held:
+        await asyncio.sleep(0.2)
+    assert (status.held, f"landing: {BAD} rows do not convert" in status.why) == ("failed", True), status.why
+    assert f"policy.quarantine_rows to {BAD} or more" in status.hint
+    await region.driver.control("web", "discard", ME)
+    await region.until("web", "discarded")
+
+
+async def promoted_without_it(region: LiveRegion) -> None:
+    inventory = region.root / "regions" / "eu.yaml"
+    inventory.write_text(f"{inventory.read_text()}policy: {{quarantine_rows: {BAD}}}\n")
+    plan = await region.plan("web")
+    assert {node.name: node.action for node in plan.nodes} == {
+        "landing": "forward",
+        "requests": "replay",
+        "visits": "rebind",
+    }
+    assert {*plan.rollback.columns} == {"landing.n", "landing.code"}
+    await region.driver.accept(plan, ME)
+    status = await region.until("web", "awaiting-confirmation")
+    assert status.quarantined == BAD
+    undecided = {(each.table, each.check) for each in status.checks if each.ok is None}
+    print(undecided)
+    assert [each for each in status.checks if each.ok is False] == []
+    await region.driver.promote("web", status.rollout, status.was, ME)
+
+
+async def refused_with_its_batch(region: LiveRegion) -> None:
+    fine = {"id": "z", "ts": None, "ip": "c", "n": 1, "code": 2}
+    with pytest.raises(DataError, match="do not convert") as refused:
+        await sent(region, "mixed", [*unconvertible("y", 1), fine])
+    assert refused.value.code == "C301"
+
+
+async def holds(region: LiveRegion, lines: list[dict[str, Any]], bad: list[dict[str, Any]]) -> None:
+    """A table that was built anew lacks what does not convert; one that only changed its source has had it before."""
+    await region.quiet(["web"])
+    same(await found(region, "landing", "id", "ts", "ip", "n", "code"), newer(lines))
+    same(await found(region, "requests", "id", "ts", "ip", "n", "code"), newer(lines, -1))
+    every = (*newer(lines).elements(), *((row["id"], row["ts"], row["ip"]) for row in bad))
+    same(await found(region, "visits", "id", "ts", "who"), Counter(row[:3] for row in every))
+
+
+async def went_back(region: LiveRegion, lines: list[dict[str, Any]], bad: list[dict[str, Any]]) -> None:
+    await region.quiet(["web"])
+    rows = await found(region, "landing", "id", "ts", "ip", "n", "code")
+    same(rows, older(lines, bad, rows))
+    assert any(row[-1] == "gone" for row in rows)
+    assert any(row[3] is None for row in rows)
+
+
+async def test_text_becomes_a_number_under_a_writer_that_never_stops(region: LiveRegion, tmp_path: Path) -> None:
+    region.install("web", written(tmp_path / "before", BEFORE))
+    await region.roll_out("web")
+    bad = unconvertible("x", BAD)
+    await sent(region, "bad", bad)
+    producer = ConvertingProducer(region)
+    producer.start()
+    reader = Reader(region, "id LIKE 'e%'")
+    await asyncio.sleep(2)
+
+    region.install("web", written(tmp_path / "after", AFTER))
+    await stopped_by_what_does_not_convert(region)
+    await promoted_without_it(region)
+    producer.newer = True
+    await asyncio.sleep(2)
+    acknowledged = producer.batches[-2]
+    await refused_with_its_batch(region)
+    for _ in range(2):
+        await region.roll_back("web")
+        assert (await producer.send(*acknowledged))["already"] is True
+        await asyncio.sleep(2)
+    await producer.end()
+    await reader.end()
+    await holds(region, producer.lines, bad)
+    await region.roll_back("web")
+    await went_back(region, producer.lines, bad)
+    print(f"p99 {slowest(producer.seconds):.2f} s, {max(producer.seconds):.2f} s of {len(producer.seconds)} batches")
+
+    more = unconvertible("w", 1)
+    await sent(region, "after", more)
+    with pytest.raises(ConsoleError) as refused:
+        await region.roll_back("web")
+    print(repr(refused.value), refused.value.hint, refused.value.code)
+    print((await region.driver.state("web")).status)

@@ -1,0 +1,98 @@
+"""What older rows show for new and changed columns by the operator's word: computed, as default or as NULL, each copied or with its files."""
+
+from dataclasses import replace
+
+import pytest
+
+from console.model.pipeline import Pipeline
+from console.model.plan import Price
+from console.model.schema import Column
+from tests.planning.test_history import AGENT, backfills, chosen, kept_for, options, read_rows, told
+from tests.planning.world import PARSE, REQUESTS, actions, node, pipeline, planned, with_sql, with_table
+
+ROW = "SELECT 'e' event_id, now() ts, current_date AS day, '::1' ip, 200 status, 1.5 ms, 9 bytes, 'eu' host"
+
+
+def with_loud(**column: object) -> Pipeline:
+    """`loud` is proven to be computable from host."""
+    loud = replace(Column(name="loud", type="string", default="'none'"), **column)
+    table = replace(REQUESTS, columns=(*REQUESTS.columns, loud))
+    return with_sql(with_table(pipeline(), table), "parse", PARSE.replace("\nFROM", ", upper(region) AS loud\nFROM"))
+
+
+def older(desired: Pipeline, word: str) -> str:
+    done = chosen(desired, word)
+    assert (done.refusals, node(done, "requests").history) == ((), word)
+    return node(done, "requests").older_rows
+
+
+def test_each_word_is_carried_out_and_says_what_is_shown() -> None:
+    assert older(with_loud(), "carry as null") == "older rows: loud is NULL"
+    assert older(with_loud(), "carry as default") == "older rows: loud is 'none'"
+    copied = {word: backfills(chosen(with_loud(), f"carry as {word}"))[0].sql for word in ("null", "default")}
+    assert "CAST(NULL AS STRING) AS `loud`" in copied["null"]
+    assert "CAST('none' AS STRING) AS `loud`" in copied["default"]
+    assert older(with_loud(), "since 2026-11-10 as null").startswith(
+        "before 2026-11-10 as carried (older rows: loud is NULL)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "value"), [("", "EU"), (" as computed", "EU"), (" as default", "none"), (" as null", None)]
+)
+def test_files_that_are_taken_over_show_what_the_word_says(word: str, value: str | None) -> None:
+    loud = {"nullable": False} if word == " as default" else {}
+    done = chosen(with_loud(**loud), f"from now{word}")
+    assert (actions(done)["requests"], done.refusals, node(done, "requests").price) == ("forward", (), Price())
+    rows = read_rows(done, "requests", f"{ROW}, NULL loud UNION ALL {ROW}, 'x' loud")
+    assert [row[-1] for row in rows] == [value, "x"]
+
+
+def test_a_changed_column_of_older_rows_is_as_the_word_says() -> None:
+    loud = Column(name="host", type="string", default="'none'")
+    table = replace(REQUESTS, columns=tuple(loud if c.name == "host" else c for c in REQUESTS.columns))
+    sql = PARSE.replace("region AS host", "get_json_object(payload, '$.h') AS host")
+    changed = with_sql(with_table(pipeline(), table), "parse", sql)
+    assert older(changed, "carry") == "older rows: host keeps its values"
+    assert older(changed, "carry as null") == "older rows: host is NULL"
+    assert older(changed, "carry as default") == "older rows: host is 'none'"
+    (kept,) = told(chosen(changed, "from now as null"), "C140")
+    assert "they hold other values of host" in kept.message
+    assert "history: carry as null" in kept.hint
+
+
+@pytest.mark.parametrize(
+    ("desired", "word", "says", "instead"),
+    [
+        (AGENT, "carry as computed", "agent is not proven to be computable", "carry"),
+        (AGENT, "from now as computed", "agent is not proven to be computable", "from now"),
+        (AGENT, "carry as default", "agent has no default", "carry"),
+        (AGENT, "since 2026-11-10 as default", "agent has no default", "since 2026-11-10"),
+        (with_loud(), "from now as default", "would not tell whether they are older", "carry as default"),
+        (with_loud(nullable=False), "carry as null", "loud may not be NULL", "carry"),
+        (with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry as null", "no column of it", "carry"),
+    ],
+)  # fmt: skip
+def test_a_word_that_cannot_be_kept_is_refused_with_one_that_can(
+    desired: Pipeline, word: str, says: str, instead: str
+) -> None:
+    (problem,) = told(chosen(desired, word), "C140")
+    assert (problem.severity, says in problem.message) == ("refuse", True)
+    assert f"`history: {instead}`" in problem.hint
+    assert not chosen(desired, instead).refusals
+
+
+def test_the_chosen_word_is_priced_beside_the_other_choices() -> None:
+    by_word = options(chosen(kept_for(7), "from now as null"))
+    assert list(by_word) == ["all", "since 2026-11-08", "carry", "from now as null"]
+    assert by_word["from now as null"].chosen
+
+
+def test_what_would_be_computed_at_read_is_null_by_the_operators_word_until_the_last_row_expires() -> None:
+    soon = {"retention_days": 7, "read_time_days": 7}
+    table = replace(with_loud().table("requests") or REQUESTS, **soon)
+    desired = with_table(with_loud(), table)
+    assert actions(planned(desired)) == {"requests": "read"}
+    done = chosen(desired, "from now as null")
+    assert (done.refusals, told(done, "C141")) == ((), [])
+    assert done.chosen_history[0].endswith("loud is NULL; the last of them expires on 2026-11-21")
