@@ -5,7 +5,7 @@ of the commit that takes files over, rows go on arriving, and it is rolled back.
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,10 @@ def files(*, changed: bool) -> dict[str, str]:
         "materializations/fine.sql": f"/* into: both */\nSELECT {row} FROM landing WHERE {STATUS} < 400\n",
         "materializations/failed.sql": f"/* into: both */\nSELECT {row} FROM landing WHERE {STATUS} >= 400\n",
         "tables/hosts.yaml": (
-            f"kind: aggregate\ncolumns: {{ip: string, hits: bigint{', known: bigint' if changed else ''}}}\n{chosen}"
+            f"kind: aggregate\ntime: day\npartition_by: [day]\ncolumns: {{day: date, ip: string, hits: bigint{', known: bigint' if changed else ''}}}\n{chosen}"
         ),
         "materializations/count.sql": (
-            f"/* into: hosts */\nSELECT {IP} AS ip, count(*) AS hits{f', count({BYTES}) AS known' if changed else ''}"
+            f"/* into: hosts */\nSELECT to_date(ts) AS day, {IP} AS ip, count(*) AS hits{f', count({BYTES}) AS known' if changed else ''}"
             " FROM landing GROUP BY ALL\n"
         ),
     }
@@ -101,12 +101,16 @@ async def holds(region: LiveRegion, *, before: Collection[str], at_gate: Collect
         for id, ua in rows:
             own = truth[id].get("ua")
             assert ua == own if id not in at_gate else ua is None if id in before else ua in (None, own), (table, id)
-    hosts = {ip: (hits, known) for ip, hits, known in await region.table("web", "ip, hits, known", "hosts")}
-    assert {ip: hits for ip, (hits, _) in hosts.items()} == Counter(row["ip"] for row in truth.values())
+    hosts = await region.table("web", "ip, day, hits, known", "hosts")
     counted = {id: row for id, row in truth.items() if row["bytes"] is not None}
-    least, most = (Counter(row["ip"] for id, row in counted.items() if id not in old) for old in (at_gate, before))
-    for ip, (_, known) in hosts.items():
-        assert least[ip] <= (known or 0) <= most[ip], ip
+    least, most = (by_host(row for id, row in counted.items() if id not in old) for old in (at_gate, before))
+    assert {(ip, day): hits for ip, day, hits, _ in hosts} == by_host(truth.values())
+    for ip, day, _, known in hosts:
+        assert least[ip, day] <= (known or 0) <= most[ip, day], (ip, day)
+
+
+def by_host(rows: Iterable[dict[str, Any]]) -> Counter[tuple[str, str | None]]:
+    return Counter((row["ip"], row["ts"] and row["ts"].date().isoformat()) for row in rows)
 
 
 async def went_back(region: LiveRegion) -> None:
@@ -115,8 +119,8 @@ async def went_back(region: LiveRegion) -> None:
     assert {table: Counter(id for (id,) in ids) for table, ids in rows.items()} == {
         table: Counter(truth) for table in rows
     }
-    hosts = await region.table("web", "ip, hits", "hosts")
-    assert dict(hosts) == Counter(row["ip"] for row in truth.values())
+    hosts = await region.table("web", "ip, day, hits", "hosts")
+    assert {(ip, day): hits for ip, day, hits in hosts} == by_host(truth.values())
 
 
 def stored_anew(release: Any) -> list[str]:

@@ -21,11 +21,11 @@ PARSE = "/* into: requests */\nSELECT id, ts, to_date(ts) AS day, get_json_objec
 
 
 def files(word: str = "", ua: bool = False) -> dict[str, str]:
+    agent = "ua: {type: string, default: unknown}" if "as null" in word else "ua: string"
     return {
         "pipeline.yaml": "description: a change whose older rows are the operator's choice\n",
         "tables/landing.yaml": LANDING,
-        "tables/requests.yaml": f"{REQUESTS}{', ua: string' if ua else ''}}}\n"
-        + (f"history: {word}\n" if word else ""),
+        "tables/requests.yaml": f"{REQUESTS}{f', {agent}' if ua else ''}}}\n" + (f"history: {word}\n" if word else ""),
         "materializations/parse.sql": PARSE
         + (", get_json_object(payload, '$.ua') AS ua" if ua else "")
         + " FROM landing\n",
@@ -99,7 +99,7 @@ def same_rows(found: list[tuple[Any, ...]], truth: dict[str, dict[str, Any]]) ->
     )
 
 
-@pytest.mark.parametrize("word", ["since 2026-11-03", "carry", "from now"])
+@pytest.mark.parametrize("word", ["since 2026-11-03", "carry as null", "from now"])
 async def test_older_rows_are_as_chosen_and_later_ones_as_computed(
     region: LiveRegion, tmp_path: Path, word: str
 ) -> None:
