@@ -82,6 +82,12 @@ class Backfill:
     def id(self) -> str:
         return str(StepId(BACKFILL, self.target, self.materialization))
 
+    @property
+    def query_name(self) -> str:
+        """Where an operator would correct what it computes, in words."""
+        own = f"the forward_query of {self.target}, or " if self.route == "forward" else ""
+        return f"{own}the query that feeds {self.target}"
+
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:

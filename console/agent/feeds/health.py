@@ -58,16 +58,17 @@ class Health:
         if isinstance(why, HEALING):
             self._pause(FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS)
 
-    def record_failure(self, error: Exception, target: str) -> None:
+    def record_failure(self, error: Exception, target: str, query: str = "") -> None:
         """Count a failed try, which may stop the feed.
 
-        target  the logical table that the feed fills
+        target  the logical table that the feed fills;  query: where an operator would correct what it computes, "" for the one
+                that feeds that table
         """
         what = kind(error)
         if isinstance(error, ConsoleError) and not isinstance(error, Unreachable):
             self.stop(error)
         elif what in ("value", "day") or (what in ("drift", "gone") and self.tries + 1 >= UNSURE):
-            self.stop(_stopped(what, target, cause(error)))
+            self.stop(_stopped(what, target, cause(error), query or f"the query that feeds {target}"))
         else:
             self.tries, self.last_error = self.tries + 1, f"{target}: {cause(error)}"
             self._pause(FIRST_SECONDS, LAST_SECONDS)
@@ -77,19 +78,19 @@ class Health:
         self._paused_until = time.monotonic() + seconds
 
 
-def _stopped(what: Kind, target: str, why: str) -> FeedStopped:
+def _stopped(what: Kind, target: str, why: str, query: str) -> FeedStopped:
     """A permanent failure, with a hint for the operator."""
     match what:
         case "value":
             return FeedStopped(
                 f"{target}: a value of a live row does not convert: {why}",
-                hint=f"try_cast with a default in the query that feeds {target}, then console apply",
+                hint=f"try_cast with a default in {query}, then console apply",
                 code="C301",
             )
         case "day":
             return FeedStopped(
                 f"{target}: a live row belongs to no day that a partition can have: {why}",
-                hint=f"leave such rows out in the query that feeds {target}, then console apply",
+                hint=f"leave such rows out in {query}, then console apply",
                 code="C301",
             )
         case "gone":

@@ -81,7 +81,7 @@ def over_budget(
     used = allowed - budget_left(context)
     do = "leave such rows out" if what == "day" else "use try_cast with a default"
     hint = (
-        f"{do} in the query that feeds {target}; or correct the rows, then console retry;"
+        f"{do} in {history.step.query_name}; or correct the rows, then console retry;"
         f" or set policy.quarantine_rows to {used + rows} or more to continue without them, discard and apply again"
     )
     return RegionError(message, hint=hint, code="C301")

@@ -199,14 +199,14 @@ def explain(
     where, why = f"{step.target}: batch {backfill.label(run) if run else step.id}", cause(error)
     match what:
         case "value":
-            hint = f"use try_cast with a default in the query that feeds {step.target}, or correct the rows; then console retry"
+            hint = f"use try_cast with a default in {step.query_name}, or correct the rows; then console retry"
             if step.stored:
-                hint = f"sum a wider type in the query that feeds {step.target}, or keep its groups; console discard, then plan again"
+                hint = f"sum a wider type in {step.query_name}, or keep its groups; console discard, then plan again"
             return RegionError(
                 f"{step.target}: a value of {backfill.label(run)} does not convert: {why}", hint=hint, code="C301"
             )
         case "day":
-            hint = f"leave such rows out in the query that feeds {step.target}, or correct them; then console retry"
+            hint = f"leave such rows out in {step.query_name}, or correct them; then console retry"
             return RegionError(
                 f"{step.target}: a row of {backfill.label(run)} has no day: {why}", hint=hint, code="C301"
             )
