@@ -74,7 +74,7 @@ def older(lines: list[dict[str, Any]], bad: list[dict[str, Any]], seen: Rows) ->
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
-    live = LiveRegion(tmp_path_factory.mktemp("conversions"), rows=0)
+    live = LiveRegion(tmp_path_factory.mktemp("conversions"), rows=0, most=100_000)
     shutil.rmtree(live.warehouse / "landing")
     try:
         yield live
@@ -144,13 +144,12 @@ async def test_text_becomes_a_number_under_a_writer_that_never_stops(region: Liv
     await region.roll_out("web")
     bad = unconvertible("x", BAD)
     await sent(region, "bad", bad)
+    region.install("web", written(tmp_path / "after", AFTER))
+    await stopped_by_what_does_not_convert(region)
     producer = ConvertingProducer(region)
     producer.start()
     reader = Reader(region, "id LIKE 'e%'")
     await asyncio.sleep(2)
-
-    region.install("web", written(tmp_path / "after", AFTER))
-    await stopped_by_what_does_not_convert(region)
     await promoted_without_it(region)
     producer.newer = True
     await asyncio.sleep(2)
