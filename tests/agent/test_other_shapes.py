@@ -47,9 +47,9 @@ def state(path: str, columns: dict[str, str], accepts_until: str = "") -> TableS
 
 
 class World:
-    """r1 has codes as text, r2 as numbers, in a version of its own; r2 is live."""
+    """r1 has codes as text, r2 as numbers, in a version of its own; r2 is live. lost: what r1 cannot hold of r2's values"""
 
-    def __init__(self, place: Path, accepts_until: str = "") -> None:
+    def __init__(self, place: Path, accepts_until: str = "", lost: tuple[str, ...] = ("twice",)) -> None:
         self.place = place
         for path, columns in (("landing", OLD), ("landing.versions/b-2", NEW)):
             DeltaTable.create(str(place / path), pa.schema([(name, ARROW[type]) for name, type in columns.items()]))
@@ -58,7 +58,7 @@ class World:
         self.line = PipelineController(place, "web", spark, follower, Settings(region="eu"))
         old, new = state("landing", OLD), state("landing.versions/b-2", NEW, accepts_until)
         relay = Relay(
-            table="landing", older="landing", forward=FORWARD, backward=BACKWARD, columns=old.version.columns, keys=("code", "twice")
+            table="landing", older="landing", forward=FORWARD, backward=BACKWARD, columns=old.version.columns, keys=("code", "twice"), lost=lost
         )  # fmt: skip
         for id, table, relays in (("r1", old, ()), ("r2", new, (relay,))):
             release = Release(id=id, pipeline="web", digest="d", tables=(table,), feeds=(), relays=relays)
@@ -95,9 +95,18 @@ def test_shapes_may_be_mixed_in_one_batch(world: World) -> None:
 def test_after_a_rollback_lines_of_the_newer_shape_are_converted_back(world: World) -> None:
     world.send({"id": "a", "code": "7"})
     world.promote("r1")
-    world.send({"id": "b", "code": 8, "twice": 1}, {"id": "c", "code": "x"}, batch="b2")
+    world.send({"id": "b", "code": 8, "twice": 16}, {"id": "c", "code": "x"}, batch="b2")
     assert world.rows("landing") == [("b", "8"), ("c", "x")]
     assert world.send({"id": "a", "code": "7"})["already"] is True
+
+
+def test_a_value_that_no_version_would_have_is_refused_with_its_batch(world: World) -> None:
+    """After a rollback: the older release cannot hold it, and the newer one gets what the older one has."""
+    world.promote("r1")
+    with pytest.raises(DataError, match="line 2: twice has a value that the live release cannot hold") as refused:
+        world.send({"id": "a", "code": "7"}, {"id": "b", "code": 8, "twice": 1})
+    assert (refused.value.code, world.rows("landing")) == ("C301", [])
+    assert "keep the line, or send the shape of the live release" in refused.value.hint
 
 
 def test_a_line_of_the_older_shape_that_does_not_convert_is_refused_with_its_batch(world: World) -> None:

@@ -16,7 +16,7 @@ import pytest_asyncio
 
 from console.errors import ConsoleError, DataError
 from tests.life.region import ME, LiveRegion
-from tests.life.test_landing_changes import BEFORE, Producer, Reader, found, same, slowest
+from tests.life.test_landing_changes import BEFORE, WIDE, Producer, Reader, found, same, slowest
 from tests.life.test_lost_days import written
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
@@ -36,8 +36,18 @@ Rows = Counter[tuple[Any, ...]]
 class ConvertingProducer(Producer):
     """Lines of either shape have the same keys; a code is a number, a text of one, or missing."""
 
+    wide = True  # whether newer lines may have numbers that only the newer version holds
+
+    async def narrow(self) -> None:
+        """Returns when no line that was made before is on its way."""
+        self.wide, sent = False, len(self.batches)
+        while len(self.batches) < sent + 2:
+            await asyncio.sleep(0.05)
+
     def line(self) -> dict[str, Any]:
         row = super().line()
+        if not self.wide:
+            row["n"] %= WIDE
         for new, old in (("at", "ts"), ("client", "ip")):
             if new in row:
                 row[old] = row.pop(new)
@@ -115,10 +125,10 @@ async def promoted_without_it(region: LiveRegion) -> None:
     await region.driver.promote("web", status.rollout, status.was, ME)
 
 
-async def refused_with_its_batch(region: LiveRegion) -> None:
+async def refused_with_its_batch(region: LiveRegion, says: str, *rows: dict[str, Any]) -> None:
     fine = {"id": "z", "ts": None, "ip": "c", "n": 1, "code": 2}
-    with pytest.raises(DataError, match="do not convert") as refused:
-        await sent(region, "mixed", [*unconvertible("y", 1), fine])
+    with pytest.raises(DataError, match=says) as refused:
+        await sent(region, f"mixed {says}", [fine, *rows])
     assert refused.value.code == "C301"
 
 
@@ -153,12 +163,18 @@ async def test_text_becomes_a_number_under_a_writer_that_never_stops(region: Liv
     await promoted_without_it(region)
     producer.newer = True
     await asyncio.sleep(2)
+    await producer.narrow()
     acknowledged = producer.batches[-2]
-    await refused_with_its_batch(region)
-    for _ in range(2):
-        await region.roll_back("web")
-        assert (await producer.send(*acknowledged))["already"] is True
-        await asyncio.sleep(2)
+    await refused_with_its_batch(region, "do not convert", *unconvertible("y", 1))
+    await region.roll_back("web")
+    assert (await producer.send(*acknowledged))["already"] is True
+    lost = {"id": "y", "ts": None, "ip": "c", "n": WIDE, "code": 2}
+    await refused_with_its_batch(region, "line 2: n has a value that the live release cannot hold", lost)
+    await asyncio.sleep(2)
+    await region.roll_back("web")
+    assert (await producer.send(*acknowledged))["already"] is True
+    producer.wide = True
+    await asyncio.sleep(2)
     await producer.end()
     await reader.end()
     await holds(region, producer.lines, bad)

@@ -194,7 +194,7 @@ class _Target:
 class _Linked:
     """Another version of a landing table, with other stored columns.
 
-    state, kept  as `live` and `kept` of `_Target`;  table, sql, keys  as of `OtherShape`
+    state, kept  as `live` and `kept` of `_Target`;  table, sql, keys, back  as of `OtherShape`
     """
 
     path: str
@@ -203,10 +203,12 @@ class _Linked:
     table: str
     sql: str
     keys: tuple[str, ...]
+    back: str
 
     def shape(self) -> OtherShape:
         opened = DeltaTable(self.path)
-        return OtherShape(ShapedTable(opened, _shapes(self.state, self.kept, opened)), self.table, self.sql, self.keys)
+        version = ShapedTable(opened, _shapes(self.state, self.kept, opened))
+        return OtherShape(version=version, table=self.table, sql=self.sql, keys=self.keys, back=self.back)
 
 
 def _shapes(state: TableState, kept: Sequence[TableState], opened: DeltaTable) -> Shapes:
@@ -236,7 +238,10 @@ def _linked(releases: Sequence[Release], live: TableState, resolve: Callable[[st
             seen.add(path)
             state, *_ = kept = states[path]
             sql, keys = (relay.forward, relay.keys) if forward else (relay.backward, ())
-            yield _Linked(path=resolve(path), state=state, kept=tuple(kept), table=relay.table, sql=sql, keys=keys)
+            back = relay.forward if relay.lost and not forward else ""
+            yield _Linked(
+                path=resolve(path), state=state, kept=tuple(kept), table=relay.table, sql=sql, keys=keys, back=back
+            )
 
 
 def _continued(releases: Sequence[Release], live: Release, older: Sequence[Release], table: str) -> TableState | None:

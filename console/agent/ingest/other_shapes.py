@@ -1,5 +1,6 @@
 """Lines of the shape of another version of a landing table, converted as the relay between the two converts stored rows."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from console.agent.ingest.values import parse_lines, spread_over, typed
 from console.errors import DataError
 
 Session = Callable[[], Any]
+_OR_LIVE = "or send the shape of the live release"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,18 +70,20 @@ class ShapedTable:
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OtherShape:
     """Another version whose lines are taken as well.
 
     table  name of the view that `sql` reads its stored rows from, and gives the live version's columns
     keys   columns of the live version without which a line is of this shape
+    back   the way of rows back to this version, where the live one cannot hold all of its values; else ""
     """
 
     version: ShapedTable
     table: str
     sql: str
     keys: tuple[str, ...]
+    back: str = ""
 
 
 def stored_rows(live: ShapedTable, others: Sequence[OtherShape], lines: SentLines, session: Session | None) -> Any:
@@ -95,7 +99,7 @@ def stored_rows(live: ShapedTable, others: Sequence[OtherShape], lines: SentLine
     for other in others:
         of_it = [at for at, shape in enumerate(shapes) if shape is other]
         if of_it and session is not None:
-            tables.append(_converted(session(), other, other.version.rows(lines.only(of_it)), tables[0].schema))
+            tables.append(_converted(session(), other, lines.only(of_it), tables[0].schema))
     import pyarrow as pa
 
     return pa.concat_tables(tables)
@@ -111,14 +115,33 @@ def _shape_of(live: ShapedTable, others: Sequence[OtherShape], line: SentLines) 
     return None
 
 
-def _converted(session: Any, other: OtherShape, rows: Any, schema: Any) -> Any:
-    session.createDataFrame(rows).createOrReplaceTempView(other.table)
+def _converted(session: Any, other: OtherShape, lines: SentLines, schema: Any) -> Any:
+    """Lines of one shape as Arrow. raises  DataError C301 where they do not convert, or would lose a value"""
+    rows = other.version.rows(lines)
     try:
-        return session.sql(other.sql).toArrow().select(schema.names).cast(schema)
+        converted = _queried(session, other, other.sql, rows).select(schema.names).cast(schema)
+        again = _queried(session, other, other.back, converted) if other.back else rows
     except Exception as error:
         if kind(error) not in ("value", "day"):
             raise
         message = f"lines of the other shape do not convert: {cause(error)}"
-        raise DataError(
-            message, hint="nothing was written; correct them, or send the newer shape", code="C301"
-        ) from None
+        raise DataError(message, hint=f"nothing was written; correct them, {_OR_LIVE}", code="C301") from None
+    _check_kept(rows, again, lines.numbered)
+    return converted
+
+
+def _check_kept(rows: Any, again: Any, numbers: Sequence[int]) -> None:
+    """raises  DataError C301 for a value that does not come back: the other version gets what the live one has"""
+    for name in rows.column_names:
+        sent, kept = (values.column(name).to_pylist() for values in (rows, again))
+        for number, value, kept_value in zip(numbers, sent, kept, strict=True):
+            if value != kept_value and not (isinstance(value, float) and math.isnan(value)):
+                message = (
+                    f"line {number}: {name} has a value that the live release cannot hold, and no version would have it"
+                )
+                raise DataError(message, hint=f"nothing was written; keep the line, {_OR_LIVE}", code="C301")
+
+
+def _queried(session: Any, other: OtherShape, sql: str, rows: Any) -> Any:
+    session.createDataFrame(rows).createOrReplaceTempView(other.table)
+    return session.sql(sql).toArrow()
