@@ -100,7 +100,7 @@ async def holds(region: LiveRegion, *, before: Collection[str], at_gate: Collect
     truth = landed(region)
     for table in ("requests", "both", "seen"):
         rows = await region.table("web", "id, ua", table)
-        assert Counter(row[0] for row in rows) == Counter(truth), table
+        assert Counter(row[0] for row in rows) == Counter([*truth]), table
         for id, ua in rows:
             own = truth[id].get("ua")
             assert ua == own if id not in at_gate else ua is None if id in before else ua in (None, own), (table, id)
@@ -120,7 +120,7 @@ async def went_back(region: LiveRegion) -> None:
     truth = landed(region)
     rows = {table: await region.table("web", "id", table) for table in ("requests", "both", "seen")}
     assert {table: Counter(id for (id,) in ids) for table, ids in rows.items()} == {
-        table: Counter(truth) for table in rows
+        table: Counter([*truth]) for table in rows
     }
     hosts = await region.table("web", "ip, day, hits", "hosts")
     assert {(ip, day): hits for ip, day, hits in hosts} == by_host(truth.values())
