@@ -25,7 +25,7 @@ EXPECTED, BEFORE, COMPILED = (
 )
 AS_EXPECTED, AT_THE_GATE = (f"console/agent/expectations/{name}.py" for name in ("guard", "at_gate"))
 GROUPS, OF_STATES = "console/planning/reuse/groups.py", "console/planning/routes/of_states.py"
-GROUPED = "tests/planning/test_groups.py"
+GROUPED, OLDER = "tests/planning/test_groups.py", "tests/planning/test_older_values.py"
 REMEDIES, NARROWER = "tests/planning/test_remedies.py", "tests/planning/test_narrower.py"
 APPENDED, BY_LOG = "console/agent/rows/appended.py", f"{RULES}/test_read_by_log.py"
 FOLLOW, HEALTH = "console/agent/feeds/follower.py", "console/agent/feeds/health.py"
@@ -137,6 +137,13 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("any filter keeps the newest rows", "console/planning/reuse/narrower.py", "judging = kept_values(bare_before, live, _of_keys(live)) if live.table.key else kept", "judging = kept", "tests/planning/test_merged_rows.py"),
     bug("what equal rows do not give is copied from them", "console/planning/reuse/narrower.py", "(conditions or wanted.table.is_distinct) and not missing", "(conditions or wanted.table.is_distinct)", "tests/planning/test_merged_rows.py"),
     bug("joins may differ under a filter", "console/planning/reuse/narrower.py", "if _rows(_unfiltered(before)).rows != _rows(_unfiltered(after)).rows:", "if False:", NARROWER),
+    # a landing table's versions, and what older rows show
+    bug("a value that no version has is taken", "console/agent/ingest/other_shapes.py", "    _check_kept(rows, again, lines.numbered)\n", "", "tests/agent/test_other_shapes.py"),
+    bug("rows in quarantine are no last copy", "console/agent/store/housekeeping.py", "if (by.rollout, relay.table) in left_out and", "if False and", "tests/agent/test_relay.py::test_a_version_with_rows_that_the_next_one_has_in_quarantine_is_a_last_copy"),
+    bug("one word lets every last copy go", "console/agent/store/housekeeping.py", "if each.table not in let_go]", "if not let_go]", "tests/agent/test_relay.py::test_the_last_copy_of_values_is_dropped_by_the_operators_word_alone"),
+    bug("older rows show what they always would", "console/planning/routes/choices/carried.py", "_chosen_value(change, column, older_values) if older_values else _older_value(change, column)", "_older_value(change, column)", OLDER),
+    bug("every word reads files in one way", "console/planning/routes/choices/linked.py", "_READS[older]", '_READS[""]', OLDER),
+    bug("files show other values than they hold", "console/planning/routes/choices/linked.py", "if older and (changed :=", "if False and (changed :=", OLDER),
     # feeds that stand still
     bug("a follower passes over a shorter source", FOLLOW, "while feed.seen != end and", "while feed.seen < end and", STANDING),
     bug("any source is believed", ONCE, "if last is not None and source and (recorded", "if last is None and source and (recorded", STANDING),
