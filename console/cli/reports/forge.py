@@ -49,10 +49,10 @@ def forge(environment: Mapping[str, str]) -> Forge | None:
 
 def section(run: RunReport, at: int) -> str:
     """The summary as a section of GitLab's log that folds. at: seconds since 1970, UTC"""
-    lines = [
-        f"{region.region}: {region.verdict.value}; {release_words(region)}; checks passed: {checks_words(region)}"
-        for region in run.regions
-    ]
+    lines = []
+    for region in run.regions:
+        words = (region.verdict.value, release_words(region), f"checks passed: {checks_words(region)}")
+        lines.append(f"{region.region}: {'; '.join(filter(None, words))}")
     begin = f"\x1b[0Ksection_start:{at}:{_SECTION}\r\x1b[0K{safe_text(f'console: {headline(run)}')}"
     return "\n".join([begin, *map(safe_text, lines), f"\x1b[0Ksection_end:{at}:{_SECTION}\r\x1b[0K"])
 
