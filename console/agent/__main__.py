@@ -80,7 +80,8 @@ def _surveyed(entry: dict[str, Any]) -> Any:
         if rollout := str(entry.get("past", "")):
             from console.agent.receipts.history import read_history
 
-            answer["past"] = read_history(warehouse, pipeline, rollout)
+            after = entry.get("after")
+            answer["past"] = read_history(warehouse, pipeline, rollout, None if after is None else int(after))
         if hours := float(entry.get("hours") or 0.0):
             from console.agent.store.samples import SampleRing
 

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from console import crash, paths
+from console.agent.compared.examples import ComparedReleases, day_examples
+from console.agent.compared.records import records_of
 from console.agent.feeds.live_feed import logical_rows
 from console.agent.pipeline import PipelineController
 from console.agent.spark_session import SparkHandle
 from console.agent.store import exports, log
 from console.errors import DataError, RegionError
+from console.model.compared import DayExamples
 from console.model.live import Release
 from console.model.receipt import LEDGER, LEDGER_VIEW
 
@@ -49,13 +52,13 @@ def query(
     try:
         result = session.sql(sql, args=bound).limit(limit + 1)
         columns = [[name, kind] for name, kind in result.dtypes]
-        rows = _rows(result)
+        rows = rows_of(result)
     except Exception as error:
         raise RegionError(f"the query failed: {_first_line(error)}", code="E_QUERY") from None
     return {"columns": columns, "rows": rows[:limit], "release": release.id, "truncated": len(rows) > limit}
 
 
-def _rows(result: Any) -> list[list[Any]]:
+def rows_of(result: Any) -> list[list[Any]]:
     """The rows of a DataFrame; if one holds a time that Python cannot represent, all times as Spark writes them."""
     from pyspark.sql.functions import col, translate
 
@@ -245,6 +248,14 @@ def plain(value: Any) -> Any:
         case list() | tuple():
             return [plain(item) for item in value]
     return value
+
+
+def examples(controller: PipelineController, spark: SparkHandle, table: str, day: str) -> DayExamples:
+    """Rows of one day that differ between the versions which the newest rollout compares (`compared/examples`)."""
+    recorder = controller.recorder
+    compared = ComparedReleases(controller.releases, recorder.status, recorder.plan, controller.path)
+    records = records_of(controller.warehouse, controller.pipeline)
+    return day_examples(spark.session(), compared, records, table, day, rows_of=rows_of)
 
 
 def _first_line(error: Exception) -> str:

@@ -29,6 +29,7 @@ from console.agent.store.samples import SampleRing
 from console.agent.survey import survey
 from console.errors import ConsoleError, DataError, RegionError
 from console.model import codec
+from console.model.compared import DayExamples
 from console.model.event import Lagging
 from console.model.fleet import FleetWaves
 from console.model.live import Live
@@ -77,6 +78,7 @@ class Service:
             "maintain": self.maintain,
             "cleanup": self.cleanup,
             "query": self.query,
+            "examples": self.examples,
             "verify": self.verify,
             "run": self.run,
             "ingest": self.ingest,
@@ -248,6 +250,9 @@ class Service:
 
     def query(self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int) -> dict[str, Any]:
         return queries.query(self.controller(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
+
+    def examples(self, pipeline: str, table: str, day: str) -> DayExamples:
+        return queries.examples(self.controller(pipeline), self.spark, table, day)
 
     def verify(self, pipeline: str, rollout: str) -> Any:
         return self.audit(AuditListener(), pipeline, rollout)

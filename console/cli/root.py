@@ -87,6 +87,9 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
     "Prove what was done": {
         "history": LazyCommand("receipts:history", "List the rollouts that the regions remember."),
         "show": LazyCommand("receipts:show", "Show one rollout in full: who decided it, its batches and its receipts."),
+        "diff": LazyCommand(
+            "receipts.diff:diff", "Fetch some rows of one day that differ between two versions of a table."
+        ),
         "verify": LazyCommand("receipts.verify:verify", "Check a rollout's receipts again, against the tables."),
     },
     "Look around": {

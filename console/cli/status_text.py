@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Literal
 
+from console.cli.compared_text import comparison_data, comparison_lines
 from console.cli.format import count, span, table
 from console.cli.history_options import option_lines
 from console.model.codec import encode
@@ -119,7 +120,8 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "agent_runs": None if error else view.attended,
         "waiting_for": "" if status.held else status.why,
         "may_pause_until": status.reads_until or None,
-        "steps_percent": {step.id: int(100 * step.fraction) for step in status.steps},
+        "steps_percent": {step.id: step_percent(step) for step in status.steps},
+        "comparison": comparison_data(status),
         "status": encode(status),
     }
 
@@ -189,7 +191,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
     if status.held == "failed":
         until = datetime.fromtimestamp(status.changed + view.region.policy.keep_failed_hours * 3600, UTC)
         notes.append(f"what it built is kept until {until:%Y-%m-%d %H:%M}Z")
-    return [*notes, *(f"check {_check(check)}" for check in status.checks)]
+    return [*notes, *(f"check {_check(check)}" for check in status.checks), *comparison_lines(status)]
 
 
 def note_line(note: Note) -> str:
@@ -232,10 +234,16 @@ def _check(check: Checked) -> str:
     return safe_text(f"{check.table} {check.check}: {word}{detail}")
 
 
+def step_percent(step: StepStatus) -> int:
+    """How much of a step is done, whole percent, 100 only once it has ended: its rows may be there before."""
+    return int(100 * step.fraction) if step.state == "done" else min(99, int(100 * step.fraction))
+
+
 def gate_text(view: RegionView, now: float) -> str:
     """What the gate shows: each check with its outcome, their age, changed limits, notes, and who else looks."""
     status = view.status
     lines = [_check(check) for check in status.checks] or ["no table was rebuilt: nothing to compare"]
+    lines += comparison_lines(status)
     if status.checked_at:
         lines.append(f"checked {span(now - status.checked_at)} ago")
     plan = view.accepted

@@ -92,7 +92,13 @@ class LocalTransport:
         return await self._start_agent()
 
     async def survey(
-        self, pipeline: str, landing: Sequence[str], state: bool, past: str = "", hours: float = 0.0
+        self,
+        pipeline: str,
+        landing: Sequence[str],
+        state: bool,
+        past: str = "",
+        hours: float = 0.0,
+        after: int | None = None,
     ) -> Surveyed:
         region = self._region
         return await self._surveyor.survey(
@@ -104,6 +110,7 @@ class LocalTransport:
                 state=state,
                 past=past,
                 hours=hours,
+                after=after,
             )
         )
 

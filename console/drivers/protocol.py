@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from console.model.codec import QUIET
+from console.model.compared import ComparedPage, DayExamples
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, ReleaseRow
@@ -80,6 +81,21 @@ class Driver(Protocol):
 
     async def history(self, pipeline: str, rollout: str = "") -> Past:
         """Every rollout that the region remembers, and one of them in full. From its tables, without starting an agent."""
+        ...
+
+    async def compared(self, pipeline: str, rollout: str, after: int = 0) -> ComparedPage:
+        """A page of what a rollout's comparison recorded, a record a day and column; without starting an agent.
+
+        after  where the page begins, as the page before says
+        """
+        ...
+
+    async def examples(self, pipeline: str, table: str, day: str) -> DayExamples:
+        """Some rows of one day that are in one version of a table and not in the other: live and the one that is being
+        built, or the one before and live. Reads both tables, starting an agent if none runs; nothing is stored.
+
+        raises  DataError for an unknown table or day; RegionError E_ONE_VERSION, E_GONE
+        """
         ...
 
     async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:

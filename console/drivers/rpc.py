@@ -12,6 +12,7 @@ from console.drivers.frames import Link
 from console.drivers.protocol import QueryResult, RegionState, Who
 from console.drivers.transport import AgentTransport, decoded, plausible
 from console.errors import DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
+from console.model.compared import NO_PAGE, ComparedPage, DayExamples
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
 from console.model.fleet import FleetWaves
 from console.model.live import Live
@@ -73,6 +74,15 @@ class RpcDriver:
                 f"{self.region.name}: the survey left out the past", region=self.region.name, code="E_PROTOCOL"
             )
         return past
+
+    async def compared(self, pipeline: str, rollout: str, after: int = 0) -> ComparedPage:
+        # beside the agent, as the history: a page is a frame, and one that runs an older version knows no such method
+        past = (await self._transport.survey(pipeline, (), False, rollout, after=after)).past
+        return NO_PAGE if past is None else past.compared
+
+    async def examples(self, pipeline: str, table: str, day: str) -> DayExamples:
+        params = {"pipeline": pipeline, "table": table, "day": day}
+        return self._decode(DayExamples, await self._call("examples", params, _LONG))
 
     async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:
         link = await self._listening()

@@ -32,6 +32,7 @@ class SurveyRequest:
 
     landing  tables that are surveyed even where no release names them
     hours    of the samples to return; 0 for none
+    after    of the rollout in `past` a page of its comparison's records alone, behind so many; None for its events
     later    whether the console that asks understands fields that came after 0.1.0
     """
 
@@ -42,6 +43,7 @@ class SurveyRequest:
     state: bool = False
     past: str = ""
     hours: float = 0.0
+    after: int | None = None
     later: bool = True
 
 
@@ -115,7 +117,7 @@ async def raw_answers(requests: Sequence[SurveyRequest]) -> bytes:
     question = json.dumps(
         [
             {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "state": a.state,
-             "past": a.past, "hours": a.hours, "later": a.later}
+             "past": a.past, "hours": a.hours, "after": a.after, "later": a.later}
             for a in requests
         ]
     )  # fmt: skip
@@ -216,6 +218,7 @@ class Surveyor:
             state=known.state or request.state,
             past=request.past or known.past,
             hours=max(known.hours, request.hours),
+            after=request.after if request.past else known.after,
         )
         if self._round is None:
             self._round = asyncio.create_task(self._answer(), name="survey")

@@ -44,12 +44,19 @@ class AgentTransport(Protocol):
         ...
 
     async def survey(
-        self, pipeline: str, landing: Sequence[str], state: bool, past: str = "", hours: float = 0.0
+        self,
+        pipeline: str,
+        landing: Sequence[str],
+        state: bool,
+        past: str = "",
+        hours: float = 0.0,
+        after: int | None = None,
     ) -> Surveyed:
         """Read the region's Delta logs directly, for when no agent listens.
 
         past   the rollout to return in full, `*` for the list alone, "" for neither
         hours  of the samples to return; 0 for none
+        after  of the rollout in `past` a page of the records of its comparison, behind so many
         """
         ...
 

@@ -4,6 +4,7 @@ from dataclasses import field
 from typing import Literal
 
 from console.model.codec import BESIDE, QUIET
+from console.model.compared import ColumnSummary, DayTally
 from console.model.fleet import FleetWaves
 from console.model.incident import Incident, SlicedDay
 from console.model.measured import FeedSample, SparkJob
@@ -142,13 +143,15 @@ class ComparedDay:
 
     day      UTC; "" for rows without a time
     old, new rows
-    columns  unchanged columns whose checksums differ
+    columns  unchanged columns whose checksums differ, the first ones of many; `TOGETHER` where only the rows differ
+    more     columns that differ and are not listed
     """
 
     day: str
     old: int
     new: int
     columns: tuple[str, ...] = ()
+    more: int = field(default=0, metadata=QUIET)
 
     @property
     def equal(self) -> bool:
@@ -162,7 +165,10 @@ class Checked:
     ok             None: inconclusive
     detail         one line: figures, or the differences
     commits, rows  live commits that were computed again, and their source rows
-    days           of a comparison per day, oldest first: the days that differ, and the newest others
+    days           of a comparison per day, oldest first: the first days that differ, and the newest others; all of them
+                   are in the region's records (`model/compared`)
+    tally          of a comparison per day: how many there are of each
+    summaries      of columns that are meant to change
     """
 
     table: str
@@ -172,6 +178,8 @@ class Checked:
     commits: int = field(default=0, metadata=BESIDE)
     rows: int = field(default=0, metadata=BESIDE)
     days: tuple[ComparedDay, ...] = field(default=(), metadata=BESIDE)
+    tally: DayTally | None = field(default=None, metadata=BESIDE)
+    summaries: tuple[ColumnSummary, ...] = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,9 @@
 """The lasting record of a rollout: receipts day by day, and the findings of their verification."""
 
+from dataclasses import field
+
+from console.model.codec import BESIDE
+from console.model.compared import NO_PAGE, ComparedPage
 from console.model.event import Recorded
 from console.model.measured import SparkJob
 from console.model.status import Status
@@ -103,11 +107,15 @@ class AuditProgress:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A region's history. rollouts: all, oldest first; events and receipts: only those of the rollout requested."""
+    """A region's history. rollouts: all, oldest first; events and receipts: only those of the rollout requested.
+
+    compared  a page of the records of its comparison, where one was requested
+    """
 
     rollouts: tuple[Status, ...]
     events: tuple[Recorded, ...] = ()
     receipts: tuple[Receipt, ...] = ()
+    compared: ComparedPage = field(default=NO_PAGE, metadata=BESIDE)
 
 
 # the region's own tables that `console query` may read: name → column → stored Spark type
@@ -123,6 +131,11 @@ LEDGER: dict[str, dict[str, str]] = {
     "quarantine": {
         "rollout": "string", "step": "string", "target": "string", "source": "string", "fence": "bigint",
         "position": "bigint", "slices": "string", "key": "string", "reason": "string", "at": "double",
+    },
+    "comparison": {
+        "rollout": "string", "target": "string", "day": "string", "column_name": "string", "old": "bigint", "new": "bigint",
+        "equal": "boolean", "changed": "bigint", "changed_of": "bigint", "quarantined": "bigint", "portion": "bigint",
+        "old_version": "bigint", "new_version": "bigint", "at": "double",
     },
     "releases": {
         "id": "string", "state": "string", "rollout": "string", "at": "double", "by": "string", "host": "string",

@@ -153,6 +153,16 @@ def day_name(number: int) -> str:
     return EARLY if number < FIRST else LATE
 
 
+def is_day(text: str) -> bool:
+    """Whether a text is the name of a day, or of one of the two ends."""
+    if text in (EARLY, LATE):
+        return True
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 def day_after(name: str) -> str:
     """The day after a named day; "" where it has no name of its own."""
     if name == EARLY:

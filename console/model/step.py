@@ -126,6 +126,7 @@ class Comparison:
     other_rows  the new version is to hold other rows, so that their numbers are shown and do not decide
     ties      of rows with one key and order, another may be the newest: differences of values do not decide
     joins     tables that history was joined with as they are now: other numbers of rows do not decide
+    changed   columns that are meant to change, among those left out; `old` is "" for a new one
     """
 
     table: str
@@ -136,6 +137,11 @@ class Comparison:
     other_rows: bool = field(default=False, metadata=BESIDE)
     joins: tuple[str, ...] = field(default=(), metadata=BESIDE)
     ties: bool = field(default=False, metadata=BESIDE)
+    changed: tuple[Pair, ...] = field(default=(), metadata=BESIDE)
+
+    def old_name(self, column: str) -> str:
+        """The live table's name of a column that is compared."""
+        return next((pair.old for pair in self.pairs if pair.new == column), column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from console.agent.compared.quarantined import affected_tables
+from console.agent.compared.resumed import begin
 from console.agent.errors import AgentEnding
 from console.agent.execution import expectations
 from console.agent.feeds import commit, planted_bugs
@@ -18,7 +20,7 @@ from console.agent.store import log, write_lock
 from console.errors import RegionError
 from console.model.event import BatchDone, Checked, Fenced, Waiting
 from console.model.live import Release
-from console.model.step import Backfill, CreateTable, Validate
+from console.model.step import Backfill, Comparison, CreateTable, Validate
 from console.model.step_id import VALIDATE
 
 HEARTBEAT = '{"kind": "heartbeat"}'
@@ -54,16 +56,27 @@ def validate(context: RolloutContext, step: Validate) -> None:
                 )
             )
             continue
-        old = _side(context, comparison.table, context.live(), pins)
-        new = _side(context, comparison.table, context.plan.release, pins)
         with context.jobs(session, f"comparison of {comparison.table}"):
-            for check in compare(session, comparison, old, new, _sources(context, comparison.table, pins)):
+            for check in _compared(context, session, comparison, pins):
                 context.check_halt()
-                context.recorder.store(planted_bugs.blind(_but_for_quarantine(context, check)))
+                context.recorder.store(planted_bugs.blind(check))
     for check in expectations.checks(context, session, pins):
         context.recorder.store(planted_bugs.blind(check))
     for check in _complete(context):
         context.recorder.store(planted_bugs.blind(check))
+
+
+def _compared(context: RolloutContext, session: Any, comparison: Comparison, pins: dict[str, int]) -> Iterator[Checked]:
+    """The checks of one table; its records are stored portion by portion (`compared/records`)."""
+    old = _side(context, comparison.table, context.live(), pins)
+    new = _side(context, comparison.table, context.plan.release, pins)
+    course, old, new = begin(context, session, comparison, old, new)
+    if comparison.keys and course.done:
+        return  # groups are recorded once all of their checks are stored
+    # where what was left out is subtracted, the comparison itself knows the days of which something may be lacking
+    lacking = course.left_out is None and comparison.table in affected_tables(context)
+    for check in compare(session, comparison, old, new, _sources(context, comparison.table, pins), course):
+        yield _but_for_quarantine(context, check) if lacking else check
 
 
 def _rebuilt(context: RolloutContext) -> list[LiveFeed]:

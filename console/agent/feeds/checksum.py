@@ -26,21 +26,22 @@ class Sum:
         return f"{self.low:x}-{self.high:x}" if self.rows else ""
 
 
-def sums_per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> Any:
+def sums_per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]], counted: Sequence[str] = ()) -> Any:
     """One row per day: `day`, `rows`, and for every column its count and the two partial sums of its hash.
 
     rows     DataFrame
     time     column that determines the day (UTC); "" puts all rows under one NULL day
     columns  (column, Spark type to cast to before hashing): both sides must hash the same type
+    counted  columns whose values are only counted
     returns  DataFrame: day by its name, rows bigint, and per column i `n<i>`, `lo<i>`, `hi<i>`; `lo` and `hi` without a
-             number are of the whole row, with NULL flags interleaved
+             number are of the whole row, with NULL flags interleaved; `c<i>` for those only counted
 
     With XOR duplicates would cancel out, sum(xxhash64) overflows, and a plain row hash skips NULLs.
     """
-    from pyspark.sql.functions import count, xxhash64
+    from pyspark.sql.functions import col, count, xxhash64
 
-    values = _hashables(columns)
-    sums = []
+    values = hashables(columns)
+    sums = [count(col(quoted(name))).alias(f"c{i}") for i, name in enumerate(counted)]
     for i, value in enumerate(values):
         sums += [count(value).alias(f"n{i}"), *_partial_sums(xxhash64(value), str(i))]
     return _grouped(rows, time, [*sums, *_row_hash_sums(values)])
@@ -48,7 +49,7 @@ def sums_per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> An
 
 def row_sums_per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> dict[str, Sum]:
     """Day (by its name, "" for NULL) → sum over whole rows; one hash per row."""
-    groups = _grouped(rows, time, _row_hash_sums(_hashables(columns))).collect()
+    groups = _grouped(rows, time, _row_hash_sums(hashables(columns))).collect()
     return {str(row["day"] or ""): Sum(row["rows"], *((row["lo"], row["hi"]) if columns else ())) for row in groups}
 
 
@@ -66,7 +67,8 @@ def _grouped(rows: Any, time: str, sums: Sequence[Any]) -> Any:
     return grouped.withColumn("day", days.named_day(col("day")))
 
 
-def _hashables(columns: Sequence[tuple[str, str]]) -> list[Any]:
+def hashables(columns: Sequence[tuple[str, str]]) -> list[Any]:
+    """Columns, each cast to a type and in a form that Spark hashes."""
     from pyspark.sql.functions import col
 
     return [_hashable(col(quoted(name)).cast(kind), kind) for name, kind in columns]

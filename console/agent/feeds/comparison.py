@@ -5,13 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from console.agent.feeds.checksum import sums_per_day
+from console.agent.compared.by_day import day_records
+from console.agent.compared.checks import changed_check, columns_check, compared_days, day_tally, noted, rows_check
+from console.agent.compared.pairing import earlier
+from console.agent.compared.round import WHOLE_TABLE, ComparisonRound
 from console.agent.recount import sums
 from console.agent.recount.doubles import differ
 from console.agent.recount.moments import SUFFIX, merged, moments_differ
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.agent.store.days import clamped_day, named_day
-from console.model.event import Checked, ComparedDay
+from console.model.compared import ROWS, ComparedColumn
+from console.model.event import Checked
 from console.model.schema import types
 from console.model.step import Comparison, Pair
 
@@ -19,49 +23,38 @@ from console.model.step import Comparison, Pair
 # k 200: 1.3 % of rank). Allowed are five standard errors of HLL, plus two units for small counts.
 TOLERANCE = 0.08
 SLACK = 2.0
-EXAMPLES = 3
-NOTED_DAYS = 400
 QUANTILES = "__kll"  # suffix of a quantile's state, as the planner names it
 SKETCHES = (QUANTILES, "__hll")
-_Sums = Mapping[Any, dict[str, Any]]  # day → rows, and checksums of the columns
 
 
 def compare(
-    session: Any, plan: Comparison, old: Pinned, new: Pinned, sources: Sequence[PinnedSource] = ()
+    session: Any,
+    plan: Comparison,
+    old: Pinned,
+    new: Pinned,
+    sources: Sequence[PinnedSource] = (),
+    comparison: ComparisonRound = WHOLE_TABLE,
 ) -> Iterator[Checked]:
     """Compare two versions of a table.
 
-    sources  tables read by the new version's feeds, as of the same landing position, to decide about sums of doubles
-    returns  one `Checked` for the rows and one for the columns; differences name the first days or keys
+    sources     tables read by the new version's feeds, as of the same landing position, to decide about sums of doubles
+    comparison  how it is divided and recorded; nothing is recorded by default
+    returns     `Checked` for the rows, for the columns, and for those that are meant to change; differences name the
+                first days or keys
     """
     if plan.keys:
-        for check in _by_key(session, plan, old, new, sources):
+        for check in _by_key(session, plan, old, new, sources, comparison):
             yield _with_ties(plan, _joined_as_now(plan, check))
         return
-    kinds = types(new.state.table.columns)
-    exact = [pair for pair in plan.pairs if pair.exact]
-    left = sums_per_day(old.rows(session), _old_name(plan, plan.time), [(pair.old, kinds[pair.new]) for pair in exact])
-    right = sums_per_day(new.rows(session), plan.time, [(pair.new, kinds[pair.new]) for pair in exact])
-    was = {row["day"]: row.asDict() for row in left.collect()}
-    now = {row["day"]: row.asDict() for row in right.collect()}
-    days = sorted({*was, *now}, key=str)
-    unequal = [d for d in days if was.get(d, {}).get("rows", 0) != now.get(d, {}).get("rows", 0)]
-    total = sum(row["rows"] for row in now.values())
-    some = ", ".join(
-        f"{d}: {was.get(d, {}).get('rows', 0):,} → {now.get(d, {}).get('rows', 0):,}" for d in unequal[:EXAMPLES]
-    )
-    wanted = "other rows are wanted: " if plan.other_rows else ""
-    differing = {pair.new: [d for d in days if not _same(was.get(d), now.get(d), i)] for i, pair in enumerate(exact)}
-    rows = Checked(
-        table=plan.table,
-        check="rows per day",
-        ok=(None if plan.other_rows else False) if unequal else True,
-        detail=f"{wanted}{some}" if unequal else f"{total:,} rows in {len(days)} days are equal",
-        days=_noted(_days(days, was, now, differing)),
-    )
+    records: list[ComparedColumn] = []
+    for portion in day_records(session, plan, old, new, comparison):
+        records += portion
+    days = compared_days(records)
+    rows, columns = rows_check(plan, days, records), columns_check(plan, days, records)
     yield _joined_as_now(plan, rows)
-    columns = _columns(plan, exact, {name: days for name, days in differing.items() if days})
-    yield _joined_as_now(plan, columns) if unequal else columns
+    yield columns if rows.ok else _joined_as_now(plan, columns)
+    if (changed := changed_check(plan, records)) is not None:
+        yield changed
 
 
 def _with_ties(plan: Comparison, check: Checked) -> Checked:
@@ -78,55 +71,15 @@ def _joined_as_now(plan: Comparison, check: Checked) -> Checked:
     return replace(check, ok=None, detail=f"joined with {', '.join(plan.joins)} as of now: {check.detail}")
 
 
-def _days(days: Sequence[Any], was: _Sums, now: _Sums, differing: Mapping[str, list[Any]]) -> list[ComparedDay]:
-    columns_of: dict[Any, list[str]] = {}
-    for name, own_days in differing.items():
-        for day in own_days:
-            columns_of.setdefault(day, []).append(name)
-    return [
-        ComparedDay(
-            day="" if day is None else str(day),
-            old=was.get(day, {}).get("rows", 0),
-            new=now.get(day, {}).get("rows", 0),
-            columns=tuple(columns_of.get(day, ())),
-        )
-        for day in days
-    ]
-
-
-def _noted(days: list[ComparedDay]) -> tuple[ComparedDay, ...]:
-    """What is stored of them: those that differ, and the newest others, each up to `NOTED_DAYS`."""
-    differ = [day for day in days if not day.equal][:NOTED_DAYS]
-    equal = [day for day in days if day.equal][-NOTED_DAYS:]
-    return tuple(sorted((*differ, *equal), key=lambda day: day.day))
-
-
-def _columns(plan: Comparison, exact: list[Pair], differing: dict[str, list[Any]]) -> Checked:
-    left_out = "".join(f"; left out: {name} ({why})" for name, why in plan.left_out)
-    if differing:
-        some = "; ".join(f"{name} on {', '.join(map(str, days[:EXAMPLES]))}" for name, days in differing.items())
-        return Checked(table=plan.table, check="unchanged columns", ok=False, detail=f"differ: {some}{left_out}")
-    names = ", ".join(pair.new for pair in exact[:6]) + (f" and {len(exact) - 6} more" if len(exact) > 6 else "")
-    return Checked(
-        table=plan.table,
-        check="unchanged columns",
-        ok=True,
-        detail=f"{len(exact)} equal by checksum: {names}{left_out}",
-    )
-
-
-def _same(was: dict[str, Any] | None, now: dict[str, Any] | None, i: int) -> bool:
-    return all((was or {}).get(f"{part}{i}") == (now or {}).get(f"{part}{i}") for part in ("n", "lo", "hi"))
-
-
-def _old_name(plan: Comparison, column: str) -> str:
-    return next((pair.old for pair in plan.pairs if pair.new == column), column)
-
-
 def _by_key(
-    session: Any, plan: Comparison, old: Pinned, new: Pinned, sources: Sequence[PinnedSource]
+    session: Any,
+    plan: Comparison,
+    old: Pinned,
+    new: Pinned,
+    sources: Sequence[PinnedSource],
+    comparison: ComparisonRound,
 ) -> Iterator[Checked]:
-    """Aggregates: the merged values, key by key; sums of doubles by their stored states."""
+    """Aggregates: the merged values, key by key; sums of doubles by their stored states. Recorded at the end, as a whole."""
     sum_states = sums.sum_states(plan.pairs, old, new)
     quantiles = [pair for pair in plan.pairs if _stored_as_quantiles(pair, old, new)]
     estimates = [pair for pair in plan.pairs if pair not in quantiles and _uses_sketch(pair, old, new)]
@@ -134,18 +87,11 @@ def _by_key(
     others = {*plan.keys, *(pair.new for pair in (*quantiles, *moments)), *(each.pair.new for each in sum_states)}
     values = [pair for pair in plan.pairs if pair.new not in others or pair in estimates]
     per_day = _joined(session, plan, old, new, values, estimates)
+    records = [record for day, each in sorted(per_day.items()) for record in _group_records(plan, values, day, each)]
     counts = Counter[str]()
     for day_counts in per_day.values():
         counts.update(day_counts)
-    ok = not counts["gone"] and not counts["extra"]
-    missing = f"{counts['gone']:,} groups only in the old version, {counts['extra']:,} only in the new"
-    yield Checked(
-        table=plan.table,
-        check="groups",
-        ok=ok,
-        detail=f"{counts['keys']:,} groups are equal" if ok else missing,
-        days=_noted(_group_days(plan, values, per_day)) if plan.time in plan.keys else (),
-    )
+    yield _groups(plan, records, counts)
     yield _values(plan, values, estimates, counts)
     if sum_states:
         yield sums.compare(session, plan, old, new, sum_states, sources)
@@ -153,36 +99,62 @@ def _by_key(
         yield _quantile_counts(session, plan, pair, old, new)
     for pair in moments:
         yield _moments(session, plan, pair, old, new)
+    if (changed := changed_check(plan, records)) is not None:
+        yield changed
+    comparison.store([replace(record, old_version=old.version, new_version=new.version) for record in records])
 
 
-def _group_days(plan: Comparison, values: Sequence[Pair], per_day: Mapping[str, dict[str, int]]) -> list[ComparedDay]:
-    """The groups of each day; where other groups stand in for missing ones, the keys differ."""
-    return [
-        ComparedDay(
+def _groups(plan: Comparison, records: Sequence[ComparedColumn], counts: Mapping[str, int]) -> Checked:
+    ok = not counts["gone"] and not counts["extra"]
+    missing = f"{counts['gone']:,} groups only in the old version, {counts['extra']:,} only in the new"
+    days = compared_days(records) if plan.time in plan.keys else []
+    return Checked(
+        table=plan.table,
+        check="groups",
+        ok=ok,
+        detail=f"{counts['keys']:,} groups are equal" if ok else missing,
+        days=noted(days),
+        tally=day_tally(days, records) if days else None,
+    )
+
+
+def _group_records(
+    plan: Comparison, values: Sequence[Pair], day: str, counts: Mapping[str, int]
+) -> Iterator[ComparedColumn]:
+    """The groups of a day, and each column of theirs; where other groups stand in for missing ones, the keys differ."""
+    old, new = counts["keys"] - counts["extra"], counts["keys"] - counts["gone"]
+    both = old + new - counts["keys"]
+    equal = not counts["gone"] and not counts["extra"]
+    yield ComparedColumn(table=plan.table, day=day, column=ROWS, old=old, new=new, equal=equal)
+    for key in plan.keys:
+        stands_in = bool(counts["gone"] and counts["extra"])
+        yield ComparedColumn(table=plan.table, day=day, column=key, old=old, new=new, equal=not stands_in)
+    for i, pair in enumerate((*values, *plan.changed)):
+        yield ComparedColumn(
+            table=plan.table,
             day=day,
-            old=counts["keys"] - counts["extra"],
-            new=counts["keys"] - counts["gone"],
-            columns=(
-                *(plan.keys if counts["gone"] and counts["extra"] else ()),
-                *(pair.new for i, pair in enumerate(values) if counts[f"d{i}"]),
-            ),
+            column=pair.new,
+            old=counts[f"was{i}"],
+            new=counts[f"now{i}"],
+            equal=None if pair in plan.changed else not counts[f"d{i}"],
+            changed=counts[f"d{i}"],
+            of=both if pair.old else 0,
         )
-        for day, counts in sorted(per_day.items())
-    ]
 
 
 def _joined(
     session: Any, plan: Comparison, old: Pinned, new: Pinned, values: Sequence[Pair], estimates: Sequence[Pair]
 ) -> dict[str, dict[str, int]]:
-    """Day ("" without one) → numbers of groups: only in the old version `gone`, only in the new `extra`, all `keys`, and
-    with value i differing `d<i>`."""
+    """Day ("" without one) → numbers of groups: only in the old version `gone`, only in the new `extra`, all `keys`; for
+    column i of the values and of those that are meant to change: differing `d<i>`, not NULL before and now `was<i>`, `now<i>`.
+    """
     from pyspark.sql.functions import coalesce, col, count_if, lit
     from pyspark.sql.functions import hll_sketch_estimate as estimate
 
     kinds = types(new.state.table.columns)
     sketches = {pair.new for pair in estimates if kinds[pair.new] == "binary"}
     kinds |= dict.fromkeys(sketches, "bigint")
-    old_keys = [_old_name(plan, key) for key in plan.keys]
+    old_keys = [plan.old_name(key) for key in plan.keys]
 
     def value(pair: Pair, name: str) -> Any:
         return estimate(col(name)) if pair.new in sketches else col(name)
@@ -190,26 +162,42 @@ def _joined(
     left = old.rows(session).select(
         *(col(k).cast(kinds[n]).alias(f"k{i}") for i, (k, n) in enumerate(zip(old_keys, plan.keys, strict=True))),
         *(value(pair, pair.old).cast(kinds[pair.new]).alias(f"a{i}") for i, pair in enumerate(values)),
+        *(earlier(pair, old, kinds[pair.new]).alias(f"a{i}") for i, pair in enumerate(plan.changed, len(values))),
         lit(1).alias("in_old"),
     )
     right = new.rows(session).select(
         *(col(key).alias(f"l{i}") for i, key in enumerate(plan.keys)),
-        *(value(pair, pair.new).alias(f"b{i}") for i, pair in enumerate(values)),
+        *(value(pair, pair.new).alias(f"b{i}") for i, pair in enumerate((*values, *plan.changed))),
         lit(1).alias("in_new"),
     )
     on = [col(f"k{i}").eqNullSafe(col(f"l{i}")) for i in range(len(plan.keys))]
     both = left.join(right, on, "full_outer")
     counts = [count_if(col("in_new").isNull()).alias("gone"), count_if(col("in_old").isNull()).alias("extra")]
-    for i, pair in enumerate(values):
-        differs = _differs(pair, pair in estimates, kinds[pair.new], col(f"a{i}"), col(f"b{i}"))
-        counts.append(count_if(differs & col("in_old").isNotNull() & col("in_new").isNotNull()).alias(f"d{i}"))
     counts.append(count_if(lit(True)).alias("keys"))
+    for i, pair in enumerate((*values, *plan.changed)):
+        changed_map = pair in plan.changed and kinds[pair.new].startswith("map<")  # Spark compares no maps
+        differs = lit(False)
+        if not changed_map:
+            differs = _differs(pair, pair in estimates, kinds[pair.new], col(f"a{i}"), col(f"b{i}"))
+        counts += _pair_counts(differs, i)
     day = lit(None).cast("date")
     if plan.time in plan.keys:
         at = plan.keys.index(plan.time)
         day = clamped_day(coalesce(col(f"l{at}"), col(f"k{at}")))
     by_day = both.groupBy(day.alias("day")).agg(*counts).withColumn("day", named_day(col("day")))
     return {str(row["day"] or ""): {name: row[name] for name in by_day.columns[1:]} for row in by_day.collect()}
+
+
+def _pair_counts(differs: Any, i: int) -> list[Any]:
+    """Of column i: groups of both versions in which it differs, and groups where it is not NULL."""
+    from pyspark.sql.functions import col, count, count_if
+
+    both = col("in_old").isNotNull() & col("in_new").isNotNull()
+    return [
+        count_if(differs & both).alias(f"d{i}"),
+        count(col(f"a{i}")).alias(f"was{i}"),
+        count(col(f"b{i}")).alias(f"now{i}"),
+    ]
 
 
 def _values(plan: Comparison, values: Sequence[Pair], estimates: Sequence[Pair], counts: Mapping[str, int]) -> Checked:
@@ -271,7 +259,7 @@ def _sketch_sizes(session: Any, plan: Comparison, column: str, side: Pinned, nam
     from pyspark.sql.functions import kll_sketch_get_n_double as size
 
     stored = side.stored(session)
-    keys = [_old_name(plan, key) if name == "was" else key for key in plan.keys]
+    keys = [plan.old_name(key) if name == "was" else key for key in plan.keys]
     groups = stored.groupBy(*(col(key).alias(f"{name}{i}") for i, key in enumerate(keys)))
     return groups.agg(coalesce(size(merged(col(column + QUANTILES))), lit(0)).alias(name))
 
@@ -292,9 +280,7 @@ def _moments(session: Any, plan: Comparison, pair: Pair, old: Pinned, new: Pinne
     from pyspark.sql.functions import col, lit
 
     states = _moments_of(pair, old, new)
-    was = _united(
-        session, [_old_name(plan, key) for key in plan.keys], old, [(a, kind) for a, _, kind in states], "was"
-    )
+    was = _united(session, [plan.old_name(key) for key in plan.keys], old, [(a, kind) for a, _, kind in states], "was")
     now = _united(session, plan.keys, new, [(b, kind) for _, b, kind in states], "now")
     on = [col(f"was{i}").eqNullSafe(col(f"now{i}")) for i in range(len(plan.keys))]
     off = lit(False)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
+from console.agent.compared.records import records_of
 from console.agent.receipts.step_receipts import ops_of
 from console.agent.store.ledger import Rollouts
 from console.agent.store.ops import receipts_of
@@ -15,8 +16,13 @@ from console.model.status import replay
 EVERY = "*"
 
 
-def read_history(warehouse: Path, pipeline: str, which: str) -> Past:
-    """Final status of every rollout, oldest first, with the events and receipts of the one requested by name."""
+def read_history(warehouse: Path, pipeline: str, which: str, after: int | None = None) -> Past:
+    """Final status of every rollout, oldest first, with the events and receipts of the one requested by name.
+
+    after  records of its comparison that were read before; then a page of these is returned instead of events and receipts
+    """
+    if after is not None:
+        return Past((), compared=records_of(warehouse, pipeline).page(which, after))
     events: defaultdict[str, list[Recorded]] = defaultdict(list)
     for recorded in Rollouts(warehouse, pipeline).all_events():
         events[recorded.rollout].append(recorded)

@@ -217,8 +217,8 @@ class Releases:
         changes = {
             "state": state,
             "at": f"CASE WHEN {is_target} THEN {at!r} ELSE at END",
-            "by": f"CASE WHEN {is_target} THEN {_sql_text(by)} ELSE by END",
-            "host": f"CASE WHEN {is_target} THEN {_sql_text(host)} ELSE host END",
+            "by": f"CASE WHEN {is_target} THEN {sql_text(by)} ELSE by END",
+            "host": f"CASE WHEN {is_target} THEN {sql_text(host)} ELSE host END",
         }
         if table.version() != self.version():
             raise _moved_error(live, self.in_state("live"))
@@ -352,5 +352,5 @@ def plain_id(name: str) -> str:
     return name
 
 
-def _sql_text(value: str) -> str:
+def sql_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from console.drivers.fake.region import FakeRegion
 from console.drivers.protocol import QueryResult, RegionState, Who
 from console.errors import Conflict, DataError, NoAgent, Unreachable
+from console.model.compared import PAGE, ComparedPage, DayExamples
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, Release
@@ -46,6 +47,18 @@ class FakeDriver:
         events = {name: tuple(recorded for recorded in stored if recorded.rollout == name) for name in names}
         statuses = tuple(replay(each) for each in events.values())
         return Past(statuses, events.get(rollout, ()), self.world.receipts.get(rollout, ()))
+
+    async def compared(self, pipeline: str, rollout: str, after: int = 0) -> ComparedPage:
+        await self._arrive("compared", pipeline)
+        records = self.world.compared.get(rollout, ())
+        page = records[after : after + PAGE]
+        return ComparedPage(page, after + PAGE if len(records) > after + PAGE else 0)
+
+    async def examples(self, pipeline: str, table: str, day: str) -> DayExamples:
+        await self._arrive("examples", pipeline)
+        if (known := self.world.examples.get((table, day))) is None:
+            raise DataError(f"{self.region.name}: no table {table} on {day} here", region=self.region.name)
+        return known
 
     async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:
         await self._arrive("samples", pipeline)

@@ -9,6 +9,7 @@ from console.drivers.fake.disk import FakeDisk
 from console.drivers.fake.scenario import Scenario
 from console.drivers.protocol import QueryResult, RegionState, Who
 from console.errors import Unreachable
+from console.model.compared import ComparedColumn, DayExamples
 from console.model.event import Event, Recorded
 from console.model.live import Live, ReleaseRow, TableState, TableStats
 from console.model.load import Loads
@@ -48,6 +49,8 @@ class FakeRegion:
         self.copied: set[tuple[str, str]] = set()  # copies by name and run
         self.answers: dict[str, QueryResult] = {}  # SQL → what a query answers
         self.receipts: dict[str, tuple[Receipt, ...]] = {}  # rollout → what was kept of it
+        self.compared: dict[str, tuple[ComparedColumn, ...]] = {}  # rollout → what its comparison recorded
+        self.examples: dict[tuple[str, str], DayExamples] = {}  # (table, day) → rows that differ
         self.findings: dict[str, tuple[Finding, ...]] = {}  # rollout → what checking it again finds
         self.samples: list[FeedSample] = []  # kept by its agent, oldest first
         self.heard: list[Callable[[Recorded], None]] = []  # called with every event, before a watcher gets it

@@ -86,7 +86,13 @@ class SshTransport:
         return link
 
     async def survey(
-        self, pipeline: str, landing: Sequence[str], state: bool, past: str = "", hours: float = 0.0
+        self,
+        pipeline: str,
+        landing: Sequence[str],
+        state: bool,
+        past: str = "",
+        hours: float = 0.0,
+        after: int | None = None,
     ) -> Surveyed:
         ask = SurveyRequest(
             region=self._region.name,
@@ -96,6 +102,7 @@ class SshTransport:
             state=state,
             past=past,
             hours=hours,
+            after=after,
         )
         answer = surveyed(ask, await self._request_line(survey_request(ask), _SURVEY_SECONDS))
         if isinstance(answer, ConsoleError):
@@ -261,7 +268,11 @@ def survey_request(ask: SurveyRequest) -> remote.Request:
         landing=ask.landing,
         state=ask.state,
         past=ask.past,
-        config={**remote.LATER, **({"hours": ask.hours} if ask.hours else {})},
+        config={
+            **remote.LATER,
+            **({"hours": ask.hours} if ask.hours else {}),
+            **({"after": ask.after} if ask.after is not None else {}),
+        },
     )
 
 

@@ -43,7 +43,8 @@ class Request:
     """A console's request.
 
     beat    seconds between two blank lines, its heartbeat
-    config  settings of the agent to be started; `LATER` in a survey, and `hours` of the samples that it returns
+    config  settings of the agent to be started; `LATER` in a survey, `hours` of the samples and `after` of the records that it
+            returns
     """
 
     do: Literal["dial", "survey", "look", "profile"]
@@ -133,6 +134,7 @@ async def _survey(request: Request) -> int:
         state=request.state,
         past=request.past,
         hours=float(request.config.get("hours") or 0.0),
+        after=None if request.config.get("after") is None else int(request.config["after"]),
         later=request.config.get("later") is True,
     )
     sys.stdout.buffer.write(await raw_answers([ask]))

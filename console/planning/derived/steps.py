@@ -138,6 +138,7 @@ def _comparison(verdict: Verdict) -> Comparison:
     joins = _joined_again(verdict)
     pairs: list[Pair] = []
     excluded: list[tuple[str, str]] = []
+    changed: list[Pair] = []
     for column in wanted.table.columns:
         name = column.name
         live_column = diff.pairs.get(name)
@@ -152,6 +153,7 @@ def _comparison(verdict: Verdict) -> Comparison:
         elif live_column is None:
             why = diff.computed.get(name)
             excluded.append((name, why.text if why else "its type or its reading changes"))
+            changed.append(Pair(name if live.table.column(name) else "", name, exact=False))
         else:
             pairs.append(Pair(live_column, name, name not in wanted.inexact and live_column not in live.inexact))
     return Comparison(
@@ -165,6 +167,7 @@ def _comparison(verdict: Verdict) -> Comparison:
         other_rows=not diff.rows,
         joins=joins,
         ties=verdict.recomputed is not None and ties_anew(verdict),
+        changed=tuple(changed),
     )
 
 
