@@ -154,7 +154,9 @@ def _running(view: RegionView) -> Iterator[str]:
 
 def _progress(status: Status) -> Iterator[str]:
     if status.rows_total:
-        yield f"{int(100 * status.fraction)} %: {status.rows_done:,} of {status.rows_total:,} rows"
+        done = int(100 * status.fraction)
+        percent = done if status.rows_done >= status.rows_total else min(99, done)
+        yield f"{percent} %: {status.rows_done:,} of {status.rows_total:,} rows"
     if status.rate:
         yield f"{status.rate:,.0f} rows a second"
     if status.eta_seconds is not None and status.state in ("preparing", "backfilling", "catching-up"):

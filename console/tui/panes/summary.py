@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from textual.content import Content
 
+from console.model.share import percent_shown
 from console.runner.view import RegionView
 from console.tui.drawing import badge, bar, cell, draw_label, safe, stack_lines, wrap_indented
 from console.tui.format import count, span
@@ -34,7 +35,9 @@ def draw_summary(view: RegionView, width: int, at: float) -> Content:
     if under_way(view):
         part = done_fraction(view)
         room = max(0, min(40, width - head.cell_length - 8))
-        head = Content.assemble(head, "  ", bar(part, room, label.style, running_fraction(view)), f" {part:.0%}")
+        head = Content.assemble(
+            head, "  ", bar(part, room, label.style, running_fraction(view)), f" {percent_shown(part):.0f}%"
+        )
     why = _reason(view, at)
     return stack_lines(
         [

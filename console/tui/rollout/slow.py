@@ -7,6 +7,7 @@ from textual.content import Content
 from console.model.account import Account, Part, Use, account
 from console.model.event import Accepted
 from console.model.measured import SparkJob
+from console.model.share import percent_shown
 from console.model.status import StepStatus
 from console.model.tuning import limits
 from console.runner.view import RegionView
@@ -87,7 +88,8 @@ def slow_line(view: RegionView, width: int, now: float) -> Content:
     largest = sorted(account.parts, key=lambda part: -part.seconds)
     parts = [
         Content.assemble(
-            safe(_short_name(part), TONES.get(part.use, "$text-warning"), 30), f" {_share(part, account.seconds):.0%}"
+            safe(_short_name(part), TONES.get(part.use, "$text-warning"), 30),
+            f" {percent_shown(_share(part, account.seconds)):.0f}%",
         )
         for part in largest
         if part.seconds > 0

@@ -21,6 +21,7 @@ from console.model.event import (
     StepStarted,
 )
 from console.model.incident import SparkBack, TryFailed, WaitBegan, WaitEnded
+from console.model.share import percent_shown
 from console.text import safe_text
 
 _USES = {
@@ -122,11 +123,11 @@ def _close(intervals: list[Interval], at: float) -> None:
 def _part_text(part: Part, divided: Account) -> str:
     name = f"waited ({safe_text(part.cause)})" if part.use == "waiting" else _USES[part.use]
     times = f", {part.times} times" if part.times > 1 and part.use not in ("batches", "gate") else ""
-    return f"{name} {100 * part.seconds / divided.seconds:.0f} % ({span(part.seconds)}{times})"
+    return f"{name} {percent_shown(part.seconds / divided.seconds):.0f} % ({span(part.seconds)}{times})"
 
 
 def _part_data(part: Part, divided: Account) -> dict[str, Any]:
-    share = round(100 * part.seconds / divided.seconds, 1) if divided.seconds else 0.0
+    share = percent_shown(part.seconds / divided.seconds, 1) if divided.seconds else 0.0
     return {
         "use": part.use,
         "cause": part.cause,

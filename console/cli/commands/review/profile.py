@@ -14,6 +14,7 @@ from console.drivers.survey import Sample, profiled, raw_profile
 from console.errors import UsageError
 from console.model.pipeline import Pipeline
 from console.model.schema import Table
+from console.model.share import percent_shown
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _text(keys: list[dict[str, Any]]) -> str:
     rows = [
         [
             safe_text(key["key"], 80),
-            f"{key['share']:.1%}",
+            f"{percent_shown(key['share'], 1):.1f}%",
             (key["first_seen"] or "unknown") + ("" if key["sure"] else " or before"),
             safe_text(", ".join(key["parsed_by"])) or "nobody",
         ]
