@@ -48,8 +48,7 @@ class Service:
     """The region's agent behind its socket. docs/architecture.md describes what the methods take and return."""
 
     def __init__(self, warehouse: Path, settings: Settings, lock_fd: int) -> None:
-        self.warehouse = warehouse
-        self.settings = settings
+        self.warehouse, self.settings = warehouse, settings
         self.spark = SparkHandle(settings, lock_fd)
         self.follower = FeedFollower(self.spark, settings.tick_seconds, self.report)
         self.ring = SampleRing(warehouse)

@@ -9,10 +9,10 @@ import pytest
 from deltalake import write_deltalake
 
 from console import planning, project
+from console.agent.compared.comparison import compare
 from console.agent.compared.records import ComparisonRecords
 from console.agent.compared.round import ComparisonRound
 from console.agent.feeds import backfill, commit
-from console.agent.feeds.comparison import compare
 from console.agent.recount.pinned_tables import Pinned
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log

@@ -292,6 +292,7 @@ LOOKS = (
     "attach",
     "history",
     "show",
+    "diff",
     "verify",
 )
 GROUPS = ("schema", "agent", "lock")  # each of their commands says for itself

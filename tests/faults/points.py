@@ -102,6 +102,7 @@ ELSEWHERE = {
     "commit-compact": "tests/faults/rules/test_maintenance_killed.py",
     "commit-retention": "tests/faults/rules/test_maintenance_killed.py",
     "quarantine": "tests/faults/rules/test_killed.py",
+    "comparison": "tests/faults/rules/test_compared.py",
     "commit-columns": "tests/faults/rules/test_killed.py",
     "commit-copy": "tests/faults/rules/test_killed.py",
     "sink": "tests/agent/test_exports.py",

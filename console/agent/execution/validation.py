@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from console.agent.compared.comparison import compare
 from console.agent.compared.quarantined import affected_tables
 from console.agent.compared.resumed import begin
 from console.agent.errors import AgentEnding
 from console.agent.execution import expectations
 from console.agent.feeds import commit, planted_bugs
-from console.agent.feeds.comparison import compare
 from console.agent.feeds.live_feed import LiveFeed, stalled_targets
 from console.agent.recount import liveness
 from console.agent.recount.pinned_tables import Pinned, PinnedSource

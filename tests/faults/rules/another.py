@@ -2,6 +2,7 @@
 
 python -m tests.faults.rules.another WAREHOUSE copy RUN     one run of the copy `daily`
 python -m tests.faults.rules.another WAREHOUSE carry        what an agent that starts does about its rollout
+python -m tests.faults.rules.another WAREHOUSE compare      the comparison of `compared`, recorded
 """
 
 import json
@@ -20,6 +21,7 @@ from console.agent.maintenance.compaction import compact, crowded
 from console.agent.maintenance.retention import expire
 from console.agent.pipeline import PipelineController
 from console.agent.spark_session import Settings, SparkHandle
+from tests.faults.rules.compared import compare_recorded
 from tests.faults.rules.tables import state
 
 SHORT = state("landing", retention_days=10, time="day")
@@ -94,6 +96,8 @@ def main() -> None:
             print(carried(opened))
         case ["compact"]:
             compacted(spark.session(), Path(warehouse))
+        case ["compare"]:
+            print(compare_recorded(spark.session(), Path(warehouse)))
         case ["expire", day]:
             print(expire(spark.session(), str(Path(warehouse) / "landing"), SHORT, date.fromisoformat(day)))
 

@@ -33,8 +33,13 @@ READING, CARRY, KILLED = "console/agent/queries.py", "console/agent/execution/ex
 LOAD, SENDING, LOADS = "console/model/load.py", "console/runner/ingest/upload.py", "tests/agent/test_loads.py"
 AT_GATE = "tests/faults/test_gate.py"
 FENCE, BY_HAND = "tests/faults/test_fence.py", f"{RULES}/test_by_hand.py"
+CHECKS, BY_DAY, COMPARED = (
+    "console/agent/compared/checks.py",
+    "console/agent/compared/by_day.py",
+    f"{RULES}/test_compared.py",
+)
 VERIFY, DOUBLES, DOUBLE_SUMS = (
-    "console/agent/feeds/comparison.py",
+    "console/agent/compared/comparison.py",
     "console/agent/recount/doubles.py",
     f"{RULES}/test_doubles.py",
 )
@@ -159,8 +164,12 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("an ending agent fails its rollout", "console/agent/execution/validation.py", "except AgentEnding:", "except ZeroDivisionError:", GATE),
     bug("the first release's retention counts", "console/agent/maintenance/maintainer.py", "_longer(tables[path], state) if path in tables else state", "tables.get(path, state)", f"{RULES}/test_maintainer.py"),
     bug("a spoiled table is compacted again", "console/agent/maintenance/maintainer.py", "self._spoiled[path] = error", "pass", f"{RULES}/test_maintainer.py"),
-    bug("a column that differs is none", "console/agent/feeds/comparison.py", "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
-    bug("rows a day are not compared", "console/agent/feeds/comparison.py", "unequal = [d for d in days if was.get", "unequal = [d for d in () if was.get", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
+    bug("a column that differs is none", CHECKS, "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
+    bug("rows a day are not compared", CHECKS, "unequal = [day for day in days if", "unequal = [day for day in () if", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
+    bug("a killed comparison begins anew", BY_DAY, "        if not recorded:\n", "        if True:\n", f"{COMPARED}::test_a_killed_comparison_compares_no_finished_day_again"),
+    bug("rows in quarantine are missing", BY_DAY, "(total or 0) - (others.get(name) or 0)", "(total or 0)", f"{COMPARED}::test_rows_that_history_left_out_are_no_doubt_and_what_else_differs_is_a_difference"),
+    bug("values may change places", BY_DAY, "if alike and not _same", "if False and not _same", f"{COMPARED}::test_values_that_have_changed_places_are_a_difference_of_the_rows"),
+    bug("what quarantine explains in part is a difference", CHECKS, "if any(day.day not in lacking for day in differing)", "if True", f"{COMPARED}::test_rows_that_history_left_out_are_no_doubt_and_what_else_differs_is_a_difference"),
     bug("a check that failed opens the gate", "console/agent/rollout/promotion.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
     bug("hours of a day begin late", "console/model/slices.py", "start + timedelta(hours=hour)", "start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),

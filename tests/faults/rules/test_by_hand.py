@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds.comparison import compare
+from console.agent.compared.comparison import compare
 from console.agent.recount.pinned_tables import Pinned
 from console.agent.store import log
 from console.errors import CheckFailed

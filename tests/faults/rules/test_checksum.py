@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from console.agent.compared.comparison import compare
 from console.agent.feeds.checksum import Sum, can_hash, row_sums_per_day, sums_per_day
-from console.agent.feeds.comparison import compare
 from console.agent.recount.pinned_tables import Pinned
 from console.agent.store import log
 from console.model.schema import Column

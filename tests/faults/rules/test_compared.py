@@ -1,106 +1,42 @@
 """What a comparison records, day by day and column by column, and that a killed one goes on where it stopped."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
 
+from console.agent.compared import by_day
+from console.agent.compared.comparison import compare
 from console.agent.compared.examples import _examples
 from console.agent.compared.records import ComparisonRecords
-from console.agent.compared.round import ComparisonRound, portions
-from console.agent.feeds.comparison import compare
+from console.agent.compared.round import ComparisonRound
 from console.agent.queries import rows_of
-from console.agent.recount.pinned_tables import Pinned
-from console.agent.store import log
-from console.agent.store.table_stats import table_stats
 from console.model.compared import ROWS, TOGETHER, ComparedColumn
 from console.model.event import Checked
-from console.model.schema import Column
-from console.model.step import Comparison, Pair
-from tests.faults.rules.tables import state
+from tests.faults.rules import another
+from tests.faults.rules.compared import (
+    BAD_CAST,
+    DAYS,
+    LOST,
+    PLAN,
+    TWICE,
+    compare_recorded,
+    rows,
+    sides,
+    with_defects,
+)
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
-DAYS, A_DAY = 14, 60
-FIRST = datetime(2026, 11, 1, tzinfo=UTC)
-COLUMNS = (
-    Column(name="id", type="string"),
-    Column(name="at", type="timestamp"),
-    Column(name="day", type="date"),
-    Column(name="bytes", type="bigint"),
-    Column(name="cost", type="double"),
-)
-OLD = (*COLUMNS[:4], Column(name="cost", type="string"))
-PLAN = Comparison(
-    table="copy",
-    pairs=tuple(Pair(name, name) for name in ("id", "at", "day", "bytes")),
-    left_out=(("cost", "its type changes"),),
-    time="at",
-    changed=(Pair("cost", "cost", exact=False),),
-)
-BAD_CAST, LOST, TWICE = "2026-11-05", "2026-11-08", "2026-11-11"
-
-
-def rows(cost: pa.DataType) -> pa.Table:
-    """Fourteen days of requests; `cost` as text or as a number."""
-    at = [FIRST + timedelta(days=n // A_DAY, minutes=n % A_DAY) for n in range(DAYS * A_DAY)]
-    numbers = [n / 4 for n in range(len(at))]
-    return pa.table(
-        {
-            "id": [f"e{n}" for n in range(len(at))],
-            "at": pa.array(at, pa.timestamp("us", "UTC")),
-            "day": [moment.date() for moment in at],
-            "bytes": pa.array(range(len(at)), pa.int64()),
-            "cost": pa.array([str(n) if cost == pa.string() else n for n in numbers], cost),
-        }
-    )
-
-
-def with_defects(right: pa.Table) -> pa.Table:
-    """A wrong cast on one day, a row lost on another and one duplicated on a third."""
-    made: pa.Table = duckdb.sql(
-        f"""
-        SELECT id, at, day, CAST(CASE WHEN day = '{BAD_CAST}' THEN bytes % 256 ELSE bytes END AS BIGINT) AS bytes, cost
-        FROM right WHERE NOT (day = '{LOST}' AND id = 'e425')
-        UNION ALL SELECT * FROM right WHERE day = '{TWICE}' AND id = 'e601'
-        """
-    ).to_arrow_table()
-    return made.cast(right.schema)
-
-
-def written(place: Path, table: pa.Table) -> str:
-    write_deltalake(str(place), table, partition_by=["day"])
-    return str(place)
-
-
-def sides(tmp_path: Path, new: pa.Table) -> tuple[Pinned, Pinned]:
-    paths = written(tmp_path / "old", rows(pa.string())), written(tmp_path / "new", new)
-    states = state("copy", OLD), state("copy", COLUMNS)
-    old, new_side = (Pinned(s, path, log.latest_version(path)) for s, path in zip(states, paths, strict=True))
-    return old, new_side
-
-
-def days_of(side: Pinned) -> Any:
-    found = table_stats("copy", side.path, "day")
-    assert found is not None
-    return found.days
 
 
 class Stored(list[ComparedColumn]):
-    """Records as they are stored; with a number, the agent is killed behind so many portions."""
-
-    def __init__(self, killed_after: int = 0) -> None:
-        self.portions, self.killed_after = 0, killed_after
+    """Records as they are stored."""
 
     def __call__(self, records: Sequence[ComparedColumn]) -> None:
         self += records
-        self.portions += 1
-        if self.portions == self.killed_after:
-            raise KeyboardInterrupt
 
 
 def test_three_planted_defects_are_named_by_their_days_and_columns(session: Any, tmp_path: Path) -> None:
@@ -127,25 +63,24 @@ def test_three_planted_defects_are_named_by_their_days_and_columns(session: Any,
     assert (summary.changed, summary.of) == (0, 840 - 44 - 1 - 1)
 
 
+@pytest.mark.parametrize(("point", "portions"), [("before-comparison", 0), ("after-comparison", 1)])
 def test_a_killed_comparison_compares_no_finished_day_again(
-    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, portions: int
 ) -> None:
     old, new = sides(tmp_path, with_defects(rows(pa.float64())))
-    parts = portions(days_of(new), rows_limit=A_DAY // 2)
-    assert len(parts) == 4  # eight batches of 30 rows: four days each
-    stored = Stored(killed_after=2)
-    with pytest.raises(KeyboardInterrupt):
-        tuple(compare(session, PLAN, old, new, (), ComparisonRound(portions=parts, store=stored)))
+    another.dies(session, tmp_path / "armed", point, tmp_path, "compare")
     records = ComparisonRecords(tmp_path / "console")
-    records.append("web-1", stored)
     done = records.newest("web-1", "copy")
-    assert {record.portion for record in done} == {1, 2}
-    again = Stored()
-    resumed = tuple(compare(session, PLAN, old, new, (), ComparisonRound(portions=parts, done=done, store=again)))
-    assert {record.portion for record in again} == {3, 4}
-    assert not {record.day for record in again} & {record.day for record in done}
+    assert {record.portion for record in done} == set(range(1, portions + 1))
+    read: list[int] = []
+    compared = by_day._compared
+    monkeypatch.setattr(by_day, "_compared", lambda *a, portion: read.append(portion) or compared(*a, portion=portion))
+    resumed = compare_recorded(session, tmp_path)
+    assert read == [1, 2, 3, 4][portions:]
     whole = tuple(compare(session, PLAN, old, new))
     assert _verdicts(resumed) == _verdicts(whole)
+    stored = records.newest("web-1", "copy")
+    assert len(stored) == len({(record.day, record.column) for record in stored}) == DAYS * 6
 
 
 def _verdicts(checks: Sequence[Checked]) -> list[Any]:

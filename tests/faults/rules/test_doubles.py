@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from console.agent.feeds.comparison import compare
+from console.agent.compared.comparison import compare
 from console.agent.recount.doubles import Addends, addends, addends_by_group
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.agent.store import log

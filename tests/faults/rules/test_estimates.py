@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from console.agent.feeds.comparison import compare
+from console.agent.compared.comparison import compare
 from console.agent.recount.pinned_tables import Pinned
 from console.agent.store import log
 from console.model.event import Checked

@@ -148,7 +148,7 @@ def _joined(
     """Day ("" without one) → numbers of groups: only in the old version `gone`, only in the new `extra`, all `keys`; for
     column i of the values and of those that are meant to change: differing `d<i>`, not NULL before and now `was<i>`, `now<i>`.
     """
-    from pyspark.sql.functions import coalesce, col, count_if, lit
+    from pyspark.sql.functions import col, count_if, lit
     from pyspark.sql.functions import hll_sketch_estimate as estimate
 
     kinds = types(new.state.table.columns)
@@ -175,17 +175,21 @@ def _joined(
     counts = [count_if(col("in_new").isNull()).alias("gone"), count_if(col("in_old").isNull()).alias("extra")]
     counts.append(count_if(lit(True)).alias("keys"))
     for i, pair in enumerate((*values, *plan.changed)):
-        changed_map = pair in plan.changed and kinds[pair.new].startswith("map<")  # Spark compares no maps
-        differs = lit(False)
-        if not changed_map:
-            differs = _differs(pair, pair in estimates, kinds[pair.new], col(f"a{i}"), col(f"b{i}"))
-        counts += _pair_counts(differs, i)
-    day = lit(None).cast("date")
-    if plan.time in plan.keys:
-        at = plan.keys.index(plan.time)
-        day = clamped_day(coalesce(col(f"l{at}"), col(f"k{at}")))
-    by_day = both.groupBy(day.alias("day")).agg(*counts).withColumn("day", named_day(col("day")))
+        of_maps = pair in plan.changed and "map<" in kinds[pair.new]  # which Spark does not compare
+        differs = _differs(pair, pair in estimates, kinds[pair.new], col(f"a{i}"), col(f"b{i}"))
+        counts += _pair_counts(lit(False) if of_maps else differs, i)
+    by_day = both.groupBy(_joined_day(plan).alias("day")).agg(*counts).withColumn("day", named_day(col("day")))
     return {str(row["day"] or ""): {name: row[name] for name in by_day.columns[1:]} for row in by_day.collect()}
+
+
+def _joined_day(plan: Comparison) -> Any:
+    """The day of a joined group; NULL where the time is none of the keys."""
+    from pyspark.sql.functions import coalesce, col, lit
+
+    if plan.time not in plan.keys:
+        return lit(None).cast("date")
+    at = plan.keys.index(plan.time)
+    return clamped_day(coalesce(col(f"l{at}"), col(f"k{at}")))
 
 
 def _pair_counts(differs: Any, i: int) -> list[Any]:
