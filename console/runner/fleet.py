@@ -12,6 +12,7 @@ from uuid import uuid4
 from console.drivers.protocol import Driver, QueryResult, RegionState, Who
 from console.errors import Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
 from console.model.codec import encode
+from console.model.compared import DayExamples
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live
@@ -172,6 +173,9 @@ class Fleet:
 
     async def history(self, region: str, rollout: str = "") -> Past:
         return await self.driver(region).history(self.pipeline, rollout)
+
+    async def examples(self, region: str, table: str, day: str) -> DayExamples:
+        return await self.driver(region).examples(self.pipeline, table, day)
 
     async def verify(self, region: str, rollout: str, tell: Callable[[AuditProgress], None]) -> tuple[Finding, ...]:
         return await self.driver(region).verify(self.pipeline, rollout, tell)

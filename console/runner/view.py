@@ -18,6 +18,7 @@ from console.record import dataclass
 
 if TYPE_CHECKING:  # not loaded before the screen's first picture
     from console.drivers.protocol import QueryResult
+    from console.model.compared import DayExamples
     from console.model.receipt import AuditProgress, Finding, Past
     from console.model.tuning import Tuning
     from console.witness import WitnessProgress
@@ -167,6 +168,10 @@ class Cockpit(Protocol):
 
     async def history(self, region: str, rollout: str = "") -> "Past":
         """Every rollout that the region remembers, oldest first, and one of them in full. Starts no agent."""
+        ...
+
+    async def examples(self, region: str, table: str, day: str) -> "DayExamples":
+        """Rows of one day that differ between the versions which the region compares (`Driver.examples`)."""
         ...
 
     async def verify(self, region: str, rollout: str, tell: "Callable[[AuditProgress], None]") -> "tuple[Finding, ...]":

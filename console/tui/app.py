@@ -254,10 +254,11 @@ class ConsoleApp(CommandApp):
     async def confirm(self, dialog: "DialogFactory") -> bool:
         """Ask the operator; False at once while another dialog is open."""
         from console.tui.dialogs.dialog import Dialog
+        from console.tui.dialogs.examples import example_lines
 
         if self._dialog is not None:
             return False
-        self._dialog = Dialog(self.state, dialog)
+        self._dialog = Dialog(self.state, dialog, partial(example_lines, self._cockpit))
         try:
             return await self.push_screen_wait(self._dialog)
         finally:

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from console.drivers.protocol import QueryResult
 from console.drivers.replay import Given, Ran
-from console.errors import ConsoleError, Problem
+from console.errors import ConsoleError, Problem, RegionError
+from console.model.compared import DayExamples
 from console.model.event import Checked, ComparedDay, Promoted, Recorded, RolledBack
 from console.model.live import Release
 from console.model.pipeline import Override
@@ -38,6 +39,7 @@ class ScriptedCockpit:
         self.stored: dict[str, tuple[Recorded, ...]] = {}
         self.rollouts: dict[str, tuple[Status, ...]] = {}
         self.pasts: dict[tuple[str, str], Past] = {}  # region and rollout → in full
+        self.examples_of: dict[tuple[str, str], DayExamples] = {}  # table and day → rows that differ
         self.reports: list[AuditProgress] = []  # of a verification, before it waits for `verified`
         self.verified = asyncio.Event()
         self.findings: tuple[Finding, ...] = ()
@@ -80,6 +82,12 @@ class ScriptedCockpit:
     async def history(self, region: str, rollout: str = "") -> Past:
         self._asked("history", (region, rollout))
         return self.pasts.get((region, rollout)) or Past(self.rollouts.get(region, ()))
+
+    async def examples(self, region: str, table: str, day: str) -> DayExamples:
+        self._asked("examples", (region, table, day))
+        if (known := self.examples_of.get((table, day))) is None:
+            raise RegionError(f"only one version of {table} is still here", code="E_ONE_VERSION")
+        return known
 
     async def verify(self, region: str, rollout: str, tell: Callable[[AuditProgress], None]) -> tuple[Finding, ...]:
         self._asked("verify", (region, rollout))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from textual.content import Content
 
+from console.model.compared import DayExamples, DayTally, ExampleRows
 from console.model.event import Ailing
 from console.model.note import Note
 from console.model.plan import Rollback
@@ -133,6 +134,43 @@ async def test_f2_shows_each_day_and_the_answer_again() -> None:
         await pilot.press("f2")
         await settle(pilot)
         assert "way back" in screen_text(app)
+
+
+async def test_f3_fetches_rows_of_a_day_that_differs_and_f2_leads_back() -> None:
+    columns = (("id", "string"), ("status", "int"))
+    rows = ExampleRows(columns, (("e7", None),), (("e7", 404),))
+    cockpit = s.ScriptedCockpit(NORMAL["us"], s.at_gate(s.EU, wrong=True))
+    cockpit.examples_of[("requests", "2026-10-29")] = DayExamples(
+        table="requests", day="2026-10-29", old_version=4, new_version=2, differing=rows
+    )
+    async with running_app(cockpit) as (app, pilot):
+        app.post_message(ActionRequest("promote", ("eu",)))
+        await settle(pilot)
+        assert "f3 rows that differ" in screen_text(app)
+        await pilot.press("f3")
+        await settle(pilot)
+        seen = screen_text(app)
+        assert all(
+            part in seen for part in ("eu: requests on 2026-10-29", "- id=e7 · status=NULL", "+ id=e7 · status=404")
+        )
+        await pilot.press("f2")
+        await settle(pilot)
+        assert "way back" in screen_text(app)
+        cockpit.examples_of.clear()
+        await pilot.press("f3")
+        await settle(pilot)
+        assert "only one version of requests is still here" in screen_text(app)
+
+
+def test_rows_in_quarantine_that_explain_every_difference_are_no_doubt() -> None:
+    check = replace(GATE.status.checks[0], tally=DayTally(days=12, differing=0, quarantined=12))
+    explained = status(GATE, quarantined=12, checks=(check, *GATE.status.checks[1:]))
+    assert "none known" in text(explained)
+    for other in (
+        status(explained, quarantined=13),
+        status(explained, checks=(replace(check, tally=DayTally(days=12, differing=1, quarantined=12)),)),
+    ):
+        assert "rows did not convert and were left out" in " ".join(text(other).split())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 15), (200, 60)])

@@ -7,6 +7,7 @@ from typing import Any, Literal, NoReturn
 
 from console.drivers.protocol import QueryResult
 from console.errors import Conflict, ConsoleError
+from console.model.compared import DayExamples
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.receipt import AuditProgress, Finding, Past
 from console.model.status import Status, Verb
@@ -209,6 +210,9 @@ class Playback:
         return Past((status,) if status.rollout else (), events)
 
     # -- what a recording does not do
+
+    async def examples(self, region: str, table: str, day: str) -> DayExamples:
+        self._refuse("no table is read")
 
     async def verify(self, region: str, rollout: str, tell: Callable[[AuditProgress], None]) -> tuple[Finding, ...]:
         self._refuse("no table is read")

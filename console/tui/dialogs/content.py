@@ -1,11 +1,20 @@
 """The content of a confirmation as a value: what is shown, what must be typed, and what blocks it."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from textual.content import Content
 
 from console.record import dataclass
 from console.tui.state import ScreenState
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingDay:
+    """A day of a comparison of which rows can be fetched."""
+
+    region: str
+    table: str
+    day: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +29,7 @@ class DialogContent:
     blocked       why the action is refused now; "" where it is not
     harmless      nothing is lost: the confirming button has the focus, not Cancel
     details       shown by f2 in place of the body
+    differing     days of which f3 fetches rows, one after the other
     """
 
     title: str
@@ -30,6 +40,8 @@ class DialogContent:
     blocked: str = ""
     harmless: bool = False
     details: tuple[Content, ...] = ()
+    differing: tuple[DifferingDay, ...] = ()
 
 
 DialogFactory = Callable[[ScreenState], DialogContent]
+ReadRows = Callable[[DifferingDay], Awaitable[tuple[Content, ...]]]

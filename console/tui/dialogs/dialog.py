@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
-from console.tui.dialogs.content import DialogFactory
+from console.tui.dialogs.content import DialogFactory, DifferingDay, ReadRows
 from console.tui.drawing import badge, key_hints, safe, stack_lines
 from console.tui.state import ScreenState
 
@@ -40,11 +40,14 @@ class Dialog(ModalScreen[bool]):
         Binding("pagedown", "scroll(8)", show=False),
         Binding("pageup", "scroll(-8)", show=False),
         Binding("f2", "details", show=False),
+        Binding("f3", "rows", show=False),
     ]
     state: reactive[ScreenState] = reactive(ScreenState(views={}))
 
-    def __init__(self, state: ScreenState, factory: DialogFactory) -> None:
+    def __init__(self, state: ScreenState, factory: DialogFactory, read_rows: ReadRows | None = None) -> None:
+        """read_rows: fetches rows of one of the content's differing days"""
         super().__init__()
+        self._read_rows, self._rows, self._rows_read = read_rows, tuple[Content, ...](), 0
         self._factory = factory
         self._content = factory(state)
         self._title = Static(id="title")
@@ -92,7 +95,7 @@ class Dialog(ModalScreen[bool]):
         content = self._content
         badges = [badge(name) for name in dict.fromkeys(content.environments)]
         self._title.update(Content(" ").join([safe(content.title, "bold", 120), *badges]))
-        self._body.update(stack_lines(content.details if self._detailed else content.lines))
+        self._body.update(stack_lines(self._rows or (content.details if self._detailed else content.lines)))
         self._blocked.display = bool(content.blocked)
         self._blocked.update(safe(f"✗ {content.blocked}", "$text-error"))
         self._input.disabled = bool(content.blocked)
@@ -116,7 +119,10 @@ class Dialog(ModalScreen[bool]):
         below = round(self._scroll.max_scroll_y - self._scroll.scroll_y)
         hints = [("↓", f"{below} more lines")] if below > 0 else []
         if self._content.details:
-            hints.append(("f2", "back to the answer" if self._detailed else "each day's comparison"))
+            back = self._detailed or bool(self._rows)
+            hints.append(("f2", "back to the answer" if back else "each day's comparison"))
+        if self._content.differing and self._read_rows:
+            hints.append(("f3", "rows of the next day" if self._rows else "rows that differ"))
         self._hint.update(key_hints(*hints))
 
     def _enable(self) -> None:
@@ -142,6 +148,23 @@ class Dialog(ModalScreen[bool]):
     def action_details(self) -> None:
         """Each day's comparison in place of the answer, and back."""
         if self._content.details:
-            self._detailed = not self._detailed
+            self._detailed, self._rows = not (self._detailed or self._rows), ()
             self._scroll.scroll_home(animate=False)
             self._redraw()
+
+    def action_rows(self) -> None:
+        """Rows of the first day that differs, then of the next one."""
+        days = self._content.differing
+        if days and self._read_rows:
+            day = days[self._rows_read % len(days)]
+            self._rows_read += 1
+            self._show_rows((safe(f"reading rows of {day.table} on {day.day or 'no day'} …", limit=120),))
+            self.run_worker(self._read(self._read_rows, day), exclusive=True)
+
+    async def _read(self, read_rows: ReadRows, day: DifferingDay) -> None:
+        self._show_rows(await read_rows(day))
+
+    def _show_rows(self, lines: tuple[Content, ...]) -> None:
+        self._rows = lines
+        self._scroll.scroll_home(animate=False)
+        self._redraw()

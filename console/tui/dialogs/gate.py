@@ -1,12 +1,12 @@
 """Confirmations at the gate: whether it is safe to promote, one region or the regions of a wave, and to roll back."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from textual.content import Content
 
 from console.runner.view import RegionView
 from console.tui.actions import objection
-from console.tui.dialogs.content import DialogContent
+from console.tui.dialogs.content import DialogContent, DifferingDay
 from console.tui.drawing import safe, wrap_indented
 from console.tui.format import count, plural
 from console.tui.groups import same_plan
@@ -40,6 +40,7 @@ def confirm_promotion(state: ScreenState, regions: Sequence[str]) -> DialogConte
         typed=f"wave {waves[0]}",
         blocked=blocked,
         details=tuple(line for view in views for line in _details(view)),
+        differing=tuple(day for view in views for day in _differing(view)),
     )
 
 
@@ -72,6 +73,7 @@ def _promote_one(state: ScreenState, view: RegionView) -> DialogContent:
         typed=name,
         blocked=_blocked(state, view),
         details=tuple(_details(view)),
+        differing=tuple(_differing(view)),
     )
 
 
@@ -89,6 +91,14 @@ def _details(view: RegionView) -> list[Content]:
     """Each day of each comparison, then every check with its figures."""
     checks = [line for check in view.status.checks[:MAX_ENTRIES] for line in check_lines(check, BODY_WIDTH)]
     return [safe(view.region.name, "bold", 60), *day_lines(view, BODY_WIDTH), Content(""), *checks]
+
+
+def _differing(view: RegionView) -> Iterator[DifferingDay]:
+    """The days of its comparisons that differ, of which rows can be fetched."""
+    for check in view.status.checks:
+        for day in check.days:
+            if not day.equal:
+                yield DifferingDay(view.region.name, check.table, day.day)
 
 
 def _blocked(state: ScreenState, view: RegionView) -> str:

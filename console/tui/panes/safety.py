@@ -7,6 +7,7 @@ from textual.content import Content
 from console.model.event import Checked, ComparedDay
 from console.model.note import NOTE_CHARACTERS, Note
 from console.model.plan import ACTIONS, Plan
+from console.model.status import Status
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
 from console.record import dataclass
@@ -47,13 +48,19 @@ def doubts(view: RegionView, others: Sequence[RegionView], now: float) -> list[D
         doubts.append(Doubt(text=f"the region does not answer: {view.link_why or 'no reason given'}", tone="bad"))
     if trouble := feed_trouble(view):
         doubts.append(Doubt(text=trouble, tone="bad" if status.standing else "warn"))
-    if status.quarantined:
+    if status.quarantined and not quarantine_explained(status):
         doubts.append(Doubt(text=f"{count(status.quarantined)} rows did not convert and were left out"))
     if status.checked_at and now - status.checked_at > CHECKS_OLD_SECONDS:
         doubts.append(Doubt(text=f"the checks are {span(now - status.checked_at)} old"))
     doubts += [Doubt(text=text) for text in _losses(view, plan)]
     doubts += [Doubt(text=text) for other in others if (text := _breach(other))]
     return doubts
+
+
+def quarantine_explained(status: Status) -> bool:
+    """Whether the comparison has subtracted all rows in quarantine, and is equal without them."""
+    tallies = [check.tally for check in status.checks if check.tally is not None]
+    return not any(tally.differing for tally in tallies) and status.quarantined <= sum(t.quarantined for t in tallies)
 
 
 def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now: float) -> list[Content]:
@@ -123,9 +130,18 @@ def day_lines(view: RegionView, width: int) -> list[Content]:
         for check in checks:
             if not check.days:
                 continue
-            lines.append(Content.assemble(safe(table, "bold", 80), " · ", safe(check.check, limit=80)))
+            lines.append(Content.assemble(safe(table, "bold", 80), " · ", safe(check.check, limit=80), _tally(check)))
             lines += [line for day in reversed(check.days[-MAX_DAYS:]) for line in _day_line(day, width)]
     return lines or [Content("no comparison day by day: aggregates are compared group by group, see the checks.")]
+
+
+def _tally(check: Checked) -> str:
+    """` · 3 of 14 days differ`; where not all days are listed, how many are not."""
+    if check.tally is None:
+        return ""
+    unlisted = check.tally.days - len(check.days)
+    more = f", {count(unlisted)} not listed: show ID --days" if unlisted > 0 else ""
+    return f" · {count(check.tally.differing)} of {plural(check.tally.days, 'day')} differ{more}"
 
 
 def _day_line(day: ComparedDay, width: int) -> list[Content]:
@@ -138,7 +154,8 @@ def _day_line(day: ComparedDay, width: int) -> list[Content]:
                 (f"{count(day.new):>14} rows, equal", "$text-muted"),
             )
         ]
-    columns = f"; differ: {', '.join(day.columns)}" if day.columns else ""
+    more = f" and {day.more} more" if day.more else ""
+    columns = f"; differ: {', '.join(day.columns)}{more}" if day.columns else ""
     rows = f"{count(day.old):>14} → {count(day.new)} rows" if day.old != day.new else f"{count(day.new):>14} rows"
     text = Content.assemble(
         (f"{DIFFERS} ", STYLES["bad"]), safe(name, limit=20), safe(f"{rows}{columns}", STYLES["bad"])
