@@ -57,6 +57,8 @@ def portions(days: Sequence[Day], rows_limit: int | None) -> tuple[tuple[Slice, 
     parts: defaultdict[int, list[Slice]] = defaultdict(list)
     before = 0
     for piece in cut(days):
-        parts[before // most].append(piece)
+        parts[min(before, total - 1) // most].append(
+            piece
+        )  # rows without a time, the last slice, are no portion of their own
         before += piece.rows
-    return tuple(tuple(part) for part in parts.values())
+    return tuple(tuple(part) for part in parts.values()) if len(parts) > 1 else (WHOLE,)

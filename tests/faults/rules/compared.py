@@ -24,7 +24,7 @@ DAYS, A_DAY = 14, 60
 FIRST = datetime(2026, 11, 1, tzinfo=UTC)
 COLUMNS = (
     Column(name="id", type="string"),
-    Column(name="at", type="timestamp"),
+    Column(name="ts", type="timestamp"),
     Column(name="day", type="date"),
     Column(name="bytes", type="bigint"),
     Column(name="cost", type="double"),
@@ -32,9 +32,9 @@ COLUMNS = (
 OLD = (*COLUMNS[:4], Column(name="cost", type="string"))
 PLAN = Comparison(
     table="copy",
-    pairs=tuple(Pair(name, name) for name in ("id", "at", "day", "bytes")),
+    pairs=tuple(Pair(name, name) for name in ("id", "ts", "day", "bytes")),
     left_out=(("cost", "its type changes"),),
-    time="at",
+    time="ts",
     changed=(Pair("cost", "cost", exact=False),),
 )
 BAD_CAST, LOST, TWICE = "2026-11-05", "2026-11-08", "2026-11-11"
@@ -47,7 +47,7 @@ def rows(cost: pa.DataType) -> pa.Table:
     return pa.table(
         {
             "id": [f"e{n}" for n in range(len(at))],
-            "at": pa.array(at, pa.timestamp("us", "UTC")),
+            "ts": pa.array(at, pa.timestamp("us", "UTC")),
             "day": [moment.date() for moment in at],
             "bytes": pa.array(range(len(at)), pa.int64()),
             "cost": pa.array([str(n) if cost == pa.string() else n for n in numbers], cost),
@@ -55,16 +55,16 @@ def rows(cost: pa.DataType) -> pa.Table:
     )
 
 
-def with_defects(right: pa.Table) -> pa.Table:
+def with_defects(correct: pa.Table) -> pa.Table:
     """A wrong cast on one day, a row lost on another and one duplicated on a third."""
     made: pa.Table = duckdb.sql(
         f"""
-        SELECT id, at, day, CAST(CASE WHEN day = '{BAD_CAST}' THEN bytes % 256 ELSE bytes END AS BIGINT) AS bytes, cost
-        FROM right WHERE NOT (day = '{LOST}' AND id = 'e425')
-        UNION ALL SELECT * FROM right WHERE day = '{TWICE}' AND id = 'e601'
+        SELECT id, ts, day, CAST(CASE WHEN day = '{BAD_CAST}' THEN bytes % 256 ELSE bytes END AS BIGINT) AS bytes, cost
+        FROM correct WHERE NOT (day = '{LOST}' AND id = 'e425')
+        UNION ALL SELECT * FROM correct WHERE day = '{TWICE}' AND id = 'e601'
         """
     ).to_arrow_table()
-    return made.cast(right.schema)
+    return made.cast(correct.schema)
 
 
 def written(place: Path, table: pa.Table) -> None:

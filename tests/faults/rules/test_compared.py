@@ -47,15 +47,15 @@ def test_three_planted_defects_are_named_by_their_days_and_columns(session: Any,
     assert per_day.detail == f"{LOST}: 60 → 59, {TWICE}: 60 → 61"
     assert {day.day: day.columns for day in per_day.days if not day.equal} == {
         BAD_CAST: ("bytes",),
-        LOST: ("id", "at", "day", "bytes"),
-        TWICE: ("id", "at", "day", "bytes"),
+        LOST: ("id", "ts", "day", "bytes"),
+        TWICE: ("id", "ts", "day", "bytes"),
     }
     assert per_day.tally is not None
     assert (per_day.tally.days, per_day.tally.differing) == (DAYS, 3)
     assert len(stored) == DAYS * 6  # rows, four columns that must be equal, and one that is meant to change
     assert {(r.day, r.column) for r in stored if r.equal is False} == {
         (BAD_CAST, "bytes"),
-        *((day, name) for day in (LOST, TWICE) for name in (ROWS, "id", "at", "day", "bytes")),
+        *((day, name) for day in (LOST, TWICE) for name in (ROWS, "id", "ts", "day", "bytes")),
     }
     # the numbers that cost holds now are what its texts said, except where they had no partner: on the day of the cast
     summary = changed.summaries[0]
@@ -90,8 +90,8 @@ def _verdicts(checks: Sequence[Checked]) -> list[Any]:
 def test_rows_that_history_left_out_are_no_doubt_and_what_else_differs_is_a_difference(
     session: Any, tmp_path: Path
 ) -> None:
-    right = rows(pa.float64())
-    lacking = duckdb.sql("SELECT * FROM right WHERE id NOT IN ('e10', 'e700')").to_arrow_table().cast(right.schema)
+    correct = rows(pa.float64())
+    lacking = duckdb.sql("SELECT * FROM correct WHERE id NOT IN ('e10', 'e700')").to_arrow_table().cast(correct.schema)
     old, new = sides(tmp_path, lacking)
     left_out = old.rows(session).where("id IN ('e10', 'e700')")
     per_day, columns, _ = compare(session, PLAN, old, new, (), ComparisonRound(left_out=left_out))
@@ -108,16 +108,16 @@ def test_rows_that_history_left_out_are_no_doubt_and_what_else_differs_is_a_diff
 
 def test_values_that_have_changed_places_are_a_difference_of_the_rows(session: Any, tmp_path: Path) -> None:
     """Each column is the same multiset on its day; the rows are not."""
-    right = rows(pa.float64())
+    correct = rows(pa.float64())
     swapped = (
         duckdb.sql(
             """
-            SELECT id, at, day, CAST(CASE id WHEN 'e0' THEN 1 WHEN 'e1' THEN 0 ELSE bytes END AS BIGINT) AS bytes, cost
-            FROM right
+            SELECT id, ts, day, CAST(CASE id WHEN 'e0' THEN 1 WHEN 'e1' THEN 0 ELSE bytes END AS BIGINT) AS bytes, cost
+            FROM correct
             """
         )
         .to_arrow_table()
-        .cast(right.schema)
+        .cast(correct.schema)
     )
     old, new = sides(tmp_path, swapped)
     per_day, columns, _ = compare(session, PLAN, old, new)
