@@ -4,8 +4,9 @@ The records are rows of `_console/<pipeline>/comparison` in the region (`agent/c
 `_console.comparison`, by `Driver.compared` in pages, and by `console show ID --days`.
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+from console.record import dataclass
 
 ROWS = ""  # instead of a column: the rows themselves, or the groups of an aggregate
 TOGETHER = "*"  # instead of a column: each column is equal by itself, and the rows that they make differ

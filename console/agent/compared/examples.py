@@ -1,7 +1,6 @@
 """Examples of one day's differences, read from both versions when somebody asks. They hold values: nothing stores them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from console.agent.compared.pairing import earlier, exact_pairs
@@ -19,6 +18,7 @@ from console.model.plan import Plan
 from console.model.schema import quoted, types
 from console.model.status import Status
 from console.model.step import Comparison, Pair, Validate
+from console.record import dataclass
 
 Rows = Callable[[Any], list[list[Any]]]  # a DataFrame's rows as JSON values
 

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from console.model.compared import ComparedColumn
 from console.model.live import Day
 from console.model.slices import Slice, cut
+from console.record import dataclass
 
 WHOLE = cut(())
 PORTION_BATCHES = 8  # reading costs a fraction of what a batch of the history costs
