@@ -7,6 +7,7 @@ import pytest
 
 from console.agent.compared.checks import compared_days, day_tally, rows_check
 from console.agent.compared.round import WHOLE, portions
+from console.cli.reports.words import differing_days
 from console.cli.status_text import region_data, status_text, step_percent
 from console.model.compared import PAGE, ROWS, ColumnRange, ComparedColumn, DayExamples, ExampleRows
 from console.model.live import Day
@@ -48,6 +49,12 @@ def test_status_has_the_tally_the_first_twenty_days_that_differ_and_their_number
     assert "2026-09-20 (60 → 59 rows) and 11 more; every day: console show web-8 --days" in text
     held = view.status.checks[0].days
     assert (sum(not day.equal for day in held), sum(day.equal for day in held)) == (20, 40)
+
+
+def test_a_report_names_the_first_days_and_counts_the_others() -> None:
+    (check,) = status(100, 31).checks
+    *named, rest = differing_days(check)
+    assert (len(named), rest) == (20, "and 11 days more")
 
 
 def test_a_table_whose_days_are_equal_has_no_line() -> None:

@@ -14,6 +14,7 @@ from console.cli.reports.words import (
     CHECK_WORDS,
     ROWS_SHOWN,
     checks_words,
+    day_counts,
     day_label,
     differing_days,
     error_lines,
@@ -155,7 +156,10 @@ def _compared(region: RegionReport) -> Iterator[Element]:
         shown = most_telling(check.days)
         yield element("h3", f"Day by day: {check.table}, {check.check}")
         yield days(shown, days_label(check.table, shown))
-        yield element("p", days_label(check.table, check.days), class_="facts")
+        compared, differ = day_counts(check)
+        more = count(compared - len(check.days), "more day")
+        unlisted = f"; {more} not listed, {differ} of {compared} differ" if compared > len(check.days) else ""
+        yield element("p", days_label(check.table, check.days) + unlisted, class_="facts")
         rows = [
             (day_label(day.day), _badge(CHECK_VERDICTS[day.equal], "equal" if day.equal else "differs"), f"{day.old:,}", f"{day.new:,}",
              ", ".join(day.columns))

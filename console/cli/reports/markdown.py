@@ -9,6 +9,7 @@ from console.cli.reports.words import (
     CHECK_WORDS,
     DAYS_NAMED,
     checks_words,
+    day_counts,
     day_label,
     differing_days,
     error_lines,
@@ -19,7 +20,6 @@ from console.cli.reports.words import (
     most_telling,
     release_words,
     share_words,
-    unequal,
 )
 from console.markup import escaped, safe_markdown
 from console.model.plan import ACTIONS, Plan
@@ -129,8 +129,8 @@ def _compared(region: RegionReport) -> Iterator[str]:
     for check in region.checks:
         if not check.days:
             continue
-        shown, differ = most_telling(check.days), len(unequal(check.days))
-        title = f"{check.table}, {check.check}: {count(len(check.days), 'day')}, {differ or 'none'} differ"
+        shown, (days, differ) = most_telling(check.days), day_counts(check)
+        title = f"{check.table}, {check.check}: {count(days, 'day')}, {differ or 'none'} differ"
         rows = [
             (day_label(day.day), f"{day.old:,}", f"{day.new:,}", "equal" if day.equal else "differs", ", ".join(day.columns))
             for day in shown

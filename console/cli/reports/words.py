@@ -100,9 +100,17 @@ def unequal(days: Sequence[ComparedDay]) -> tuple[ComparedDay, ...]:
     return tuple(day for day in days if not day.equal)
 
 
+def day_counts(check: Checked) -> tuple[int, int]:
+    """How many days were compared, and how many of them differ: a check lists the first ones alone."""
+    if check.tally is None:
+        return len(check.days), len(unequal(check.days))
+    return check.tally.days, check.tally.differing
+
+
 def day_words(day: ComparedDay) -> str:
     """`2026-11-06: 40 rows live, 39 new; columns: agent`"""
-    columns = f"; columns: {', '.join(day.columns)}" if day.columns else ""
+    more = f" and {day.more} more" if day.more else ""
+    columns = f"; columns: {', '.join(day.columns)}{more}" if day.columns else ""
     return f"{day_label(day.day)}: {count(day.old, 'row')} live, {day.new:,} new{columns}"
 
 
@@ -110,7 +118,7 @@ def differing_days(check: Checked) -> Iterator[str]:
     """The days that differ: the first ones, and how many others."""
     differ = unequal(check.days)
     yield from (day_words(day) for day in differ[:DAYS_NAMED])
-    if (more := len(differ) - DAYS_NAMED) > 0:
+    if (more := day_counts(check)[1] - min(len(differ), DAYS_NAMED)) > 0:
         yield f"and {count(more, 'day')} more"
 
 
