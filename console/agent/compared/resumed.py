@@ -27,7 +27,7 @@ def begin(
     comparison = ComparisonRound(
         portions=portions(
             context.stats(plan.table, new.path, _stored_time(new.state, plan.time), new.version).days,
-            context.limits.rows,
+            context.plan.rows_limit,  # tuned limits may be others when it is resumed
         )
         if plan.time and not plan.keys
         else ComparisonRound().portions,
