@@ -19,11 +19,17 @@ def day_records(
 ) -> Iterator[tuple[ComparedColumn, ...]]:
     """The records of each portion, in order. One that was recorded before is not compared again."""
     for number, part in enumerate(comparison.portions, 1):
-        recorded = comparison.recorded(number)
+        recorded = _in_order(plan, comparison.recorded(number))
         if not recorded:
             recorded = _compared(session, plan, old, new, part, comparison.left_out, portion=number)
             comparison.store(recorded)
         yield recorded
+
+
+def _in_order(plan: Comparison, records: Sequence[ComparedColumn]) -> tuple[ComparedColumn, ...]:
+    """Records as they are made: by day, and by the plan's order of columns."""
+    order = {name: at for at, name in enumerate((ROWS, *(pair.new for pair in exact_pairs(plan)), TOGETHER))}
+    return tuple(sorted(records, key=lambda record: (record.day, order.get(record.column, len(order)))))
 
 
 def _compared(

@@ -116,7 +116,7 @@ def _of_day(rows: Any, time: str, day: str) -> Any:
 def _apart(
     before: Any, after: Any, pairs: Sequence[Pair], old: Pinned, kinds: dict[str, str], rows_of: Rows
 ) -> ExampleRows:
-    """Rows that one side has and the other lacks, or has fewer times; ordered by their columns, so that rows which differ
+    """Rows that one side has and the other lacks, or has fewer times, each once; ordered by their columns, so that rows which differ
     in one of the last ones stand at the same place of both lists."""
     from pyspark.sql.functions import col, count_if, lit, xxhash64
 
@@ -137,7 +137,7 @@ def _apart(
     )
     some = []
     for side, condition in zip(sides, ("was > now", "now > was"), strict=True):
-        found = side.join(totals.where(condition).select("_row"), "_row", "left_semi")
+        found = side.join(totals.where(condition).select("_row"), "_row", "left_semi").dropDuplicates(["_row"])
         names = [quoted(name) for name, _ in columns]
         ordered = found.orderBy(*(quoted(name) for name, kind in columns if "map<" not in kind)).select(*names)
         some.append(tuple(tuple(row) for row in rows_of(ordered.limit(EXAMPLES))))
