@@ -56,9 +56,9 @@ class Soak:
             yield self._next
             self._next += step
 
-    def differs(self, said: str) -> None:
+    def differs(self, message: str) -> None:
         self._differences += 1
-        print(said, flush=True)
+        print(message, flush=True)
 
     def keep(self, line: Mapping[str, object]) -> None:
         if not self._alone:
@@ -82,5 +82,5 @@ class Soak:
 
 def of_worlds(asked: argparse.Namespace, generator: str, first: int = 0) -> Soak:
     """A run whose line goes to the record of many generators."""
-    told: Sequence[Line] = [line for line in lines(WORLDS) if line["generator"] == generator]
-    return Soak(asked, WORLDS, max((line["until"] for line in told), default=first))
+    messages: Sequence[Line] = [line for line in lines(WORLDS) if line["generator"] == generator]
+    return Soak(asked, WORLDS, max((line["until"] for line in messages), default=first))

@@ -65,9 +65,9 @@ def _journal() -> Prerequisite:
     try:
         journal.check()
     except JournalDamaged:
-        aside = journal.move_damaged()
+        moved = journal.move_damaged()
         fix = "console status shows the state of the regions; they hold everything that is needed"
-        return Prerequisite("journal", None, f"it was damaged and has been moved to {aside}; a new one begins", fix)
+        return Prerequisite("journal", None, f"it was damaged and has been moved to {moved}; a new one begins", fix)
     except ConsoleError as error:
         return Prerequisite("journal", False, str(error), error.hint)
     finally:

@@ -46,8 +46,8 @@ class Tolerance:
     absolute: float = 0.0
     relative: float = 0.0
 
-    def allows(self, expected: float, found: float) -> bool:
-        return abs(expected - found) <= max(self.absolute, self.relative * abs(expected))
+    def allows(self, expected: float, result: float) -> bool:
+        return abs(expected - result) <= max(self.absolute, self.relative * abs(expected))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -176,17 +176,17 @@ def tuned_text(plan: Plan | None, tuned: Tuned | None) -> str:
     return f"{change}, by {tuned.by} from {tuned.host}" if change else ""
 
 
-def _shown(held: BatchLimits, name: str) -> str:
+def _shown(stored: BatchLimits, name: str) -> str:
     match name:
         case "target_seconds":
-            return f"{held.target_seconds:g}"
+            return f"{stored.target_seconds:g}"
         case "rows":
-            return NO_LIMIT if held.rows is None else f"{held.rows:,}"
+            return NO_LIMIT if stored.rows is None else f"{stored.rows:,}"
         case "bytes":
-            return NO_LIMIT if held.bytes is None else f"{held.bytes:,}"
+            return NO_LIMIT if stored.bytes is None else f"{stored.bytes:,}"
         case "lag":
-            return NO_LIMIT if held.throttle.lag_seconds is None else f"{held.throttle.lag_seconds:g}"
+            return NO_LIMIT if stored.throttle.lag_seconds is None else f"{stored.throttle.lag_seconds:g}"
         case "hours":
-            return f"{held.throttle.hours} {held.throttle.zone}" if held.throttle.hours else "any"
+            return f"{stored.throttle.hours} {stored.throttle.zone}" if stored.throttle.hours else "any"
         case _:
-            return held.throttle.query or NO_LIMIT
+            return stored.throttle.query or NO_LIMIT

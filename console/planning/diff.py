@@ -184,9 +184,9 @@ def _states_kept(wanted: DesiredTable, live: TableState, column: Column) -> bool
     """An aggregate's declared type is met at read; its states may be the same."""
     if wanted.table.kind != "aggregate" or column.name in wanted.keys:
         return False
-    held = {(state.name, state.type) for state in live.version.columns}
+    stored = {(state.name, state.type) for state in live.version.columns}
     mine = [s for s in wanted.columns if s.name == column.name or s.name.startswith(f"{column.name}__")]
-    return all((state.name, state.type) in held for state in mine)
+    return all((state.name, state.type) in stored for state in mine)
 
 
 def _change(column: Column, origin: str | None, wanted: DesiredTable, live: TableState) -> ColumnChange | None:

@@ -32,7 +32,7 @@ class Rests:
     def seal(self) -> str:
         """What the plan's `content` must be; "" where a shape does not match its digest."""
         known = all(digest(facts) == name for name, facts in self.shapes.items())
-        tables = {name: list(held) for name, held in self.tables.items()}
+        tables = {name: list(item) for name, item in self.tables.items()}
         return digest({"release": self.release, "tables": tables}) if known else ""
 
 

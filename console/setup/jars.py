@@ -60,13 +60,13 @@ def install(target: Path, source: Path | None) -> bool:
     return True
 
 
-def pack(folder: Path, held: Path) -> None:
+def pack(folder: Path, stored: Path) -> None:
     """Fill a folder for `install` on a machine without a network; `sha256sum -c jars.lock` checks it there.
 
     held    the jars of this machine: a registry is asked only where they are not all there
     raises  JarsMissing
     """
-    install(folder, None if wrong(held) else held)
+    install(folder, None if wrong(stored) else stored)
     shutil.copyfile(LOCK, folder / LOCK.name)
 
 

@@ -88,32 +88,32 @@ def opened(place: Path, *feeds: Feed) -> str:
 
 def test_a_feed_goes_on_from_where_the_live_version_was_at_the_fence(tmp_path: Path) -> None:
     opened(tmp_path, FEED)
-    found = context(tmp_path, FEED)
-    assert [found.position_at("copy", "every", fence) for fence in (1, 2)] == [5, 9]
-    assert found.position_at("copy", "by another name", 2) == 9, "of the only feed that it has"
+    rollout = context(tmp_path, FEED)
+    assert [rollout.position_at("copy", "every", fence) for fence in (1, 2)] == [5, 9]
+    assert rollout.position_at("copy", "by another name", 2) == 9, "of the only feed that it has"
     with pytest.raises(RegionError, match="no position of every at version 0"):
-        found.position_at("copy", "every", 0)
+        rollout.position_at("copy", "every", 0)
 
 
 def test_of_two_feeds_each_goes_on_from_its_own_position(tmp_path: Path) -> None:
     more = replace(FEED, materialization="more")
     path = opened(tmp_path, FEED, more)
     commit_rows(path, commit.live_id(path, more), number(4, 11), rows())
-    found = context(tmp_path, FEED, more)
-    assert [found.position_at("copy", name, 5) for name in ("every", "more")] == [9, 11]
+    rollout = context(tmp_path, FEED, more)
+    assert [rollout.position_at("copy", name, 5) for name in ("every", "more")] == [9, 11]
     with pytest.raises(RegionError, match="no position of by another name"):
-        found.position_at("copy", "by another name", 5)
+        rollout.position_at("copy", "by another name", 5)
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     opened(tmp_path)
-    found = context(tmp_path)
-    assert found.state("copy").table.name == found.live_state("copy").table.name == "copy"
-    assert found.stats("copy", str(tmp_path / "copy")).name == "copy"
+    rollout = context(tmp_path)
+    assert rollout.state("copy").table.name == rollout.live_state("copy").table.name == "copy"
+    assert rollout.stats("copy", str(tmp_path / "copy")).name == "copy"
     with pytest.raises(RegionError, match="release r1 has no table other"):
-        found.state("other")
+        rollout.state("other")
     with pytest.raises(RegionError, match="elsewhere is not a Delta table"):
-        found.stats("copy", str(tmp_path / "elsewhere"))
+        rollout.stats("copy", str(tmp_path / "elsewhere"))
 
 
 # -- days and slices
@@ -146,11 +146,11 @@ def test_else_they_are_counted_and_share_the_bytes_by_their_rows(monkeypatch: py
 
 
 def test_a_day_of_many_rows_is_cut_into_hours_unless_it_has_none(tmp_path: Path) -> None:
-    found = context(tmp_path, rows_limit=10)
+    rollout = context(tmp_path, rows_limit=10)
     times = state("landing", kind="landing")
     times = replace(times, table=replace(times.table, columns=(replace(times.table.columns[1], type="timestamp"),)))
     days = (Day("2026-11-01", 20, 1),)
-    by_date, by_time = (backfill_step._slices(found, STEP, each, days) for each in (state("landing"), times))
+    by_date, by_time = (backfill_step._slices(rollout, STEP, each, days) for each in (state("landing"), times))
     assert [piece.label for piece in by_date] == ["2026-11-01", "no day"]
     assert len(by_time) == 25
 
@@ -166,15 +166,15 @@ def test_times_that_spark_would_cut_are_looked_for_in_what_others_write_before_a
     pq.write_table(times, file)  # deltalake itself writes microseconds
     foreign = state("landing", columns, kind="landing", managed=managed, partition_by=())
     step = replace(STEP, time="")
-    found = context(tmp_path, FEED, landing=foreign)
+    rollout = context(tmp_path, FEED, landing=foreign)
     opened(tmp_path)
     if managed:  # lines with such times were refused when they came
-        assert backfill_step.open_history(found, step, None).fence == 0
+        assert backfill_step.open_history(rollout, step, None).fence == 0
     else:
         with pytest.raises(FeedStopped) as refused:
-            backfill_step.open_history(found, step, None)
+            backfill_step.open_history(rollout, step, None)
         assert refused.value.code == "E_NANOSECONDS"
-    assert [fenced.version for fenced in found.recorder.events(Fenced)] == ([0] if managed else [])
+    assert [fenced.version for fenced in rollout.recorder.events(Fenced)] == ([0] if managed else [])
 
 
 # -- batches that nobody told
@@ -184,7 +184,7 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside it others carried theirs into the same table: feeds whose names sort before and after its own."""
-    found, path, own = context(tmp_path), str(tmp_path / "copy"), "history/t/every@3"
+    rollout, path, own = context(tmp_path), str(tmp_path / "copy"), "history/t/every@3"
     DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
     slices = tuple(Slice(index=n, label=f"2026-11-0{9 - n}", first="", end="", rows=n, bytes=n) for n in range(1, 7))
     for feed, first, last in (
@@ -192,7 +192,7 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
     ):  # fmt: skip
         note = {"slices": [first, last]} if last else {}
         commit_rows(path, feed, number(1, last + 1), rows(*range(first, last + 1)), kind="x", feed=feed, **note)
-    found.recorder.store(
+    rollout.recorder.store(
         BatchDone(
             step=STEP.id,
             label="2026-11-08 … 2026-11-07",
@@ -205,14 +205,14 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
             version=1,
         )
     )
-    found.recorder.store(
+    rollout.recorder.store(
         BatchDone(
             step="backfill/other", label="x", position=3, of=6, rows_in=2, rows_out=2, bytes=1, seconds=1.0, version=1
         )
     )
-    found.spark = cast(Any, SimpleNamespace(job=lambda *_: nullcontext(None)))
+    rollout.spark = cast(Any, SimpleNamespace(job=lambda *_: nullcontext(None)))
     monkeypatch.setattr(backfill, "count_rows", lambda _, __, run: 100 * len(run))
-    held = backfill.History(
+    stored = backfill.History(
         step=STEP,
         source=state("landing"),
         source_path="landing",
@@ -223,8 +223,8 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
         writer=commit.FeedWriter(app_id=own, target=path, epoch=1, position=6),
     )
     for _ in range(2):  # told once
-        backfill_step._reconcile(found, held, None)
-        done = [event for event in found.recorder.events(BatchDone) if event.step == STEP.id]
+        backfill_step._reconcile(rollout, stored, None)
+        done = [event for event in rollout.recorder.events(BatchDone) if event.step == STEP.id]
         assert [(each.position, each.label, each.of, each.rows_in, each.rows_out, each.version) for each in done] == [
             (2, "2026-11-08 … 2026-11-07", 6, 2, 2, 1),
             (3, "2026-11-06", 6, 100, 1, 3),
@@ -237,19 +237,19 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
 
 def test_a_history_can_be_read_for_as_long_as_its_source_and_its_target_keep_what_is_removed(tmp_path: Path) -> None:
     target = opened(tmp_path)
-    found, now = context(tmp_path), time.time()
+    rollout, now = context(tmp_path), time.time()
 
     def until(**source: str) -> float:
         settings = tuple((f"delta.{name}", f"interval {text}") for name, text in source.items())
         stats = TableStats(
             name="copy", path="landing", version=1, rows=1, bytes=1, files=1, columns=(), properties=settings
         )
-        return (backfill_step._readable_until(found, stats, target) - now) / 3600
+        return (backfill_step._readable_until(rollout, stats, target) - now) / 3600
 
     assert until() == pytest.approx(168, abs=0.1)
     assert until(deletedFileRetentionDuration="36 hours") == pytest.approx(36, abs=0.1)
     assert until(deletedFileRetentionDuration="4 weeks") == pytest.approx(168, abs=0.1), "the target keeps a week"
-    found.recorder.store(Fenced(step="other", source="landing", version=1, slices=1, rows=1, until=now + 7200))
+    rollout.recorder.store(Fenced(step="other", source="landing", version=1, slices=1, rows=1, until=now + 7200))
     assert until() == pytest.approx(2, abs=0.1), "what hangs below an earlier one ends with it"
 
 
@@ -277,18 +277,18 @@ def test_batches_grow_and_shrink_towards_the_time_that_they_are_to_take(
 
 
 def test_a_batch_tells_how_far_it_has_come_until_it_is_done_and_its_jvm_may_go_away() -> None:
-    fractions, told = iter((0.0, 0.25, 0.5, 1.5)), list[Any]()
+    fractions, report = iter((0.0, 0.25, 0.5, 1.5)), list[Any]()
     waits = iter((False,) * 5)
     finished = SimpleNamespace(wait=lambda _: next(waits, True))
 
     def fraction() -> float:
-        if (found := next(fractions, None)) is None:
+        if (first := next(fractions, None)) is None:
             raise ConnectionError("the JVM is gone")
-        return found
+        return first
 
-    watched = SimpleNamespace(recorder=SimpleNamespace(publish=told.append))
+    watched = SimpleNamespace(recorder=SimpleNamespace(publish=report.append))
     backfill_step._poll(
         cast(Any, watched), cast(Any, SimpleNamespace(fraction=fraction)), STEP.id, "x", 1000, cast(Any, finished)
     )
-    assert told == [Progress(step=STEP.id, rows=rows, batch="x") for rows in (0, 250, 500, 1000)]
+    assert report == [Progress(step=STEP.id, rows=rows, batch="x") for rows in (0, 250, 500, 1000)]
     assert next(waits, None) is None, "it asked until the JVM was gone"

@@ -20,8 +20,8 @@ LARGEST = Fraction(1.7976931348623157e308)
 
 
 def of_bits(bits: int) -> float:
-    found: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
-    return found
+    result: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
+    return result
 
 
 HOSTILE = st.sampled_from(

@@ -54,18 +54,18 @@ def test_a_column_more_or_another_one_changed_is_nothing_to_stop_for(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "message"),
     [(FIRST.remove(2), "size was int, is gone"), (FIRST.set(2, pa.field("size", pa.string())), "size was int, is string"),
      (FIRST.set(2, pa.field("length", pa.int32())), "size was int, is gone")],
 )  # fmt: skip
 def test_what_is_read_and_gone_or_another_type_is_told_with_a_way_out(
-    schema: pa.Schema, said: str, tmp_path: Path
+    schema: pa.Schema, message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(RegionError) as found:
+    with pytest.raises(RegionError) as error:
         check(altered(tmp_path, schema, "ID", "Size"))
-    assert str(found.value) == f"landing has changed since its fence at version 0: {said}"
-    assert found.value.code == "E_DRIFT"
-    assert "discard" in found.value.hint
+    assert str(error.value) == f"landing has changed since its fence at version 0: {message}"
+    assert error.value.code == "E_DRIFT"
+    assert "discard" in error.value.hint
 
 
 def test_a_renamed_column_is_looked_for_under_its_stored_name(tmp_path: Path) -> None:

@@ -71,9 +71,9 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Expe
 
 
 def refused_rows(why: str) -> int:
-    found = re.search(r"`status is one of 4 values`: ([\d,]+) rows? fails? ", why)
-    assert found, why
-    return int(found[1].replace(",", ""))
+    match = re.search(r"`status is one of 4 values`: ([\d,]+) rows? fails? ", why)
+    assert match, why
+    return int(match[1].replace(",", ""))
 
 
 def named(why: str) -> set[str]:
@@ -173,8 +173,8 @@ async def test_a_live_row_that_is_not_as_expected_stops_the_version_that_is_buil
     live = region.controller.live().table("requests")
     assert live is not None
     rows = DeltaTable(str(region.warehouse / live.version.path)).to_pyarrow_table(columns=["id", "day"]).to_pylist()
-    found, truth = multiset([(row["id"], row["day"]) for row in rows]), multiset(region.wanted())
-    assert (found - truth, truth - found) == ({}, {})
+    counted, truth = multiset([(row["id"], row["day"]) for row in rows]), multiset(region.wanted())
+    assert (counted - truth, truth - counted) == ({}, {})
     region.discard()
 
 

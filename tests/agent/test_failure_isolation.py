@@ -133,8 +133,8 @@ class Measured:
 
     @property
     def lag(self) -> tuple[int, int]:
-        found = self.follower.lag("web")
-        return found.commits, found.rows
+        result = self.follower.lag("web")
+        return result.commits, result.rows
 
 
 @pytest.fixture
@@ -176,11 +176,11 @@ def test_one_who_cannot_be_told_a_lag_keeps_nobody_else_from_it(service: Service
     def broken(_: Recorded) -> None:
         raise OSError(116, "Stale file handle")
 
-    told: list[Recorded] = []
+    messages: list[Recorded] = []
     service.controller("bad").recorder.watch(0, broken)
-    service.controller("web").recorder.watch(0, told.append)
+    service.controller("web").recorder.watch(0, messages.append)
     service.tick()
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
 async def test_the_agent_outlives_whatever_it_looks_at_once_a_second_and_says_so_once(
@@ -308,14 +308,14 @@ def test_nothing_is_vacuumed_while_a_pipeline_is_down_that_may_still_need_it(
         service._load(pipeline)
     for _ in range(2):
         assert shared() == ["left broken has failed to load and may need its old files"]
-    said = capsys.readouterr().err
-    assert said.count("warning web: maintenance: nothing is vacuumed while broken fails to load") == 1
+    output = capsys.readouterr().err
+    assert output.count("warning web: maintenance: nothing is vacuumed while broken fails to load") == 1
     last.write_bytes(was)
     monkeypatch.setattr("console.agent.service.RETRY_SECONDS", 0.0)
     service.tick()
-    (told,) = shared()
-    assert told.startswith("left its old files are still needed: broken: every into copy of r1, version 1")
+    (report,) = shared()
+    assert report.startswith("left its old files are still needed: broken: every into copy of r1, version 1")
     copy = str(service.warehouse / "broken/copy")
     commit_rows(copy, commit.live_id(copy, FEED), number(1, 4), rows())
-    (told,) = shared()
-    assert told.startswith("vacuumed")
+    (report,) = shared()
+    assert report.startswith("vacuumed")

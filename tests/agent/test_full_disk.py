@@ -72,17 +72,17 @@ def test_an_event_that_found_no_room_is_not_stored(tmp_path: Path) -> None:
 @pytest.fixture
 def releases(tmp_path: Path) -> Releases:
     """r1 is live, r2 is being built."""
-    held = Releases(tmp_path, "web")
+    stored_releases = Releases(tmp_path, "web")
     for name in ("r1", "r2"):
-        held.propose(
+        stored_releases.propose(
             Release(id=name, pipeline="web", digest="d", tables=(), feeds=()), f"web-{name[1:]}", "ada", "laptop"
         )
-    held.swap("", "r1", "ada", "laptop")
-    return held
+    stored_releases.swap("", "r1", "ada", "laptop")
+    return stored_releases
 
 
 def states(releases: Releases) -> dict[str, str]:
-    return {held.row.id: held.row.state for held in releases.all()}
+    return {release.row.id: release.row.state for release in releases.all()}
 
 
 def test_a_promotion_whose_commit_stands_was_made(releases: Releases) -> None:

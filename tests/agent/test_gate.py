@@ -81,11 +81,11 @@ class Region:
         """Accept a plan for a release, and carry it up to the gate or to what it fails by."""
         plan = bare_plan(live=self.live, steps=(*steps, Promote()), release=wanted)
         self.line.releases.propose(wanted, "web-2", "ada", "laptop")
-        told = tuple((step.id, 0) for step in plan.steps)
+        messages = tuple((step.id, 0) for step in plan.steps)
         self.line.recorder.accept(
             "web-2",
             plan,
-            Accepted(release=wanted.id, was=self.live, plan="digest", by="ada", host="laptop", steps=told),
+            Accepted(release=wanted.id, was=self.live, plan="digest", by="ada", host="laptop", steps=messages),
         )
         if start:
             self.follower.start()
@@ -224,7 +224,7 @@ def test_a_person_may_let_the_feeds_go_on_that_fill_or_read_a_table(region: Regi
 
 
 def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, told, whys = [5000.0], list[float](), list[str]()
+    clock, report, whys = [5000.0], list[float](), list[str]()
     wish: Future[dict[str, int]] = Future()
 
     def sleep(seconds: float) -> None:
@@ -236,7 +236,7 @@ def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: p
     follower = SimpleNamespace(align=lambda _: wish, feeds=lambda _: ())
 
     def publish(event: Waiting) -> None:
-        told.append(clock[0])
+        report.append(clock[0])
         whys.append(event.why)
 
     recorder = SimpleNamespace(publish=publish)
@@ -248,7 +248,7 @@ def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: p
         live_feeds_in_order=tuple,
     )
     assert validation.aligned(cast(Any, context)) == {"landing": 7}
-    assert [round(at - 5000.0) for at in told] == [0, 1, 2, 3, 4, 5]
+    assert [round(at - 5000.0) for at in report] == [0, 1, 2, 3, 4, 5]
     assert [bool(why) for why in whys] == [True] * 5 + [False], "at the end it waits no longer"
 
 
@@ -279,9 +279,9 @@ def test_a_managed_landing_table_without_traffic_gets_a_heartbeat_and_no_other_d
     for name, kind, managed, moved in (
         ("quiet", "landing", True, 0), ("busy", "landing", True, 3), ("theirs", "landing", False, 0), ("copied", "append", False, 0)
     ):  # fmt: skip
-        found = copying_feed(foreign(tmp_path / name, rows(1)), str(tmp_path / "copy"))
-        found.source, found.rows_moved = state(name, kind=kind, managed=managed), moved
-        feeds.append(found)
+        result = copying_feed(foreign(tmp_path / name, rows(1)), str(tmp_path / "copy"))
+        result.source, result.rows_moved = state(name, kind=kind, managed=managed), moved
+        feeds.append(result)
     quiet = str(tmp_path / "quiet")
     assert validation._heartbeats(cast(Any, None), [*feeds, feeds[0]], None) == {quiet: 1}
     assert log.commit(quiet, 1).note == {"kind": "heartbeat"}

@@ -110,15 +110,15 @@ def test_a_wrong_line_far_down_is_named_as_the_file_has_it_nothing_is_written_an
 ) -> None:
     lines = events(LINES)
     spoilt = [*lines[: WRONG - 1], json.dumps({"id": "x", "n": "three"}), *lines[WRONG:]]
-    code, said = project.ingest(spoilt)
-    assert (code, f"line {WRONG}: n: 'three' is not a valid int64" in said, "nothing was written" in said) == (
+    code, output = project.ingest(spoilt)
+    assert (code, f"line {WRONG}: n: 'three' is not a valid int64" in output, "nothing was written" in output) == (
         65,
         True,
         True,
-    ), said
+    ), output
     assert project.ids() == []
-    code, said = project.ingest(lines)
-    assert (code, said) == (0, f"landing: {LINES:,} rows added\n")
+    code, output = project.ingest(lines)
+    assert (code, output) == (0, f"landing: {LINES:,} rows added\n")
     assert project.ids() == ids(LINES)
     for again in (project.ingest(lines), project.ingest(lines, name="another.ndjson")):
         assert again == (0, f"landing: already there, nothing added ({LINES:,} lines)\n")
@@ -136,18 +136,18 @@ def test_killed_in_the_middle_it_says_what_landed_goes_on_after_it_and_refuses_a
     lines = events(LINES)
     assert project.ingest(lines[:2])[0] == 0  # an agent runs
     (project.armed / point).touch()
-    code, said = project.ingest(lines)
+    code, output = project.ingest(lines)
     assert code == 5
     landed = len(project.ids())
     assert landed in (2, *range(3, LINES))
-    told = re.search(r"lines 1–([\d,]+) \(([\d,]+) rows\) have landed as load events.ndjson", said)
-    assert told, said
-    sure = int(told[1].replace(",", ""))
-    assert (sure, sure <= landed) == (int(told[2].replace(",", "")), True)
+    match = re.search(r"lines 1–([\d,]+) \(([\d,]+) rows\) have landed as load events.ndjson", output)
+    assert match, output
+    sure = int(match[1].replace(",", ""))
+    assert (sure, sure <= landed) == (int(match[2].replace(",", "")), True)
 
     changed = [lines[0], json.dumps({"id": "other", "n": 1, "region": "de"}), *lines[2:]]
-    code, said = project.ingest(changed)
-    assert (code, "line 2 differs from what load events.ndjson has landed" in said) == (65, True), said
+    code, output = project.ingest(changed)
+    assert (code, "line 2 differs from what load events.ndjson has landed" in output) == (65, True), output
     assert len(project.ids()) == landed
     assert project.ingest(lines)[0] == 0
     assert project.ids() == ids(LINES)
@@ -175,8 +175,8 @@ def test_what_delta_would_change_is_refused_by_its_line(project: IngestProject) 
             "line 3: ts: '2026-11-22T10:00:00.1234567Z' is finer than a microsecond",
         ),
     ):
-        code, said = project.ingest([*events(1), "", json.dumps({"id": "x", **event}), *events(2, 1)])
-        assert (code, says in said, project.ids()) == (65, True, []), said
+        code, output = project.ingest([*events(1), "", json.dumps({"id": "x", **event}), *events(2, 1)])
+        assert (code, says in output, project.ids()) == (65, True, []), output
 
 
 def test_batches_of_a_console_that_knew_no_loads_count_as_landed(project: IngestProject) -> None:

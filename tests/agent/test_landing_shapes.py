@@ -194,8 +194,8 @@ def test_after_a_rollback_the_same_batch_is_acknowledged_and_new_lines_of_both_s
     world.send({"id": "b", "client": "2.2.2.2", "n": 6_000_000_000}, {"id": "c", "ip": "3.3.3.3", "n": 3}, batch="b2")
     world.promote("r1", "r2")
     assert world.send(line)["already"] is True
-    found = [(row["ip"], row["n"], row["n@bigint"]) for row in world.rows()]
-    assert found == [("1.1.1.1", None, 5_000_000_000), ("2.2.2.2", None, 6_000_000_000), ("3.3.3.3", 3, None)]
+    results = [(row["ip"], row["n"], row["n@bigint"]) for row in world.rows()]
+    assert results == [("1.1.1.1", None, 5_000_000_000), ("2.2.2.2", None, 6_000_000_000), ("3.3.3.3", 3, None)]
 
 
 def test_two_switches_in_a_day_end_no_shape(world: World) -> None:
@@ -295,8 +295,8 @@ def test_killed_while_the_day_moves_it_is_the_one_or_the_other_and_moves_when_as
     with pytest.raises(KeyboardInterrupt):
         accept_until(world.controller, "r3", {"landing": "2999-01-01"}, "ada", "laptop")
     monkeypatch.undo()
-    (found,) = {state.table.accepts_until for state in Releases(world.root, "web").all()[-1].release.tables}
-    assert found == ("2020-01-01" if at.startswith("before") else "2999-01-01")
+    (results,) = {state.table.accepts_until for state in Releases(world.root, "web").all()[-1].release.tables}
+    assert results == ("2020-01-01" if at.startswith("before") else "2999-01-01")
     accept_until(world.controller, "r3", {"landing": "2999-01-01"}, "ada", "laptop")
     assert world.send({"id": "a", "ip": "1"})["rows"] == 1
 
@@ -359,7 +359,7 @@ CHAIN = (
 def test_the_widest_column_that_took_a_value_gives_it_back(value: float) -> None:
     takes = spread(value, CHAIN)
     given_back = [reading.read(value) for reading, taken in zip(CHAIN, takes, strict=True) if taken]
-    fits = [found for reading in CHAIN if (found := reading.read(value)) is not None]
+    fits = [result for reading in CHAIN if (result := reading.read(value)) is not None]
     assert bool(given_back) is bool(fits)
     assert given_back[-1:] == fits[-1:] == ([value] if fits else [])
     assert _apart(given_back)

@@ -34,8 +34,10 @@ LATER = {"terms", "fleet", "commits", "rows"}
 
 
 def rows(warehouse: Path, table: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = DeltaTable(str(warehouse / "_console" / "web" / table)).to_pyarrow_table().to_pylist()
-    return found
+    result: list[dict[str, str]] = (
+        DeltaTable(str(warehouse / "_console" / "web" / table)).to_pyarrow_table().to_pylist()
+    )
+    return result
 
 
 def keys(data: object) -> set[str]:
@@ -55,9 +57,9 @@ def test_a_row_has_no_word_that_0_1_0_does_not_know_and_is_read_whole(tmp_path: 
     stored = [json.loads(row["manifest"]) for row in rows(tmp_path, "releases")]
     stored += [json.loads(row["event"]) for row in rows(tmp_path, "rollouts")]
     assert not keys(stored) & LATER
-    assert [held.release for held in Releases(tmp_path, "web").all()] == [RELEASE]
-    told = tuple(recorded.event for recorded in Rollouts(tmp_path, "web").events("web-1"))
-    assert told == (ACCEPTED, Entered("validating"), CHECKED)
+    assert [release.release for release in Releases(tmp_path, "web").all()] == [RELEASE]
+    messages = tuple(recorded.event for recorded in Rollouts(tmp_path, "web").events("web-1"))
+    assert messages == (ACCEPTED, Entered("validating"), CHECKED)
 
 
 def test_what_stands_beside_a_row_that_was_never_written_is_no_other_rows(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_what_stands_beside_a_row_that_was_never_written_is_no_other_rows(tmp_pa
     (beside / "web-1.1.json").rename(beside / "web-1.2.json")  # as if its writer had died in front of the row
     rollouts.append("web-1", 2, Entered("validating"))
     first, second = rollouts.events("web-1")
-    assert row["event"] in {held["event"] for held in rows(tmp_path, "rollouts")}
+    assert row["event"] in {item["event"] for item in rows(tmp_path, "rollouts")}
     assert isinstance(first.event, Accepted)
     assert first.event.fleet is None
     assert second.event == Entered("validating")
@@ -78,9 +80,9 @@ def test_a_damaged_file_beside_is_named(tmp_path: Path) -> None:
     rollouts = Rollouts(tmp_path, "web")
     rollouts.append("web-1", 1, CHECKED)
     (tmp_path / "_console" / "web" / "beside" / "web-1.1.json").write_text('{"of": "')
-    with pytest.raises(RegionError, match=r"beside/web-1\.1\.json cannot be read") as found:
+    with pytest.raises(RegionError, match=r"beside/web-1\.1\.json cannot be read") as error:
         rollouts.events("web-1")
-    assert found.value.code == "E_LOG_DAMAGED"
+    assert error.value.code == "E_LOG_DAMAGED"
 
 
 def test_a_release_that_is_dropped_leaves_nothing_beside(tmp_path: Path) -> None:

@@ -20,15 +20,15 @@ def release(name: str) -> Release:
 @pytest.fixture
 def releases(tmp_path: Path) -> Releases:
     """r1 is live; r2 and r3 are being built."""
-    held = Releases(tmp_path, "web")
+    stored_releases = Releases(tmp_path, "web")
     for name in ("r1", "r2", "r3"):
-        held.propose(release(name), f"web-{name[1:]}", "ada", "laptop")
-    held.swap("", "r1", "ada", "laptop")
-    return held
+        stored_releases.propose(release(name), f"web-{name[1:]}", "ada", "laptop")
+    stored_releases.swap("", "r1", "ada", "laptop")
+    return stored_releases
 
 
 def states(releases: Releases) -> dict[str, str]:
-    return {held.row.id: held.row.state for held in releases.all()}
+    return {each_release.row.id: each_release.row.state for each_release in releases.all()}
 
 
 def test_a_promotion_a_rollback_and_another_promotion_keep_exactly_one_live_and_one_previous(
@@ -60,10 +60,10 @@ def test_what_is_not_there_to_become_live_is_refused_and_live_stays_live(release
 def contend(
     place: str, name: str, gate: "multiprocessing.synchronize.Barrier", won: "multiprocessing.Queue[str]"
 ) -> None:
-    held = Releases(Path(place), "web")
+    stored_releases = Releases(Path(place), "web")
     gate.wait(30)
     try:
-        held.swap("r1", name, name, "here")
+        stored_releases.swap("r1", name, name, "here")
         won.put(name)
     except Conflict:
         won.put("")
@@ -79,7 +79,7 @@ def test_of_two_processes_that_promote_at_once_exactly_one_wins(tmp_path: Path, 
     for rival in rivals:
         rival.join(30)
     assert sorted(bool(name) for name in winners) == [False, True]
-    assert [held.row.state for held in releases.all()].count("live") == 1
+    assert [each_release.row.state for each_release in releases.all()].count("live") == 1
     assert states(releases)[max(winners)] == "live"
 
 

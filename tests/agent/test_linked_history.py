@@ -141,9 +141,9 @@ def test_a_commit_that_was_made_is_not_made_again(source: Path) -> None:
 def test_a_file_that_is_gone_refuses_before_anything_is_committed(source: Path) -> None:
     made, lost = history(source, 3), files_at(str(source), 3)[0]
     Path(lost.path).unlink()
-    with pytest.raises(RegionError, match="is gone") as told:
+    with pytest.raises(RegionError, match="is gone") as error:
         linked_history.link_history(made)
-    assert (told.value.code, numbers(made.target_path)) == ("E_LINK", [])
+    assert (error.value.code, numbers(made.target_path)) == ("E_LINK", [])
 
 
 def test_a_file_system_without_links_refuses_and_names_the_copy(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,17 +151,17 @@ def test_a_file_system_without_links_refuses_and_names_the_copy(source: Path, mo
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr("os.link", refused)
-    with pytest.raises(RegionError, match="no second name") as told:
+    with pytest.raises(RegionError, match="no second name") as error:
         linked_history.link_history(history(source, 3))
-    assert "history: carry" in told.value.hint
+    assert "history: carry" in error.value.hint
 
 
 def test_a_log_that_no_longer_reaches_the_version_refuses(source: Path) -> None:
     (source / "_delta_log" / f"{1:020}.checkpoint.parquet").unlink()
     (source / "_delta_log" / f"{0:020}.json").unlink()
-    with pytest.raises(RegionError) as told:
+    with pytest.raises(RegionError) as error:
         files_at(str(source), 3)
-    assert told.value.code == "E_LOG_GONE"
+    assert error.value.code == "E_LOG_GONE"
 
 
 def test_statistics_are_those_of_the_log(source: Path) -> None:

@@ -58,8 +58,8 @@ def test_what_a_writer_leaves_unsaid_or_null_is_not_known(tmp_path: Path) -> Non
             action["commitInfo"] |= {"timestamp": None, "operation": None}
     unsaid = dict.fromkeys(("add", "remove", "cdc", "metaData", "txn", "protocol", "commitInfo"))
     commit.write_text("\n".join(json.dumps(unsaid | action) for action in actions))
-    found = log.commit(path, 0)
-    assert (found.kind, found.at_ms, [(file.rows, file.bytes) for file in found.added]) == ("append", 0, [(-1, 0)])
+    result = log.commit(path, 0)
+    assert (result.kind, result.at_ms, [(file.rows, file.bytes) for file in result.added]) == ("append", 0, [(-1, 0)])
 
 
 def test_appends_flow_and_maintenance_is_quiet(table: str) -> None:
@@ -162,9 +162,9 @@ def test_a_table_written_anew_in_the_place_of_one_that_was_dropped_is_read_anew(
     shutil.rmtree(table)
     for first in range(4):
         write_deltalake(table, rows(first, 5), mode="append")
-    found = list(log.commits(table, 0, 3))
-    assert [(commit.kind, commit.added[0].rows) for commit in found] == [("append", 5)] * 4
-    assert all(Path(commit.added[0].path).is_file() for commit in found)
+    results = list(log.commits(table, 0, 3))
+    assert [(commit.kind, commit.added[0].rows) for commit in results] == [("append", 5)] * 4
+    assert all(Path(commit.added[0].path).is_file() for commit in results)
 
 
 def test_a_commit_gone_from_the_log_is_gone_though_it_was_read_before(table: str) -> None:
@@ -247,10 +247,10 @@ def test_a_range_behind_which_the_log_was_cleaned_has_the_schema_of_later_versio
         write_deltalake(place, pa.table({"n": [n], **more}), mode="append", schema_mode="merge")
         if n in (3, 5):
             DeltaTable(place).create_checkpoint()
-    told = layout_of(place, 2)
+    layout = layout_of(place, 2)
     for gone in (0, 1):
         (tmp_path / f"t/_delta_log/{gone:020}.json").unlink()
-    assert layout_of(place, 2) == told  # from version 3, which a checkpoint tells
+    assert layout_of(place, 2) == layout  # from version 3, which a checkpoint tells
     (tmp_path / f"t/_delta_log/{3:020}.checkpoint.parquet").unlink()
     with pytest.raises(RegionError) as caught:  # what tells more begins behind another schema
         layout_of(place, 2)

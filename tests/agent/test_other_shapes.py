@@ -75,8 +75,8 @@ class World:
         return LandingWriter(self.line).append("landing", batch, [json.dumps(line) for line in lines])
 
     def rows(self, path: str = "landing.versions/b-2") -> list[tuple[Any, ...]]:
-        found = DeltaTable(str(self.place / path)).to_pyarrow_table().to_pylist()
-        return sorted(tuple(row.values()) for row in found)
+        result = DeltaTable(str(self.place / path)).to_pyarrow_table().to_pylist()
+        return sorted(tuple(row.values()) for row in result)
 
 
 @pytest.fixture

@@ -190,18 +190,18 @@ MAY_BE = "files of its history may be deleted from 2027-01-15 08:30Z on: "
 
 
 @pytest.mark.parametrize(
-    ("held", "message"),
+    ("stored", "message"),
     [("paused", "console resume before then"), ("", "it must have read them by then"), ("failed", "it must have read them by then")],
 )  # fmt: skip
 @pytest.mark.parametrize("seconds", [0.0, 100.0])
 def test_what_to_do_before_files_are_deleted_depends_on_whether_somebody_holds_it(
-    held: Any, message: str, seconds: float
+    stored: Any, message: str, seconds: float
 ) -> None:
     """Half an hour before; at its rate, where it has one, it needs less than two minutes more."""
     now = 1_800_000_000.0
     step = StepStatus(id="backfill/requests", rows_done=1000, rows_total=2000, slices=40, seconds=seconds)
     steps = (step,) if seconds else ()
-    reading = Status(rollout="web-1", state="backfilling", held=held, until=now + HOUR / 2, steps=steps)
+    reading = Status(rollout="web-1", state="backfilling", held=stored, until=now + HOUR / 2, steps=steps)
     warning = expiring(reading, now)
     assert warning is not None
     assert (warning.level, warning.told) == (2, MAY_BE + message)

@@ -101,11 +101,12 @@ class Region:
     def held(self) -> tuple[StoredRelease, ...]:
         states: dict[str, ReleaseState] = {id: "live" if id == self.live else "previous" for id in self.releases}
         return tuple(
-            StoredRelease(ReleaseRow(id=id, state=states[id]), found, "") for id, found in self.releases.items()
+            StoredRelease(ReleaseRow(id=id, state=states[id]), each_release, "")
+            for id, each_release in self.releases.items()
         )
 
     def refollow(self) -> None:
-        each = [live_feeds_of(held.release, self.path) for held in ranked(self.held())]
+        each = [live_feeds_of(item.release, self.path) for item in ranked(self.held())]
         self.follower.follow("web", tuple(self._copying(feed) for feed in feeds_to_follow(each)))
 
     def _copying(self, feed: LiveFeed) -> LiveFeed:
@@ -294,29 +295,29 @@ def standing(region: Region, *names: str) -> None:
             feed.health.stop(FeedStopped(f"{Path(feed.target_path).name} stands", code="E_REWRITE"))
 
 
-def drained(region: Region, to: str, held: tuple[StoredRelease, ...] = ()) -> None:
-    rebind.drain(region.follower, "web", held or region.held(), "".join(to), region.path)
+def drained(region: Region, to: str, stored: tuple[StoredRelease, ...] = ()) -> None:
+    rebind.drain(region.follower, "web", stored or region.held(), "".join(to), region.path)
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_only_the_feeds_of_the_release_that_is_to_answer_have_to_move(region: Region, order: int) -> None:
     """Its neighbour may stand still: what replaces it is how it is mended."""
-    held = region.held()[::order]
+    stored = region.held()[::order]
     region.settle()
-    drained(region, "r1", held)
-    drained(region, "r2", held)
+    drained(region, "r1", stored)
+    drained(region, "r2", stored)
     standing(region, "parsed2")
     region.tick()
-    drained(region, "r1", held)
+    drained(region, "r1", stored)
     with pytest.raises(FeedStopped, match="parsed2 stands"):
-        drained(region, "r2", held)
+        drained(region, "r2", stored)
     region.start()
     region.settle()
     standing(region, "parsed1", "counted")
     region.tick()
-    drained(region, "r2", held)
+    drained(region, "r2", stored)
     with pytest.raises(FeedStopped, match="parsed1 stands"):
-        drained(region, "r1", held)
+        drained(region, "r1", stored)
 
 
 def test_a_feed_that_stands_still_goes_on_by_what_the_release_to_come_says_of_it(region: Region) -> None:

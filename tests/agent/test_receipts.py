@@ -81,15 +81,15 @@ async def program(region: LiveRegion, *words: str) -> int:
 
 async def verified(region: LiveRegion) -> dict[tuple[str, str], Finding]:
     """Step and subject → what was found."""
-    found = await region.driver.verify(NAME, ROLLOUT)
-    assert len({(f.step, f.what) for f in found}) == len(found)
-    return {(f.step, f.what): f for f in found}
+    result = await region.driver.verify(NAME, ROLLOUT)
+    assert len({(f.step, f.what) for f in result}) == len(result)
+    return {(f.step, f.what): f for f in result}
 
 
 def other_than_equal(
-    found: dict[tuple[str, str], Finding],
+    result: dict[tuple[str, str], Finding],
 ) -> dict[tuple[str, str], tuple[bool | None, tuple[str, ...]]]:
-    return {place: (finding.ok, finding.days) for place, finding in found.items() if finding.ok is not True}
+    return {place: (finding.ok, finding.days) for place, finding in result.items() if finding.ok is not True}
 
 
 async def test_each_day_has_one_receipt_and_it_says_what_an_independent_count_says(region: LiveRegion) -> None:
@@ -108,20 +108,20 @@ async def test_each_day_has_one_receipt_and_it_says_what_an_independent_count_sa
 
 
 async def test_an_untouched_rollout_is_equal_in_all_that_is_checked(region: LiveRegion) -> None:
-    found = await verified(region)
+    result = await verified(region)
     checked = {(step, what) for step in (PARSE, HOURS) for what in ("receipts", "source", "target", "since")}
-    assert set(found) == checked | {(PARSE, "batches"), ("", "decisions"), (FOLLOWED, "live"), (HOURS, "live")}
-    assert other_than_equal(found) == {}
+    assert set(result) == checked | {(PARSE, "batches"), ("", "decisions"), (FOLLOWED, "live"), (HOURS, "live")}
+    assert other_than_equal(result) == {}
 
 
 async def test_verify_is_followed_check_by_check_and_cancelled_within_one(region: LiveRegion) -> None:
     heard: list[AuditProgress] = []
-    found = await region.driver.verify(NAME, ROLLOUT, heard.append)
+    result = await region.driver.verify(NAME, ROLLOUT, heard.append)
     begun = dict.fromkeys(report.number for report in heard)  # a slow check is reported again
     assert list(begun) == list(range(1, heard[0].of + 1))
-    told = tuple(finding for report in heard for finding in report.found)
-    assert told == found[: len(told)]
-    assert len(told) == len(found) - 1, "the last check's result is in the answer"
+    messages = tuple(finding for report in heard for finding in report.found)
+    assert messages == result[: len(messages)]
+    assert len(messages) == len(result) - 1, "the last check's result is in the answer"
 
     second = asyncio.Event()
     leaving = asyncio.create_task(
@@ -167,9 +167,9 @@ async def test_a_receipt_changed_by_hand_is_found_by_its_seal_and_by_the_tables(
     ops = DeltaTable(str(region.warehouse / "_console" / NAME / "ops"))
     before = ops.version()
     ops.update(updates={"rows_out": "rows_out - 1"}, predicate=f"step = '{PARSE}' AND day = '{TAKEN}'")
-    found = other_than_equal(await verified(region))
+    differences = other_than_equal(await verified(region))
     ops.restore(before)
-    assert found == {
+    assert differences == {
         (PARSE, "receipts"): (False, (TAKEN,)),
         (PARSE, "batches"): (False, ()),
         (PARSE, "target"): (False, (TAKEN,)),
@@ -180,15 +180,15 @@ async def test_where_the_fence_can_no_longer_be_read_today_is_taken_as_far_as_it
     landing = DeltaTable(str(region.warehouse / "landing"))
     landing.optimize.compact()
     landing.vacuum(0, enforce_retention_duration=False, dry_run=False)
-    found = await verified(region)
-    assert other_than_equal(found) == {}
-    assert "as they stand today" in found[(PARSE, "source")].detail
+    result = await verified(region)
+    assert other_than_equal(result) == {}
+    assert "as they stand today" in result[(PARSE, "source")].detail
     late = json.dumps({"id": "late", "ts": f"{LATE}T12:00:00+00:00", "payload": "{}"})
     await region.driver.ingest(NAME, "landing", "late", [late])
     await region.quiet([NAME])
-    found = await verified(region)
-    assert other_than_equal(found) == {(PARSE, "source"): (None, (LATE,))}
-    assert "1 have got more rows since" in found[(PARSE, "source")].detail
+    result = await verified(region)
+    assert other_than_equal(result) == {(PARSE, "source"): (None, (LATE,))}
+    assert "1 have got more rows since" in result[(PARSE, "source")].detail
 
 
 async def test_a_row_taken_out_by_hand_is_found_and_named_by_its_day_and_the_program_exits_1(
@@ -197,11 +197,11 @@ async def test_a_row_taken_out_by_hand_is_found_and_named_by_its_day_and_the_pro
     rows = table(region, "requests").to_pyarrow_table().to_pylist()
     victim = next(row["event_id"] for row in rows if str(row["day"]) == TAKEN)
     table(region, "requests").delete(f"event_id = '{victim}'")
-    found = await verified(region)
-    assert found[(PARSE, "since")].ok is False
-    assert found[(PARSE, "since")].days == (TAKEN,)
-    assert "(DELETE, " in found[(PARSE, "since")].detail
-    assert {place for place, finding in found.items() if finding.ok is False} == {(PARSE, "since")}
+    result = await verified(region)
+    assert result[(PARSE, "since")].ok is False
+    assert result[(PARSE, "since")].days == (TAKEN,)
+    assert "(DELETE, " in result[(PARSE, "since")].detail
+    assert {place for place, finding in result.items() if finding.ok is False} == {(PARSE, "since")}
     assert await program(region, "verify", "--rollout", ROLLOUT) == 1
 
 
@@ -212,9 +212,9 @@ async def test_a_file_that_can_no_longer_be_read_is_a_difference_and_no_error(re
     file = next(Path(uri.removeprefix("file://")) for uri in files if f"day={LATE}" in uri)
     assert file.is_relative_to(path)
     file.write_bytes(file.read_bytes()[:100])
-    found = await verified(region)
+    result = await verified(region)
     assert {
-        place for place, finding in found.items() if finding.ok is False and "cannot be read" in finding.detail
+        place for place, finding in result.items() if finding.ok is False and "cannot be read" in finding.detail
     } == {
         (PARSE, "target"),
         (PARSE, "since"),

@@ -27,8 +27,8 @@ def opened(place: Path) -> PipelineController:
 
 
 def live(controller: PipelineController) -> str:
-    held = controller.releases.in_state("live")
-    return held.row.id if held else ""
+    releases = controller.releases.in_state("live")
+    return releases.row.id if releases else ""
 
 
 def at_the_gate(controller: PipelineController, number: int = 0) -> str:

@@ -209,8 +209,8 @@ def test_a_file_of_which_each_version_has_taken_a_part_goes_on_where_it_stands(r
     assert send(2, 4) == {"rows": 2, "already": False}
     region.switch()
     assert send(2, 4)["already"] is True
-    found = LandingWriter(region.line).load_state("landing", "day1", chains[1].hex(), named=True, batch="", after=0)
-    assert [head.rows for head in found.heads] == [4]
+    result = LandingWriter(region.line).load_state("landing", "day1", chains[1].hex(), named=True, batch="", after=0)
+    assert [head.rows for head in result.heads] == [4]
     region.sent = [0, 1, 2, 3]
     whole(region)
 

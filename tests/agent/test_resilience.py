@@ -167,8 +167,8 @@ async def test_what_heals_is_tried_again_and_no_row_is_lost_or_there_twice(regio
         status = region.carry(plan)
     assert status.shown == "awaiting-confirmation", status.why
     assert [check for check in status.checks if check.ok is not True] == []
-    found, truth = multiset(region.built()), multiset(region.wanted())
-    assert (found - truth, truth - found) == ({}, {})
+    counted, truth = multiset(region.built()), multiset(region.wanted())
+    assert (counted - truth, truth - counted) == ({}, {})
     done = region.controller.recorder.events(BatchDone)
     assert sorted(batch.position for batch in done) == sorted({batch.position for batch in done}), "a receipt twice"
     assert begun[0] == 4 + len(done) - 1  # the one whose answer was lost had been committed
@@ -185,8 +185,8 @@ async def test_after_three_tries_it_has_failed_and_retry_goes_on_from_there(regi
     assert len(region.controller.recorder.events(BatchDone)) == 1
     region.controller.control("retry", "ada")
     assert region.stands().shown == "awaiting-confirmation"
-    found, truth = multiset(region.built()), multiset(region.wanted())
-    assert (found - truth, truth - found) == ({}, {})
+    counted, truth = multiset(region.built()), multiset(region.wanted())
+    assert (counted - truth, truth - counted) == ({}, {})
     assert len({(b.first, b.last) for b in region.controller.recorder.events(BatchStarted)}) > 1
     region.discard()
 
@@ -314,14 +314,14 @@ async def test_as_many_as_the_operator_allows_are_set_aside_once_with_their_batc
     assert sorted(re.sub(r"id=(\w+),.*", r"\1", row["key"]) for row in rows) == sorted(region.bad)
     assert {row["fence"] for row in rows} == {fenced.version for fenced in region.controller.recorder.events(Fenced)}
     assert "s3cr3t" not in json.dumps(rows)
-    found, truth = multiset(region.built()), multiset(region.wanted(region.bad))
-    assert (found - truth, truth - found) == ({}, {})
+    counted, truth = multiset(region.built()), multiset(region.wanted(region.bad))
+    assert (counted - truth, truth - counted) == ({}, {})
     checks = {check.check: check for check in status.checks}
     assert checks["history is complete"].ok is True
     assert checks["rows per day"].ok is checks["unchanged columns"].ok is True
     assert checks["rows per day"].detail.endswith(f"; {BAD} rows in quarantine are not counted")
-    told = "SELECT rollout, count(*) FROM _console_quarantine GROUP BY rollout"
-    answer = region.service.query("web", told, ["_console_quarantine"], {}, 100)
+    text = "SELECT rollout, count(*) FROM _console_quarantine GROUP BY rollout"
+    answer = region.service.query("web", text, ["_console_quarantine"], {}, 100)
     assert [status.rollout, BAD] in answer["rows"]
     region.discard()
     region.policy("")
@@ -411,10 +411,10 @@ def declared(table: Path, old: str, new: str) -> None:
     fields = json.loads(opened.schema().to_json())
     for column in fields["fields"]:
         column["type"] = new if column["type"] == old and column["name"] == "payload" else column["type"]
-    held = opened.metadata()
+    stored = opened.metadata()
     action = {
-        "id": str(held.id), "format": {"provider": "parquet", "options": {}}, "schemaString": json.dumps(fields),
-        "partitionColumns": held.partition_columns, "configuration": held.configuration, "createdTime": held.created_time,
+        "id": str(stored.id), "format": {"provider": "parquet", "options": {}}, "schemaString": json.dumps(fields),
+        "partitionColumns": stored.partition_columns, "configuration": stored.configuration, "createdTime": stored.created_time,
     }  # fmt: skip
     log = table / "_delta_log" / f"{opened.version() + 1:020}.json"
     with log.open("x") as out:

@@ -157,10 +157,10 @@ def test_what_passes_is_tried_three_times_each_after_a_longer_pause(setup: Retry
     setup.fails(broken)
     setup.fails(broken)
     assert setup.clock.waited == [4.0, 16.0]
-    with pytest.raises(RegionError, match=r"failed 3 times: java.io.IOException: No space left on device") as found:
+    with pytest.raises(RegionError, match=r"failed 3 times: java.io.IOException: No space left on device") as error:
         setup.fails(broken)
-    assert (found.value.code, found.value.hint) == ("E_BATCH", "console retry")
-    assert found.value.__cause__ is broken
+    assert (error.value.code, error.value.hint) == ("E_BATCH", "console retry")
+    assert error.value.__cause__ is broken
 
 
 def test_a_batch_that_went_through_makes_the_next_failure_a_first_one(setup: RetrySetup) -> None:
@@ -185,25 +185,25 @@ def test_the_pause_is_shortened_by_chance_to_half_at_most(setup: RetrySetup) -> 
      (AnalysisException("[UNRESOLVED_COLUMN] x"), "E_DRIFT")],
 )  # fmt: skip
 def test_what_does_not_heal_fails_at_once_with_a_remedy(error: Exception, code: str, setup: RetrySetup) -> None:
-    with pytest.raises(RegionError) as found:
+    with pytest.raises(RegionError) as refused:
         setup.fails(error)
-    assert found.value.code == code
-    assert found.value.hint
+    assert refused.value.code == code
+    assert refused.value.hint
     assert setup.clock.waited == []
 
 
 def test_values_stay_out_of_the_message(setup: RetrySetup) -> None:
-    with pytest.raises(RegionError) as found:
+    with pytest.raises(RegionError) as error:
         setup.fails(NumberFormatException(NOT_A_NUMBER))
-    assert "4111" not in str(found.value)
-    assert '[CAST_INVALID_INPUT] a value of the type "STRING" cannot be cast to "INT"' in str(found.value)
+    assert "4111" not in str(error.value)
+    assert '[CAST_INVALID_INPUT] a value of the type "STRING" cannot be cast to "INT"' in str(error.value)
 
 
 def test_our_own_errors_pass_as_they_are(setup: RetrySetup) -> None:
     ours = WriteSkipped("another writer is ahead")
-    with pytest.raises(FeedStopped) as found:
+    with pytest.raises(FeedStopped) as error:
         setup.fails(ours)
-    assert found.value is ours
+    assert error.value is ours
 
 
 def test_out_of_memory_makes_the_next_try_smaller_and_a_lone_slice_fails_with_the_cause(setup: RetrySetup) -> None:
@@ -214,9 +214,9 @@ def test_out_of_memory_makes_the_next_try_smaller_and_a_lone_slice_fails_with_th
     assert setup.tries.limit(9e9) == 750, "what did not fit does not grow back"
     with pytest.raises(
         RegionError, match=r"2026-11-07 does not fit into memory alone: java.lang.OutOfMemoryError"
-    ) as found:
+    ) as error:
         setup.fails(full, DAYS[:1])
-    assert "limits.rows" in found.value.hint
+    assert "limits.rows" in error.value.hint
 
 
 def test_every_failed_try_is_stored_with_its_batch_its_cause_and_what_is_asked_next(setup: RetrySetup) -> None:
@@ -364,8 +364,8 @@ class Ends:
         carrier.run()
         if self.later.ident:
             self.later.join()
-        told = [type(event).__name__ for event in self.setup.context.recorder.progress()[before:]]
-        return [name for name in told if name not in ("Entered", "StepStarted", "Logged")]
+        messages = [type(event).__name__ for event in self.setup.context.recorder.progress()[before:]]
+        return [name for name in messages if name not in ("Entered", "StepStarted", "Logged")]
 
 
 @pytest.mark.parametrize(("error", "early"), [(GONE, True), (GONE, False), (FULL, False)])
@@ -412,7 +412,7 @@ NO_ROOM = OSError(28, "No space left on device")
 
 
 @pytest.mark.parametrize(
-    ("errors", "told", "tried"),
+    ("errors", "report", "tried"),
     [
         ([NO_ROOM, NO_ROOM, None], ["StepDone"], 3),
         ([NO_ROOM, NO_ROOM, NO_ROOM, None], ["Failed"], 3),
@@ -421,7 +421,7 @@ NO_ROOM = OSError(28, "No space left on device")
     ],
 )
 def test_a_step_is_done_again_as_a_whole_where_what_broke_may_pass(
-    errors: list[Exception | None], told: list[str], tried: int, setup: RetrySetup, monkeypatch: pytest.MonkeyPatch
+    errors: list[Exception | None], report: list[str], tried: int, setup: RetrySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = Mock(side_effect=errors)
     monkeypatch.setattr(backfill_step, "build", made)
@@ -432,11 +432,13 @@ def test_a_step_is_done_again_as_a_whole_where_what_broke_may_pass(
     before = len(setup.context.recorder.progress())
     carrier.run()
     events = [type(event).__name__ for event in setup.context.recorder.progress()[before:]]
-    assert [name for name in events if name not in ("Entered", "StepStarted")] == told
+    assert [name for name in events if name not in ("Entered", "StepStarted")] == report
     assert made.call_count == tried
     assert len(setup.clock.waited) == tried - 1
-    said = [line.partition("; ")[2].partition(",")[0] for line in setup.context.recorder.status.log if "; try" in line]
-    assert said == [f"try {n} of 3" for n in range(2, tried + 1)]
+    messages = [
+        line.partition("; ")[2].partition(",")[0] for line in setup.context.recorder.status.log if "; try" in line
+    ]
+    assert messages == [f"try {n} of 3" for n in range(2, tried + 1)]
 
 
 @pytest.mark.parametrize("halted", [False, True])

@@ -33,7 +33,7 @@ def filled(place: Path, count: int, capacity: int = 16) -> SampleRing:
 
 
 def times(page: SamplePage) -> list[float]:
-    return [found.at for found in page.samples]
+    return [item.at for item in page.samples]
 
 
 def test_what_is_appended_is_read_by_this_agent_the_next_and_anybody_without_one(tmp_path: Path) -> None:
@@ -103,10 +103,10 @@ def test_any_bytes_over_any_of_it_are_passed_over(tmp_path: Path) -> None:
         spoiled, at = bytearray(whole), draw.randrange(RECORD_BYTES, len(whole))
         spoiled[at : at + 40] = draw.randbytes(len(spoiled[at : at + 40]))
         ring.path.write_bytes(bytes(spoiled))
-        found = times(SampleRing(tmp_path, 16).page("web", 0.0))
-        assert set(found) <= {float(at) for at in range(14, 30)}
-        assert len(found) >= 14
-        assert found == sorted(found)
+        shown = times(SampleRing(tmp_path, 16).page("web", 0.0))
+        assert set(shown) <= {float(at) for at in range(14, 30)}
+        assert len(shown) >= 14
+        assert shown == sorted(shown)
 
 
 def test_a_clock_that_is_set_back_or_forth_draws_no_time_twice(tmp_path: Path) -> None:
@@ -144,17 +144,17 @@ def test_names_that_do_not_fit_are_cut_and_told_apart(tmp_path: Path) -> None:
     ring, long = SampleRing(tmp_path), "x" * 200
     for pipeline in ("p" * 150 + "a", "p" * 150 + "b"):
         ring.append(pipeline, [sample(1.0), sample(1.0, long + "1"), sample(1.0, long + "2")])
-    found = ring.page("p" * 150 + "a", 0.0)
-    assert len({each.feed for each in found.samples}) == len(found.samples) == 3
+    result = ring.page("p" * 150 + "a", 0.0)
+    assert len({each.feed for each in result.samples}) == len(result.samples) == 3
     assert len(ring.page("p" * 150 + "b", 0.0, long + "2").samples) == 1
 
 
 def test_a_figure_that_is_none_is_written_as_zero(tmp_path: Path) -> None:
     ring = SampleRing(tmp_path)
     ring.append("web", [sample(1.0, rows=float("nan"), lag=float("inf"), backfill=1e300)])
-    (found,) = ring.page("web", 0.0).samples
-    assert (found.rows, found.lag) == (0.0, 0.0)
-    assert found.backfill > 1e38
+    (result,) = ring.page("web", 0.0).samples
+    assert (result.rows, result.lag) == (0.0, 0.0)
+    assert result.backfill > 1e38
 
 
 def test_a_day_is_read_in_pages_that_fit_into_messages(tmp_path: Path) -> None:
@@ -207,8 +207,8 @@ def test_killed_while_it_writes_as_fast_as_it_can_the_next_agent_goes_on(tmp_pat
             time.sleep(0.05)
             agent.kill()
         ring = SampleRing(tmp_path, 64)
-        found = times(ring.page("web", 0.0, ""))
-        assert found == sorted(found)
+        shown = times(ring.page("web", 0.0, ""))
+        assert shown == sorted(shown)
         assert ring.last_at > last
-        assert len(found) >= min(20, ring.last_at - 1)
+        assert len(shown) >= min(20, ring.last_at - 1)
         last = ring.last_at

@@ -118,13 +118,13 @@ def test_a_damaged_pipeline_keeps_no_other_down_and_is_taken_up_when_it_is_whole
     for _ in range(2):
         service.tick()
     assert service.state("web")["status"].state == "awaiting-confirmation"
-    with pytest.raises(RegionError, match="is empty, as after a power loss") as told:
+    with pytest.raises(RegionError, match="is empty, as after a power loss") as error:
         service.state("broken")
-    assert told.value.code == "E_LOG_EMPTY"
-    said = [line for line in capsys.readouterr().err.splitlines() if "broken" in line]
-    assert len(said) == 1
-    assert "[E_LOG_EMPTY]" in said[0]
-    assert "restore _delta_log/" in said[0]
+    assert error.value.code == "E_LOG_EMPTY"
+    output = [line for line in capsys.readouterr().err.splitlines() if "broken" in line]
+    assert len(output) == 1
+    assert "[E_LOG_EMPTY]" in output[0]
+    assert "restore _delta_log/" in output[0]
     last.write_bytes(was)
     service.tick()
     assert service.state("broken")["status"].state == "awaiting-confirmation"
@@ -213,9 +213,9 @@ async def test_a_watcher_that_does_not_read_loses_what_is_fleeting_and_nothing_t
         seen: list[int] = []
         async with asyncio.timeout(60):
             while not seen or seen[-1] < stored:
-                told = json.loads(await reader.readline())["params"]
-                if told["seq"]:
-                    seen.append(told["seq"])
+                report = json.loads(await reader.readline())["params"]
+                if report["seq"]:
+                    seen.append(report["seq"])
         writer.close()
     assert seen == list(range(1, stored + 1))
 

@@ -193,8 +193,8 @@ def test_a_text_in_a_partition_that_spark_writes_as_null_is_null(tmp_path: Path,
 
 def in_a_thread(do: Any) -> Any:
     """The turn belongs to a thread, so a rival must be one of its own."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(do()))
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(do()))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]

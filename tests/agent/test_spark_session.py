@@ -40,6 +40,6 @@ def test_a_java_in_which_no_spark_came_up_is_the_only_one_and_known_to_be_dead(j
     """An agent whose Java died while Spark started is one that lost its driver: it begins anew. Where Java lives, the same
     one is asked again."""
     done = subprocess.run([sys.executable, "-c", START, java], capture_output=True, text=True, check=True, timeout=300)
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert len(told["errors"]) == 2, done.stderr
-    assert (told["lost"], told["javas"]) == (java == "dies", 1)
+    data = json.loads(done.stdout.splitlines()[-1])
+    assert len(data["errors"]) == 2, done.stderr
+    assert (data["lost"], data["javas"]) == (java == "dies", 1)

@@ -83,8 +83,8 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Thro
             throttle=throttle,
         )
         recorder.accept("web-1", plan, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=()))
-        told: list[Recorded] = []
-        recorder.watch(9, told.append)
+        messages: list[Recorded] = []
+        recorder.watch(9, messages.append)
         lag = SimpleNamespace(seconds=0.0)
         follower = SimpleNamespace(lag=lambda _: Lagging(commits=1, rows=1, seconds=lag.seconds))
         context = RolloutContext(
@@ -95,7 +95,7 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Thro
             follower=cast(Any, follower),
             keep_hours=1,
         )
-        return ThrottleSetup(context, FakeClock(), lag, told)
+        return ThrottleSetup(context, FakeClock(), lag, messages)
 
     return make
 

@@ -71,9 +71,9 @@ def checked(made: PipelineController) -> tuple[bool | None, str]:
     plan = made.recorder.plan
     assert plan
     findings, _ = cross_check(made.rollouts.events("web-2"), plan, ops_of(made.warehouse, "web").rows("web-2"))
-    found = {finding.what: finding for finding in findings}
-    assert found["decisions"].ok is True, "rows of ops are those that 0.1.0 expects"
-    return (found["limits"].ok, found["limits"].detail) if "limits" in found else (None, "")
+    results = {finding.what: finding for finding in findings}
+    assert results["decisions"].ok is True, "rows of ops are those that 0.1.0 expects"
+    return (results["limits"].ok, results["limits"].detail) if "limits" in results else (None, "")
 
 
 def test_verify_names_who_changed_which_limit_and_notices_a_line_that_says_something_else(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_discard_that_waited_while_somebody_decided_leaves_the_next_rollout_al
     assert len(waiting) == 1
     status = controller.recorder.status
     assert (status.rollout, status.state, status.held) == (f"web-{first + 1}", "planned", "failed")
-    assert [held.row.id for held in controller.releases.all()] == [f"r{first + 1}"]
+    assert [release.row.id for release in controller.releases.all()] == [f"r{first + 1}"]
 
 
 def test_a_discard_that_waited_while_the_rollout_was_retried_does_not_drop_it(tmp_path: Path) -> None:
@@ -178,10 +178,10 @@ def test_what_is_due_is_begun_once_however_long_it_waits_and_again_when_it_could
     errors = unheard(monkeypatch)
     with controller.lock:
         waiting = [thread for _ in range(3) for thread in begun(controller)]
-        aside = without(controller)
+        rest = without(controller)
     over_with(waiting)
     assert (len(waiting), len(errors)) == (1, 1)
-    restored(controller, aside)
+    restored(controller, rest)
     assert controller.recorder.status.shown == "failed"
     over_with(begun(controller))
     assert controller.recorder.status.decided_by == DISCARD[1]
@@ -196,14 +196,14 @@ def unheard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def without(controller: PipelineController) -> Path:
     """Nothing more can be stored of the rollout."""
-    aside = controller.rollouts.path.rename(controller.rollouts.path.with_name("aside"))
+    moved = controller.rollouts.path.rename(controller.rollouts.path.with_name("aside"))
     controller.rollouts.path.touch()
-    return aside
+    return moved
 
 
-def restored(controller: PipelineController, aside: Path) -> None:
+def restored(controller: PipelineController, moved: Path) -> None:
     controller.rollouts.path.unlink()
-    aside.rename(controller.rollouts.path)
+    moved.rename(controller.rollouts.path)
 
 
 def left_alone(place: Path) -> tuple[PipelineController, ManualClock]:
@@ -231,10 +231,10 @@ def test_an_attached_rollout_stays_tied_until_its_pause_is_stored(
 ) -> None:
     controller, clock = left_alone(tmp_path)
     errors = unheard(monkeypatch)
-    aside = without(controller)
+    rest = without(controller)
     over_with(begun(controller))
     assert (len(errors), controller.recorder.status.held) == (1, "")
-    restored(controller, aside)
+    restored(controller, rest)
     assert controller.watchdog.attached
     clock.go(ATTACHED_SECONDS + 1)
     over_with(begun(controller))

@@ -56,15 +56,15 @@ def main(commit: str, rounds: int = 3, *parts: str) -> int:
             pairs = [(everything(ROOT, measuring), everything(old, measuring)) for _ in range(rounds)]
         finally:
             git("worktree", "remove", "--force", str(old))
-    found = {"at": f"{datetime.now(UTC):%Y-%m-%d %H:%MZ}", "commit": git("rev-parse", "--short", "HEAD"), "beside": commit, "rounds": rounds, "load": round(os.getloadavg()[2], 1)}  # fmt: skip
+    results = {"at": f"{datetime.now(UTC):%Y-%m-%d %H:%MZ}", "commit": git("rev-parse", "--short", "HEAD"), "beside": commit, "rounds": rounds, "load": round(os.getloadavg()[2], 1)}  # fmt: skip
     worst = 0.0
     for what in pairs[0][0]:
         now, before = (statistics.median(pair[side][what] for pair in pairs) for side in (0, 1))
         worst = max(worst, now / before)
-        found[what] = {"now": round(now, 3), "before": round(before, 3), "ratio": round(now / before, 3)}
+        results[what] = {"now": round(now, 3), "before": round(before, 3), "ratio": round(now / before, 3)}
     with RECORD.open("a") as record:
-        record.write(json.dumps(found) + "\n")
-    print(json.dumps(found))
+        record.write(json.dumps(results) + "\n")
+    print(json.dumps(results))
     return 0 if worst <= MOST else 1
 
 
@@ -102,8 +102,8 @@ def printed(tree: Path, *program: str) -> dict[str, float]:
     )
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    data: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return data
 
 
 def amounts(tree: Path) -> list[str]:

@@ -60,13 +60,13 @@ def live_steps(session: Any, jvm: int, folder: Path) -> list[float]:
     source, target = foreign(folder / "landing", rows(0)), str(folder / "copy")
     commit.create(session, state("copy"), target, 24)
     feed = copying_feed(source, target)
-    found = []
+    results = []
     for step in range(WARM + STEPS):
         first = 1 + step * ROWS
         write_deltalake(source, rows(*range(first, first + ROWS)), mode="append", partition_by=["day"])
-        found.append(costs(jvm, partial(feed.step, session, log.latest_version(source))))
+        results.append(costs(jvm, partial(feed.step, session, log.latest_version(source))))
     assert feed.rows_moved == (WARM + STEPS) * ROWS
-    return [sum(found[at : at + 10]) / 10 for at in range(WARM, WARM + STEPS, 10)]
+    return [sum(results[at : at + 10]) / 10 for at in range(WARM, WARM + STEPS, 10)]
 
 
 def history_batches(spark: SparkHandle, session: Any, jvm: int, folder: Path) -> list[float]:

@@ -162,7 +162,7 @@ async def measure(totals: tuple[int, ...]) -> dict[str, int]:
     ]
     cockpit: Any = FollowedCockpit(board)
     app = ConsoleApp(cockpit, title="web")
-    found = {}
+    results = {}
     async with app.run_test(size=(200, 60)) as pilot:
         for watcher in watchers:
             watcher.start()
@@ -179,11 +179,11 @@ async def measure(totals: tuple[int, ...]) -> dict[str, int]:
                     break
                 await pilot.pause(0.5)
             await pilot.pause(0.5)
-            found[str(total)] = octets()
+            results[str(total)] = octets()
         for watcher in watchers:
             await watcher.stop()
     journal.close()
-    return found
+    return results
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def test_a_comparison_of_all_columns_costs_a_part_of_the_backfill(
         return Pinned(target, path, log.latest_version(path))
 
     def check(old: Pinned, new: Pinned) -> None:
-        course = ComparisonRound(store=lambda found: records.append("web-1", found))
+        course = ComparisonRound(store=lambda result: records.append("web-1", result))
         checks = list(compare(session, compared, old, new, (), course))
         assert [check.ok for check in checks] == [True, True], checks
 

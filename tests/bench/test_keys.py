@@ -75,12 +75,12 @@ def views() -> list[RegionView]:
         NodeChange(kind="table", name=f"t_{number:03}", action="keep", why="nothing about it changes")
         for number in range(TABLES)
     )
-    found = []
+    results = []
     for number in range(REGIONS):
         view = s.running(replace(s.EU, name=f"r{number:03}", wave=1 + number // 100), rows=466_830 + number)
         assert view.plan is not None
-        found.append(replace(view, plan=replace(view.plan, nodes=(*view.plan.nodes, *tables))))
-    return found
+        results.append(replace(view, plan=replace(view.plan, nodes=(*view.plan.nodes, *tables))))
+    return results
 
 
 @asynccontextmanager
@@ -88,15 +88,15 @@ async def busy(cockpit: s.ScriptedCockpit, rate: int = LINES) -> AsyncIterator[N
     """All regions tell of their batches meanwhile; what a machine is too slow to tell in time is left out."""
 
     async def tell() -> None:
-        names, told, due, last = cycle(list(cockpit.views)), 0, 0.0, time.monotonic()
+        names, report, due, last = cycle(list(cockpit.views)), 0, 0.0, time.monotonic()
         while True:
             await asyncio.sleep(0.01)
             now = time.monotonic()
             due, last = min(due + (now - last) * rate, MOST_DUE * rate), now
             for _ in range(int(due)):
-                told += 1
-                tell_one(cockpit, next(names), told)
-                if told % TURN == 0:  # as a socket's reader does, who has read what was there
+                report += 1
+                tell_one(cockpit, next(names), report)
+                if report % TURN == 0:  # as a socket's reader does, who has read what was there
                     await asyncio.sleep(0)
             due %= 1
 
@@ -107,12 +107,12 @@ async def busy(cockpit: s.ScriptedCockpit, rate: int = LINES) -> AsyncIterator[N
         task.cancel()
 
 
-def tell_one(cockpit: s.ScriptedCockpit, name: str, told: int) -> None:
+def tell_one(cockpit: s.ScriptedCockpit, name: str, report: int) -> None:
     view = cockpit.views[name]
-    log = (*view.status.log[-199:], f"batch {told} committed")
+    log = (*view.status.log[-199:], f"batch {report} committed")
     status = replace(view.status, seq=view.status.seq + 1, log=log)
-    if told % STORED == 0:
-        view = replace(view, events=(*view.events, batch(told))[-EVENTS_KEPT:])
+    if report % STORED == 0:
+        view = replace(view, events=(*view.events, batch(report))[-EVENTS_KEPT:])
     cockpit.show(replace(view, status=status))
 
 
@@ -162,14 +162,14 @@ async def bare_seconds() -> list[float]:
         return await seconds(bare, "down", lambda: table.cursor_row)
 
 
-async def list_seconds(told: int) -> list[float]:
+async def list_seconds(report: int) -> list[float]:
     """From region to region, while so many lines a second are told."""
     cockpit = s.ScriptedCockpit(*views())
     session = ConsoleApp(cockpit, title="web")
     async with session.run_test(size=SIZE) as pilot:
         await pilot.pause()
         regions = session.screen.query_one(RegionList)
-        async with busy(cockpit, told):
+        async with busy(cockpit, report):
             return await seconds(session, "down", lambda: regions.current)
 
 
@@ -205,12 +205,12 @@ def screens() -> list[type[BaseScreen]]:
     """Every full screen: one that is added is measured without being named here."""
     for module in pkgutil.walk_packages(tui_screens.__path__, tui_screens.__name__ + "."):
         importlib.import_module(module.name)
-    found, todo = [], [BaseScreen]
+    results, todo = [], [BaseScreen]
     while todo:
         below = todo.pop().__subclasses__()
-        found += below
+        results += below
         todo += below
-    return sorted((kind for kind in found if not kind.__subclasses__()), key=lambda kind: kind.__name__)
+    return sorted((kind for kind in results if not kind.__subclasses__()), key=lambda kind: kind.__name__)
 
 
 def opened(kind: type[BaseScreen], session: ConsoleApp) -> BaseScreen:

@@ -45,8 +45,8 @@ def measured(what: str, place: Path) -> dict[str, object]:
         [sys.executable, "-c", PROGRAM, what, str(place)], cwd=root, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout) if done.stdout else {}
-    return found
+    output: dict[str, object] = json.loads(done.stdout) if done.stdout else {}
+    return output
 
 
 @pytest.fixture(scope="module")

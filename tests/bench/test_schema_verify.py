@@ -26,7 +26,7 @@ def test_a_thousand_tables_are_read_compared_and_told_in_five_seconds() -> None:
     tables = read_schema([("dump.sql", dump)])
     config = from_data({"tables": {table.name: None for table in tables}, "stores": stores})
     read = time.process_time()
-    found = {}
+    results = {}
     for table in tables:
         words = [
             (
@@ -37,13 +37,13 @@ def test_a_thousand_tables_are_read_compared_and_told_in_five_seconds() -> None:
             )
             for c in table.columns
         ]
-        found[table.name] = StoreTable(
+        results[table.name] = StoreTable(
             name=table.name,
             columns=tuple(StoreColumn(name=c.name, type=w, nullable=is_nullable(w)) for c, w in words[:-1]),
             key=("id",),
         )
     described = time.process_time()
-    report = Report(compare(tables, config, config.stores[0], found))
+    report = Report(compare(tables, config, config.stores[0], results))
     assert report.wrong == TABLES
     assert text(report)
     assert junit(report)

@@ -31,11 +31,11 @@ def measured(what: str, views: Path) -> dict[str, float]:
     words = [sys.executable, screen_process.__file__, what, str(views)]
     with in_terminal(words, ROOT, environment, pass_fds=(out,)) as (process, drawn):
         os.close(out)
-        found = os.read(result, 4096)
+        actual = os.read(result, 4096)
         process.wait(60)
     os.close(result)
-    assert found, b"".join(drawn).decode(errors="replace")[-3000:]
-    figures: dict[str, float] = json.loads(found)
+    assert actual, b"".join(drawn).decode(errors="replace")[-3000:]
+    figures: dict[str, float] = json.loads(actual)
     return figures
 
 

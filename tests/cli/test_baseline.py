@@ -70,12 +70,12 @@ class Warehouse:
 
     def survey(self, desired: Pipeline) -> Live:
         """What the agent's own survey says, with the release that its ledger would name."""
-        found = survey(self.root, "eu", "web", [t.name for t in desired.tables if t.kind == "landing"])
+        result = survey(self.root, "eu", "web", [t.name for t in desired.tables if t.kind == "landing"])
         if self.release is None:
-            return found
+            return result
         own = [s for s in self.release.tables if s.table.kind != "landing"]
         more = [table_stats(s.table.name, str(self.root / s.version.path), s.table.time) for s in own]
-        return replace(found, release=self.release, stats=(*found.stats, *(stats for stats in more if stats)))
+        return replace(result, release=self.release, stats=(*result.stats, *(stats for stats in more if stats)))
 
     def planned(self) -> Plan:
         return plan(WIDER, self.survey(WIDER), Region(name="eu", warehouse=str(self.root)), "console test")
@@ -191,7 +191,7 @@ def test_figures_make_no_group_and_every_other_difference_does() -> None:
         one, problems=(Problem(code="C101", message="short", where="", hint="", severity="warn", node="requests"),)
     )
     fewer = replace(one, nodes=one.nodes[:-1])
-    told = replace(one, answers=(Answer(kind="endpoint", name="top_errors", owner="web", why="its query changed"),))
+    changed = replace(one, answers=(Answer(kind="endpoint", name="top_errors", owner="web", why="its query changed"),))
     assert len(grouped([one, replace(one, region="b", live="r99", price=replace(one.price, rows=7))])) == 1
-    for other in (warned, fewer, told):
+    for other in (warned, fewer, changed):
         assert len(grouped([one, replace(other, region="b")])) == 2

@@ -77,13 +77,13 @@ def test_a_dry_run_only_plans(deployed: World) -> None:
 
 def test_the_stream_of_an_apply_is_typed_lines(deployed: World) -> None:
     result = deployed.call("apply", "--yes", "--output", "json")
-    found = lines(result.stdout)
-    assert {line["format_version"] for line in found} == {1}
-    kinds = [line["type"] for line in found]
+    output = lines(result.stdout)
+    assert {line["format_version"] for line in output} == {1}
+    kinds = [line["type"] for line in output]
     assert kinds[0] == "planned_change"
     assert kinds.index("change_summary") < kinds.index("apply_start") < kinds.index("apply_complete")
-    assert found[-1]["type"] == "outcome"
-    assert found[-1]["exit_code"] == 0
+    assert output[-1]["type"] == "outcome"
+    assert output[-1]["exit_code"] == 0
     assert result.stderr == ""
 
 
@@ -238,9 +238,9 @@ def test_status_tells_each_region_and_exits_5_for_one_out_of_reach(deployed: Wor
     deployed.regions["eu"].drop_link()
     result = deployed.call("status", "--output", "json")
     assert result.exit_code == 5
-    found = {entry["region"]: entry for entry in json.loads(result.stdout)["regions"]}
-    assert found["us"]["live"] == "r1"
-    assert found["eu"]["state"] == "unreachable"
+    output = {entry["region"]: entry for entry in json.loads(result.stdout)["regions"]}
+    assert output["us"]["live"] == "r1"
+    assert output["eu"]["state"] == "unreachable"
 
 
 def test_watch_returns_where_nothing_moves(deployed: World) -> None:
@@ -382,7 +382,7 @@ def test_probe_asks_the_data_of_every_region(deployed: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "report"),
     [
         (
             lambda eu, ap: ap.write_text(eu.read_text().replace("eu", "ap")),
@@ -393,7 +393,7 @@ def test_probe_asks_the_data_of_every_region(deployed: World) -> None:
     ],
 )
 def test_an_inventory_that_changes_during_a_run_is_told_and_changes_nothing_of_it(
-    deployed: World, monkeypatch: pytest.MonkeyPatch, edit: Callable[[Path, Path], object], told: str
+    deployed: World, monkeypatch: pytest.MonkeyPatch, edit: Callable[[Path, Path], object], report: str
 ) -> None:
     folder, run = deployed.root / "regions", Fleet.run
 
@@ -405,21 +405,21 @@ def test_an_inventory_that_changes_during_a_run_is_told_and_changes_nothing_of_i
     result = deployed.call("apply", "--yes")
     assert result.exit_code == 0, result.output
     assert [region.disk.live for region in deployed.regions.values()] == ["r2", "r2"]
-    assert result.stderr.count(f"warning: {told}") == 1
+    assert result.stderr.count(f"warning: {report}") == 1
 
 
 def test_a_wave_that_has_not_begun_is_named_with_the_command_that_goes_on(deployed: World) -> None:
     """A command is over when it has promoted: nobody is left who could begin the next wave."""
     done = deployed.call("apply")
     assert done.exit_code == 3, done.output
-    told = deployed.call("status").output
-    assert "eu: wave 2 has not begun: it waits for us" in told
+    report = deployed.call("status").output
+    assert "eu: wave 2 has not begun: it waits for us" in report
     promoted = deployed.call("promote", "--region", "us", "--yes")
     assert promoted.exit_code == 0, promoted.output
     assert promoted.stderr.splitlines()[-1] == "next: console apply --regions eu"
     for command in ("status", "plan"):
-        told = deployed.call(command).output
-        assert "eu: wave 2 has not begun, and can start: us is live; console apply --regions eu" in told
+        report = deployed.call(command).output
+        assert "eu: wave 2 has not begun, and can start: us is live; console apply --regions eu" in report
     (eu,) = [
         r for r in json.loads(deployed.call("status", "--output", "json").stdout)["regions"] if r["region"] == "eu"
     ]

@@ -47,8 +47,8 @@ def test_status_has_the_tally_the_first_twenty_days_that_differ_and_their_number
     text = " ".join(status_text([view], {}).split())
     assert "requests: 31 of 100 days differ: 2026-09-01 (60 → 59 rows), 2026-09-02 (60 → 59 rows)" in text
     assert "2026-09-20 (60 → 59 rows) and 11 more; every day: console show web-8 --days" in text
-    held = view.status.checks[0].days
-    assert (sum(not day.equal for day in held), sum(day.equal for day in held)) == (20, 40)
+    stored = view.status.checks[0].days
+    assert (sum(not day.equal for day in stored), sum(day.equal for day in stored)) == (20, 40)
 
 
 def test_a_report_names_the_first_days_and_counts_the_others() -> None:
@@ -67,10 +67,10 @@ def test_show_reads_every_record_page_by_page(deployed: World) -> None:
     many = [replace(each, table=f"t{n:03}") for n in range(60) for each in records(90, 1)]
     deployed.regions["eu"].compared = {"web-1": tuple(many)}
     assert len(many) > PAGE
-    told = json.loads(deployed.call("show", "web-1", "--days", "--region", "eu", "--output", "json").stdout)
-    assert [entry["region"] for entry in told["regions"]] == ["eu"]
-    assert len(told["regions"][0]["records"]) == len(many)
-    assert set(told["regions"][0]["records"][0]) == {
+    data = json.loads(deployed.call("show", "web-1", "--days", "--region", "eu", "--output", "json").stdout)
+    assert [entry["region"] for entry in data["regions"]] == ["eu"]
+    assert len(data["regions"][0]["records"]) == len(many)
+    assert set(data["regions"][0]["records"][0]) == {
         "table", "day", "column", "old", "new", "equal", "changed", "of", "quarantined", "portion", "old_version", "new_version", "at"
     }  # fmt: skip
     text = deployed.call("show", "web-1", "--days").stdout
@@ -98,9 +98,9 @@ def test_diff_shows_the_rows_of_each_version(deployed: World) -> None:
     assert "columns that must be equal: 2 only in the old version" in text
     assert "    e8  NULL" in text
     assert "agent: from NULL … NULL to curl … wget" in text
-    told = json.loads(deployed.call(*words, "--output", "json").stdout)
-    assert told["regions"][0]["differing"]["old"] == [{"id": "e7", "status": 404}, {"id": "e8", "status": None}]
-    assert told["regions"][0]["versions"] == {"old": 7, "new": 2}
+    data = json.loads(deployed.call(*words, "--output", "json").stdout)
+    assert data["regions"][0]["differing"]["old"] == [{"id": "e7", "status": 404}, {"id": "e8", "status": None}]
+    assert data["regions"][0]["versions"] == {"old": 7, "new": 2}
 
 
 @pytest.mark.parametrize("day", ["yesterday", "2026-11-7", "2026-13-01", ""])

@@ -37,20 +37,20 @@ def wrong(schema: dict[str, Any], value: Any, defs: dict[str, Any], path: str = 
         return [f"{path}: {type(value).__name__} is no {kind}"]
     if "pattern" in schema and not re.search(schema["pattern"], value):
         return [f"{path}: {value!r}"]
-    found: list[str] = []
+    results: list[str] = []
     if kind == "array":
         if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
-            found.append(f"{path}: {len(value)} items")
+            results.append(f"{path}: {len(value)} items")
         shapes = schema.get("prefixItems") or [schema["items"]] * len(value)
         for i, (shape, item) in enumerate(zip(shapes, value, strict=False)):
-            found += wrong(shape, item, defs, f"{path}[{i}]")
+            results += wrong(shape, item, defs, f"{path}[{i}]")
     if kind == "object":
-        found += [f"{path}: {name} is missing" for name in schema.get("required", ()) if name not in value]
+        results += [f"{path}: {name} is missing" for name in schema.get("required", ()) if name not in value]
         rest = schema["additionalProperties"]
         for name, item in value.items():
             shape = schema.get("properties", {}).get(name, rest)
-            found += [f"{path}: {name} is unknown"] if shape is False else wrong(shape, item, defs, f"{path}.{name}")
-    return found
+            results += [f"{path}: {name} is unknown"] if shape is False else wrong(shape, item, defs, f"{path}.{name}")
+    return results
 
 
 @pytest.mark.parametrize("name", ["plan.schema.json", "snapshot.schema.json"])
@@ -85,9 +85,9 @@ def calls(text: str) -> list[str]:
 def test_the_example_pipelines_are_yaml_and_call_commands_as_they_are(name: str, least: int) -> None:
     text = (ROOT / "docs" / "ci" / name).read_text()
     assert isinstance(yaml.safe_load(text), dict)
-    found = calls(text)
-    assert len(found) >= least
-    for line in found:
+    result = calls(text)
+    assert len(result) >= least
+    for line in result:
         _, command, *words = shlex.split(line)
         with cli.make_context("console", [command, *words], obj=CliContext(Wiring(lambda _: {}))) as ctx:
             child = cli.get_command(ctx, command)

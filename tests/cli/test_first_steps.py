@@ -15,12 +15,12 @@ pytestmark = pytest.mark.slow
 
 def test_a_plan_names_the_rollout_that_stands_at_its_gate_and_the_commands_that_go_on(deployed: World) -> None:
     deployed.call("apply", "--regions", "us")
-    told = deployed.call("plan").stdout.splitlines()
-    assert told[0] == (
+    output = deployed.call("plan").stdout.splitlines()
+    assert output[0] == (
         "us: web-2 (r1 → r2) is at its gate with this change; console promote --region us makes it live, "
         "console cancel --region us drops it"
     )
-    assert told[-1].startswith("Plan: 2 regions")
+    assert output[-1].startswith("Plan: 2 regions")
     (stands,) = json.loads(deployed.call("plan", "--output", "json").stdout)["rollouts"]
     assert stands == {"region": "us", "rollout": "web-2", "release": "r2", "was": "r1", "state": "awaiting-confirmation", "same": True}  # fmt: skip
 

@@ -22,13 +22,13 @@ def waiting(deployed: World) -> World:
 
 def sections(text: str) -> dict[str, list[str]]:
     """Title → lines."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for line in text.splitlines():
         if line.startswith("## "):
-            found[line[3:]] = []
-        elif found and line:
-            found[list(found)[-1]].append(line)
-    return found
+            results[line[3:]] = []
+        elif results and line:
+            results[list(results)[-1]].append(line)
+    return results
 
 
 def told(world: World, *words: str, code: int = 0) -> Any:

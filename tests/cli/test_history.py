@@ -84,8 +84,8 @@ def course(world: World, events: list[tuple[float, Event]]) -> dict[str, Any]:
     ]
     shown = world.call("show", first.rollout, "--region", "eu", "--output", "json")
     assert shown.exit_code == 0, shown.output
-    found: dict[str, Any] = json.loads(shown.stdout)["regions"][0]
-    return found
+    output: dict[str, Any] = json.loads(shown.stdout)["regions"][0]
+    return output
 
 
 def test_show_has_slices_tries_waits_losses_and_where_the_time_went(deployed: World) -> None:
@@ -96,7 +96,7 @@ def test_show_has_slices_tries_waits_losses_and_where_the_time_went(deployed: Wo
     failed = TryFailed(
         step=STEP, label="2026-11-07", first=1, last=1, cause="memory", why="heap", number=1, of=3, rows=60, rows_next=15, seconds=4.0
     )  # fmt: skip
-    found = course(
+    result = course(
         deployed,
         told(
             (1, fenced[0]),
@@ -110,14 +110,14 @@ def test_show_has_slices_tries_waits_losses_and_where_the_time_went(deployed: Wo
             (130, SparkBack(step=STEP, seconds=30.0)),
         ),
     )
-    assert [(wait["cause"], wait["seconds"]) for wait in found["waits"]] == [("lag", 30.0), ("hours", 13.0)]
-    assert [(loss["why"], loss["seconds"]) for loss in found["spark_losses"]] == [("its memory ran out", 30.0)]
-    assert [(tried["label"], tried["rows_next"], tried["cause"]) for tried in found["tries"]] == [
+    assert [(wait["cause"], wait["seconds"]) for wait in result["waits"]] == [("lag", 30.0), ("hours", 13.0)]
+    assert [(loss["why"], loss["seconds"]) for loss in result["spark_losses"]] == [("its memory ran out", 30.0)]
+    assert [(tried["label"], tried["rows_next"], tried["cause"]) for tried in result["tries"]] == [
         ("2026-11-07", 15, "memory")
     ]
-    assert sum(part["seconds"] for part in found["account"]) == pytest.approx(found["seconds"], abs=0.01)
-    assert {"lag", "hours"} <= {part["cause"] for part in found["account"]}
-    (step,) = found["slices"]
+    assert sum(part["seconds"] for part in result["account"]) == pytest.approx(result["seconds"], abs=0.01)
+    assert {"lag", "hours"} <= {part["cause"] for part in result["account"]}
+    (step,) = result["slices"]
     assert sum(day["slices"] for day in step["days"]) == fenced[0].slices
     text = deployed.call("show", first.rollout, "--region", "eu").stdout
     assert "2026-11-07: try 1 of 3 failed after 4 s: heap; next at most 15 rows" in text

@@ -33,8 +33,8 @@ def test_what_it_writes_passes_check_and_is_planned(folder: Path) -> None:
     assert done.exit_code == 0, done.output
     written = json.loads(done.stdout)
     assert written["folder"] == str(folder)
-    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    assert sorted(written["files"]) == found
+    results = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    assert sorted(written["files"]) == results
     checked = call("check")
     assert checked.exit_code == 0, checked.output
     planned = call("plan")

@@ -46,8 +46,8 @@ def test_a_region_at_rest_takes_a_note_too_and_one_without_a_rollout_refuses_it(
     assert refused.exit_code == 4
     assert "there has been no rollout" in refused.stderr
     assert world.call("apply", "--yes", "--quiet").exit_code == 0
-    told = json.loads(world.call("note", "--regions", "us,eu", TEXT, "--output", "json").stdout)
-    assert [(entry["region"], entry["note"]) for entry in told["regions"]] == [("us", TEXT), ("eu", TEXT)]
+    data = json.loads(world.call("note", "--regions", "us,eu", TEXT, "--output", "json").stdout)
+    assert [(entry["region"], entry["note"]) for entry in data["regions"]] == [("us", TEXT), ("eu", TEXT)]
     assert world.regions["us"].disk.status.state == "live"
 
 

@@ -111,9 +111,9 @@ def test_a_rollout_that_nobody_recorded_is_played_from_what_its_region_has_store
     done = deployed.call("playback", "--rollout", rollout, "--region", "us")
     assert done.exit_code == 0, done.output
     for at, views in zip((events[0].at, events[6].at, events[-1].at), screen.views, strict=False):
-        view, told = views["us"], [recorded for recorded in events if recorded.at <= at]
-        assert view.status == replay(told)
-        assert view.events == tuple(told)
+        view, messages = views["us"], [recorded for recorded in events if recorded.at <= at]
+        assert view.status == replay(messages)
+        assert view.events == tuple(messages)
         assert view.heard == at
     assert isinstance(screen.views[0]["us"].events[0].event, Accepted)
     assert [len(views["us"].samples) for views in screen.views] == [1, 2, 2, 3]
@@ -125,7 +125,7 @@ def test_a_rollout_that_nobody_recorded_is_played_from_what_its_region_has_store
 
 def test_what_cannot_be_played_is_told(deployed: World, tmp_path: Path) -> None:
     deployed.screen = Screen()
-    for words, code, told in (
+    for words, code, item in (
         ((), 64, "name a recording, or a rollout"),
         (("x", "--rollout", "web-1"), 64, "name a recording, or a rollout"),
         ((str(tmp_path / "none"),), 65, "No such file"),
@@ -134,7 +134,7 @@ def test_what_cannot_be_played_is_told(deployed: World, tmp_path: Path) -> None:
         (("x", "--speed", "0"), 64, "speed"),
     ):
         done = deployed.call("playback", *words)
-        assert (done.exit_code, told in done.output) == (code, True), (words, done.output)
+        assert (done.exit_code, item in done.output) == (code, True), (words, done.output)
     done = deployed.call("watch", "--record", str(tmp_path))
     assert (done.exit_code, "is there already" in done.output) == (64, True), done.output
 

@@ -22,14 +22,14 @@ def test_a_query_is_checked_compiled_and_answered_as_objects(deployed: World) ->
 
 
 def test_sql_that_is_refused_exits_65_with_the_nearest_name(deployed: World) -> None:
-    for sql, said in (
+    for sql, item in (
         ("SELECT id FROM reqests", "requests"),
         ("SELECT reflect('a','b')", "reflect"),
         ("DROP TABLE x", ""),
     ):
         result = deployed.call("query", "--region", "us", sql)
         assert result.exit_code == 65, (sql, result.output)
-        assert said in result.stderr
+        assert item in result.stderr
 
 
 def test_an_endpoint_takes_typed_parameters_and_defaults(deployed: World) -> None:
@@ -74,14 +74,14 @@ def test_a_copy_whose_answer_was_lost_says_how_to_ask_again_and_is_done_once(
         patch.setattr(FakeDriver, "_leave", forgets)
         lost = world.call("copy", "daily", "--region", "us")
     assert lost.exit_code == 5
-    found = re.search(r"console (copy daily --region us --run \w{16})\n", lost.stderr)
-    assert found, lost.stderr
+    match = re.search(r"console (copy daily --region us --run \w{16})\n", lost.stderr)
+    assert match, lost.stderr
     (run,) = world.regions["us"].copied
-    again = world.call(*found[1].split())
+    again = world.call(*match[1].split())
     assert (again.exit_code, again.stdout) == (0, f"daily: run {run[1]} is there already, nothing added\n")
     assert world.regions["us"].copied == {run}
-    told = json.loads(world.call("copy", "daily", "--region", "us", "--run", "ci-77", "--output", "json").stdout)
-    assert (told["run"], told["rows"], told["already"]) == ("ci-77", 110, False)
+    data = json.loads(world.call("copy", "daily", "--region", "us", "--run", "ci-77", "--output", "json").stdout)
+    assert (data["run"], data["rows"], data["already"]) == ("ci-77", 110, False)
 
 
 def test_what_is_no_id_of_a_run_is_a_usage_error(world: World) -> None:

@@ -17,7 +17,7 @@ def test_defaults_fill_what_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "said"),
+    ("given_", "message"),
     [
         ({}, "parameter day (date) is missing"),
         ({"day": "2026-02-30"}, "'2026-02-30' is no date"),
@@ -27,8 +27,8 @@ def test_defaults_fill_what_is_left_out() -> None:
         ({"day": "2026-11-07", "dya": "1"}, "no parameter 'dya'"),
     ],
 )
-def test_what_is_not_of_its_type_is_a_usage_error(given_: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=said.replace("(", r"\(").replace(")", r"\)")):
+def test_what_is_not_of_its_type_is_a_usage_error(given_: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError, match=message.replace("(", r"\(").replace(")", r"\)")):
         typed([DAY, MOST], given_)
 
 

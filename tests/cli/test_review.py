@@ -196,8 +196,8 @@ def sarif(world: World, *words: str, code: int) -> list[dict[str, Any]]:
     assert all(rules[r["ruleIndex"]] == r["ruleId"] for r in run["results"])
     marks = [r["partialFingerprints"]["consoleFinding/v1"] for r in run["results"]]
     assert len(set(marks)) == len(marks)
-    found: list[dict[str, Any]] = run["results"]
-    return found
+    actual: list[dict[str, Any]] = run["results"]
+    return actual
 
 
 def test_sarif_names_each_mistake_with_its_file_and_line(world: World) -> None:
@@ -220,13 +220,13 @@ def test_sarif_names_each_mistake_with_its_file_and_line(world: World) -> None:
 def test_sarif_of_a_project_below_its_repository_names_files_from_the_repositorys_root(world: World) -> None:
     git(world.root.parent, "init", "-q", "-b", "main")
     world.write({"regions/eu.yaml": "name: eu\nwarehouse: w/eu\nwafe: 2\n"})
-    (found,) = sarif(world, code=65)
-    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "project/regions/eu.yaml"
+    (result,) = sarif(world, code=65)
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "project/regions/eu.yaml"
 
 
 def test_sarif_tells_each_change_once_with_the_regions_that_make_it(deployed: World, snapshot: Path) -> None:
-    found = sarif(deployed, "--against", str(snapshot), code=0)
-    (change,) = [r for r in found if r["ruleId"] == "plan-replay"]
+    result = sarif(deployed, "--against", str(snapshot), code=0)
+    (change,) = [r for r in result if r["ruleId"] == "plan-replay"]
     assert change["level"] == "note"
     assert change["properties"]["regions"] == ["us", "eu"]
     place = change["locations"][0]["physicalLocation"]
@@ -368,8 +368,8 @@ def test_a_key_without_effect_is_a_warning_in_every_form_of_check(world: World) 
     assert (problem["code"], problem["severity"]) == ("P050", "warn")
     assert "**The files are wrong" not in (comment := world.call("check", "--output", "markdown").stdout)
     assert "P050" in comment
-    (found,) = json.loads(world.call("check", "--output", "sarif").stdout)["runs"][0]["results"]
-    assert (found["ruleId"], found["level"]) == ("P050", "warning")
+    (output,) = json.loads(world.call("check", "--output", "sarif").stdout)["runs"][0]["results"]
+    assert (output["ruleId"], output["level"]) == ("P050", "warning")
 
 
 def test_a_plan_with_nothing_to_do_still_warns_of_a_key_without_effect(deployed: World) -> None:

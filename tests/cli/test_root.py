@@ -61,8 +61,8 @@ def test_names_are_completed_from_the_project_that_is_meant(tmp_path: Path, monk
         (tmp_path / file).touch()
 
     def completed(*words: str) -> list[str]:
-        found = ShellComplete(cli, {"obj": CliContext(Wiring(lambda _: {}))}, "console", "_CONSOLE_COMPLETE")
-        return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
+        result = ShellComplete(cli, {"obj": CliContext(Wiring(lambda _: {}))}, "console", "_CONSOLE_COMPLETE")
+        return [item.value for item in result.get_completions(list(words[:-1]), words[-1])]
 
     for lead in (["--project", str(tmp_path), "plan"], ["plan", "--project", str(tmp_path)]):
         assert completed(*lead, "--regions", "") == ["eu", "us", "all"]
@@ -96,7 +96,7 @@ def test_without_a_terminal_it_prints_help_and_exits_64() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["paln"], "did you mean plan?"),
         (["plan", "--wat"], "No such option"),
@@ -108,10 +108,10 @@ def test_without_a_terminal_it_prints_help_and_exits_64() -> None:
         (["apply", "/no/such/plan.json"], "no such file"),
     ],
 )
-def test_a_usage_error_exits_64_in_two_lines(words: list[str], said: str) -> None:
+def test_a_usage_error_exits_64_in_two_lines(words: list[str], message: str) -> None:
     code, out, err = call(*words)
     assert (code, out) == (64, "")
-    assert said in err
+    assert message in err
     assert [line.split(":")[0] for line in err.splitlines()] == ["error", "hint"]
 
 
@@ -127,11 +127,11 @@ def test_with_json_an_error_is_an_object_on_stdout_as_well(words: list[str]) -> 
 def test_flags_hold_before_and_after_the_command_and_the_later_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONSOLE_OUTPUT", "jsonl")
     code, out, _ = call("--output", "text", "--pipeline", "a", "info", "--output", "json", "--project", "/tmp")
-    found = {entry["name"]: (entry["value"], entry["source"]) for entry in json.loads(out)["settings"]}
+    results = {entry["name"]: (entry["value"], entry["source"]) for entry in json.loads(out)["settings"]}
     assert code == 0
-    assert found["output"] == ("json", "flag")
-    assert found["pipeline"] == ("a", "flag")
-    assert found["project"] == ("/tmp", "flag")
+    assert results["output"] == ("json", "flag")
+    assert results["pipeline"] == ("a", "flag")
+    assert results["project"] == ("/tmp", "flag")
     assert json.loads(call("info")[1])["settings"][3] == {
         "name": "output",
         "value": "jsonl",
@@ -141,10 +141,10 @@ def test_flags_hold_before_and_after_the_command_and_the_later_wins(monkeypatch:
 
 def test_the_environment_never_beats_a_flag_given_before_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONSOLE_REGIONS", "eu")
-    found = {
+    results = {
         e["name"]: e["value"] for e in json.loads(call("--regions", "us", "info", "--output", "json")[1])["settings"]
     }
-    assert found["regions"] == "us"
+    assert results["regions"] == "us"
 
 
 def test_a_project_that_is_none_is_said_so() -> None:

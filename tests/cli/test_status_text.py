@@ -169,11 +169,11 @@ def test_the_exit_code_of_a_look_says_that_a_feed_stands_still() -> None:
 
 def test_a_region_behind_ssh_without_an_agent_is_told_the_command_of_its_own_host() -> None:
     far = Region(name="us", warehouse="/w/us east", transport=Ssh(host="10.0.0.7"))
-    told = [
+    messages = [
         status_text([RegionView(region=region, link="connected", live="r1", attended=False)], {}).splitlines()[-1]
         for region in (EU, far)
     ]
-    assert told == [
+    assert messages == [
         "eu: no agent runs, and live rows will wait; console follow --region eu",
         "us: no agent runs, and live rows will wait; on 10.0.0.7: console follow --warehouse '/w/us east'",
     ]

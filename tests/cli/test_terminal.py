@@ -60,22 +60,22 @@ def test_ctrl_c_detaches_and_says_how_to_come_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("typed", "code"), [(b"us\n", 0), (b"eu\n", 3)])
 def test_the_gate_opens_only_to_the_regions_name_typed(tmp_path: Path, typed: bytes, code: int) -> None:
-    found, shown = on_terminal(tmp_path, typed, "promote", "--region", "us")
-    assert found == code, shown
+    answer, shown = on_terminal(tmp_path, typed, "promote", "--region", "us")
+    assert answer == code, shown
     assert "promote in us (prod): r1 → r2" in shown
     assert "requests rows per day: ok" in shown
     assert ("us: r2 is live (was r1)" in shown) == (code == 0)
 
 
 def test_no_input_never_asks_even_on_a_terminal(tmp_path: Path) -> None:
-    found, shown = on_terminal(tmp_path, b"us\n", "promote", "--region", "us", "--no-input")
-    assert found == 3
+    answer, shown = on_terminal(tmp_path, b"us\n", "promote", "--region", "us", "--no-input")
+    assert answer == 3
     assert "type us" not in shown
 
 
 def test_cancel_asks_first_and_the_answer_is_no(tmp_path: Path) -> None:
-    found, shown = on_terminal(tmp_path, b"\n", "cancel", "--region", "us")
-    assert found == 3
+    answer, shown = on_terminal(tmp_path, b"\n", "cancel", "--region", "us")
+    assert answer == 3
     assert "drop what it has built? [y/N]" in shown
 
 
@@ -89,8 +89,8 @@ def test_a_plan_with_a_node_that_is_kept_is_drawn_in_colours(tmp_path: Path, wor
 
 @pytest.mark.parametrize("term", ["dumb", "unknown"])
 def test_a_terminal_that_cannot_show_the_screen_gets_the_help_and_exit_64(term: str, tmp_path: Path) -> None:
-    found, shown = typing([sys.executable, "-m", "console.main"], {**environment(tmp_path), "TERM": term})
-    assert found == 64
+    result, shown = typing([sys.executable, "-m", "console.main"], {**environment(tmp_path), "TERM": term})
+    assert result == 64
     assert "Usage: console" in shown
     assert shown.splitlines()[-2] == f"error: this terminal (TERM={term}) cannot show the screen"
     assert "\x1b" not in shown

@@ -12,8 +12,8 @@ def test_a_plan_says_what_its_batches_wait_for_region_by_region() -> None:
     eu, us, *_ = sample.plans()
     night = Throttle(lag_seconds=120.0, hours="22:00-06:00", zone="Europe/Madrid", query="SELECT true")
     text = plan_text([replace(eu, throttle=night, quarantine_rows=5), replace(us, throttle=Throttle(lag_seconds=60.0))])
-    said = [line.strip() for line in text.splitlines() if "batches begin only" in line]
-    assert said == [
+    messages = [line.strip() for line in text.splitlines() if "batches begin only" in line]
+    assert messages == [
         f"in {eu.region} batches begin only from 22:00 to 06:00 Europe/Madrid, while live rows are at most 2 min 00 s behind,"
         " while throttle.query answers true; up to 5 rows that do not convert may go to quarantine",
         f"in {us.region} batches begin only while live rows are at most 1 min 00 s behind",

@@ -205,11 +205,11 @@ def write_past(region: LiveRegion, rng: random.Random, rows: int = 200) -> pa.Ta
             "doc": doc,
         }
         made.setdefault(at.date().isoformat(), []).append(row)
-    for held in made.values():
-        write_deltalake(str(region.warehouse / "past"), pa.Table.from_pylist(held, PAST), mode="append")
+    for value in made.values():
+        write_deltalake(str(region.warehouse / "past"), pa.Table.from_pylist(value, PAST), mode="append")
     people = [{"site": f"192.0.2.{n}", "owner": f"o{n % 3}", "seats": n} for n in range(0, 40, 2)]
     write_deltalake(str(region.warehouse / "people"), pa.Table.from_pylist(people, PEOPLE), mode="append")
-    return pa.Table.from_pylist([row for held in made.values() for row in held], PAST)
+    return pa.Table.from_pylist([row for value in made.values() for row in value], PAST)
 
 
 def lose_days(region: LiveRegion) -> None:
@@ -251,16 +251,16 @@ async def carry(
     await region.quiet(["web"])
     differences = [text async for text in _differences(region, edits, past)]
     differences += [text async for text in _of_sent(region, sender.lines)]
-    differences += [str(found) for found in await region.driver.verify("web", "web-2") if found.ok is False]
+    differences += [str(item) for item in await region.driver.verify("web", "web-2") if item.ok is False]
     routes = {node.name: node.action for node in plan.nodes}
     return differences, Counter(routes[edit.name] for edit in edits)
 
 
 async def _of_sent(region: LiveRegion, lines: Sequence[Mapping[str, Any]]) -> AsyncIterator[str]:
-    found = multiset(await region.table("web", "id, n, extra, more", "sent"))
+    counted = multiset(await region.table("web", "id, n, extra, more", "sent"))
     truth = multiset([(line["id"], line["n"], line["spare"], "?") for line in lines])
-    if found != truth:
-        yield f"sent: lost {len(truth - found)}, more {len(found - truth)}"
+    if counted != truth:
+        yield f"sent: lost {len(truth - counted)}, more {len(counted - truth)}"
 
 
 async def _differences(region: LiveRegion, edits: Sequence[Carried], past: pa.Table) -> AsyncIterator[str]:

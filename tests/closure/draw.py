@@ -36,8 +36,8 @@ class Pair:
         attempt = self.attempt
         options = [f"{name}={word}" for name, word in attempt.history.items()]
         queries = [f"{fed.name} by {fed.forward_query}" for fed in attempt.world.fed if fed.forward_query]
-        held = ", ".join(f"{name} lost {count}" for name, count in self.facts.gone.items())
-        return f"[{self.seed}] {' + '.join(map(str, attempt.edits))} {options} {queries} ({held or 'nothing lost'}; vague: {sorted(self.facts.vague)})"
+        text = ", ".join(f"{name} lost {count}" for name, count in self.facts.gone.items())
+        return f"[{self.seed}] {' + '.join(map(str, attempt.edits))} {options} {queries} ({text or 'nothing lost'}; vague: {sorted(self.facts.vague)})"
 
 
 def drawn(count: int, seed: int = SEED) -> Iterator[Pair]:

@@ -139,10 +139,10 @@ def _computed(table: Table, live: Live) -> Iterator[str]:
     """A forward query as an operator would write it: what is there stays, what is new is empty."""
     state = live.release.table(table.name) if live.release else None
     for column in table.columns:
-        held = state.table.column(column.name) if state else None
-        if held is not None and held.type == column.type:
+        stored = state.table.column(column.name) if state else None
+        if stored is not None and stored.type == column.type:
             yield column.name
-        elif held is not None:
+        elif stored is not None:
             yield f"try_cast({column.name} AS {column.type}) AS {column.name}"
         elif column.nullable:
             yield f"CAST(NULL AS {column.type}) AS {column.name}"

@@ -31,20 +31,20 @@ class Cover:
 
 def covers(plan: Plan, world: World, facts: Facts) -> dict[str, Cover]:
     """Of every table of the wanted pipeline."""
-    found = {table.name: Cover(True, frozenset(facts.days(table.name))) for table in world.landing}
+    results = {table.name: Cover(True, frozenset(facts.days(table.name))) for table in world.landing}
     made = {step.table for step in plan.steps if isinstance(step, CreateTable)}
     for fed in world.fed:
-        found[fed.name] = Cover(True, frozenset(facts.days(fed.name)))
-    waiting = [name for name in found if name in made]
+        results[fed.name] = Cover(True, frozenset(facts.days(fed.name)))
+    waiting = [name for name in results if name in made]
     for name in waiting:
-        del found[name]
+        del results[name]
     while waiting:
         name = next(
-            name for name in waiting if all(source in found or source == name for source in _sources(plan, name))
+            name for name in waiting if all(source in results or source == name for source in _sources(plan, name))
         )
-        found[name] = _of(plan, name, found, facts)
+        results[name] = _of(plan, name, results, facts)
         waiting.remove(name)
-    return found
+    return results
 
 
 def _sources(plan: Plan, name: str) -> set[str]:
@@ -52,36 +52,36 @@ def _sources(plan: Plan, name: str) -> set[str]:
     return backfills | {s.source for s in plan.steps if isinstance(s, CatchUp) and s.target == name}
 
 
-def _of(plan: Plan, name: str, found: dict[str, Cover], facts: Facts) -> Cover:
+def _of(plan: Plan, name: str, result: dict[str, Cover], facts: Facts) -> Cover:
     copied: set[str] = set()
     computed: set[str] = set()
     for step in plan.steps:
         if isinstance(step, Backfill) and step.target == name and step.source == name:
             copied |= {day for day in facts.days(name) if not step.until or day < step.until}
         elif isinstance(step, Backfill) and step.target == name:
-            computed |= {day for day in found[step.source].held if day >= step.since}
+            computed |= {day for day in result[step.source].held if day >= step.since}
         elif isinstance(step, CatchUp) and step.target == name and step.start == "log":
-            computed |= found[step.source].held
+            computed |= result[step.source].held
     return Cover(False, frozenset(copied), frozenset(computed))
 
 
 def losses(plan: Plan, old: World, new: World, edits: Iterable[Kind], facts: Facts) -> Iterator[str]:
     """What the plan loses although the region holds it and nobody has let it go, in words."""
-    found = covers(plan, new, facts)
+    result = covers(plan, new, facts)
     let_go = {acceptance.partition(":")[2] for acceptance in plan.allowed}
     kinds = list(edits)
     for table in new.landing:
-        if gone := frozenset(facts.days(table.name)) - found[table.name].held:
+        if gone := frozenset(facts.days(table.name)) - result[table.name].held:
             yield f"{table.name} loses its rows of {', '.join(sorted(gone))}"
     for fed in new.fed:
         if all(fed.name != before.name for before in old.fed):
             continue
-        cover = found[fed.name]
-        held = frozenset(facts.days(fed.name))
-        if (gone := held - cover.held) and fed.name not in let_go:
+        cover = result[fed.name]
+        values = frozenset(facts.days(fed.name))
+        if (gone := values - cover.held) and fed.name not in let_go:
             yield f"{fed.name} loses its rows of {', '.join(sorted(gone))}"
         yield from _values(
-            plan, fed.name, fed.source.split()[0], cover, found, [k for k in kinds if k.table == fed.name]
+            plan, fed.name, fed.source.split()[0], cover, result, [k for k in kinds if k.table == fed.name]
         )
 
 
@@ -92,13 +92,13 @@ def needless(problem: Problem, edits: tuple[Kind, ...]) -> bool:
 
 
 def _values(
-    plan: Plan, name: str, source: str, cover: Cover, found: dict[str, Cover], edits: Collection[Kind]
+    plan: Plan, name: str, source: str, cover: Cover, result: dict[str, Cover], edits: Collection[Kind]
 ) -> Iterator[str]:
     """Values and rows that only the source gives, of days that it still has and that are not computed."""
     chosen = any(node.name == name and node.history for node in plan.nodes) or _given(plan, name)
     if chosen:
         return
-    whole = _whole(found[source].held)
+    whole = _whole(result[source].held)
     for edit in edits:
         missing = whole - cover.computed if edit.needs == "source" else frozenset()
         if missing:
@@ -106,9 +106,9 @@ def _values(
             yield f"{name}: {what} ({edit.name}) is not computed for {', '.join(sorted(missing))}, which {source} holds"
 
 
-def _whole(held: frozenset[str]) -> frozenset[str]:
+def _whole(stored: frozenset[str]) -> frozenset[str]:
     """Days that a table certainly has whole: of one that has lost days, the oldest that is left may have lost rows too."""
-    return held if held >= {*DAYS} else held - {min(held, default="")}
+    return stored if stored >= {*DAYS} else stored - {min(stored, default="")}
 
 
 def _given(plan: Plan, name: str) -> bool:

@@ -56,8 +56,8 @@ def main() -> int:
     name, draw, step, each = GENERATORS[asked.generator]
     run, drawn = soak.of_worlds(asked, name), 0
     for seed in run.seeds(step):
-        for said in draw(seed):
-            run.differs(said)
+        for item in draw(seed):
+            run.differs(item)
         drawn += step * each
     return run.summary(name, {"drawn": drawn})
 

@@ -105,8 +105,8 @@ async def test_history_of_any_day_is_carried_once_or_set_aside_by_its_key(world:
     await region.roll_out("web")
     assert await world.held("whole") == Counter(world.landed)
     assert await world.held("by_day") == world.partitioned
-    aside = DeltaTable(str(region.warehouse / "_console/web/quarantine")).to_pyarrow_table().to_pylist()
-    assert Counter(row["key"].partition(",")[0] for row in aside) == Counter(
+    moved = DeltaTable(str(region.warehouse / "_console/web/quarantine")).to_pyarrow_table().to_pylist()
+    assert Counter(row["key"].partition(",")[0] for row in moved) == Counter(
         f"id={id}" for id, time in world.landed if not draw.held(time)
     )
 
@@ -130,8 +130,8 @@ async def test_receipts_name_the_ends_and_hold_when_checked_again(world: World) 
     for day in ("0000 and before", "after 9999"):
         assert [(r.rows_in, r.rows_out) for r in receipts if r.day == day] == [(ends[day], ends[day])]
     assert sum(r.rows_in for r in receipts) == len(world.landed)
-    found = await world.region.driver.verify("web", rollout)
-    assert [finding for finding in found if finding.ok is False and finding.table == "whole"] == []
+    result = await world.region.driver.verify("web", rollout)
+    assert [finding for finding in result if finding.ok is False and finding.table == "whole"] == []
 
 
 async def test_a_second_rollout_compares_old_and_new_on_every_day(world: World, tmp_path: Path) -> None:
@@ -213,10 +213,10 @@ async def ailing(world: World, name: str, code: str) -> Ailing:
     """A feed as soon as nobody should wait for it any more, for this reason."""
     async with asyncio.timeout(120):
         while not (
-            found := tuple(feed for feed in (await state(world)).standing if (feed.feed, feed.code) == (name, code))
+            results := tuple(feed for feed in (await state(world)).standing if (feed.feed, feed.code) == (name, code))
         ):
             await asyncio.sleep(0.5)
-    return found[0]
+    return results[0]
 
 
 async def told(world: World, command: str) -> tuple[int | None, list[str]]:

@@ -109,8 +109,8 @@ def test_each_day_has_a_name_that_sorts_as_it_does() -> None:
 def test_a_moment_is_so_many_microseconds_since_1970(number: int) -> None:
     assert moment(f"{day_name(number)}T00:00:00") == number * draw.A_DAY
     for hour, minute, second in itertools.product((0, 1, 7, 23), (0, 1, 2, 31, 59), (0, 1, 3, 7, 30, 59)):
-        told = f"{day_name(number)}T{hour:02}:{minute:02}:{second:02}"
-        assert moment(told) == number * draw.A_DAY + ((hour * 60 + minute) * 60 + second) * 10**6
+        text = f"{day_name(number)}T{hour:02}:{minute:02}:{second:02}"
+        assert moment(text) == number * draw.A_DAY + ((hour * 60 + minute) * 60 + second) * 10**6
     assert moment("9999-12-31T24:00:00") == (draw.LAST + 1) * draw.A_DAY
 
 
@@ -163,13 +163,13 @@ def test_a_half_has_the_slices_that_reach_into_it_and_no_other(since: str, until
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"),
+    ("labels", "message"),
     [(["a"], "a"), (["b", "a"], "b … a"), (["c", "b", "a"], "c … a"), (["b", "a", ""], "b … a"), (["a", ""], "a")],
 )
-def test_a_batch_is_named_by_its_newest_and_its_oldest_slice(labels: list[str], said: str) -> None:
+def test_a_batch_is_named_by_its_newest_and_its_oldest_slice(labels: list[str], message: str) -> None:
     pieces = [
         Slice(index=index, label=label or "no day", first="", end="", rows=1, bytes=1, null=not label)
         for index, label in enumerate(labels, 1)
     ]
-    assert backfill.label(pieces) == said
+    assert backfill.label(pieces) == message
     assert backfill.label([Slice(index=1, label="no day", first="", end="", rows=1, bytes=1, null=True)]) == "no day"

@@ -28,9 +28,9 @@ def land(place: Path, times: list[int | None], column: str = "ts", partition_by:
     """One file of rows of these times (or days of these times)."""
     kind = WRITTEN[column]
     numbers = [None if time is None else time // (draw.A_DAY if column == "day" else 1) for time in times]
-    held = pa.array(numbers, pa.int32() if column == "day" else pa.int64()).cast(kind)
+    stored = pa.array(numbers, pa.int32() if column == "day" else pa.int64()).cast(kind)
     texts = pa.array([json.dumps({"key": 1})] * len(times), pa.string())
-    data = pa.table({"payload": texts, column: held})
+    data = pa.table({"payload": texts, column: stored})
     write_deltalake(str(place), data, mode="append", partition_by=partition_by)
     return str(place)
 
@@ -109,9 +109,9 @@ def test_a_profile_knows_far_days_by_name(tmp_path: Path, column: str) -> None:
     times = [draw.USUAL, draw.NAMED["milliseconds for seconds"], draw.NAMED["the year -1"], draw.NAMED["the first"]]
     for time in [*times, None]:
         land(tmp_path / "t", [time], column)
-    found = profile(str(tmp_path / "t"), "payload", column, Budget(bytes=10**9, seconds=60.0))
-    assert [(key["key"], key["first_seen"], key["sure"]) for key in found["keys"]] == [("key", EARLY, True)]
-    assert found["rows"] == 5
+    result = profile(str(tmp_path / "t"), "payload", column, Budget(bytes=10**9, seconds=60.0))
+    assert [(key["key"], key["first_seen"], key["sure"]) for key in result["keys"]] == [("key", EARLY, True)]
+    assert result["rows"] == 5
 
 
 def test_days_without_a_name_share_what_the_log_says_of_them(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_files_of_far_days_are_told_to_whoever_computes_live_commits_again(tmp_p
         columns=(Column(name="payload", type="string"), Column(name=column, type=kind)),
         time=column,
     )
-    held = VersionFiles.of(
+    stored = VersionFiles.of(
         Pinned(
             TableState(
                 table=table,
@@ -151,9 +151,9 @@ def test_files_of_far_days_are_told_to_whoever_computes_live_commits_again(tmp_p
         3,
     )
     if column == "day":
-        assert {file.part for file in held.files.values()} == {(time and time // draw.A_DAY,) for time in times}
+        assert {file.part for file in stored.files.values()} == {(time and time // draw.A_DAY,) for time in times}
     else:
         cut = draw.NAMED["before the first"] // 1000 * 1000  # statistics are in milliseconds
-        assert {(file.low, file.high) for file in held.files.values()} == {
+        assert {(file.low, file.high) for file in stored.files.values()} == {
             (draw.USUAL, draw.USUAL), (cut, cut), (None, None),
         }  # fmt: skip

@@ -56,8 +56,8 @@ async def test_the_agent_is_killed_between_two_batches_and_the_guide_says_who_go
     project = load(ROOT)
     regions = tuple(replace(r, warehouse=str(demo_home(tmp_path) / r.name)) for r in project.regions)
     demo = Demo(tmp_path, replace(project, regions=regions))
-    board, told = RegionBoard("web", demo.regions), list[tuple[str, ...]]()
-    strike = Chaos(demo, board, None, lambda region, lines: told.append((region, *lines)))
+    board, report = RegionBoard("web", demo.regions), list[tuple[str, ...]]()
+    strike = Chaos(demo, board, None, lambda region, lines: report.append((region, *lines)))
     agents = Agents(demo_home(tmp_path) / "eu")
     try:
         first = agents.begin()
@@ -72,12 +72,12 @@ async def test_the_agent_is_killed_between_two_batches_and_the_guide_says_who_go
         await asyncio.wait_for(task, 30)
     finally:
         agents.end()
-    assert told[0] == (
+    assert report[0] == (
         "eu",
         f"chaos              agent of eu, process {first.pid}, killed in batch 2026-11-17 after 4 rows",
     )
-    assert told[-1][2].strip().startswith(f"process {second.pid} took over ")
-    assert told[-1][2].endswith("goes on from the last commit: 4 rows")
+    assert report[-1][2].strip().startswith(f"process {second.pid} took over ")
+    assert report[-1][2].endswith("goes on from the last commit: 4 rows")
 
 
 def test_the_result_counts_gaps_over_all_regions_and_names_what_is_wrong() -> None:

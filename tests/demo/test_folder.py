@@ -14,9 +14,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def files(root: Path) -> dict[str, bytes]:
-    found = [path for top in ("regions", "plans") for path in (root / top).rglob("*") if path.is_file()]
+    results = [path for top in ("regions", "plans") for path in (root / top).rglob("*") if path.is_file()]
     return {
-        name: path.read_bytes() for path in found if not (name := str(path.relative_to(root))).startswith("plans/saved")
+        name: path.read_bytes()
+        for path in results
+        if not (name := str(path.relative_to(root))).startswith("plans/saved")
     }
 
 

@@ -53,8 +53,8 @@ def test_after_a_promotion_it_tells_the_endpoint_before_and_after_what_moved_and
         StepStatus(id="create/requests"),
         StepStatus(id="backfill/requests/parse", bytes=17_300_000, slices=14, rows_done=9),
     )
-    found = payoff.payoff(EndpointAnswer("r1", None), EndpointAnswer("r2", FAMILIES), status(*steps), old=OLD, new=NEW)
-    assert payoff.promoted_lines(found) == (
+    result = payoff.payoff(EndpointAnswer("r1", None), EndpointAnswer("r2", FAMILIES), status(*steps), old=OLD, new=NEW)
+    assert payoff.promoted_lines(result) == (
         "requests_by_agent  before, r1: no such endpoint",
         "                   after, r2: Chrome 612,220 · Firefox 203,114 · Crawler 99,201 · Safari 5 · 1 more",
         "bytes              17.3 MB moved; 160.2 MB not moved",
@@ -86,7 +86,7 @@ def test_sizes_are_told_in_decimal_units(number: float, text: str) -> None:
 def test_rows_and_bytes_are_those_of_the_tables_logs(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path / "landing"), pa.table({"id": ["a", "b", "c"]}))
     write_deltalake(str(tmp_path / "requests/a-1"), pa.table({"id": ["a", "b"]}))
-    found = payoff.measured(tmp_path, release(landing="landing", requests="requests/a-1"))
-    assert (found.landing, found.requests) == (3, 2)
+    result = payoff.measured(tmp_path, release(landing="landing", requests="requests/a-1"))
+    assert (result.landing, result.requests) == (3, 2)
     on_disk = {p: sum(f.stat().st_size for f in (tmp_path / p).glob("*.parquet")) for p in ("landing", "requests/a-1")}
-    assert found.sizes == on_disk
+    assert result.sizes == on_disk

@@ -83,7 +83,7 @@ async def test_calls_made_at_once_each_get_their_own_answer_in_any_order(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         b'{"jsonrpc":"2.0","id":1,"result":"\xff\xfe"}\n',
         b'{"jsonrpc":"2.0","id":1,"result":NaN}\n',
@@ -108,15 +108,15 @@ async def test_calls_made_at_once_each_get_their_own_answer_in_any_order(tmp_pat
         b"x" * (FRAME + 1),
     ],
 )
-async def test_what_is_no_answer_ends_the_link_and_every_call_on_it(said: bytes, tmp_path: Path) -> None:
-    async with linked(tmp_path, says(lambda _: said)) as link:
+async def test_what_is_no_answer_ends_the_link_and_every_call_on_it(message: bytes, tmp_path: Path) -> None:
+    async with linked(tmp_path, says(lambda _: message)) as link:
         calls = await asyncio.gather(
             link.call("state", {}, seconds=5), link.call("survey", {}, seconds=5), return_exceptions=True
         )
         assert all(isinstance(error, Protocol) and "eu" in str(error) for error in calls)
         with pytest.raises(Protocol):
             await link.call("state", {}, seconds=5)
-        assert link.tail.startswith(said[-TAIL:][:50])
+        assert link.tail.startswith(message[-TAIL:][:50])
         assert len(link.tail) <= TAIL
 
 

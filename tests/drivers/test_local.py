@@ -47,8 +47,8 @@ async def agent(region: Region, **answers: Callable[[dict[str, Any]], list[dict[
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             question = json.loads(line)
-            said = answers.get(question["method"], lambda _: [{"result": hello}])(question["params"])
-            for part in said:
+            message = answers.get(question["method"], lambda _: [{"result": hello}])(question["params"])
+            for part in message:
                 head = {"jsonrpc": "2.0"} if "method" in part else {"jsonrpc": "2.0", "id": question["id"]}
                 writer.write(json.dumps({**head, **part}).encode() + b"\n")
             await writer.drain()
@@ -78,11 +78,11 @@ async def test_three_regions_are_surveyed_by_one_process_and_each_has_its_own_an
     try:
         asked = [driver.survey("web", ["landing"]) for driver in drivers.values()]
         states = [driver.state("web") for driver in drivers.values()]
-        *found, missing, eu, us, ap, mars = await asyncio.gather(*asked, *states, return_exceptions=True)
+        *result, missing, eu, us, ap, mars = await asyncio.gather(*asked, *states, return_exceptions=True)
     finally:
         survey_module._run = run
     assert processes == 1
-    assert [live.region for live in found if not isinstance(live, BaseException)] == ["eu", "us", "ap"]
+    assert [live.region for live in result if not isinstance(live, BaseException)] == ["eu", "us", "ap"]
     assert isinstance(missing, DataError)
     assert str(tmp_path / "mars") in str(missing)
     assert "regions/mars.yaml" in missing.hint
@@ -148,7 +148,7 @@ async def test_an_agent_that_never_answers_is_given_up(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("told", "kind", "says"),
+    ("report", "kind", "says"),
     [
         ({"result": {"protocol": 2, "tool": "9.0", "pid": 7, "warehouse": "{}"}}, Conflict, "protocol 2"),
         ({"result": {"protocol": 1, "tool": "9.0", "pid": 7, "warehouse": "/other"}}, Conflict, "/other"),
@@ -157,10 +157,10 @@ async def test_an_agent_that_never_answers_is_given_up(tmp_path: Path, monkeypat
     ],
 )
 async def test_only_the_right_agent_of_the_right_version_is_talked_to(
-    told: dict[str, Any], kind: type[Exception], says: str, tmp_path: Path
+    report: dict[str, Any], kind: type[Exception], says: str, tmp_path: Path
 ) -> None:
     region = place(tmp_path)
-    async with agent(region, hello=lambda _: [told]):
+    async with agent(region, hello=lambda _: [report]):
         with pytest.raises(kind, match=says):
             await LocalDriver(region).state("web")
 
@@ -185,8 +185,8 @@ async def test_an_event_that_cannot_be_breaks_the_watch_and_is_kept_for_the_log(
     event: dict[str, Any], tmp_path: Path
 ) -> None:
     region = place(tmp_path)
-    said = [{"result": {}}, {"method": "event", "params": EVENT}, {"method": "event", "params": event}]
-    async with agent(region, watch=lambda _: said):
+    messages = [{"result": {}}, {"method": "event", "params": EVENT}, {"method": "event", "params": event}]
+    async with agent(region, watch=lambda _: messages):
         events = aiter(LocalDriver(region).watch("web"))
         assert await anext(events) == Recorded("web-2", 1, 5.0, Entered("preparing"))
         with pytest.raises(Protocol) as caught:
@@ -260,7 +260,7 @@ def test_a_command_that_is_done_while_a_survey_is_being_started_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "error", "told"),
+    ("script", "error", "report"),
     [
         ("print('{}' * 100)", Protocol, "printed more than 64 bytes"),
         ("import sys; sys.stdin.read(); sys.stderr.write('x' * 1000)", Protocol, "printed more than"),
@@ -270,14 +270,14 @@ def test_a_command_that_is_done_while_a_survey_is_being_started_ends() -> None:
     ],
 )
 async def test_a_survey_that_does_not_answer_as_it_should_is_ended_and_told(
-    script: str, error: type[Exception] | None, told: str, monkeypatch: pytest.MonkeyPatch
+    script: str, error: type[Exception] | None, report: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(survey_module, "agent_command", lambda _: [sys.executable, "-c", script])
     monkeypatch.setattr(survey_module, "_ANSWER", 64)
     monkeypatch.setattr(survey_module, "_ERRORS", 64)
     question = b"x" * (1 << 20)  # more than a pipe holds
     if error is None:
-        assert (await survey_module._run(question)).decode() == told
+        assert (await survey_module._run(question)).decode() == report
         return
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=report):
         await survey_module._run(question, seconds=1.0 if "sleep" in script else 30.0)

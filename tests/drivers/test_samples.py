@@ -24,9 +24,11 @@ def kept(warehouse: Path, ticks: int, feeds: tuple[str, ...] = ("", "parse")) ->
     ring, now = SampleRing(warehouse), round(time.time(), 3)
     made = []
     for tick in range(ticks):
-        found = [FeedSample(at=now - 10 * (ticks - tick), feed=feed, rows=12.5, lag=0.5, behind=tick) for feed in feeds]
-        ring.append("web", found)
-        made += found
+        results = [
+            FeedSample(at=now - 10 * (ticks - tick), feed=feed, rows=12.5, lag=0.5, behind=tick) for feed in feeds
+        ]
+        ring.append("web", results)
+        made += results
     return made
 
 
@@ -57,9 +59,9 @@ async def test_an_agent_measures_without_a_watcher_and_tells_the_watching_ones(t
     await driver.start_agent()
     try:
         end = time.monotonic() + 30
-        while not (found := await driver.samples("web", 1)) and time.monotonic() < end:
+        while not (result := await driver.samples("web", 1)) and time.monotonic() < end:
             time.sleep(0.2)
-        assert [sample.feed for sample in found] == [""]
+        assert [sample.feed for sample in result] == [""]
         events = driver.watch("web")
         async for recorded in events:
             if isinstance(recorded.event, Lagging) and recorded.event.samples:

@@ -75,10 +75,10 @@ class Region:
 
     def held(self) -> dict[str, list[dict[str, Any]]]:
         """Releases by state, from one snapshot."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        results: dict[str, list[dict[str, Any]]] = {}
         for row in DeltaTable(str(self.releases)).to_pyarrow_table().to_pylist():
-            found.setdefault(row["state"], []).append(row)
-        return found
+            results.setdefault(row["state"], []).append(row)
+        return results
 
     def table(self, release: dict[str, Any], name: str) -> DeltaTable:
         return self._opened(str(self.warehouse / self.path(release, name)))
@@ -132,24 +132,24 @@ class Region:
         named  columns that the release promises
         """
         db = self.landing.db
-        held = [field.name for field in table.schema().fields]
+        values = [field.name for field in table.schema().fields]
         files = [uri.removeprefix("file://") for uri in table.file_uris()]
         columns = [c[0] for c in db.execute(f"DESCRIBE ({truth.replace('$position', '0')})").fetchall()]
         if name == "requests":
-            missing = (set(columns) & named) - set(held)
-            columns = [c for c in columns if c in held]
-            found = ", ".join(TYPES.get(c, c) for c in columns)
-            found = f"SELECT {found} FROM stored"
+            missing = (set(columns) & named) - set(values)
+            columns = [c for c in columns if c in values]
+            text = ", ".join(TYPES.get(c, c) for c in columns)
+            text = f"SELECT {text} FROM stored"
         else:
-            states = {name.split("__")[0]: name for name in held}
+            states = {name.split("__")[0]: name for name in values}
             missing = set(columns) - set(states)
             merged = [f"{'max' if c == 'slowest' else 'sum'}({states[c]})" for c in columns[2:] if c in states]
-            found = f"SELECT day::DATE, hour::TIMESTAMPTZ, {', '.join(merged)} FROM stored GROUP BY ALL"
+            text = f"SELECT day::DATE, hour::TIMESTAMPTZ, {', '.join(merged)} FROM stored GROUP BY ALL"
         if missing:
             raise Torn(f"{name}: has no {sorted(missing)}")
         stored = "read_parquet($files, union_by_name = true, hive_partitioning = true, hive_types = {'day': DATE})"
         db.execute(f"CREATE OR REPLACE TEMP TABLE stored AS SELECT * FROM {stored}", {"files": files})
-        db.execute(f"CREATE OR REPLACE TEMP TABLE found AS {found}")
+        db.execute(f"CREATE OR REPLACE TEMP TABLE found AS {text}")
         wanted = f"SELECT {', '.join(columns)} FROM ({truth})"
         db.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS {wanted}", {"position": position})
         lost = db.execute("SELECT count(*) FROM (FROM wanted EXCEPT ALL FROM found)").fetchall()[0][0]
@@ -165,11 +165,11 @@ def arrivals(landing: Landing, ledger: Path) -> dict[str, int]:
     """What was sent against what landed: rows stored by the producer's account, and what is wrong with them."""
     db, sent, stored = landing.db, {}, set()
     for line in ledger.read_text().splitlines():
-        told = json.loads(line)
-        if told["what"] == "sent":
-            sent[told["batch"]] = told["rows"]
+        data = json.loads(line)
+        if data["what"] == "sent":
+            sent[data["batch"]] = data["rows"]
         else:
-            stored.add(told["batch"])
+            stored.add(data["batch"])
     db.execute("CREATE OR REPLACE TEMP TABLE sent (id VARCHAR, ts TIMESTAMPTZ, payload VARCHAR, stored BOOLEAN)")
     rows = [(*row, batch in stored) for batch, rows in sent.items() for row in rows]
     db.executemany("INSERT INTO sent VALUES (?, ?, ?, ?)", rows)
@@ -187,13 +187,13 @@ def arrivals(landing: Landing, ledger: Path) -> dict[str, int]:
 def judge(warehouse: Path, ledger: Path, *, whole: bool) -> dict[str, Any]:
     """All figures; `faults` lists what is wrong. whole: every feed must have reached the end of landing."""
     region, faults, result = Region(warehouse), [], {}
-    held = region.held()
-    if len(held.get("live", ())) != 1:
-        faults.append(f"{len(held.get('live', ()))} live releases")
+    stored = region.held()
+    if len(stored.get("live", ())) != 1:
+        faults.append(f"{len(stored.get('live', ()))} live releases")
     for state in ("live", "previous"):
-        for release in held.get(state, ()):
+        for release in stored.get(state, ()):
             try:
-                figures = region.read(release, held.get("live", [None])[0])
+                figures = region.read(release, stored.get("live", [None])[0])
             except Torn as torn:
                 faults.append(f"{release['id']}: {torn}")
                 continue

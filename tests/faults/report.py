@@ -123,7 +123,7 @@ def kinds(runs: list[Line]) -> list[tuple[str, int]]:
 
 
 def page(runs: list[Line], mutants: list[Line]) -> str:
-    promises = [f"| {name} | {how} | {held} |" for name, how, held in PROMISES]
+    promises = [f"| {name} | {how} | {item} |" for name, how, item in PROMISES]
     counted = [f"| {name} | {value} |" for name, value in figures(runs, mutants)]
     return "\n".join(
         [
@@ -188,15 +188,15 @@ class Account:
 
 def generators() -> list[str]:
     """One row for each that draws worlds, beside the faults above."""
-    found = {name: Account() for name in (*GENERATORS, "landings", "sql")}
+    results = {name: Account() for name in (*GENERATORS, "landings", "sql")}
     for line in lines(WORLDS):
-        found[line["generator"]].add(line.get("drawn", line["until"] - line["from"]), line["minutes"], line["wrong"])
+        results[line["generator"]].add(line.get("drawn", line["until"] - line["from"]), line["minutes"], line["wrong"])
     for line in lines(LANDINGS):
-        found["landings"].add(line["worlds"] + line.get("read", 0), line["seconds"] / 60, len(line["differences"]))
+        results["landings"].add(line["worlds"] + line.get("read", 0), line["seconds"] / 60, len(line["differences"]))
     for line in lines(SQL):
         drawn = sum(line[what] for what in ("expressions", "statements", "pairs"))
-        found["sql"].add(drawn + line["wrong"], line.get("minutes", 0), line["wrong"])
-    told = {
+        results["sql"].add(drawn + line["wrong"], line.get("minutes", 0), line["wrong"])
+    reports = {
         **GENERATORS,
         "landings": ("landing tables of any writer", "whole rows as drawn"),
         "sql": ("expressions, statements and pairs of queries", "Spark's own parser and rows"),
@@ -209,7 +209,7 @@ def generators() -> list[str]:
         "",
         "| drawn | judge | worlds | minutes | differences | worlds since | minutes since |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
-        *(found[name].row(*told[name]) for name in sorted(found) if found[name].drawn),
+        *(results[name].row(*reports[name]) for name in sorted(results) if results[name].drawn),
         "",
     ]
 

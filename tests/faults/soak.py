@@ -98,15 +98,15 @@ async def rolled(world: World, operator: Operator, nemesis: Nemesis, *words: str
     for _ in range(200):
         process = operator.start(*words)
         nemesis.console = process.pid
-        said, _ = await before_long(process, process.communicate)
+        outcome, _ = await before_long(process, process.communicate)
         nemesis.console = 0
         if process.returncode == 0:
             return
         await operator.run("retry", "--regions", "eu")
         await operator.run("resume", "--regions", "eu")
-        if "nothing to go back to" in said:
+        if "nothing to go back to" in outcome:
             return
-    raise AssertionError(f"{words}: {said[-1000:]}")
+    raise AssertionError(f"{words}: {outcome[-1000:]}")
 
 
 async def one_run(seed: int, root: Path) -> dict[str, object]:
@@ -161,10 +161,10 @@ def main() -> int:
             root = Path(place)
             os.environ["CONSOLE_CRASH_DIR"], os.environ["CONSOLE_HOME"] = str(root / "crashes"), str(root / "service")
             with mounted(root / "disk", 300), mounted(root / "scratch", 150):
-                told = asyncio.run(one_run(seed, root))
-        if told["result"] != "whole":
-            run.differs(f"seed {seed}: {told['result']}")
-        run.keep(told)
+                output = asyncio.run(one_run(seed, root))
+        if output["result"] != "whole":
+            run.differs(f"seed {seed}: {output['result']}")
+        run.keep(output)
         if asked.seed is None:
             report.main()
     return run.code()

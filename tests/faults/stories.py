@@ -87,8 +87,8 @@ async def after(world: World, midway: Story) -> Story:
         clock.step(seconds)
         await asyncio.sleep(3 * NOTICED)
         await bob.until_done("rollback", "--regions", "eu", "--yes")
-        told = await world.until_answered(partial(world.driver.query, PIPELINE, NOW, ["requests"], {}, 1))
-        story.done[fault] = [at - time.time() for at in (world.promoted_at(), told.rows[0][0])]
+        report = await world.until_answered(partial(world.driver.query, PIPELINE, NOW, ["requests"], {}, 1))
+        story.done[fault] = [at - time.time() for at in (world.promoted_at(), report.rows[0][0])]
     with mounted(world.base / "tiny", 2) as home:
         eve = Operator(world, "eve", home)
         assert (await eve.run("status"))[0] == 0

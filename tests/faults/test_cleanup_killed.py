@@ -29,8 +29,8 @@ async def test_killed_while_tidying_up_only_what_nobody_names_is_gone(
     assert point not in tidied.left, "it was never reached"
     assert died_once(tidied, point)
     assert (tidied.live, verdict(tidied.told, world.bad_reads())) == (after.live, {})
-    held = {f"{path.parent.parent.name}/{path.parent.name}" for path in world.warehouse.glob("[!_]*/*/_delta_log")}
-    assert held == set(world.paths(after.live))
+    values = {f"{path.parent.parent.name}/{path.parent.name}" for path in world.warehouse.glob("[!_]*/*/_delta_log")}
+    assert values == set(world.paths(after.live))
     assert list(world.warehouse.glob("*/.dropped-*")) == []
 
 
@@ -39,8 +39,8 @@ async def test_killed_while_a_plan_is_saved_there_is_the_whole_file_or_none(
     tidied: Act, world: World, ada: Operator, tmp_path: Path, point: str, there: bool
 ) -> None:
     world.arm([point])
-    code, said = await ada.run("plan", "--out", str(tmp_path / "web.json"))
-    assert (code, world.armed()) == (-signal.SIGKILL, set()), said
+    code, output = await ada.run("plan", "--out", str(tmp_path / "web.json"))
+    assert (code, world.armed()) == (-signal.SIGKILL, set()), output
     assert (tmp_path / "web.json").exists() is there
     if there:
         assert json.loads((tmp_path / "web.json").read_text())["digest"]

@@ -50,10 +50,10 @@ def test_every_moment_of_an_odd_day_is_in_exactly_one_slice_whatever_the_local_c
     local = ZoneInfo(zone)
     for quarter in range(5 * 24 * 4):
         at = (start + timedelta(minutes=15 * quarter)).astimezone(local)
-        found = [piece for piece in slices if held(piece, at)]
-        assert len(found) == 1, at
+        results = [piece for piece in slices if held(piece, at)]
+        assert len(results) == 1, at
         if at.astimezone(UTC).date() == middle:
-            assert found[0].label.startswith(day)
+            assert results[0].label.startswith(day)
     ranged = [piece for piece in slices if not piece.null]
     assert all(newer.first == older.end for newer, older in itertools.pairwise(ranged))
 

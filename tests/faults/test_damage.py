@@ -97,14 +97,14 @@ def test_a_damaged_commit_is_named_and_never_passed_over(project: Path, table: s
 def test_doctor_names_the_damaged_commit(project: Path, table: str, damage: str) -> None:
     commit = newest(project, table)
     with spoilt(commit, damage):
-        found = doctor(project)
-    assert (found["ok"], f"{table}: version {int(commit.stem)}" in found["detail"]) == (False, True), found
+        output = doctor(project)
+    assert (output["ok"], f"{table}: version {int(commit.stem)}" in output["detail"]) == (False, True), output
     assert doctor(project)["ok"]
 
 
 def doctor(project: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "console.main", "doctor", "--project", str(project), "--output", "json"]
     env = {**os.environ, "CONSOLE_HOME": str(project / "home")}
-    told = json.loads(subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout)
-    found: dict[str, Any] = next(f for f in told["checks"] if f["name"] == "logs of eu")
-    return found
+    data = json.loads(subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout)
+    first: dict[str, Any] = next(f for f in data["checks"] if f["name"] == "logs of eu")
+    return first

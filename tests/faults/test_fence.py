@@ -67,12 +67,12 @@ def test_of_a_thousand_fences_taken_among_rows_in_flight_each_parts_history_from
 
 def added(table: str) -> list[str]:
     """The file of each commit, in order, from the log's text alone."""
-    found = []
+    results = []
     for commit in sorted((Path(table) / "_delta_log").glob("*.json")):
         actions = [json.loads(line) for line in commit.read_text().splitlines()]
         (path,) = [action["add"]["path"] for action in actions if "add" in action]
-        found.append(str(Path(table) / path))
-    return found
+        results.append(str(Path(table) / path))
+    return results
 
 
 def test_a_landing_row_that_was_delivered_twice_is_two_rows_and_a_step_done_twice_is_one(

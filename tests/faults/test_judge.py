@@ -98,9 +98,14 @@ def judged(region: Path) -> tuple[int, dict[str, Any]]:
 
 
 def test_a_whole_region_passes_and_what_was_compared_is_told(region: Path) -> None:
-    code, told = judged(region)
-    assert (code, told["faults"]) == (0, [])
-    assert (told["sent"], told["live"]["rows"], told["live"]["hours"], told["live"]["position"]) == (3, 3, 1, 1)
+    code, verdict = judged(region)
+    assert (code, verdict["faults"]) == (0, [])
+    assert (verdict["sent"], verdict["live"]["rows"], verdict["live"]["hours"], verdict["live"]["position"]) == (
+        3,
+        3,
+        1,
+        1,
+    )
 
 
 def second_live(place: Path) -> None:
@@ -128,9 +133,9 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
 def test_each_way_of_not_being_whole_is_told(region: Path, wrong: str) -> None:
     spoil, words = WRONG[wrong]
     spoil(region / "warehouse")
-    code, told = judged(region)
+    code, verdict = judged(region)
     assert code == 1
-    assert any(words in fault for fault in told["faults"]), told
+    assert any(words in fault for fault in verdict["faults"]), verdict
 
 
 def test_a_table_that_moves_while_it_is_looked_at_is_judged_as_of_one_version(
@@ -139,12 +144,12 @@ def test_a_table_that_moves_while_it_is_looked_at_is_judged_as_of_one_version(
     warehouse, position, numbers = region / "warehouse", judge.Region.position, count(4)
 
     def then_a_row_arrives(self: judge.Region, table: DeltaTable, name: str, release: dict[str, Any]) -> int:
-        found = position(self, table, name, release)
+        latest = position(self, table, name, release)
         if name == "requests":
             number = next(numbers)
             put(warehouse / "landing", [landed(number)], LANDING)
             put(warehouse / "requests/a-1", [parsed(number)], REQUESTS, "parse", number - 2)
-        return found
+        return latest
 
     monkeypatch.setattr(judge.Region, "position", then_a_row_arrives)
     seen = judge.Region(warehouse)

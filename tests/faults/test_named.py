@@ -22,9 +22,9 @@ def named() -> dict[str, str]:
 
 
 def test_no_write_has_a_crash_point_that_nobody_arms() -> None:
-    found = named()
-    assert len(found) > 30
-    for name, file in found.items():
+    result = named()
+    assert len(result) > 30
+    for name, file in result.items():
         pattern = re.compile(".+".join(re.escape(part) for part in re.split(r"\{[^}]*\}", name)))
         armed = any(pattern.fullmatch(point) for point in ARMED) or any(part in name for part in points.ELSEWHERE)
         assert armed, f"{file}: {name}"

@@ -48,11 +48,11 @@ async def test_the_jvm_holds_the_region_as_its_agent_does(midway: Story, after: 
     """So that no other agent begins while the JVM of one that died still commits."""
     assert midway.live
     assert after.live
-    held = os.stat(world.warehouse / "_console" / "agent.lock")
+    stored = os.stat(world.warehouse / "_console" / "agent.lock")
     assert world.jvm()
     for pid in (world.agent(), world.jvm()):
         files = [os.stat(fd) for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.exists()]
-        assert (held.st_dev, held.st_ino) in {(file.st_dev, file.st_ino) for file in files}
+        assert (stored.st_dev, stored.st_ino) in {(file.st_dev, file.st_ino) for file in files}
 
 
 @pytest.mark.parametrize("fault", AFTER)

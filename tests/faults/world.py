@@ -41,9 +41,9 @@ class Ledger:
         self.rows = 0
 
     def sent(self, batch: str, rows: Iterable[dict[str, Any]]) -> None:
-        told = [[row["id"], row["ts"] and row["ts"].isoformat(), row["payload"]] for row in rows]
-        self.rows += len(told)
-        self._tell({"what": "sent", "batch": batch, "rows": told})
+        messages = [[row["id"], row["ts"] and row["ts"].isoformat(), row["payload"]] for row in rows]
+        self.rows += len(messages)
+        self._tell({"what": "sent", "batch": batch, "rows": messages})
 
     def stored(self, batch: str) -> None:
         self._tell({"what": "stored", "batch": batch})
@@ -156,8 +156,8 @@ class World(LiveRegion):
         done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1) or not done.stdout:
             return {"faults": [done.stderr[-2000:]]}
-        told: dict[str, Any] = json.loads(done.stdout)
-        return told
+        data: dict[str, Any] = json.loads(done.stdout)
+        return data
 
     async def drained(self) -> None:
         """Stop the producer and wait for the last row of every feed."""
@@ -192,8 +192,8 @@ class World(LiveRegion):
         """The pid of the agent's JVM, 0 where there is none."""
         agent = self.agent()
         command = ["pgrep", "-P", str(agent), "java"]
-        found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split() if agent else []
-        return int(found[0]) if found else 0
+        output = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split() if agent else []
+        return int(output[0]) if output else 0
 
     def arm(self, points: Iterable[str]) -> None:
         for point in points:
@@ -272,10 +272,10 @@ class Operator:
         """A console that has begun to carry, or to watch what the region carries."""
         process = self.start(*words, "--output", "json")
         assert process.stdout
-        said = ""
-        while '"apply_' not in said:
-            said = await before_long(process, process.stdout.readline, PATIENCE)
-            if not said:
+        text = ""
+        while '"apply_' not in text:
+            text = await before_long(process, process.stdout.readline, PATIENCE)
+            if not text:
                 process.communicate()
                 assert process.returncode in AGAIN, f"{' '.join(words)}: ended with {process.returncode}"
                 raise EndedEarly
@@ -284,19 +284,19 @@ class Operator:
     async def run(self, *words: str) -> tuple[int, str]:
         """Exit code and all that was said; -9 for a console that was killed."""
         process = self.start(*words)
-        said, _ = await before_long(process, process.communicate)
+        outcome, _ = await before_long(process, process.communicate)
         self.killed += process.returncode == -signal.SIGKILL
-        return process.returncode, said
+        return process.returncode, outcome
 
     async def until_done(self, *words: str, tries: int = 60, done: tuple[int, ...] = (0,)) -> int:
         """The same command again and again until it succeeds; returns how often it was given."""
-        said = ""
+        text = ""
         for attempt in range(1, tries + 1):
-            code, said = await self.run(*words)
+            code, text = await self.run(*words)
             if code in done:
                 return attempt
-            assert code in AGAIN, f"{' '.join(words)}: exit {code}: {said[-2000:]}"
-        raise AssertionError(f"{' '.join(words)}: not done after {tries} tries: {said[-2000:]}")
+            assert code in AGAIN, f"{' '.join(words)}: exit {code}: {text[-2000:]}"
+        raise AssertionError(f"{' '.join(words)}: not done after {tries} tries: {text[-2000:]}")
 
 
 @contextmanager
@@ -327,22 +327,22 @@ def full(disk: Path) -> Iterator[None]:
         ballast.unlink()
 
 
-def summary(told: dict[str, Any], reads: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(report: dict[str, Any], reads: list[dict[str, Any]]) -> dict[str, Any]:
     """The figures of one run for the account: rows, reads, and all that must be 0."""
-    wrong = verdict(told, reads)
+    wrong = verdict(report, reads)
     zeros = {name: wrong[name] for name in ("lost", "duplicated", "unexpected", "torn", "failed")}
-    result = "whole" if not wrong else "; ".join(told["faults"])[:500] or "bad reads"
-    return {"rows": told.get("sent", 0), "reads": len(reads), **zeros, "result": result}
+    result = "whole" if not wrong else "; ".join(report["faults"])[:500] or "bad reads"
+    return {"rows": report.get("sent", 0), "reads": len(reads), **zeros, "result": result}
 
 
-def verdict(told: dict[str, Any], reads: list[dict[str, Any]]) -> Counter[str]:
+def verdict(report: dict[str, Any], reads: list[dict[str, Any]]) -> Counter[str]:
     """Lost, duplicated and unexpected rows, torn and failed reads, and anything else that is wrong, counted."""
-    wrong: Counter[str] = Counter({name: told.get(name, 0) for name in ("lost", "duplicated", "unexpected")})
-    wrong["other"] = len(told["faults"])
+    wrong: Counter[str] = Counter({name: report.get(name, 0) for name in ("lost", "duplicated", "unexpected")})
+    wrong["other"] = len(report["faults"])
     wrong["torn"] = sum("torn" in read for read in reads)
     wrong["failed"] = sum("failed" in read for read in reads)
     if +wrong:  # shown with the test that fails
         print(
-            json.dumps([told["faults"], [read for read in reads if "release" not in read][:5]], indent=1, default=str)
+            json.dumps([report["faults"], [read for read in reads if "release" not in read][:5]], indent=1, default=str)
         )
     return +wrong

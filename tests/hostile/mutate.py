@@ -24,14 +24,14 @@ _TOKENS = (
 
 def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The way to every value within."""
-    found = [at]
+    results = [at]
     if isinstance(value, dict):
         for key, item in value.items():
-            found += paths(item, (*at, key))
+            results += paths(item, (*at, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            found += paths(item, (*at, index))
-    return found
+            results += paths(item, (*at, index))
+    return results
 
 
 def _holder(value: Any, path: tuple[Any, ...]) -> Any:

@@ -14,11 +14,11 @@ ROWS = {int(number): cell for number, cell in re.findall(r"^\| S(\d+) \|[^|]*\|(
 
 
 def existing() -> dict[str, list[Path]]:
-    found: dict[str, list[Path]] = {}
+    results: dict[str, list[Path]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE):
-            found.setdefault(name, []).append(path.relative_to(ROOT))
-    return found
+            results.setdefault(name, []).append(path.relative_to(ROOT))
+    return results
 
 
 def test_every_attack_has_a_row_that_names_a_test_or_says_that_there_is_none() -> None:

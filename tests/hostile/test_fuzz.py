@@ -129,12 +129,12 @@ def written(root: Path, files: dict[str, str]) -> Path:
 def read(root: Path) -> tuple[Plan, ...]:
     """What `console plan` does with the files of a project, in regions that hold landing only."""
     project = load(root)
-    found = []
+    results = []
     for region in project.regions:
         pipeline = project.pipeline(None, region)
         live = Live(region=region.name, pipeline=pipeline.name, release=None, stats=_live(region).stats)
-        found.append(planned(pipeline, live, region, "t"))
-    return tuple(found)
+        results.append(planned(pipeline, live, region, "t"))
+    return tuple(results)
 
 
 def spoilt_files(root: Path, which: Callable[[str], bool], grammar: str) -> None:
@@ -328,9 +328,9 @@ async def test_s08_s10_spoilt_answers_change_nothing_and_name_their_region(
             "params": codec.encode(Recorded("web-1", 1, 5.0, Entered("preparing"))),
         }
         first, second = (message, spoilt(random, event)) if method == "watch" else (spoilt(random, message), event)
-        said = json.dumps(first).encode() if random.random() < 0.8 else spoilt_json(random, message)
-        said += b"\n" + (json.dumps(second).encode() + b"\n" if method == "watch" else b"")
-        driver = RpcDriver(region, _Saying(said))
+        text = json.dumps(first).encode() if random.random() < 0.8 else spoilt_json(random, message)
+        text += b"\n" + (json.dumps(second).encode() + b"\n" if method == "watch" else b"")
+        driver = RpcDriver(region, _Saying(text))
         with bounded(case) as seen:
             await _called(driver, method, plans[0])
         await driver.close()
@@ -343,10 +343,12 @@ async def test_s08_s10_spoilt_answers_change_nothing_and_name_their_region(
                 assert "eu: " in str(seen.error), f"{case}: {seen.error}"
                 assert len(str(seen.error)) < 1000, case
         with bounded(case):
-            told = surveyed(SurveyRequest(region="eu", warehouse="/x", pipeline="web"), spoilt_json(random, survey))
-            assert isinstance(told, Surveyed) or (isinstance(told, Protocol) and told.exit_code == 65), (
-                f"{case}: {told!r}"
+            survey_report = surveyed(
+                SurveyRequest(region="eu", warehouse="/x", pipeline="web"), spoilt_json(random, survey)
             )
+            assert isinstance(survey_report, Surveyed) or (
+                isinstance(survey_report, Protocol) and survey_report.exit_code == 65
+            ), f"{case}: {survey_report!r}"
     assert refused > CASES * SHARE["answer"] // 250
 
 

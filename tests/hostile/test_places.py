@@ -146,15 +146,15 @@ def test_s14_an_older_commit_is_unpacked_for_its_owner_alone_whatever_the_umask(
 
 def reachable_by_others(root: Path) -> list[str]:
     """Files below `root` that another user could open: no closed directory stands above them."""
-    found = []
+    results = []
     for folder, folders, files in os.walk(root):
         if stat.S_IMODE(os.stat(folder).st_mode) & 0o077 == 0:
             folders.clear()
             continue
-        found += [
+        results += [
             str(Path(folder) / file) for file in files if stat.S_IMODE((Path(folder) / file).lstat().st_mode) & 0o077
         ]
-    return found
+    return results
 
 
 async def test_s14_what_is_written_is_its_owners_alone_whatever_the_umask(home: Path) -> None:
@@ -336,11 +336,11 @@ async def test_s10_an_agent_survives_whatever_a_client_says_and_answers_the_next
 def _asked(sock: Path, wholes: list[object], random: Random, spoil: Callable[[Random, object], bytes]) -> list[str]:
     bugs: list[str] = []
     for _ in range(150):
-        said = spoil(random, random.choice(wholes)).replace(b"\n", b" ")
+        changed = spoil(random, random.choice(wholes)).replace(b"\n", b" ")
         end = socket.socket(socket.AF_UNIX)
         end.settimeout(30)
         end.connect(str(sock))
-        end.sendall(said + b"\n")
+        end.sendall(changed + b"\n")
         end.shutdown(socket.SHUT_WR)
         answer = b""
         try:
@@ -350,12 +350,14 @@ def _asked(sock: Path, wholes: list[object], random: Random, spoil: Callable[[Ra
             pass
         end.close()
         if b"E_BUG" in answer:
-            bugs.append(f"{said[:300]!r} → {answer[:300]!r}")
+            bugs.append(f"{changed[:300]!r} → {answer[:300]!r}")
     return bugs
 
 
-@pytest.mark.parametrize("said", [b"x" * 3_000_000, b"\xff" * 100_000 + b"\n", b"[" * 200_000 + b"\n", b"\n" * 50_000])
-async def test_s10_a_client_that_is_none_is_hung_up_on_and_the_others_are_served(home: Path, said: bytes) -> None:
+@pytest.mark.parametrize(
+    "message", [b"x" * 3_000_000, b"\xff" * 100_000 + b"\n", b"[" * 200_000 + b"\n", b"\n" * 50_000]
+)
+async def test_s10_a_client_that_is_none_is_hung_up_on_and_the_others_are_served(home: Path, message: bytes) -> None:
     lake = home / "lake"
     lake.mkdir()
     driver = LocalDriver(Region(name="eu", warehouse=str(lake)))
@@ -366,7 +368,7 @@ async def test_s10_a_client_that_is_none_is_hung_up_on_and_the_others_are_served
         end.settimeout(20)
         end.connect(str(paths.socket_path(str(lake))))
         try:
-            end.sendall(said)
+            end.sendall(message)
             end.shutdown(socket.SHUT_WR)
             while end.recv(1 << 16):
                 pass

@@ -62,22 +62,22 @@ def test_s06_a_markdown_report_holds_others_texts_as_text(plan: Plan, attack: st
 
 def _shape(text: str) -> list[tuple[str, str]]:
     """Everything but words: what a reader of Markdown makes of it. Folded text counts as one."""
-    found = []
+    results = []
     for token in MarkdownIt("gfm-like", {"linkify": False}).parse(text):
-        found.append((token.type, token.tag if token.type != "fence" else ""))
+        results.append((token.type, token.tag if token.type != "fence" else ""))
         for child in token.children or ():
             if child.type in ("link_open", "image", "html_inline", "strong_open", "s_open", "heading_open"):
-                found.append((child.type, child.tag))
-    return found
+                results.append((child.type, child.tag))
+    return results
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_s06_sarif_stays_one_document_with_the_text_in_it(attack: str) -> None:
-    told = json.dumps(
+    report = json.dumps(
         sarif([], [Problem(code="P010", message=attack, where="regions/eu.yaml:1:2", hint=attack)], {}, "t")
     )
-    assert steering(told) == set()
-    (run,) = json.loads(told)["runs"]
+    assert steering(report) == set()
+    (run,) = json.loads(report)["runs"]
     (result,) = run["results"]
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
 
@@ -126,8 +126,8 @@ def test_s06_a_run_s_reports_hold_others_texts_as_text(attack: str) -> None:
     evil, calm = poisoned(run(), attack), poisoned(run(), "calm")
     assert isinstance(evil, RunReport)
     assert _tree(strictly(page(evil))) == _tree(strictly(page(calm)))
-    found, plain = (ElementTree.fromstring(junit(each).encode()) for each in (evil, calm))
-    assert [each.tag for each in found.iter()] == [each.tag for each in plain.iter()]
+    results, plain = (ElementTree.fromstring(junit(each).encode()) for each in (evil, calm))
+    assert [each.tag for each in results.iter()] == [each.tag for each in plain.iter()]
     assert _shape(markdown(evil)) == _shape(markdown(calm))
     for text in (page(evil), junit(evil), markdown(evil).replace("\u200b", "")):
         assert steering(text) == set()

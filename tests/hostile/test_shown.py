@@ -111,14 +111,14 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("said", COMMANDS)
+@pytest.mark.parametrize("message", COMMANDS)
 @pytest.mark.parametrize("words", [["plan"], ["status"], ["apply", "--yes"], ["apply", "--yes", "--output", "jsonl"]])
-def test_s06_a_line_of_a_ci_log_is_no_command_to_its_runner(world: World, words: list[str], said: str) -> None:
+def test_s06_a_line_of_a_ci_log_is_no_command_to_its_runner(world: World, words: list[str], message: str) -> None:
     for kind in (Failing, Refusing):
         error = (
-            Problems.of([Problem(code="C1", message=said, where=said, hint=said, node=said)])
+            Problems.of([Problem(code="C1", message=message, where=message, hint=message, node=message)])
             if kind is Failing
-            else RegionError(said, hint=said)
+            else RegionError(message, hint=message)
         )
         result = call(world, kind, error, *words)
         lines = (result.stdout + result.stderr).splitlines()
@@ -176,12 +176,12 @@ def traces(folder: Path, outside: Path) -> list[str]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("said", LEAKS)
-def test_s13_a_secret_in_an_error_reaches_no_output_and_no_file(world: World, tmp_path: Path, said: str) -> None:
-    conf = f"spark: {{conf: {{spark.hadoop.fs.s3a.secret.key: {CANARY}}}}}\n" if LEAKS[said] else ""
+@pytest.mark.parametrize("message", LEAKS)
+def test_s13_a_secret_in_an_error_reaches_no_output_and_no_file(world: World, tmp_path: Path, message: str) -> None:
+    conf = f"spark: {{conf: {{spark.hadoop.fs.s3a.secret.key: {CANARY}}}}}\n" if LEAKS[message] else ""
     text = (world.root / "regions" / "eu.yaml").read_text()
     world.write({"regions/eu.yaml": text + conf})
-    error = RegionError(said, hint=said)
+    error = RegionError(message, hint=message)
     for kind, words in (
         (Failing, ["plan", "-vv"]), (Failing, ["status"]), (Refusing, ["plan", "--out", str(tmp_path / "saved.json")]),
         (Refusing, ["apply", "--yes"]), (Refusing, ["apply", "--yes", "--output", "jsonl"]), (Failing, ["plan", "--output", "json"]),
@@ -247,17 +247,17 @@ def test_s13_the_inventorys_own_errors_quote_no_secret(world: World) -> None:
         assert CANARY not in result.output, text
 
 
-@pytest.mark.parametrize("said", SHAPES)
-def test_s13_what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not(said: str) -> None:
-    assert CANARY not in redacted(f"before\n{said}\nafter")
-    assert redacted(f"before\n{said}\nafter").startswith("before\n")
-    assert redacted(f"before\n{said}\nafter").endswith("\nafter")
-    assert redacted(redacted(said)) == redacted(said)
-    assert CANARY not in safe_text(said)
+@pytest.mark.parametrize("message", SHAPES)
+def test_s13_what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not(message: str) -> None:
+    assert CANARY not in redacted(f"before\n{message}\nafter")
+    assert redacted(f"before\n{message}\nafter").startswith("before\n")
+    assert redacted(f"before\n{message}\nafter").endswith("\nafter")
+    assert redacted(redacted(message)) == redacted(message)
+    assert CANARY not in safe_text(message)
 
 
 def test_s13_what_is_masked_leaves_the_rest_of_its_line() -> None:
-    for said, shown in {
+    for item, shown in {
         '{"token": "abc def", "a": 1}': '{"token": ***, "a": 1}',
         "password='two words' host=x": "password=*** host=x",
         "GET https://h/c?sig=ab%2B&b=2": "GET https://h/c?sig=***&b=2",
@@ -266,7 +266,7 @@ def test_s13_what_is_masked_leaves_the_rest_of_its_line() -> None:
         "sent Bearer ab12cd34ef to x": "sent Bearer *** to x",
         f"with dapi{'0a' * 16} at h": "with *** at h",
     }.items():
-        assert redacted(said) == shown
+        assert redacted(item) == shown
 
 
 @pytest.mark.parametrize(

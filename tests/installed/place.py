@@ -92,7 +92,7 @@ def _pip(*words: str) -> None:
 
 def _closure(first: Distribution, extras: tuple[str, ...]) -> list[Distribution]:
     """All distributions that one asks for, directly or not."""
-    found: dict[str, Distribution] = {}
+    results: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
     waiting = [(first, extra) for extra in ("", *extras)]
     while waiting:
@@ -102,9 +102,9 @@ def _closure(first: Distribution, extras: tuple[str, ...]) -> list[Distribution]
             if wanted.marker and not wanted.marker.evaluate({"extra": extra}):
                 continue
             name = canonicalize_name(wanted.name)
-            found[name] = distribution(name)
-            assert wanted.specifier.contains(found[name].version, prereleases=True), text
+            results[name] = distribution(name)
+            assert wanted.specifier.contains(results[name].version, prereleases=True), text
             fresh = {(name, more) for more in ("", *wanted.extras)} - seen
             seen |= fresh
-            waiting += [(found[name], more) for _, more in fresh]
-    return list(found.values())
+            waiting += [(results[name], more) for _, more in fresh]
+    return list(results.values())

@@ -78,13 +78,13 @@ def test_an_installed_console_promotes_a_region_without_a_network(wheel: Path, t
 @pytest.mark.slow
 def test_no_message_of_an_installed_console_names_make(wheel: Path) -> None:
     targets = re.compile(r"\bmake (setup|schema|python|demo|check|lint|test|clean)\b")
-    found = []
+    results = []
     for name, text in texts(wheel):
         strings = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
-        found += [
+        results += [
             f"{name}: {node.value}" for node in strings if isinstance(node.value, str) and targets.search(node.value)
         ]
-    assert found == []
+    assert results == []
 
 
 @pytest.mark.slow

@@ -104,9 +104,9 @@ async def test_an_adapter_enters_leaves_enters_and_changes_under_a_stranger_who_
         line = ["adapt", "landing", "--as", "events", "--project", str(region.root)]
         done = CliRunner().invoke(cli, line, obj=context, catch_exceptions=False)
         assert done.exit_code == 0, done.output
-        found = await actions(region)
-        assert {name: action for name, (action, _) in found.items()} == {"events": "create", "requests": "rebind"}
-        assert found["requests"][1] == 0
+        result = await actions(region)
+        assert {name: action for name, (action, _) in result.items()} == {"events": "create", "requests": "rebind"}
+        assert result["requests"][1] == 0
         await region.roll_out("web")
         await asyncio.sleep(3)
         await region.roll_back("web")
@@ -117,8 +117,8 @@ async def test_an_adapter_enters_leaves_enters_and_changes_under_a_stranger_who_
 
         plans = region.root / "plans" / "web"
         (plans / "tables" / "events.yaml").write_text(LAID)
-        found = await actions(region)
-        assert {name: action for name, (action, _) in found.items()} == {"events": "forward", "requests": "rebind"}
+        result = await actions(region)
+        assert {name: action for name, (action, _) in result.items()} == {"events": "forward", "requests": "rebind"}
         await region.roll_out("web")
         await asyncio.sleep(2)
         (plans / "tables" / "events.yaml").write_text(RENAMED)

@@ -112,9 +112,9 @@ def plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def same(shown: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]]) -> None:
-    found, right = multiset(plain(shown)), multiset(plain(wanted))
+    counted, right = multiset(plain(shown)), multiset(plain(wanted))
     assert right.total() > 0
-    assert (found - right, right - found) == ({}, {})
+    assert (counted - right, right - counted) == ({}, {})
 
 
 async def to_the_gate(region: LiveRegion, name: str, plan: Plan) -> None:

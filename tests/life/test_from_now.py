@@ -154,7 +154,7 @@ async def test_tables_go_on_from_now_whenever_the_agent_is_killed(region: LiveRe
         taken_over_once(region, version)
     await region.quiet(["web"])
     await holds(region, before=before, at_gate=at_gate)
-    assert [found for found in await region.driver.verify("web", status.rollout) if found.ok is False] == []
+    assert [item for item in await region.driver.verify("web", status.rollout) if item.ok is False] == []
 
     await region.roll_back("web")
     region.write("web")

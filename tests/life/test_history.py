@@ -69,7 +69,7 @@ async def kept_apart(region: LiveRegion) -> None:
     assert history["linked"]["files"] == len(list((new / "linked").iterdir()))
     done = await region.driver.maintain("web", ME, {"dry_run": False, "expire": False, "many": 2})
     assert {each["what"] for each in done} >= {"compacted", "vacuumed"}
-    findings = [found for found in await region.driver.verify("web", "web-4") if found.ok is not True]
+    findings = [item for item in await region.driver.verify("web", "web-4") if item.ok is not True]
     assert findings == []
 
 
@@ -93,8 +93,8 @@ async def carried_through(region: LiveRegion, root: Path, word: str) -> tuple[se
     return before, at_gate
 
 
-def same_rows(found: list[tuple[Any, ...]], truth: dict[str, dict[str, Any]]) -> None:
-    assert multiset([row[:3] for row in found]) == multiset(
+def same_rows(result: list[tuple[Any, ...]], truth: dict[str, dict[str, Any]]) -> None:
+    assert multiset([row[:3] for row in result]) == multiset(
         [(row["id"], row["ts"], row["ip"]) for row in truth.values()]
     )
 

@@ -32,8 +32,8 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live
 
 
 def expected(case: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((case / "expect.yaml").read_text())
-    return found
+    result: dict[str, Any] = yaml.safe_load((case / "expect.yaml").read_text())
+    return result
 
 
 async def test_each_route_through_its_whole_life_ends_equal_to_a_batch_computation(
@@ -73,9 +73,9 @@ async def compare(region: LiveRegion, case: Path) -> None:
     expect = expected(case)
     for place, sql in expect["truth"].items():
         table, _, columns = place.partition(":")
-        found, truth = multiset(await region.table(case.name, columns or "*", table)), multiset(region.truth(sql))
+        counted, truth = multiset(await region.table(case.name, columns or "*", table)), multiset(region.truth(sql))
         assert truth.total() > 0
-        assert (found - truth, truth - found) == ({}, {}), f"{case.name}: {table}"
+        assert (counted - truth, truth - counted) == ({}, {}), f"{case.name}: {table}"
     for place, sql in expect.get("near", {}).items():
         table, _, columns = place.partition(":")
         keys, values = (part.split(",") for part in columns.split("|"))

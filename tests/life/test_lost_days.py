@@ -48,8 +48,8 @@ def by_day(landing: Path) -> None:
     days: dict[object, list[dict[str, object]]] = {}
     for row in rows.to_pylist():
         days.setdefault(row["ts"] and row["ts"].date(), []).append(row)
-    for held in days.values():
-        write_deltalake(str(landing), pa.Table.from_pylist(held, rows.schema), mode="append")
+    for value in days.values():
+        write_deltalake(str(landing), pa.Table.from_pylist(value, rows.schema), mode="append")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -85,12 +85,12 @@ async def test_halves_meet_without_a_gap_or_a_row_twice(region: LiveRegion, tmp_
     await region.driver.promote("web", rollout, status.was, ME)
     await region.quiet(["web"])
 
-    held = DeltaTable(landing).to_pyarrow_table().to_pylist()
-    known = {row["id"]: row for row in [*first, *held]}
+    stored = DeltaTable(landing).to_pyarrow_table().to_pylist()
+    known = {row["id"]: row for row in [*first, *stored]}
     rows = await region.table("web", "id, ts, ip, ua", "requests")
     wanted = [(row["id"], row["ts"], json.loads(row["payload"])["ip"]) for row in known.values()]
-    found, truth = multiset([row[:3] for row in rows]), multiset(wanted)
-    assert (found - truth, truth - found) == ({}, {})
+    counted, truth = multiset([row[:3] for row in rows]), multiset(wanted)
+    assert (counted - truth, truth - counted) == ({}, {})
     old = {row["id"] for row in first}
     for id, _, _, ua in rows:
         row = known[id]

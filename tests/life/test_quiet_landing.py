@@ -38,8 +38,8 @@ async def program(region: LiveRegion, *words: str) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
-    said, _ = await process.communicate()
-    return process.returncode or 0, said.decode()
+    output, _ = await process.communicate()
+    return process.returncode or 0, output.decode()
 
 
 async def feed_checks(region: LiveRegion) -> list[tuple[bool | None, int, int, str]]:
@@ -51,8 +51,8 @@ async def test_a_quiet_landing_passes_every_gate_by_its_last_commits_and_then_by
     region: LiveRegion, tmp_path: Path
 ) -> None:
     region.install("web", written(tmp_path / "before", {**BEFORE, **FOREIGN}))
-    code, said = await program(region, "apply", "--yes", "--region", "eu")
-    assert code == 0, said
+    code, output = await program(region, "apply", "--yes", "--region", "eu")
+    assert code == 0, output
     ((ok, commits, rows, detail),) = await feed_checks(region)
     assert (ok, commits, rows) == (True, 2, 400), detail
     assert detail.startswith("quiet since 20"), detail
@@ -65,8 +65,8 @@ async def test_a_quiet_landing_passes_every_gate_by_its_last_commits_and_then_by
     )
 
     region.install("web", written(tmp_path / "after", {**AFTER, **FOREIGN}))
-    code, said = await program(region, "apply", "--yes", "--region", "eu")
-    assert code == 0, said
+    code, output = await program(region, "apply", "--yes", "--region", "eu")
+    assert code == 0, output
     ((ok, commits, rows, detail),) = await feed_checks(region)
     assert (ok, commits, rows) == (True, 2, 12), detail
     assert detail.startswith("quiet since 20"), detail
@@ -81,11 +81,11 @@ async def landed(region: LiveRegion, *sizes: int) -> None:
 
 
 async def live_finding(region: LiveRegion, rollout: str) -> tuple[Any, str]:
-    code, said = await program(region, "verify", "--rollout", rollout)
-    assert code == 0, said
-    found = [finding for finding in findings(json.loads(said)) if finding.get("what") == "live"]
-    assert len(found) == 1, said
-    return found[0]["ok"], found[0]["detail"]
+    code, output = await program(region, "verify", "--rollout", rollout)
+    assert code == 0, output
+    results = [finding for finding in findings(json.loads(output)) if finding.get("what") == "live"]
+    assert len(results) == 1, output
+    return results[0]["ok"], results[0]["detail"]
 
 
 def findings(data: Any) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def findings(data: Any) -> list[dict[str, Any]]:
         case {"what": _}:
             return [data]
         case dict():
-            return [found for value in data.values() for found in findings(value)]
+            return [item for value in data.values() for item in findings(value)]
         case list():
-            return [found for value in data for found in findings(value)]
+            return [item for value in data for item in findings(value)]
     return []

@@ -51,15 +51,15 @@ async def ran(region: LiveRegion, folder: Path, *words: str) -> tuple[int, dict[
     process = await asyncio.create_subprocess_exec(
         *command, *files, env={**os.environ, "GITHUB_STEP_SUMMARY": str(text)}, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    said, _ = await process.communicate()
-    assert page.exists(), said.decode()
+    output, _ = await process.communicate()
+    assert page.exists(), output.decode()
     shown = strict.read(page.read_text()).text
     for each in (xml.read_text(), shown, text.read_text()):
         assert CANARY not in each
     cases = read(xml.read_text()).findall(".//testcase[@classname='web.eu']")
-    found = {case.attrib["name"]: (tuple(child.tag for child in case), "".join(case.itertext())) for case in cases}
-    assert "Receipts of backfill/" in shown, said.decode()
-    return process.returncode or 0, found
+    results = {case.attrib["name"]: (tuple(child.tag for child in case), "".join(case.itertext())) for case in cases}
+    assert "Receipts of backfill/" in shown, output.decode()
+    return process.returncode or 0, results
 
     return {name: value for name, value in os.environ.items() if name != "GITLAB_CI"}
 

@@ -147,8 +147,8 @@ HAPPENINGS: tuple[Callable[[World, float], None], ...] = (
 )  # fmt: skip
 
 
-def by_use(found: Account) -> dict[str, float]:
-    return {part.cause or part.use: part.seconds for part in found.parts if part.seconds}
+def by_use(result: Account) -> dict[str, float]:
+    return {part.cause or part.use: part.seconds for part in result.parts if part.seconds}
 
 
 @settings(max_examples=200)
@@ -160,10 +160,10 @@ def test_the_whole_time_is_divided_as_it_was_spent(
     for happens, seconds in drawn:
         happens(world, seconds)
     world.spend(rest, "gate" if world.events[-1].event == Entered("awaiting-confirmation") else "other")
-    found = account(world.events, world.now)
-    assert sum(part.seconds for part in found.parts) == pytest.approx(found.seconds, abs=0.01)
-    assert found.seconds == pytest.approx(world.now - world.start, abs=0.01)
-    assert by_use(found) == pytest.approx({use: spent for use, spent in world.spent.items() if spent}, abs=0.1)
+    accounted = account(world.events, world.now)
+    assert sum(part.seconds for part in accounted.parts) == pytest.approx(accounted.seconds, abs=0.01)
+    assert accounted.seconds == pytest.approx(world.now - world.start, abs=0.01)
+    assert by_use(accounted) == pytest.approx({use: spent for use, spent in world.spent.items() if spent}, abs=0.1)
 
 
 @settings(max_examples=200)
@@ -179,10 +179,10 @@ def test_cut_anywhere_and_with_stepped_clocks_the_parts_sum_to_the_whole(
     steps = data.draw(st.lists(st.floats(-3600, 3600), min_size=len(events), max_size=len(events)))
     stepped = [Recorded(r.rollout, r.seq, r.at + step, r.event) for r, step in zip(events, steps, strict=True)]
     now = stepped[-1].at + data.draw(st.floats(-100, 1000))
-    found = account(stepped, now)
-    assert sum(part.seconds for part in found.parts) == pytest.approx(found.seconds, abs=0.01)
-    assert found.seconds == pytest.approx(max([now, *(r.at for r in stepped)]) - stepped[0].at, abs=0.01)
-    assert all(part.seconds >= 0 for part in found.parts)
+    accounted = account(stepped, now)
+    assert sum(part.seconds for part in accounted.parts) == pytest.approx(accounted.seconds, abs=0.01)
+    assert accounted.seconds == pytest.approx(max([now, *(r.at for r in stepped)]) - stepped[0].at, abs=0.01)
+    assert all(part.seconds >= 0 for part in accounted.parts)
 
 
 def told(*events: tuple[float, Event]) -> list[Recorded]:
@@ -213,12 +213,12 @@ def test_each_use_is_counted() -> None:
     world = World(0.0)
     for happens in (World.wait, World.wait, World.failing, World.batch, World.loses_spark, World.killed_in_a_batch):
         happens(world, 10.0)
-    found = account(world.events, world.now)
-    times = {part.cause or part.use: part.times for part in found.parts}
+    accounted = account(world.events, world.now)
+    times = {part.cause or part.use: part.times for part in accounted.parts}
     assert times == {"batches": 2, "lag": 2, "tries": 1, "spark": 1, "away": 1}
-    assert [part.use for part in found.parts] == ["batches", "waiting", "tries", "spark", "away"]
-    assert found.of("waiting").seconds == found.of("waiting", "lag").seconds == 20.0
-    assert found.of("paused").seconds == 0.0
+    assert [part.use for part in accounted.parts] == ["batches", "waiting", "tries", "spark", "away"]
+    assert accounted.of("waiting").seconds == accounted.of("waiting", "lag").seconds == 20.0
+    assert accounted.of("paused").seconds == 0.0
 
 
 def test_fleeting_events_and_those_of_older_agents_do_no_harm() -> None:

@@ -60,22 +60,22 @@ THREE = fenced(Day("2026-11-05", 50, 500), Day("2026-11-06", 2400, 600), Day("20
 
 
 def test_each_day_has_what_became_of_it() -> None:
-    found = cells(THREE, batch(1, 1), done(1), batch(2, 9), failed(2, 9), batch(2, 5), done(5), batch(6, 9))
-    assert list(found) == ["2026-11-07", "2026-11-06", "2026-11-05", "no day"]
-    heavy = found["2026-11-06"]
-    assert [day.state for day in found.values()] == ["done", "running", "waiting", "waiting"]
+    shown_cells = cells(THREE, batch(1, 1), done(1), batch(2, 9), failed(2, 9), batch(2, 5), done(5), batch(6, 9))
+    assert list(shown_cells) == ["2026-11-07", "2026-11-06", "2026-11-05", "no day"]
+    heavy = shown_cells["2026-11-06"]
+    assert [day.state for day in shown_cells.values()] == ["done", "running", "waiting", "waiting"]
     assert (heavy.rows, heavy.first, heavy.last, heavy.done) == (2400, 2, 25, 4)
     assert (heavy.tries, heavy.causes, heavy.batch) == (1, ("memory",), done(5))
     assert heavy.hours[3:5] == (("2026-11-06T20", "retried"), ("2026-11-06T19", "running"))
-    assert found["2026-11-07"].hours == ()
-    assert (found["2026-11-07"].batch, found["2026-11-07"].at) == (done(1), 4.0)
+    assert shown_cells["2026-11-07"].hours == ()
+    assert (shown_cells["2026-11-07"].batch, shown_cells["2026-11-07"].at) == (done(1), 4.0)
 
 
 def test_a_day_that_needed_a_second_try_says_so_when_it_is_in() -> None:
-    found = cells(
+    shown_cells = cells(
         fenced(Day("2026-11-07", 70, 700)), batch(1, 2), failed(1, 2), batch(1, 1), done(1), batch(2, 2), done(2)
     )
-    assert [day.state for day in found.values()] == ["retried", "retried"]
+    assert [day.state for day in shown_cells.values()] == ["retried", "retried"]
 
 
 def test_a_batch_that_ended_with_its_agent_runs_no_longer() -> None:

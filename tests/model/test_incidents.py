@@ -57,8 +57,8 @@ def test_a_pause_keeps_its_reason_beside_a_wait() -> None:
 
 
 def test_failed_tries_are_counted_by_step() -> None:
-    found = status(BEGUN, Logged("failed", "warning", FAILED_TRY), BEGUN, Logged("failed", "warning", FAILED_TRY))
-    assert [step.tries for step in found.steps] == [2]
+    result = status(BEGUN, Logged("failed", "warning", FAILED_TRY), BEGUN, Logged("failed", "warning", FAILED_TRY))
+    assert [step.tries for step in result.steps] == [2]
 
 
 def test_spark_is_lost_until_it_is_back_or_a_batch_begins() -> None:

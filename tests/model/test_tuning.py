@@ -15,9 +15,9 @@ PLAN = plan(PIPELINE, survey("eu"), region("eu"))
 
 def test_what_is_not_changed_is_as_planned() -> None:
     assert limits(PLAN, AS_PLANNED).rows == PLAN.rows_limit == 3000
-    held = limits(PLAN, Tuning(rows=500, lag=30.0, hours="22:00-06:00", zone="Europe/Madrid"))
-    assert (held.rows, held.target_seconds, held.bytes) == (500, 60.0, None)
-    assert held.throttle == Throttle(lag_seconds=30.0, hours="22:00-06:00", zone="Europe/Madrid")
+    stored = limits(PLAN, Tuning(rows=500, lag=30.0, hours="22:00-06:00", zone="Europe/Madrid"))
+    assert (stored.rows, stored.target_seconds, stored.bytes) == (500, 60.0, None)
+    assert stored.throttle == Throttle(lag_seconds=30.0, hours="22:00-06:00", zone="Europe/Madrid")
     assert PLAN.digest() == plan(PIPELINE, survey("eu"), region("eu")).digest()
 
 
@@ -42,14 +42,14 @@ def test_what_is_out_of_range_is_refused_with_the_range(words: dict[str, str]) -
 
 def test_a_change_is_said_with_both_sides() -> None:
     change = parse({"target_seconds": "20", "rows": "none", "hours": "22:00-06:00"})
-    said = described(limits(PLAN, AS_PLANNED), limits(PLAN, change))
-    assert said == "target_seconds 60 → 20, rows 3,000 → none, hours any → 22:00-06:00 UTC"
+    description = described(limits(PLAN, AS_PLANNED), limits(PLAN, change))
+    assert description == "target_seconds 60 → 20, rows 3,000 → none, hours any → 22:00-06:00 UTC"
     assert described(limits(PLAN, change), limits(PLAN, change)) == ""
 
 
 def test_the_status_keeps_the_last_change_until_another_rollout_begins() -> None:
     tuned = Tuned(by="ada", host="ops2", tuning=Tuning(target_seconds=20.0))
     line = Logged("ada from ops2: target_seconds 60 → 20", incident=tuned)
-    found = replay(told((0.0, ACCEPTED), (1.0, line), (2.0, StepStarted(STEP, away_since=1.5))))
-    assert (found.tuned, found.tuning) == (tuned, tuned.tuning)
-    assert replay([Recorded("web-2", 1, 3.0, ACCEPTED)], found).tuning == AS_PLANNED
+    result = replay(told((0.0, ACCEPTED), (1.0, line), (2.0, StepStarted(STEP, away_since=1.5))))
+    assert (result.tuned, result.tuning) == (tuned, tuned.tuning)
+    assert replay([Recorded("web-2", 1, 3.0, ACCEPTED)], result).tuning == AS_PLANNED

@@ -19,10 +19,10 @@ Lines = dict[str, dict[int, list[str]]]  # file → line (0: read at import) →
 
 def tree() -> str:
     """What the answers depend on."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for path in sorted([*ROOT.glob("console/**/*.py"), *ROOT.glob("tests/**/*.py")]):
-        found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:16]
+        result.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return result.hexdigest()[:16]
 
 
 def covering(tests: Sequence[str], files: Sequence[str]) -> Lines:
@@ -35,7 +35,7 @@ def covering(tests: Sequence[str], files: Sequence[str]) -> Lines:
     kept = KEPT / f"lines-{name}.json"
     if not kept.exists():
         kept.write_text(json.dumps(_run(tests, files, kept.with_suffix(".d"))))
-    return {file: {int(n): found for n, found in lines.items()} for file, lines in json.loads(kept.read_text()).items()}
+    return {file: {int(n): item for n, item in lines.items()} for file, lines in json.loads(kept.read_text()).items()}
 
 
 def _run(tests: Sequence[str], files: Sequence[str], place: Path) -> Lines:
@@ -57,13 +57,13 @@ def _run(tests: Sequence[str], files: Sequence[str], place: Path) -> Lines:
     took: Counter[str] = Counter()
     for case in ElementTree.parse(report).iter("testcase"):
         took[_test(f"{case.get('classname')}.{str(case.get('name')).partition('[')[0]}")] += float(case.get("time", 0))
-    found = coverage.CoverageData(basename=str(data))
-    found.read()
+    result = coverage.CoverageData(basename=str(data))
+    result.read()
     lines: Lines = {}
     for file in files:
         by_line: dict[int, list[str]] = defaultdict(list)
         everything = set[str]()
-        for number, contexts in found.contexts_by_lineno(str(ROOT / file)).items():
+        for number, contexts in result.contexts_by_lineno(str(ROOT / file)).items():
             passing = {test for context in contexts if (test := _test(context))}
             everything |= passing
             if passing:

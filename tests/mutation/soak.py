@@ -86,8 +86,8 @@ def passing(mutant: Mutant, lines: Lines) -> list[str]:
     """The tests that pass a mutant's statement; of what is read at import, those that pass its file."""
     by_line = lines.get(mutant.file, {})
     statement, local = around(mutant)
-    found = dict.fromkeys(test for line in statement for test in by_line.get(line, ()))
-    return list(found) or ([] if local else by_line.get(0, []))
+    result = dict.fromkeys(test for line in statement for test in by_line.get(line, ()))
+    return list(result) or ([] if local else by_line.get(0, []))
 
 
 def around(mutant: Mutant) -> tuple[range, bool]:
@@ -139,11 +139,11 @@ def run(chosen: Sequence[Mutant], lines: Lines) -> Counter[str]:
 
 def files(places: Iterable[str]) -> list[str]:
     """The Python files of some files and folders; a module may have become a folder."""
-    found: list[Path] = []
+    results: list[Path] = []
     for place in places:
         path = ROOT / place
-        found += sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
-    return [str(path.relative_to(ROOT)) for path in found if path.is_file()]
+        results += sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    return [str(path.relative_to(ROOT)) for path in results if path.is_file()]
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -155,24 +155,24 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--tests", nargs="+", default=())
     parser.add_argument("files", nargs="*")
     asked = parser.parse_args(words)
-    began, counts, told = time.monotonic(), Counter[str](), {}
+    began, counts, reports = time.monotonic(), Counter[str](), {}
     for file in asked.files or (() if asked.tests else PURE):
         wholly = tuple(mutants(file))
         counted = run(wholly, covering(PURE.get(file, THEIR_TESTS), [file]))
-        told[file] = dict(counted)
+        reports[file] = dict(counted)
         counts += counted
     if not (asked.pure or asked.files):
         rest = [file for file in files(OTHERS) if file not in PURE]
         every = [(file, *spot) for file in rest for spot in spots(file)]
         drawn = random.Random(asked.seed).sample(every, min(asked.count, len(every)))
         lines = covering(asked.tests or THEIR_TESTS, rest)
-        chosen = [found for spot in drawn if (found := made(*spot))]
+        chosen = [result for spot in drawn if (result := made(*spot))]
         if asked.tests:
             chosen = [mutant for mutant in chosen if passing(mutant, lines)]
         counted = run(chosen, lines)
-        told["others"] = dict(counted)
+        reports["others"] = dict(counted)
         counts += counted
-    entry = {"seed": asked.seed, "minutes": round((time.monotonic() - began) / 60, 1), **told}
+    entry = {"seed": asked.seed, "minutes": round((time.monotonic() - began) / 60, 1), **reports}
     print(json.dumps(entry))
     if not asked.tests:
         with RECORD.open("a") as out:

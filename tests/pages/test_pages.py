@@ -71,7 +71,7 @@ def test_every_command_of_every_page_is_run_or_listed_with_the_reason_why_not() 
 
 def unknown(call: str) -> list[str]:
     """What of a call in a sentence the command line does not know: a command, one of its few words, or a flag of it."""
-    found: click.Command = cli
+    result: click.Command = cli
     params = list(cli.params)
     for part in call.replace("\\|", "|").split()[1:]:
         word = part.strip("[]…()\"'").partition("=")[0]
@@ -85,11 +85,11 @@ def unknown(call: str) -> list[str]:
         if word.startswith("--"):
             if not any(word in param.opts for param in params):
                 return [word]
-        elif word.islower() and isinstance(found, click.Group):
-            inner = found.get_command(click.Context(found), word)
+        elif word.islower() and isinstance(result, click.Group):
+            inner = result.get_command(click.Context(result), word)
             if inner is None:
                 return [word]
-            found, params = inner, [*params, *inner.params]
+            result, params = inner, [*params, *inner.params]
         elif word.islower() and few and word not in few[0]:
             return [word]
     return []
@@ -137,8 +137,8 @@ def test_a_call_that_the_command_line_does_not_know_is_found(call: str) -> None:
     ],
 )
 def test_what_a_page_promises_and_is_not_so_is_found(seen: Seen, wrong: str) -> None:
-    found = look(Command("README.md", 1, "console plan", 0, "Plan: …"), seen, COLOURS)
-    assert [wrong in one for one in found] == ([True] if wrong else [])
+    result = look(Command("README.md", 1, "console plan", 0, "Plan: …"), seen, COLOURS)
+    assert [wrong in one for one in result] == ([True] if wrong else [])
     controls = look(Command("README.md", 1, "console plan", 0, ""), Seen(0, "\x1b[32mok"), "a pipe")
     assert "is sent controls" in controls[0]
 

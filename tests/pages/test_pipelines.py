@@ -82,9 +82,9 @@ def parsed(words: list[str]) -> None:
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.name)
 def test_a_pipeline_is_yaml_and_calls_console_as_it_is(pipeline: Path) -> None:
-    found = [words for text in scripts(loaded(pipeline)) for words in calls(text)]
-    assert found
-    for words in found:
+    results = [words for text in scripts(loaded(pipeline)) for words in calls(text)]
+    assert results
+    for words in results:
         parsed(words)
 
 

@@ -136,11 +136,11 @@ SAID = {
 def test_a_declared_property_that_a_table_of_others_does_not_have_is_said(name: str) -> None:
     declared, says = SAID[name]
     for region in (live(foreign()), live(with_table(pipeline(), declared))):
-        (said,) = (
+        (messages,) = (
             problem for problem in planned(with_table(foreign(), declared), region).problems if problem.code == "C131"
         )
-        assert (said.severity, says in said.message) == ("warn", True), said.message
-        assert "console adapt landing --as landing_adapter" in said.hint
+        assert (messages.severity, says in messages.message) == ("warn", True), messages.message
+        assert "console adapt landing --as landing_adapter" in messages.hint
 
 
 @pytest.mark.parametrize(

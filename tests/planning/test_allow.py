@@ -75,9 +75,9 @@ def test_what_computes_values_from_the_tables_is_allowed_and_can_be_read_again(s
 def test_a_refusal_names_the_node_and_the_place() -> None:
     with pytest.raises(Problems) as caught:
         compile_query("SELECT ip,\n  reflect('a', 'b')\nFROM text.`/etc/passwd`", LIVE)
-    said = [str(problem) for problem in caught.value.problems]
-    assert any("reflect" in line and "2:3" in line for line in said)
-    assert any("/etc/passwd" in line and "3:6" in line for line in said)
+    messages = [str(problem) for problem in caught.value.problems]
+    assert any("reflect" in line and "2:3" in line for line in messages)
+    assert any("/etc/passwd" in line and "3:6" in line for line in messages)
 
 
 def test_unknown_names_are_reported_all_at_once_with_the_nearest() -> None:

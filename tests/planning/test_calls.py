@@ -121,7 +121,7 @@ def call(name: str, arguments: int) -> str:
 
 
 def test_no_function_is_taken_for_another_but_for_its_synonyms() -> None:
-    found = defaultdict(set)
+    results = defaultdict(set)
     for name in NAMES:
         for arguments in range(1, MOST + 1):
             try:
@@ -129,9 +129,9 @@ def test_no_function_is_taken_for_another_but_for_its_synonyms() -> None:
             except Unclear:
                 continue
             if "x" in given.columns:
-                found[given.rows, given.columns["x"].hash].add(name)
-    assert len(found) > 1500
-    taken = [names for names in found.values() if len(names) > 1 and not any(names <= one for one in SYNONYMS)]
+                results[given.rows, given.columns["x"].hash].add(name)
+    assert len(results) > 1500
+    taken = [names for names in results.values() if len(names) > 1 and not any(names <= one for one in SYNONYMS)]
     assert taken == []
 
 
@@ -162,9 +162,9 @@ BROKEN = [
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_call_with_too_few_arguments_is_unknown_to_the_comparison_and_breaks_nothing(broken: str) -> None:
     for old, new in (("1", broken), (broken, f"upper({broken})")):
-        found = compare(f"SELECT a, {old} AS x FROM t", f"SELECT a, {new} AS x FROM t")
-        assert found.why
-        assert not found.equal
+        comparison = compare(f"SELECT a, {old} AS x FROM t", f"SELECT a, {new} AS x FROM t")
+        assert comparison.why
+        assert not comparison.equal
     assert "map(a) has not the arguments" in compare("SELECT 1 AS x FROM t", "SELECT upper(map(a)) AS x FROM t").why
 
 

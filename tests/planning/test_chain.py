@@ -52,10 +52,10 @@ def chain(sessions: Table = SESSIONS, count: str = COUNT) -> Pipeline:
     return Pipeline(name="web", tables=(LANDING, PROCESSED, sessions), materializations=feeds)
 
 
-def made_up(root: Path, table: str, held: tuple[Column, ...], time: str) -> None:
+def made_up(root: Path, table: str, stored: tuple[Column, ...], time: str) -> None:
     """A Delta log of one file a day; no file is there."""
     kinds = {"int": "integer", "bigint": "long"}
-    fields = [{"name": c.name, "type": kinds.get(c.type, c.type), "nullable": True, "metadata": {}} for c in held]
+    fields = [{"name": c.name, "type": kinds.get(c.type, c.type), "nullable": True, "metadata": {}} for c in stored]
     schema = json.dumps({"type": "struct", "fields": fields})
     actions: list[dict[str, object]] = [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
@@ -98,11 +98,11 @@ def made_up(root: Path, table: str, held: tuple[Column, ...], time: str) -> None
 
 @pytest.fixture
 def region(tmp_path: Path) -> Live:
-    held = {"landing": EVENT, "processed": SEEN, "sessions": KEYS}
+    stored = {"landing": EVENT, "processed": SEEN, "sessions": KEYS}
     times = {"landing": "ts", "processed": "ts", "sessions": "day"}
-    for table, found in held.items():
-        made_up(tmp_path, table, found, times[table])
-    read = [table_stats(table, str(tmp_path / table), times[table]) for table in held]
+    for table, item in stored.items():
+        made_up(tmp_path, table, item, times[table])
+    read = [table_stats(table, str(tmp_path / table), times[table]) for table in stored]
     stats = tuple(one for one in read if one is not None)
     assert {one.name: one.bytes for one in stats} == SIZES
     start = Live(region="eu", pipeline="web", release=None, releases=(), stats=stats[:1], rows_per_second=2_000_000.0)

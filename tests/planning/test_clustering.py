@@ -29,9 +29,9 @@ def test_all_rows_are_clustered_where_the_table_is_copied_for_it() -> None:
     old = live().release
     assert new is not None
     assert old is not None
-    held = old.table("requests")
-    assert held is not None
-    assert new.version.content != held.version.content
+    table = old.table("requests")
+    assert table is not None
+    assert new.version.content != table.version.content
 
 
 def test_once_it_is_live_the_copy_is_not_made_again() -> None:

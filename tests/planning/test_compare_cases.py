@@ -29,9 +29,9 @@ def test_every_listed_difference_is_one() -> None:
 
 @pytest.mark.parametrize("edit", HAZARDS, ids=lambda edit: edit[1])
 def test_an_edit_that_changes_rows_is_never_called_harmless(edit: Edit) -> None:
-    found = judged(edit)
-    assert found.rows != "same", found
-    assert found.why
+    verdict = judged(edit)
+    assert verdict.rows != "same", verdict
+    assert verdict.why
 
 
 @pytest.mark.parametrize("edit", HAZARDS, ids=lambda edit: edit[1])

@@ -29,10 +29,10 @@ def call(folder: Path, old: str, new: str, *words: str, schema: object = None) -
 def test_json_is_the_documented_object(tmp_path: Path, schema: object) -> None:
     code, out, err = call(tmp_path, OLD, NEW, "--output", "json", schema=schema)
     assert (code, err) == (0, "")
-    said = json.loads(out)
-    assert said.pop("format_version") == 1
-    assert said.pop("why")
-    assert said == {
+    data = json.loads(out)
+    assert data.pop("format_version") == 1
+    assert data.pop("why")
+    assert data == {
         "rows": "same",
         "columns": {
             "same": ["id"],
@@ -63,9 +63,9 @@ def test_text_says_each_list_on_a_line_and_why(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_unknown_with_the_reason_and_exits_0(tmp_path: Path, sql: str) -> None:
     for old, new in ((sql, NEW), (OLD, sql)):
         code, out, _ = call(tmp_path, old, new, "--output", "json")
-        said = json.loads(out)
-        assert (code, said["rows"]) == (0, "unknown")
-        assert said["why"]
+        data = json.loads(out)
+        assert (code, data["rows"]) == (0, "unknown")
+        assert data["why"]
 
 
 def test_a_name_that_no_table_has_is_unknown_with_a_schema_and_taken_on_trust_without(tmp_path: Path) -> None:

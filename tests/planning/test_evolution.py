@@ -76,11 +76,11 @@ PLANNED = [name for name in CASES if not CASES[name]["expected"]["must_fail_vali
 
 @pytest.fixture(scope="module")
 def plans() -> dict[str, Plan]:
-    found = {}
+    results = {}
     for name in PLANNED:
         before, after = sides(name)
-        found[name] = plan(after, region(before), REGION, "test")
-    return found
+        results[name] = plan(after, region(before), REGION, "test")
+    return results
 
 
 def moved(done: Plan) -> set[str]:
@@ -123,9 +123,9 @@ def _landing(name: str, table: str) -> bool:
 
 @pytest.mark.parametrize("name", PLANNED)
 def test_what_they_create_and_drop_we_create_and_drop(name: str, plans: dict[str, Plan]) -> None:
-    found, expected = actions(plans[name]), CASES[name]["expected"]
-    assert {table for table, action in found.items() if action == "create"} == set(expected["create"])
-    assert {table for table, action in found.items() if action == "drop"} == set(expected["drop"])
+    result, expected = actions(plans[name]), CASES[name]["expected"]
+    assert {table for table, action in result.items() if action == "create"} == set(expected["create"])
+    assert {table for table, action in result.items() if action == "drop"} == set(expected["drop"])
 
 
 @pytest.mark.parametrize("name", [n for n in PLANNED if CASES[n]["expected"]["minimal_with_additive_skip"]])
@@ -142,9 +142,9 @@ def test_what_must_fail_fails(name: str) -> None:
 
     with pytest.raises(Problems) as caught:
         both()
-    said = " ".join(str(problem) for problem in caught.value.problems)
-    for told in CASES[name]["expected"]["must_fail_validation"]:
-        assert told.rpartition(": ")[2] in said
+    text = " ".join(str(problem) for problem in caught.value.problems)
+    for item in CASES[name]["expected"]["must_fail_validation"]:
+        assert item.rpartition(": ")[2] in text
 
 
 @pytest.mark.parametrize("name", PLANNED)
@@ -156,8 +156,8 @@ def test_only_a_loss_is_refused(name: str, plans: dict[str, Plan]) -> None:
 def test_a_source_that_kept_less_than_its_table_is_told() -> None:
     """As in their list of warnings, though the change itself ends the short retention."""
     before, after = sides("wa03_everything_changes")
-    told = {p.node for p in plan(after, region(before), REGION, "test").problems if p.code == "C101"}
-    assert told >= {"analytics_pages_mv", "analytics_sessions_mv", "analytics_sources_mv"}
+    messages = {p.node for p in plan(after, region(before), REGION, "test").problems if p.code == "C101"}
+    assert messages >= {"analytics_pages_mv", "analytics_sessions_mv", "analytics_sources_mv"}
 
 
 CI = gitlab.text()
@@ -220,7 +220,7 @@ def test_a_column_that_nothing_reads_leaves_its_root_by_metadata() -> None:
 
 def test_another_meaning_of_a_computed_column_moves_what_adds_it_up_and_no_percentile() -> None:
     expected = case("gl05")["expected"]
-    found = ci("age('ms', started_at, finished_at), 0)", "age('ms', started_at, finished_at), 1)")
-    assert found.pop("ci_finished_builds") == "read"
-    assert set(found) == {column.partition(".")[0] for column in expected["downstream_columns"]}
-    assert set(found.values()) == {"replay"}
+    result = ci("age('ms', started_at, finished_at), 0)", "age('ms', started_at, finished_at), 1)")
+    assert result.pop("ci_finished_builds") == "read"
+    assert set(result) == {column.partition(".")[0] for column in expected["downstream_columns"]}
+    assert set(result.values()) == {"replay"}

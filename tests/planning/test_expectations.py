@@ -74,12 +74,12 @@ def test_a_row_fails_where_duckdb_and_python_say_so(rows: list[Row]) -> None:
         assert isinstance(check, RowCheck)
         failing = check.failing.replace("`", '"')
         sql = f"SELECT {failing} FROM (VALUES {values}) AS t(ip, status)"
-        found = [one for (one,) in duckdb.execute(sql, given_rows).fetchall()][: len(rows)]
-        assert found == [not holds(row) for row in rows]
+        result = [one for (one,) in duckdb.execute(sql, given_rows).fetchall()][: len(rows)]
+        assert result == [not holds(row) for row in rows]
 
 
 @pytest.mark.parametrize(
-    ("sql", "code", "said"),
+    ("sql", "code", "message"),
     [
         ("status > (SELECT 1)", "C010", "other rows"),
         ("max(status) > 1", "C010", "other rows"),
@@ -100,19 +100,19 @@ def test_a_row_fails_where_duckdb_and_python_say_so(rows: list[Row]) -> None:
         ("1 = 1; DROP TABLE requests", "S10", "statement"),
     ],
 )
-def test_a_condition_that_is_none_of_one_row_is_refused_at_the_tables_file(sql: str, code: str, said: str) -> None:
+def test_a_condition_that_is_none_of_one_row_is_refused_at_the_tables_file(sql: str, code: str, message: str) -> None:
     (problem,) = desired(expecting(Holds(sql)), PlannerCache()).problems
     assert problem.code.startswith(code)
     assert problem.where == REQUESTS.where
     assert problem.message.startswith("expectation `")
-    assert said in problem.message
+    assert message in problem.message
     assert problem.remedies
 
 
 def test_a_failing_row_is_named_by_key_and_sort_columns_and_never_by_what_is_in_question() -> None:
     rules = (NotNull("status"), NotNull("EVENT_ID"), Holds("ip <> '' OR ts IS NULL"), UniqueInDay(("ip",)))
-    found = [check.keys for check in checks(*rules, cluster_by=("event_id", "ip"))]
-    assert found == [("event_id", "ip", "ts"), ("ip", "ts"), ("event_id",), ("event_id", "ip", "ts")]
+    results = [check.keys for check in checks(*rules, cluster_by=("event_id", "ip"))]
+    assert results == [("event_id", "ip", "ts"), ("ip", "ts"), ("event_id",), ("event_id", "ip", "ts")]
     hours = replace(
         next(table for table in pipeline().tables if table.kind == "aggregate"),
         expectations=(Expectation(NotNull("hits")),),
@@ -164,5 +164,5 @@ def test_a_rebuilt_table_takes_its_checks_along_and_an_older_reader_passes_over_
 
 def test_expectations_are_no_part_of_what_rows_mean() -> None:
     plain = desired(pipeline(), PlannerCache()).tables["requests"]
-    held = desired(expecting(NotNull("ip"), UniqueInDay(("event_id",))), PlannerCache()).tables["requests"]
-    assert (plain.content, plain.rows, plain.values) == (held.content, held.rows, held.values)
+    stored = desired(expecting(NotNull("ip"), UniqueInDay(("event_id",))), PlannerCache()).tables["requests"]
+    assert (plain.content, plain.rows, plain.values) == (stored.content, stored.rows, stored.values)

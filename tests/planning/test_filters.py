@@ -78,12 +78,12 @@ def refusals(condition: str, before: str = "", query: str = "{} WHERE {}") -> li
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_new_filter_by_time_is_decided_or_said_to_be_undecided(condition: str) -> None:
-    said = refusals(condition)
+    problems = refusals(condition)
     if CONDITIONS[condition] == NOTHING:
-        assert said == []
+        assert problems == []
     else:
-        assert len(said) == 1
-        assert CONDITIONS[condition] in said[0]
+        assert len(problems) == 1
+        assert CONDITIONS[condition] in problems[0]
 
 
 @pytest.mark.parametrize("condition", ["month(ts) >= 11", "ts >= '2026-11-08'", "unix_timestamp(ts) > 0"])
@@ -128,24 +128,24 @@ def test_a_column_made_of_the_time_alone_is_the_time_too(condition: str, time: s
     before = with_table(before, replace(HOURLY, time=time))
     sql = COUNT.replace("FROM requests", f"FROM requests WHERE {condition}")
     done = planned(with_sql(before, "count_hours", sql), live(before))
-    said = [p.message for p in done.refusals if p.code == "C119"]
+    messages = [p.message for p in done.refusals if p.code == "C119"]
     expected = DERIVED[condition].replace("requests", "requests_by_hour")
-    assert [expected in message for message in said] == ([True] if expected else [])
+    assert [expected in message for message in messages] == ([True] if expected else [])
 
 
 def test_a_loss_that_cannot_be_told_is_accepted_by_its_name() -> None:
-    (said,) = (
+    (messages,) = (
         p for p in planned(with_sql(pipeline(), "parse", f"{PARSE} WHERE month(ts) = 12")).refusals if p.code == "C119"
     )
-    assert "MONTH(ts) = 12 in parse cannot be told" in said.message
-    assert "--allow-destructive C119:requests" in said.hint
+    assert "MONTH(ts) = 12 in parse cannot be told" in messages.message
+    assert "--allow-destructive C119:requests" in messages.hint
 
 
 def test_a_long_condition_is_shortened() -> None:
     condition = f"date_format(ts, 'yyyy') IN ({', '.join(repr(str(n)) for n in range(2000, 2060))})"
-    (said,) = refusals(condition)
-    assert "…" in said
-    assert len(said) < 300
+    (problems,) = refusals(condition)
+    assert "…" in problems
+    assert len(problems) < 300
 
 
 def test_a_day_without_rows_is_no_loss() -> None:

@@ -137,18 +137,18 @@ def test_a_column_more_changes_no_other_column() -> None:
 
 
 def test_what_a_column_is_read_from_passes_through_subqueries_and_joins() -> None:
-    found = of("WITH q AS (SELECT a, upper(b) AS n FROM t) SELECT n, v, a + v AS s FROM q LEFT JOIN u USING (a)")
-    reads = {name: value.reads for name, value in found.columns.items()}
+    result = of("WITH q AS (SELECT a, upper(b) AS n FROM t) SELECT n, v, a + v AS s FROM q LEFT JOIN u USING (a)")
+    reads = {name: value.reads for name, value in result.columns.items()}
     assert reads == {"n": {("t", "b")}, "v": {("u", "v")}, "s": {("t", "a"), ("u", "a"), ("u", "v")}} or reads["s"] >= {
         ("u", "v")
     }
-    assert {name for name, value in found.columns.items() if value.joined} >= {"v", "s"}
-    assert not found.columns["n"].joined
+    assert {name for name, value in result.columns.items() if value.joined} >= {"v", "s"}
+    assert not result.columns["n"].joined
 
 
 def test_now_and_rand_make_a_column_volatile_through_a_subquery() -> None:
-    found = of("SELECT x, y FROM (SELECT now() AS x, b AS y FROM t WHERE a > 0)")
-    assert (found.columns["x"].volatile, found.columns["y"].volatile) == (True, False)
+    result = of("SELECT x, y FROM (SELECT now() AS x, b AS y FROM t WHERE a > 0)")
+    assert (result.columns["x"].volatile, result.columns["y"].volatile) == (True, False)
     assert of("SELECT a FROM t WHERE rand() < 0.5").volatile
 
 

@@ -88,9 +88,9 @@ def test_another_release_moves_it_and_names_the_versions() -> None:
             for s in after.release.tables
         ),
     )
-    told = baseline_changes(baseline(WIDER, after), baseline(WIDER, replace(after, release=other)))
-    assert [line.split(" ")[0] for line in told] == ["release", "table"]
-    assert told[1].endswith("→ requests/x-9")
+    changes = baseline_changes(baseline(WIDER, after), baseline(WIDER, replace(after, release=other)))
+    assert [line.split(" ")[0] for line in changes] == ["release", "table"]
+    assert changes[1].endswith("→ requests/x-9")
 
 
 # -- drift
@@ -102,7 +102,7 @@ def test_a_region_as_its_release_says_has_not_drifted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("region", "what", "name", "said", "found"),
+    ("region", "what", "name", "message", "result"),
     [
         (altered("requests", columns=(*COLUMNS, Column(name="extra", type="string"))), "column", "extra", "", "string"),
         (altered("requests", columns=COLUMNS[1:]), "column", "event_id", "string", ""),
@@ -118,11 +118,11 @@ def test_a_region_as_its_release_says_has_not_drifted() -> None:
     ],
 )  # fmt: skip
 def test_what_was_altered_by_hand_is_told_with_both_ways_out(
-    region: Live, what: str, name: str, said: str, found: str
+    region: Live, what: str, name: str, message: str, result: str
 ) -> None:
     (drift,) = planned(pipeline(), region).drift
-    assert (drift.what, drift.name, drift.found) == (what, name, found)
-    assert drift.said.startswith(said)
+    assert (drift.what, drift.name, drift.found) == (what, name, result)
+    assert drift.said.startswith(message)
     assert drift.adopt
     assert drift.repair
 
@@ -145,13 +145,13 @@ def test_a_setting_that_the_table_was_not_created_with_has_drifted_whatever_it_i
     assert planned(pipeline(), altered("requests", properties=WEEKS)).drift == ()  # of 0.1.0: its release keeps nothing
     assert planned(pipeline(), recorded(*WEEKS, ("delta.appendOnly", "false"))).drift == ()
     short = ("delta.deletedFileRetentionDuration", "interval 1 hours")
-    found = planned(pipeline(), recorded(WEEKS[0], short, WEEKS[2], ("delta.dataSkippingNumIndexedCols", "3"))).drift
-    assert [(d.what, d.name, d.said, d.found) for d in found] == [
+    result = planned(pipeline(), recorded(WEEKS[0], short, WEEKS[2], ("delta.dataSkippingNumIndexedCols", "3"))).drift
+    assert [(d.what, d.name, d.said, d.found) for d in result] == [
         ("property", "delta.dataSkippingNumIndexedCols", "", "3"),
         ("property", "delta.deletedFileRetentionDuration", "interval 504 hours", "interval 1 hours"),
     ]
-    assert "UNSET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols')" in found[0].repair
-    assert "SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 504 hours')" in found[1].repair
+    assert "UNSET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols')" in result[0].repair
+    assert "SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 504 hours')" in result[1].repair
     (gone,) = planned(pipeline(), recorded(*WEEKS[1:])).drift
     assert (gone.name, gone.said, gone.found) == ("delta.checkpointInterval", "50", "")
 

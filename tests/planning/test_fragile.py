@@ -25,9 +25,9 @@ LOST = "NOT (`payload`) IS NULL AND TRY_CAST(`payload` AS INT) IS NULL"
     ],
 )
 def test_a_cast_that_every_row_goes_through_is_asked_about_once(sql: str) -> None:
-    found = fragile(sql, "landing", LANDING)
-    assert found is not None
-    assert found.predicate == f"(({LOST}))"
+    fragility = fragile(sql, "landing", LANDING)
+    assert fragility is not None
+    assert fragility.predicate == f"(({LOST}))"
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,17 @@ def test_a_cast_that_may_not_be_made_or_cannot_fail_is_left_out(sql: str) -> Non
 
 
 def test_rows_that_the_query_leaves_out_convert_nothing() -> None:
-    found = fragile(
+    fragility = fragile(
         "SELECT CAST(payload AS INT) AS a FROM landing WHERE id > 'x' AND CAST(region AS INT) > 3", "landing", LANDING
     )
-    assert found is not None
-    assert found.predicate == f"(`id` > 'x') AND (TRY_CAST(`region` AS INT) > 3) AND (({LOST}))"
+    assert fragility is not None
+    assert fragility.predicate == f"(`id` > 'x') AND (TRY_CAST(`region` AS INT) > 3) AND (({LOST}))"
 
 
 def test_a_row_is_told_by_other_columns_than_those_in_question() -> None:
-    found = fragile("SELECT CAST(id AS INT) AS a FROM landing", "landing", LANDING)
-    assert found is not None
-    assert found.keys == ("region", "ts")
+    fragility = fragile("SELECT CAST(id AS INT) AS a FROM landing", "landing", LANDING)
+    assert fragility is not None
+    assert fragility.keys == ("region", "ts")
     odd = Table(
         name="odd", kind="landing", columns=(Column(name="a b`c", type="string"), Column(name="x", type="string"))
     )

@@ -67,9 +67,9 @@ def backfills(done: Plan) -> list[Backfill]:
 
 
 def state(done: Plan) -> TableState:
-    found = done.release.table(NAME)
-    assert found is not None
-    return found
+    table = done.release.table(NAME)
+    assert table is not None
+    return table
 
 
 # -- nothing moves

@@ -29,9 +29,9 @@ def test_every_row_is_in_exactly_one_slice_of_one_half(
     start = datetime.combine(FIRST, datetime.min.time(), UTC)
     at = None if hour is None else start + timedelta(hours=hour)
     older, newer = half(slices, until=day.isoformat()), half(slices, since=day.isoformat())
-    found = [piece for piece in (*older, *newer) if holds(piece, at)]
-    assert len(found) == 1
-    assert (found[0] in newer) == (at is not None and at.date() >= day)
+    results = [piece for piece in (*older, *newer) if holds(piece, at)]
+    assert len(results) == 1
+    assert (results[0] in newer) == (at is not None and at.date() >= day)
     for part in (older, newer):
         assert [piece.index for piece in part] == list(range(1, len(part) + 1))
         ranged = [piece for piece in part if not piece.null]

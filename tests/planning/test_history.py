@@ -55,8 +55,8 @@ def told(done: Plan, *codes: str) -> list[Problem]:
 def landing_from(day: int) -> Live:
     was = live()
     days = tuple(Day(f"2026-11-{at:02}", 1000, 9000) for at in range(day, 15))
-    held = stats("landing", "landing", LANDING.columns, days)
-    return replace(was, stats=tuple(held if s.name == "landing" else s for s in was.stats))
+    stored = stats("landing", "landing", LANDING.columns, days)
+    return replace(was, stats=tuple(stored if s.name == "landing" else s for s in was.stats))
 
 
 def backfills(done: Plan, table: str = "requests") -> list[Backfill]:
@@ -368,7 +368,7 @@ def test_what_older_files_lack_is_read_as_proven_as_its_default_or_as_null() -> 
     row = "SELECT 'e' event_id, now() ts, current_date AS day, '::1' ip, 200 status, 1.5 ms, 9 bytes, 'eu' host"
     older = f"{row}, NULL agent, NULL n, NULL loud"
     newer = f"{row}, 'x' agent, 3 n, 'EU' loud"
-    assert [found[-3:] for found in read_rows(done, "requests", f"{older} UNION ALL {newer}")] == [
+    assert [item[-3:] for item in read_rows(done, "requests", f"{older} UNION ALL {newer}")] == [
         (None, 7, "EU"),
         ("x", 3, "EU"),
     ]

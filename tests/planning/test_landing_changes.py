@@ -48,9 +48,9 @@ def renamed(**changes: Any) -> Pipeline:
 
 
 def state(done: Plan) -> Any:
-    found = done.release.table("landing")
-    assert found is not None
-    return found
+    table = done.release.table("landing")
+    assert table is not None
+    return table
 
 
 def refused(desired: Pipeline, region: Live | None = None) -> Problem:
@@ -81,9 +81,9 @@ def test_a_table_below_may_go_on_reading_the_old_name_until_its_query_is_changed
 
 
 def planned_problems(desired: Pipeline) -> tuple[Problem, ...]:
-    with pytest.raises(Problems) as found:
+    with pytest.raises(Problems) as error:
         planned(desired)
-    return found.value.problems
+    return error.value.problems
 
 
 def test_a_renamed_column_is_settled_and_keeps_its_reading_through_later_plans() -> None:
@@ -220,9 +220,11 @@ def test_the_day_until_which_older_names_are_taken_goes_with_the_release_and_is_
     region = promoted(done, live())
     later = planned(renamed(accepts_until="2026-12-24"), region)
     assert (actions(later), later.steps, later.refusals) == ({}, (), ())
-    (said,) = (problem for problem in later.problems if problem.code == "C134")
-    assert (said.severity, said.hint) == ("note", "console accept-until")
-    assert said.message == "landing takes lines of older shapes until 2026-12-01, and its file says until 2026-12-24"
+    (messages,) = (problem for problem in later.problems if problem.code == "C134")
+    assert (messages.severity, messages.hint) == ("note", "console accept-until")
+    assert (
+        messages.message == "landing takes lines of older shapes until 2026-12-01, and its file says until 2026-12-24"
+    )
     assert region.release is not None
     moved = replace(region, release=region.release.accepting_until({"landing": "2026-12-24"}))
     assert [p.code for p in planned(renamed(accepts_until="2026-12-24"), moved).problems if p.code == "C134"] == []
@@ -348,8 +350,8 @@ def test_a_forward_query_on_a_table_of_others_is_refused() -> None:
 def test_a_declared_partitioning_that_the_real_table_does_not_have_is_said() -> None:
     region = promoted(planned(wanted(managed=False)), live())
     done = planned(wanted(managed=False, partition_by=("region",)), region)
-    (said,) = (problem for problem in done.problems if problem.code == "C131")
-    assert (said.severity, "is not partitioned in eu" in said.message) == ("warn", True)
+    (messages,) = (problem for problem in done.problems if problem.code == "C131")
+    assert (messages.severity, "is not partitioned in eu" in messages.message) == ("warn", True)
 
 
 def test_a_forward_query_that_made_the_live_release_is_only_left_over() -> None:

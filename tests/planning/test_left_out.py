@@ -26,17 +26,17 @@ def test_a_column_is_left_out_of_the_source_that_is_named(star: str, columns: tu
 
 
 @pytest.mark.parametrize(
-    ("star", "code", "said"),
+    ("star", "code", "message"),
     [
         ("* EXCEPT (user_agnet)", "S108", "there is no column user_agnet in hosts or requests"),
         ("* EXCEPT (h.city)", "S108", "there is no column city in h"),
         ("* EXCEPT (geo.city)", "S105", "EXCEPT (geo.city) leaves out a field"),
     ],
 )
-def test_what_cannot_be_left_out_is_refused_with_its_place(star: str, code: str, said: str) -> None:
+def test_what_cannot_be_left_out_is_refused_with_its_place(star: str, code: str, message: str) -> None:
     text = Text(sql=f"SELECT id,\n  {star} FROM requests r LEFT JOIN hosts h ON r.host = h.host", where="e.sql:3:1")
     assert query(text, KNOWN) is None
     (problem,) = text.problems
     assert problem.code == code
-    assert said in problem.message
+    assert message in problem.message
     assert problem.where.startswith("e.sql:")

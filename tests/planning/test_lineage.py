@@ -20,8 +20,8 @@ STATEMENTS = [
 
 @pytest.mark.parametrize(("sql", "dialect", "sources", "targets"), STATEMENTS)
 def test_the_tables_and_files_of_a_statement(sql: str, dialect: str, sources: list[str], targets: list[str]) -> None:
-    found = lineage(sql, dialect)
-    assert (sorted(found.sources), sorted(found.targets)) == (sources, targets)
+    edges = lineage(sql, dialect)
+    assert (sorted(edges.sources), sorted(edges.targets)) == (sources, targets)
 
 
 def test_a_merge_that_names_no_columns_fills_those_of_its_target() -> None:
@@ -32,5 +32,5 @@ def test_a_merge_that_names_no_columns_fills_those_of_its_target() -> None:
 
 
 def test_a_field_left_out_of_a_star_leaves_its_column_in() -> None:
-    found = lineage("INSERT INTO a SELECT * EXCEPT (geo.city) FROM (SELECT id, geo FROM b)")
-    assert found.columns == {(("b", "id"), ("a", "id")), (("b", "geo"), ("a", "geo"))}
+    edges = lineage("INSERT INTO a SELECT * EXCEPT (geo.city) FROM (SELECT id, geo FROM b)")
+    assert edges.columns == {(("b", "id"), ("a", "id")), (("b", "geo"), ("a", "geo"))}

@@ -47,9 +47,9 @@ def change(wanted: Pipeline, before: Pipeline | None = None) -> Plan:
 
 
 def state(done: Plan) -> TableState:
-    found = done.release.table("last_seen")
-    assert found is not None
-    return found
+    table = done.release.table("last_seen")
+    assert table is not None
+    return table
 
 
 def test_it_is_stored_by_a_hash_of_its_key_and_read_merged() -> None:
@@ -152,9 +152,9 @@ def test_carrying_its_rows_is_refused_where_another_row_may_be_the_newest() -> N
 
 def test_a_feed_below_it_is_refused_with_the_endpoint_that_does_it_and_a_join_is_not() -> None:
     below = replace(LAST, name="below", key=(), order_by=())
-    with pytest.raises(Problems) as told:
+    with pytest.raises(Problems) as error:
         change(fed(seen(), below, "copy_on", "SELECT ip, ts, status, host FROM last_seen"))
-    (problem,) = told.value.problems
+    (problem,) = error.value.problems
     assert problem.code == "C008"
     assert "a table of kind latest: a row that a newer one replaces would stay below" in problem.message
     assert problem.hint == "endpoints/copy_on.sql: the same query as an endpoint computes it over whole tables"
@@ -222,10 +222,10 @@ INSTEAD = {
 def test_what_no_commit_can_tell_alone_is_refused_with_what_does_it(sql: str) -> None:
     plain = replace(LAST, key=(), order_by=())
     sql = sql.replace("SELECT ip, ts", "SELECT r.ip, r.ts") if " JOIN " in sql else sql
-    with pytest.raises(Problems) as told:
+    with pytest.raises(Problems) as error:
         change(seen(plain, sql), pipeline())
     assert [
         problem.hint
-        for problem in told.value.problems
+        for problem in error.value.problems
         if problem.hint.startswith(INSTEAD[sql.replace("r.ip, r.ts", "ip, ts")])
     ]

@@ -41,9 +41,9 @@ BINDS = [  # as written, as Spark groups it, and as many other engines do
 
 @pytest.mark.parametrize(("written", "grouped", "otherwise"), BINDS, ids=[one for one, _, _ in BINDS])
 def test_an_operator_binds_as_tight_as_in_spark(written: str, grouped: str, otherwise: str) -> None:
-    said, same, other = (f"SELECT {one} AS x FROM t" for one in (written, grouped, otherwise))
-    assert compare(said, same, TABLES).equal
-    assert not compare(said, other, TABLES).equal
+    messages, same, other = (f"SELECT {one} AS x FROM t" for one in (written, grouped, otherwise))
+    assert compare(messages, same, TABLES).equal
+    assert not compare(messages, other, TABLES).equal
 
 
 @pytest.mark.parametrize("written", [one for row in BINDS for one in row])
@@ -74,9 +74,9 @@ INTERVALS = [  # as written, as Spark reads it, and as sqlglot alone does
 @pytest.mark.parametrize(("written", "same", "other"), INTERVALS, ids=[one for one, _, _ in INTERVALS])
 def test_what_stands_behind_an_interval_belongs_to_it_only_with_its_unit(written: str, same: str, other: str) -> None:
     tables = {"e": {"d": "date", "interval": "int"}}
-    said, grouped, otherwise = (f"SELECT {one} AS x FROM e" for one in (written, same, other))
-    assert compare(said, grouped, tables).equal
-    assert not compare(said, otherwise, tables).equal
+    messages, grouped, otherwise = (f"SELECT {one} AS x FROM e" for one in (written, same, other))
+    assert compare(messages, grouped, tables).equal
+    assert not compare(messages, otherwise, tables).equal
 
 
 PIPES = {
@@ -101,8 +101,8 @@ PIPES = {
 
 @pytest.mark.parametrize("piped", PIPES)
 def test_each_operator_of_a_pipe_acts_on_what_stands_before_it(piped: str) -> None:
-    found = compare(piped, PIPES[piped], TABLES)
-    assert found.equal, found
+    comparison = compare(piped, PIPES[piped], TABLES)
+    assert comparison.equal, comparison
     others = [other for other in PIPES if other != piped]
     assert [other for other in others if compare(piped, other, TABLES).equal] == []
 
@@ -116,7 +116,7 @@ def test_a_pipe_is_compiled_to_queries_within_each_other(piped: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("piped", "said"),
+    ("piped", "message"),
     [
         ("FROM t |> LIMIT 5 WHERE a > 1", "LIMIT"),
         ("SELECT a FROM t LIMIT 5 |> WHERE a > 1", "parentheses"),
@@ -129,11 +129,11 @@ def test_a_pipe_is_compiled_to_queries_within_each_other(piped: str) -> None:
         ("FROM t |> RENAME a AS z", "RENAME is not understood"),
     ],
 )
-def test_a_pipe_that_is_not_covered_is_refused_with_what_to_write(piped: str, said: str) -> None:
+def test_a_pipe_that_is_not_covered_is_refused_with_what_to_write(piped: str, message: str) -> None:
     text = Text(sql=piped)
     assert query(text, NameScope(TABLES)) is None
     assert [problem.code for problem in text.problems] == ["S102"]
-    assert said in text.problems[0].message
+    assert message in text.problems[0].message
     assert compare(piped, f"{piped} ", TABLES).rows == "unknown"
 
 

@@ -37,8 +37,8 @@ def asked(edit: Edit, *payloads: str | None) -> ProbeResult:
 
 
 def test_only_values_that_are_there_and_do_not_fit_count() -> None:
-    found = asked(AS_DATE, '{"status": "2026-11-07"}', '{"status": "soon"}', "{}", None, '{"status": ""}')
-    assert (found.values, found.keys) == (2, ("e1", "e4"))
+    result = asked(AS_DATE, '{"status": "2026-11-07"}', '{"status": "soon"}', "{}", None, '{"status": ""}')
+    assert (result.values, result.keys) == (2, ("e1", "e4"))
 
 
 def test_an_example_is_a_key_and_never_the_value() -> None:

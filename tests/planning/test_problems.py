@@ -55,21 +55,21 @@ def test_everything_wrong_is_reported_at_once_with_its_place() -> None:
         where="e.sql:2:1",
     )
     broken = replace(broken, materializations=(*broken.materializations, more), endpoints=(endpoint,))
-    found = check(broken)
-    assert codes(found) == ["C003", "S107", "S108", "S111"]
-    where = {problem.where for problem in found}
+    checked = check(broken)
+    assert codes(checked) == ["C003", "S107", "S108", "S111"]
+    where = {problem.where for problem in checked}
     assert "plans/web/materializations/parse.sql:4:64" in where
     assert "plans/web/materializations/count_hours.sql:6:6" in where
     assert "e.sql:2:37" in where
-    assert {"did you mean payload?", "did you mean requests?", "did you mean day?"} <= {p.hint for p in found}
+    assert {"did you mean payload?", "did you mean requests?", "did you mean day?"} <= {p.hint for p in checked}
 
 
 def test_a_circle_is_named_by_its_path() -> None:
     back = Materialization(
         name="back", into="requests", sql=PARSE.replace("FROM landing", "FROM requests"), where="back.sql:1:1"
     )
-    found = check(replace(pipeline(), materializations=(*pipeline().materializations, back)))
-    assert any(p.code == "C001" and "requests → requests" in p.message and p.where == "back.sql:1:1" for p in found)
+    checked = check(replace(pipeline(), materializations=(*pipeline().materializations, back)))
+    assert any(p.code == "C001" and "requests → requests" in p.message and p.where == "back.sql:1:1" for p in checked)
 
 
 STRUCTURE = {
@@ -116,9 +116,9 @@ def test_what_a_commit_alone_would_answer_wrongly_is_refused(sql: str) -> None:
 def test_a_dropped_column_that_an_endpoint_reads_has_its_own_code() -> None:
     desired = with_table(pipeline(), replace(REQUESTS, columns=tuple(c for c in REQUESTS.columns if c.name != "ip")))
     desired = with_sql(desired, "parse", PARSE.replace(" get_json_object(payload, '$.ip') AS ip,", ""))
-    found = raised(desired)
-    assert codes(found) == ["C104"]
-    assert {problem.node for problem in found} == {"top_errors", "count_hours"}
+    failure = raised(desired)
+    assert codes(failure) == ["C104"]
+    assert {problem.node for problem in failure} == {"top_errors", "count_hours"}
 
 
 def test_a_landing_table_that_is_not_what_the_files_say_is_refused() -> None:
@@ -131,28 +131,28 @@ def test_a_landing_table_that_is_not_what_the_files_say_is_refused() -> None:
     strange = replace(
         stats("landing", "landing", LANDING.columns), reader=("columnMapping", "deletionVectors", "catalogManaged")
     )
-    found = raised(pipeline(), empty(strange))
-    assert codes(found) == ["C127"]
-    assert "catalogManaged" in found[0].message
+    failure = raised(pipeline(), empty(strange))
+    assert codes(failure) == ["C127"]
+    assert "catalogManaged" in failure[0].message
 
 
-@pytest.mark.parametrize(("type", "found"), [("decimal(10,2)", ["C129"]), ("double", ["C129"]), ("binary", ["C129"]),
+@pytest.mark.parametrize(("type", "result"), [("decimal(10,2)", ["C129"]), ("double", ["C129"]), ("binary", ["C129"]),
                                              ("decimal(10,0)", []), ("string", []), ("float", [])])  # fmt: skip
-def test_a_managed_landing_table_is_not_partitioned_by_what_would_be_misspelt(type: str, found: list[str]) -> None:
+def test_a_managed_landing_table_is_not_partitioned_by_what_would_be_misspelt(type: str, result: list[str]) -> None:
     odd = replace(LANDING, columns=(*LANDING.columns, Column(name="p", type=type)), partition_by=("p",))
     there = replace(stats("landing", "landing", odd.columns), partition_by=("p",))
-    for table, held in (
+    for table, item in (
         (odd, replace(empty(), stats=())),
         (replace(odd, partition_by=()), empty(there)),
     ):
-        assert codes(tuple(region_problems(with_table(pipeline(), table), held))) == found
+        assert codes(tuple(region_problems(with_table(pipeline(), table), item))) == result
         others = replace(table, managed=False)
-        assert "C129" not in codes(tuple(region_problems(with_table(pipeline(), others), held)))
+        assert "C129" not in codes(tuple(region_problems(with_table(pipeline(), others), item)))
 
 
 def test_times_that_would_be_cut_are_refused_where_the_column_is_read() -> None:
-    held = empty(replace(stats("landing", "landing", LANDING.columns), finer=("TS", "unread")))
-    assert codes(raised(with_table(pipeline(), replace(LANDING, managed=False)), held)) == ["C128"]
+    stored = empty(replace(stats("landing", "landing", LANDING.columns), finer=("TS", "unread")))
+    assert codes(raised(with_table(pipeline(), replace(LANDING, managed=False)), stored)) == ["C128"]
 
 
 def wider(**landing: Any) -> Pipeline:

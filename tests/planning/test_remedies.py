@@ -41,12 +41,12 @@ def test_remedies_survive_the_way_through_json_and_stand_beside_what_0_1_0_reads
 
 
 def test_no_problem_of_the_planner_says_its_hint_by_itself() -> None:
-    found = []
+    results = []
     for file in sorted((ROOT / "console" / "planning").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Problem":
-                found += [f"{file.name}:{node.lineno}" for word in node.keywords if word.arg == "hint"]
-    assert found == []
+                results += [f"{file.name}:{node.lineno}" for word in node.keywords if word.arg == "hint"]
+    assert results == []
 
 
 CACHE = PlannerCache()
@@ -101,8 +101,8 @@ def test_a_stale_forward_query_may_be_dropped_only_where_the_choice_beside_it_is
             WORLD.table("hits").with_item("lang", "string", LANG), forward_query="*, 1 AS agent", strict=strict
         )
         problems = refused(lambda _: edit, "hits", old=stale, history=history)
-        (told,) = [problem for problem in problems if problem.code == "C109"]
-        return DropKey(node="hits", key="forward_query") in told.remedies
+        (messages,) = [problem for problem in problems if problem.code == "C109"]
+        return DropKey(node="hits", key="forward_query") in messages.remedies
 
     assert offered("carry")
     assert offered("", "lang")

@@ -85,9 +85,9 @@ def test_hours_stretch_the_time_a_rollout_takes() -> None:
 
 
 def test_remedies_stand_beside_the_refusal() -> None:
-    found = next(p for p in plan(CHANGE, held("interval 7 hours"), REGION, "test").problems if p.code == "C123")
-    assert "raise delta.deletedFileRetentionDuration of landing" in found.hint
-    assert found.node == "landing"
+    first = next(p for p in plan(CHANGE, held("interval 7 hours"), REGION, "test").problems if p.code == "C123")
+    assert "raise delta.deletedFileRetentionDuration of landing" in first.hint
+    assert first.node == "landing"
 
 
 def test_the_operators_query_is_compiled_over_what_is_live() -> None:

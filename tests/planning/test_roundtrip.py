@@ -102,9 +102,9 @@ def test_feeds_endpoints_and_forward_queries_are_all_held_to_it() -> None:
     fed = with_sql(pipeline(), "parse", PARSE.replace("region AS host", f"{wrong} AS host"))
     read = replace(pipeline(), endpoints=(replace(pipeline().endpoints[0], sql=f"SELECT {wrong} AS y FROM requests"),))
     for desired in (fed, read):
-        with pytest.raises(Problems) as found:
+        with pytest.raises(Problems) as error:
             planned(desired)
-        assert {problem.code for problem in found.value.problems} >= {"S105"}
+        assert {problem.code for problem in error.value.problems} >= {"S105"}
     with pytest.raises(Problems, match="sent to Spark as"):
         compile_query(f"SELECT {wrong} AS y FROM requests", release(live()))
     wider = with_column(pipeline(), "year", "string", "get_json_object(payload, '$.year')")

@@ -33,19 +33,19 @@ def other(value: Any) -> Any:
 def variants(value: Any) -> Iterator[tuple[str, Any]]:
     """The value with one leaf changed, for every leaf of its first and last elements."""
     for field in fields(value):
-        held = getattr(value, field.name)
-        items = [(0, held[0]), (len(held) - 1, held[-1])] if isinstance(held, tuple) and held else []
-        if is_dataclass(held):
-            for path, changed in variants(held):
+        stored = getattr(value, field.name)
+        items = [(0, stored[0]), (len(stored) - 1, stored[-1])] if isinstance(stored, tuple) and stored else []
+        if is_dataclass(stored):
+            for path, changed in variants(stored):
                 yield f"{field.name}.{path}", replace(value, **{field.name: changed})
         elif items and is_dataclass(items[0][1]):
             for at, item in items:
                 for path, changed in variants(item):
-                    more = (*held[:at], changed, *held[at + 1 :])
+                    more = (*stored[:at], changed, *stored[at + 1 :])
                     yield f"{field.name}[{at}].{path}", replace(value, **{field.name: more})
-            yield f"{field.name} shorter", replace(value, **{field.name: held[1:]})
+            yield f"{field.name} shorter", replace(value, **{field.name: stored[1:]})
         else:
-            yield field.name, replace(value, **{field.name: other(held)})
+            yield field.name, replace(value, **{field.name: other(stored)})
 
 
 def test_a_release_that_differs_anywhere_has_another_key() -> None:
@@ -73,12 +73,12 @@ DAYS = st.lists(
 def test_batches_are_as_many_as_are_carried(
     days: list[tuple[str, int, int]], rows: int | None, size: int | None, time: str
 ) -> None:
-    held = tuple(Day(*day) for day in days)
-    total = sum(day.rows for day in held)
+    values = tuple(Day(*day) for day in days)
+    total = sum(day.rows for day in values)
     stats = TableStats(
-        name="t", path="t", version=1, rows=total, bytes=0, files=1, columns=(), partition_by=(), days=held
+        name="t", path="t", version=1, rows=total, bytes=0, files=1, columns=(), partition_by=(), days=values
     )
-    slices = cut(held, rows, time != "date") if time and held else ()
+    slices = cut(values, rows, time != "date") if time and values else ()
     carried, after = 0, 0
     while run := pack(slices, after, rows, size):
         carried += any(piece.rows for piece in run)

@@ -73,5 +73,8 @@ def test_a_type_of_which_lines_look_alike_is_told_apart_too() -> None:
 
 def test_lines_that_are_no_longer_told_apart_are_warned_of() -> None:
     region = promoted(planned(told()), live())
-    (said,) = (problem for problem in planned(wanted(), region).problems if problem.code == "C133")
-    assert (said.severity, "lines of the older shape are then stored as newer ones" in said.message) == ("warn", True)
+    (messages,) = (problem for problem in planned(wanted(), region).problems if problem.code == "C133")
+    assert (messages.severity, "lines of the older shape are then stored as newer ones" in messages.message) == (
+        "warn",
+        True,
+    )

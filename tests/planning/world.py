@@ -113,10 +113,10 @@ def with_column(desired: Pipeline, name: str, type: str, expression: str) -> Pip
     return with_sql(with_table(desired, wider), "parse", parse.sql.replace("\nFROM", f", {expression} AS {name}\nFROM"))
 
 
-def stats(name: str, path: str, held: tuple[Column, ...], days: tuple[Day, ...] = DAYS) -> TableStats:
+def stats(name: str, path: str, stored: tuple[Column, ...], days: tuple[Day, ...] = DAYS) -> TableStats:
     rows, size = sum(day.rows for day in days), sum(day.bytes for day in days)
     return TableStats(
-        name=name, path=path, version=7, rows=rows, bytes=size, files=14, columns=held, partition_by=(), days=days
+        name=name, path=path, version=7, rows=rows, bytes=size, files=14, columns=stored, partition_by=(), days=days
     )
 
 

@@ -51,9 +51,9 @@ def expected(write: Write, text: str) -> tuple[Expectation, ...]:
 
 
 def test_every_rule_is_read_with_its_literals_and_severity_in_the_order_of_the_file(project: Write) -> None:
-    found = expected(project, ALL)
-    assert [(one.rule, one.severity) for one in found] == RULES
-    assert [one.name for one in found] == [
+    result = expected(project, ALL)
+    assert [(one.rule, one.severity) for one in result] == RULES
+    assert [one.name for one in result] == [
         "status > 0",
         "event_id is not null",
         "day is not null",
@@ -73,7 +73,7 @@ def test_the_older_form_is_a_condition_that_stops(project: Write, text: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("rule", "line", "code", "said"),
+    ("rule", "line", "code", "message"),
     [
         ("{not_null: nope}", 8, "P033", "requests has no column `nope`"),
         ("{accepted_values: {status: [x]}}", 8, "P012", "found `x`"),
@@ -92,14 +92,14 @@ def test_the_older_form_is_a_condition_that_stops(project: Write, text: str) -> 
     ],
 )
 def test_a_rule_that_cannot_be_one_is_refused_at_its_place(
-    project: Write, rule: str, line: int, code: str, said: str
+    project: Write, rule: str, line: int, code: str, message: str
 ) -> None:
     column = "  tags: map<string,int>\n" if "tags" in rule else ""
     with pytest.raises(Problems) as refused:
         expected(project, f"{column}expectations:\n  - {rule}\n")
     (problem,) = refused.value.problems
     assert (problem.code, problem.where.split(":")[:2]) == (code, [FILE, str(line)])
-    assert said in problem.message
+    assert message in problem.message
 
 
 def test_days_need_a_time_column(project: Write) -> None:

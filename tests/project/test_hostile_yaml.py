@@ -120,8 +120,8 @@ def test_only_regular_files_inside_the_project_are_read(
     ],
 )
 def test_scalars_are_those_of_yaml_1_2_and_what_could_surprise_is_text(text: str, value: Any) -> None:
-    found = parse(f"a: {text}", "f").data["a"]
-    assert (found, type(found)) == (value.strip("'\"") if isinstance(value, str) else value, type(value))
+    result = parse(f"a: {text}", "f").data["a"]
+    assert (result, type(result)) == (value.strip("'\"") if isinstance(value, str) else value, type(value))
 
 
 NAMES = st.text(st.characters(categories=["L", "N"], include_characters="_- +"), max_size=8)
@@ -176,15 +176,15 @@ def test_a_damaged_file_is_either_read_or_told_of_never_a_crash(
         data = data[:place] + insert + data[place + cut :]
     root = tmp_path if (tmp_path / "plans").exists() else project({})
     (root / file).write_bytes(data)
-    told: tuple[Problem, ...] = ()
+    messages: tuple[Problem, ...] = ()
     start = time.process_time()
     try:
         load(root)
     except Problems as error:
-        told = error.problems
+        messages = error.problems
     (root / file).write_text(FILES[file])
-    assert all(problem.where.startswith(("plans/", "regions/")) for problem in told)
-    assert all(problem.where.count(":") == 2 for problem in told)
+    assert all(problem.where.startswith(("plans/", "regions/")) for problem in messages)
+    assert all(problem.where.count(":") == 2 for problem in messages)
     assert time.process_time() - start < 1
 
 

@@ -14,20 +14,20 @@ LATEST = f"{COLUMNS}kind: latest\nkey: [event_id]\norder_by: [ts]\n"
 
 def table(project: Write, text: str) -> Table:
     loaded = load(project({PLACE: text}))
-    found = loaded.pipeline("web", loaded.region("eu")).table("requests")
-    assert found is not None
-    return found
+    result = loaded.pipeline("web", loaded.region("eu")).table("requests")
+    assert result is not None
+    return result
 
 
 def test_its_kind_is_append_with_a_key_and_an_order(project: Write) -> None:
-    found = table(project, LATEST)
-    assert (found.kind, found.key, found.order_by, found.kind_word) == ("append", ("event_id",), ("ts",), "latest")
+    result = table(project, LATEST)
+    assert (result.kind, result.key, result.order_by, result.kind_word) == ("append", ("event_id",), ("ts",), "latest")
 
 
 def test_distinct_rows_are_all_key(project: Write) -> None:
-    found = table(project, f"{COLUMNS}kind: distinct\npartition_by: [day]\nretention: 3d\n")
-    assert (found.key, found.order_by) == (("event_id", "ts", "day", "tags"), ())
-    assert (found.kind_word, found.is_distinct, found.partition_by) == ("distinct", True, ("day",))
+    result = table(project, f"{COLUMNS}kind: distinct\npartition_by: [day]\nretention: 3d\n")
+    assert (result.key, result.order_by) == (("event_id", "ts", "day", "tags"), ())
+    assert (result.kind_word, result.is_distinct, result.partition_by) == ("distinct", True, ("day",))
 
 
 MISTAKES = {
@@ -46,8 +46,8 @@ MISTAKES = {
 
 @pytest.mark.parametrize("text", MISTAKES)
 def test_a_mistake_is_told(project: Write, text: str) -> None:
-    with pytest.raises(Problems) as told:
+    with pytest.raises(Problems) as error:
         load(project({PLACE: text}))
-    own = [problem for problem in told.value.problems if problem.where.startswith(PLACE)]
+    own = [problem for problem in error.value.problems if problem.where.startswith(PLACE)]
     assert own[0].message.startswith(MISTAKES[text]), own
     assert own[0].hint

@@ -106,11 +106,11 @@ def test_a_changed_or_cut_file_is_refused(whole: bytes, tmp_path: Path, at: floa
     if damaged.strip() == whole.strip():
         return
     try:
-        found = load_plans(path)
+        result = load_plans(path)
     except DataError as error:
         refused = error.exit_code == 65 and str(path) in str(error)
     else:
-        refused = json.loads(damaged) == json.loads(whole) and found == PLANS  # white space between tokens
+        refused = json.loads(damaged) == json.loads(whole) and result == PLANS  # white space between tokens
     assert refused
 
 

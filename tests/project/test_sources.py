@@ -39,8 +39,8 @@ def released(root: Path) -> Release:
 def written(root: Path) -> dict[str, str]:
     """All that is ours below the pipeline's folder; tests, calls and migrations have readers of their own."""
     folder = root / "plans" / "web"
-    found = [*folder.glob("pipeline.yaml"), *folder.glob("tables/*.yaml"), *folder.rglob("*.sql")]
-    names = {path.relative_to(folder).as_posix(): path for path in found}
+    results = [*folder.glob("pipeline.yaml"), *folder.glob("tables/*.yaml"), *folder.rglob("*.sql")]
+    names = {path.relative_to(folder).as_posix(): path for path in results}
     return {n: path.read_text() for n, path in names.items() if not n.startswith(("tests/", "migrations/"))}
 
 

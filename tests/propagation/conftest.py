@@ -9,6 +9,6 @@ from tests.propagation.servers.clickhouse import ClickHouse
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
-    found = ClickHouse(tmp_path_factory.mktemp("clickhouse")).start()
-    yield found
-    found.stop()
+    result = ClickHouse(tmp_path_factory.mktemp("clickhouse")).start()
+    yield result
+    result.stop()

@@ -48,23 +48,23 @@ def _sql(kind: str, spec: dict[str, Any]) -> list[str]:
 
 
 def _column(column: dict[str, Any]) -> str:
-    found = f"{column['name']} {column['type']}"
+    text = f"{column['name']} {column['type']}"
     if "generated" in column:
-        found += f" GENERATED {column['generated']['identity']['user_specified_values']} AS IDENTITY"
-    found += "" if column.get("nullable") or column.get("pk") else " NOT NULL"
-    found += f" DEFAULT {column['default']}" if column.get("default") else ""
-    found += " UNIQUE" if column.get("unique") else ""
+        text += f" GENERATED {column['generated']['identity']['user_specified_values']} AS IDENTITY"
+    text += "" if column.get("nullable") or column.get("pk") else " NOT NULL"
+    text += f" DEFAULT {column['default']}" if column.get("default") else ""
+    text += " UNIQUE" if column.get("unique") else ""
     if "check" in column:
-        found += f" CONSTRAINT {column['check']['name']} CHECK ({column['check']['constraint']})"
+        text += f" CONSTRAINT {column['check']['name']} CHECK ({column['check']['constraint']})"
     if "references" in column:
-        found += _references(column["references"])
-    return found
+        text += _references(column["references"])
+    return text
 
 
 def _references(spec: dict[str, Any]) -> str:
     columns = spec.get("columns") or [spec["column"]]
-    found = f" REFERENCES {spec['table']} ({', '.join(columns)})"
-    return found + (f" ON DELETE {spec['on_delete']}" if "on_delete" in spec else "")
+    text = f" REFERENCES {spec['table']} ({', '.join(columns)})"
+    return text + (f" ON DELETE {spec['on_delete']}" if "on_delete" in spec else "")
 
 
 def _constraint(spec: dict[str, Any]) -> str:
@@ -86,31 +86,33 @@ def _constraint(spec: dict[str, Any]) -> str:
 
 def _index(spec: dict[str, Any]) -> str:
     columns = ", ".join(" ".join((c["column"], c.get("opclass", {}).get("name", ""))).strip() for c in spec["columns"])
-    found = f"CREATE {'UNIQUE ' if spec.get('unique') else ''}INDEX CONCURRENTLY {spec['name']} ON {spec['table']}"
-    found += f" USING {spec['method']}" if "method" in spec else ""
-    found += f" ({columns})"
-    found += f" WITH ({spec['storage_parameters']})" if "storage_parameters" in spec else ""
-    return found + (f" WHERE {spec['predicate']}" if "predicate" in spec else "")
+    text = f"CREATE {'UNIQUE ' if spec.get('unique') else ''}INDEX CONCURRENTLY {spec['name']} ON {spec['table']}"
+    text += f" USING {spec['method']}" if "method" in spec else ""
+    text += f" ({columns})"
+    text += f" WITH ({spec['storage_parameters']})" if "storage_parameters" in spec else ""
+    return text + (f" WHERE {spec['predicate']}" if "predicate" in spec else "")
 
 
 def _altered(table: str, spec: dict[str, Any]) -> list[str]:
-    column, found = f"ALTER TABLE {table} ALTER COLUMN {spec['column']}", []
+    column, results = f"ALTER TABLE {table} ALTER COLUMN {spec['column']}", []
     if "type" in spec:
-        found.append(f"{column} TYPE {spec['type']} USING ({spec['up']})")
+        results.append(f"{column} TYPE {spec['type']} USING ({spec['up']})")
     if "nullable" in spec:
-        found.append(f"{column} {'DROP' if spec['nullable'] else 'SET'} NOT NULL")
+        results.append(f"{column} {'DROP' if spec['nullable'] else 'SET'} NOT NULL")
     if "default" in spec:
-        found.append(f"{column} DROP DEFAULT" if spec["default"] is None else f"{column} SET DEFAULT {spec['default']}")
+        results.append(
+            f"{column} DROP DEFAULT" if spec["default"] is None else f"{column} SET DEFAULT {spec['default']}"
+        )
     if "unique" in spec:
-        found.append(f"ALTER TABLE {table} ADD CONSTRAINT {spec['unique']['name']} UNIQUE ({spec['column']})")
+        results.append(f"ALTER TABLE {table} ADD CONSTRAINT {spec['unique']['name']} UNIQUE ({spec['column']})")
     if "check" in spec:
         check = spec["check"]
-        found.append(f"ALTER TABLE {table} ADD CONSTRAINT {check['name']} CHECK ({check['constraint']}) NOT VALID")
+        results.append(f"ALTER TABLE {table} ADD CONSTRAINT {check['name']} CHECK ({check['constraint']}) NOT VALID")
     if "references" in spec:
         reference = spec["references"]
         key = f"FOREIGN KEY ({spec['column']}){_references(reference)} NOT VALID"
-        found.append(f"ALTER TABLE {table} ADD CONSTRAINT {reference['name']} {key}")
+        results.append(f"ALTER TABLE {table} ADD CONSTRAINT {reference['name']} {key}")
     if "comment" in spec:
         text = "NULL" if spec["comment"] is None else "'" + spec["comment"].replace("'", "''") + "'"
-        found.append(f"COMMENT ON COLUMN {table}.{spec['column']} IS {text}")
-    return found
+        results.append(f"COMMENT ON COLUMN {table}.{spec['column']} IS {text}")
+    return results

@@ -118,8 +118,8 @@ def test_a_dump_before_and_after_says_what_the_migration_says(server: Server) ->
     change += "ALTER TABLE t ALTER n DROP DEFAULT, ALTER m DROP NOT NULL; CREATE INDEX i ON t (n);"
     old, new = server.play("before", [before]), server.play("after", [before, change])
     dumped = [seen.migration for seen in compare_dumps([("old", old)], [("new", new)]).migrations]
-    told = [seen.migration for seen in observe([("m.sql", change)], [("old", old)]).migrations]
-    assert sorted(dumped, key=repr) == sorted(told, key=repr)
+    messages = [seen.migration for seen in observe([("m.sql", change)], [("old", old)]).migrations]
+    assert sorted(dumped, key=repr) == sorted(messages, key=repr)
 
 
 def test_a_dump_of_everything_that_postgresql_has_is_read_whole(server: Server) -> None:

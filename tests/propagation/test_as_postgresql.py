@@ -72,9 +72,9 @@ def test_a_type_by_the_name_that_the_catalog_has_for_it_is_that_type(kind: str, 
 )  # fmt: skip
 def test_a_constraint_keeps_from_being_null_what_leaves_its_domain(sql: str, expected: list[str]) -> None:
     known = "CREATE DOMAIN firm AS text NOT NULL; CREATE DOMAIN whole AS int CHECK (VALUE IS NOT NULL); CREATE TABLE f (c firm, n whole)"
-    found = seen(sql, known).migrations
+    result = seen(sql, known).migrations
     assert changes(sql, known) == [f"f: {change}" for change in expected]
-    assert all(getattr(one.migration.operation, "to", Facets()).nullable is not True for one in found) or expected == [
+    assert all(getattr(one.migration.operation, "to", Facets()).nullable is not True for one in result) or expected == [
         "widening c"
     ]
 

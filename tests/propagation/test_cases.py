@@ -28,21 +28,21 @@ def steps() -> Iterator[tuple[str, str, list[dict[str, Any]], list[tuple[str, st
 def theirs(label: dict[str, Any]) -> dict[str, Any]:
     """A label as plain facts."""
     op = label["op"]
-    found: dict[str, Any] = {"op": op, "scope": label["siphon_scope"], "phase": label["phase"]}
+    results: dict[str, Any] = {"op": op, "scope": label["siphon_scope"], "phase": label["phase"]}
     if op == "add_column":
-        found |= {"column": label["column"], "nullable": label["nullable"], "default": label["default"]}
+        results |= {"column": label["column"], "nullable": label["nullable"], "default": label["default"]}
     elif op == "rename_column":
-        found |= {"columns": {label["old"]: label["new"]}}
+        results |= {"columns": {label["old"]: label["new"]}}
     elif "column" in label:
-        found |= {"column": label["column"]}
-    return found
+        results |= {"column": label["column"]}
+    return results
 
 
 def ours(sql: str, before: list[tuple[str, str]]) -> list[dict[str, Any]]:
     """What was observed, in the same words, in the order of the statements."""
-    found = observe([("m.sql", sql)], before)
-    told = []
-    for seen in found.migrations:
+    observed = observe([("m.sql", sql)], before)
+    messages = []
+    for seen in observed.migrations:
         data = to_data(seen.migration)
         operation = data["operation"]
         fact: dict[str, Any] = {"op": operation["type"], "scope": "propagate", "phase": data["phase"]}
@@ -54,9 +54,9 @@ def ours(sql: str, before: list[tuple[str, str]]) -> list[dict[str, Any]]:
             fact |= {"column": operation["name"], "classification": operation["classification"]}
         else:
             fact |= {"column": operation["name"]}
-        told.append((_line(seen.where), fact))
-    told += [(_line(left.where), {"op": left.kind, "scope": "ignore"}) for left in found.ignored]
-    return [fact for _, fact in sorted(told, key=lambda entry: entry[0])]
+        messages.append((_line(seen.where), fact))
+    messages += [(_line(left.where), {"op": left.kind, "scope": "ignore"}) for left in observed.ignored]
+    return [fact for _, fact in sorted(messages, key=lambda entry: entry[0])]
 
 
 def _line(where: str) -> int:
@@ -65,7 +65,7 @@ def _line(where: str) -> int:
 
 def differences() -> list[dict[str, Any]]:
     """Every step whose facts are not those of its labels."""
-    found = []
+    results = []
     for name, sql, labels, before in steps():
         wanted = [theirs(label) for label in labels if label["op"] not in SILENT]
         seen = ours(sql, before)
@@ -80,9 +80,9 @@ def differences() -> list[dict[str, Any]]:
                 mine = next((fact for fact in seen if _about(fact) == _about(entry)), None)
                 if mine is not None:
                     seen.remove(mine)
-                found.append({"case": name, "theirs": entry, "ours": mine})
-        found += [{"case": name, "theirs": None, "ours": fact} for fact in seen if wanted is not seen]
-    return found
+                results.append({"case": name, "theirs": entry, "ours": mine})
+        results += [{"case": name, "theirs": None, "ours": fact} for fact in seen if wanted is not seen]
+    return results
 
 
 _SAME = {
@@ -120,8 +120,8 @@ def test_raw_sql_is_looked_into() -> None:
 
 
 def test_the_expand_and_swap_of_eugene_ends_in_a_column_that_takes_the_place_of_another() -> None:
-    found = [(name, sql, before) for name, sql, _, before in steps() if name == "eugene/E5/good#4"]
-    [(_, sql, before)] = found
+    results = [(name, sql, before) for name, sql, _, before in steps() if name == "eugene/E5/good#4"]
+    [(_, sql, before)] = results
     migrations = [to_data(seen.migration) for seen in observe([("m.sql", sql)], before).migrations]
     assert [(m["phase"], m["operation"]) for m in migrations] == [
         ("post", {"type": "replace_column", "name": "price", "from": "new_price"}),

@@ -96,10 +96,10 @@ def told(table: StoreTable) -> Any:
 
 
 def _plain(select: str) -> str:
-    found = sqlglot.parse_one(select, read="clickhouse")
-    for name in found.find_all(sqlglot.exp.Identifier):
+    result = sqlglot.parse_one(select, read="clickhouse")
+    for name in result.find_all(sqlglot.exp.Identifier):
         name.set("quoted", True)
-    return found.sql(dialect="clickhouse")
+    return result.sql(dialect="clickhouse")
 
 
 @pytest.fixture
@@ -110,10 +110,10 @@ def sitting(server: ClickHouse, request: pytest.FixtureRequest, tmp_path: Path) 
     clickhouse_connect.get_client(dsn=server.url(), autogenerate_session_id=False).command(
         f"CREATE DATABASE {database}"
     )
-    found = Sitting(server.url(database), database)
-    yield found
-    found.store.close()
-    found.client.close()
+    result = Sitting(server.url(database), database)
+    yield result
+    result.store.close()
+    result.client.close()
 
 
 ALL = "SELECT id, a, b, _at, _gone FROM src"
@@ -175,8 +175,8 @@ def test_a_ring_of_names_is_swapped_once_for_a_mark_and_back_for_another(sitting
         read,
     )
     for table in ("src", "target"):
-        found = sitting.ask(f"SELECT toTypeName(a), toTypeName(b) FROM {table} LIMIT 1")
-        assert found == [("Int32", "String")]
+        result = sitting.ask(f"SELECT toTypeName(a), toTypeName(b) FROM {table} LIMIT 1")
+        assert result == [("Int32", "String")]
         rows = sitting.ask(f"SELECT id, a, b FROM {table} FINAL ORDER BY id")
         assert rows == [(row, row, f"b{row}") for row in (*range(1, sitting.rows + 1), 1000)]
 
@@ -268,10 +268,10 @@ def test_every_type_is_added_with_its_default_read_by_older_rows(
     add = AddColumn("c", parse(kind), nullable=default == "null", default=None if default == "null" else default)
     sitting.walk(add, "m1", old)
     for table in ("src", "target"):
-        [(found,)] = sitting.ask(
+        [(result,)] = sitting.ask(
             f"SELECT {'c' if isinstance(value, bool | float | None) else 'toString(c)'} FROM {table} FINAL WHERE id = 1"
         )
-        assert found == (str(value) if isinstance(value, int) and not isinstance(value, bool) else value)
+        assert result == (str(value) if isinstance(value, int) and not isinstance(value, bool) else value)
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,9 @@ class Heard(Store):
 
 @pytest.fixture
 def base(server: ClickHouse, request: pytest.FixtureRequest) -> Iterator[Base]:
-    found = Base(server, f"c{abs(hash(request.node.name)) % 10**9}")
-    yield found
-    found.close()
+    result = Base(server, f"c{abs(hash(request.node.name)) % 10**9}")
+    yield result
+    result.close()
 
 
 @pytest.mark.stores
@@ -52,7 +52,7 @@ def test_every_statement_is_one_for_the_cluster_to_clickhouses_own_parser(base: 
     more = "s String, s2 String, n2 Int32"
     base.do(*(statement.replace("s String", more).replace("id, n, s,", "id, n, n2, s, s2,") for statement in CHAIN[:3]))
     base.do("CREATE VIEW db.plain AS SELECT id, n FROM db.src")
-    told = set[str]()
+    report = set[str]()
     for operation in OPERATIONS:
         if not isinstance(operation, swap({"a": "b"}).__class__ | ReplaceColumn):
             base.do("CREATE OR REPLACE VIEW db.plain AS SELECT id, n FROM db.src")
@@ -70,8 +70,8 @@ def test_every_statement_is_one_for_the_cluster_to_clickhouses_own_parser(base: 
             [formatted] = base.client.query(f"SELECT formatQuerySingleLine({literal(sql)})").result_rows[0]
             assert re.search(r"ON CLUSTER (`all hosts`|\"all hosts\")", formatted), formatted
             base.ask(f"EXPLAIN AST {sql}")
-            told.add(" ".join(sql.split(" ")[:2]))
-    assert told == {"ALTER TABLE", "CREATE MATERIALIZED", "CREATE OR", "EXCHANGE TABLES", "DROP VIEW"}
+            report.add(" ".join(sql.split(" ")[:2]))
+    assert report == {"ALTER TABLE", "CREATE MATERIALIZED", "CREATE OR", "EXCHANGE TABLES", "DROP VIEW"}
 
 
 def said(step: StoreOperation) -> str:
@@ -109,8 +109,8 @@ def test_a_host_that_missed_its_part_is_found() -> None:
 def test_settings_go_with_what_changes_a_schema(base: Base, server: ClickHouse) -> None:
     store = Store("c", server.url(base.name), base.name, settings={"alter_sync": 2, "mutations_sync": 2})
     base.do("CREATE TABLE db.src (id Int64) ENGINE = MergeTree ORDER BY id")
-    told = "concat(toString(getSetting('alter_sync')), toString(getSetting('mutations_sync'))) AS told"
-    sql = f"CREATE TABLE {base.name}.heard ENGINE = MergeTree ORDER BY told AS SELECT {told}"
+    text = "concat(toString(getSetting('alter_sync')), toString(getSetting('mutations_sync'))) AS told"
+    sql = f"CREATE TABLE {base.name}.heard ENGINE = MergeTree ORDER BY told AS SELECT {text}"
     store.run(store.describe(["src"])["src"], [StoreStatement(sql, "")], "m1")
     assert base.ask("SELECT told FROM db.heard") == [("22",)]
     store.close()
@@ -127,7 +127,7 @@ def test_a_column_is_kept_as_the_operators_file_says_in_the_table_and_below(base
         for step in CLICKHOUSE.translate(Migration("pre", "public", "src", operation), table, "m1").steps:
             base.do(said(step))
     for name in ("src", "target", "lower"):
-        [made] = [made for found, made in base.made() if found == name]
+        [made] = [made for item, made in base.made() if item == name]
         assert "`kind` LowCardinality(String) DEFAULT 'x' CODEC(ZSTD(3))" in made
         assert "`n__new` Nullable(Int64) CODEC(Delta(8), LZ4)" in made
 

@@ -33,10 +33,10 @@ def test_whatever_arrives_is_inserted_or_counted_and_never_both() -> None:
     names = ("id", "a", "b", "c")
     for arriving in (c for size in range(5) for c in itertools.permutations(names, size)):
         for there in (c for size in range(5) for c in itertools.combinations(names, size)):
-            found = fit(arriving, table(*there))
-            assert [here for here, _ in found.insert] == [name for name in arriving if name in there]
-            assert list(found.left_out) == [name for name in arriving if name not in there]
-            assert all(here == name for here, name in found.insert)
+            result = fit(arriving, table(*there))
+            assert [here for here, _ in result.insert] == [name for name in arriving if name in there]
+            assert list(result.left_out) == [name for name in arriving if name not in there]
+            assert all(here == name for here, name in result.insert)
 
 
 def test_a_row_lands_under_the_meaning_it_was_written_with_before_and_after_a_swap() -> None:
@@ -102,11 +102,11 @@ def test_a_name_that_another_column_takes_is_followed_in_the_stream_and_in_the_s
     for columns, seen in ((before, set[str]()), (after, {"4_replace"})):
         for there, into in ((before, {"b": "b"}), (("id", "a", "n"), {"b": "a"})):
             target = table(*there)
-            found = dict(fit(columns, target, renamed([(TAKEN, False)], seen, target)).insert)
+            results = dict(fit(columns, target, renamed([(TAKEN, False)], seen, target)).insert)
             taker = "a" if seen else "b"
-            assert found[taker] == into["b"]
-            assert ("a" in found) == (bool(seen) or there == before)
-            assert len(set(found.values())) == len(found)
+            assert results[taker] == into["b"]
+            assert ("a" in results) == (bool(seen) or there == before)
+            assert len(set(results.values())) == len(results)
 
 
 def test_a_column_made_anew_is_told_by_its_place_or_its_type() -> None:
@@ -119,8 +119,8 @@ def test_a_column_made_anew_is_told_by_its_place_or_its_type() -> None:
         (set[str](), staged, {"n": "n"}), ({"5_replace"}, staged, {"n": "n__new"}),
         (set[str](), done, {}), ({"5_replace"}, done, {"n": "n"}),
     ):  # fmt: skip
-        found = dict(fit(("id", "n"), target, renamed([(FRESH, False)], seen, target)).insert)
-        assert found == {"id": "id", **into}
+        results = dict(fit(("id", "n"), target, renamed([(FRESH, False)], seen, target)).insert)
+        assert results == {"id": "id", **into}
 
 
 def test_one_transaction_may_hold_several() -> None:

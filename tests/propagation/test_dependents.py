@@ -78,9 +78,9 @@ class Base:
 
 @pytest.fixture
 def base(server: ClickHouse, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Base]:
-    found = Base(server, f"h{abs(hash(request.node.name)) % 10**9}")
-    yield found
-    found.close()
+    result = Base(server, f"h{abs(hash(request.node.name)) % 10**9}")
+    yield result
+    result.close()
 
 
 OWN = "v UInt64, g UInt8 DEFAULT 0"
@@ -123,7 +123,7 @@ HELD = [
 ]
 
 
-@pytest.mark.parametrize(("inside", "behind", "operation", "why"), HELD, ids=lambda found: str(found)[:20])
+@pytest.mark.parametrize(("inside", "behind", "operation", "why"), HELD, ids=lambda result: str(result)[:20])
 @pytest.mark.parametrize("where", ["source", "target"])
 def test_what_a_column_is_used_for_is_named_while_everything_is_as_it_was(
     base: Base, inside: str, behind: str, operation: Operation, why: str, where: str
@@ -136,8 +136,8 @@ def test_what_a_column_is_used_for_is_named_while_everything_is_as_it_was(
     before = base.made()
     with pytest.raises(DataError) as refused:
         base.left(operation)
-    told = str(refused.value)
-    assert why in told or (where == "target" and "target is ordered or partitioned by id" in told), told
+    text = str(refused.value)
+    assert why in text or (where == "target" and "target is ordered or partitioned by id" in text), text
     assert refused.value.hint
     assert base.made() == before
 
@@ -239,7 +239,7 @@ STANDING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("made", "operation", "why"), STANDING, ids=lambda found: str(found)[:60])
+@pytest.mark.parametrize(("made", "operation", "why"), STANDING, ids=lambda result: str(result)[:60])
 def test_what_stands_over_a_table_or_below_its_views_is_named_while_everything_is_as_it_was(
     base: Base, made: str, operation: Operation, why: str
 ) -> None:
@@ -264,9 +264,9 @@ def test_a_table_without_rows_of_its_own_is_no_place(base: Base) -> None:
 
 
 def test_a_replaced_view_keeps_who_it_runs_as_and_what_it_says(base: Base) -> None:
-    told = "DEFINER = default SQL SECURITY DEFINER COMMENT 'it\\'s \\\\ mine'"
-    base.do(source(), TARGET, VIEW.replace(" AS SELECT", f" {told} AS SELECT"))
-    base.do(f"CREATE VIEW db.plain {told} AS SELECT id, n FROM db.src")
+    text = "DEFINER = default SQL SECURITY DEFINER COMMENT 'it\\'s \\\\ mine'"
+    base.do(source(), TARGET, VIEW.replace(" AS SELECT", f" {text} AS SELECT"))
+    base.do(f"CREATE VIEW db.plain {text} AS SELECT id, n FROM db.src")
     before = dict(base.made())
     assert before["mv"].count("DEFINER") == before["plain"].count("DEFINER") == 2
     for number, operation in enumerate((AddColumn("kind", parse("string")), widen, DropColumn("kind"))):
@@ -327,8 +327,8 @@ def test_a_new_column_takes_anothers_name_and_older_rows_read_its_default(base: 
     base.walk(operation)
     base.do("INSERT INTO db.src (id, n) VALUES (4, 'newer')")
     for table in ("src", "target"):
-        found = base.ask(f"SELECT id, n FROM db.{table} ORDER BY id")
-        assert found == [(1, "old"), (2, "old"), (3, "new"), (4, "newer")], table
+        result = base.ask(f"SELECT id, n FROM db.{table} ORDER BY id")
+        assert result == [(1, "old"), (2, "old"), (3, "new"), (4, "newer")], table
     assert base.store.describe(["src"])["src"].marks == ("m1",)
 
 
@@ -355,7 +355,7 @@ REPLACED = [
 ]
 
 
-@pytest.mark.parametrize(("made", "why"), REPLACED, ids=lambda found: str(found)[:60])
+@pytest.mark.parametrize(("made", "why"), REPLACED, ids=lambda result: str(result)[:60])
 def test_what_stands_in_a_replacements_way_is_named_while_everything_is_as_it_was(
     base: Base, made: str, why: str
 ) -> None:

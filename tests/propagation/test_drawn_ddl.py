@@ -26,8 +26,8 @@ def database() -> Iterator[DdlDatabase]:
 
 def test_what_is_observed_of_a_random_script_is_what_the_catalog_became_or_it_is_refused(database: DdlDatabase) -> None:
     """The seed of a script that is read wrongly is in the failure: `judged(database, seed)` plays it again."""
-    found = {seed: judged(database, seed) for seed in (*range(DRAWN), *FOUND)}
-    wrong = {seed: (one.differences, one.script.body) for seed, one in found.items() if one.differences}
+    results = {seed: judged(database, seed) for seed in (*range(DRAWN), *FOUND)}
+    wrong = {seed: (one.differences, one.script.body) for seed, one in results.items() if one.differences}
     assert wrong == {}
-    verdicts = Counter(one.verdict for one in found.values())
+    verdicts = Counter(one.verdict for one in results.values())
     assert verdicts[Verdict.RIGHT] > DRAWN * 0.5, verdicts

@@ -65,8 +65,8 @@ class Pond:
             from pyiceberg.catalog import load_catalog
 
             table = load_catalog(**self._properties).load_table(self.place).scan().to_arrow()
-        found: list[dict[str, Any]] = sorted(table.to_pylist(), key=lambda row: row["id"])
-        return found
+        results: list[dict[str, Any]] = sorted(table.to_pylist(), key=lambda row: row["id"])
+        return results
 
     def left(self, operation: Operation) -> Sequence[Any]:
         migration = Migration("pre", "public", "t", operation)
@@ -78,18 +78,18 @@ class Pond:
         table = self.store.describe([self.place])[self.place]
         foreseen = DIALECTS[self.lake].after(Migration("pre", "public", "t", operation), table, "m1")
         self.store.run(table, steps, "m1")
-        found = self.store.describe([self.place])[self.place]
+        result = self.store.describe([self.place])[self.place]
         assert [(c.name, c.type, c.nullable) for c in foreseen.columns] == [
-            (c.name, c.type, c.nullable) for c in found.columns
+            (c.name, c.type, c.nullable) for c in result.columns
         ]
 
 
 @pytest.fixture(params=["iceberg", "delta"])
 def pond(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pond]:
-    found = Pond(request.param, tmp_path / "lake")
-    found.make()
-    yield found
-    found.store.close()
+    result = Pond(request.param, tmp_path / "lake")
+    result.make()
+    yield result
+    result.store.close()
 
 
 @pytest.mark.parametrize("word", [*WORDS, "decimal(50,2)", "timestamp", "interval", "array<array<string>>"])

@@ -36,8 +36,8 @@ def change(text: str, operation: Operation) -> str:
 
 
 def columns(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = parse(text, "t.yaml").data["columns"]
-    return found
+    result: dict[str, Any] = parse(text, "t.yaml").data["columns"]
+    return result
 
 
 def rest(text: str) -> list[str]:

@@ -185,7 +185,7 @@ def test_folded_transactions_end_where_their_statements_do_also_with_all_of_pre_
     from console.propagation.observe.fold import settled
 
     table = {name: [name] for name in start}  # column → where its values come from, and what became of it
-    found: list[Migration] = []
+    results: list[Migration] = []
     observed = []
     for number, steps in enumerate(transactions):
         events = []
@@ -209,16 +209,16 @@ def test_folded_transactions_end_where_their_statements_do_also_with_all_of_pre_
                 )
                 events.append(ObservedChange("s", "t", ChangeColumn(name, Facets(to), Facets(), "widening"), mark))
         observed += fold(events)
-    found = [one.migration for one in settled(observed)]
+    results = [one.migration for one in settled(observed)]
     expected = {name: history[-1] for name, history in table.items()}
-    assert played(start, found) == expected
-    assert played(start, sorted(found, key=lambda m: PHASES.index(m.phase))) == expected
+    assert played(start, results) == expected
+    assert played(start, sorted(results, key=lambda m: PHASES.index(m.phase))) == expected
 
 
-def played(start: set[str], found: list[Migration]) -> dict[str, str]:
+def played(start: set[str], result: list[Migration]) -> dict[str, str]:
     """A table after migrations: column → its last type's label, or the name it was born with."""
     table = {name: name for name in start}
-    for migration in found:
+    for migration in result:
         match migration.operation:
             case AddColumn(name=name, data_type=kind):
                 assert name not in table

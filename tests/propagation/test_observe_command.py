@@ -47,8 +47,8 @@ class CommandProject:
     def observed(self, sql: str, *words: str) -> dict[str, Any]:
         done = self.call("observe", self.write("m.sql", sql), *words, "--output", "json")
         assert done.exit_code == 0, done.output
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        data: dict[str, Any] = json.loads(done.stdout)
+        return data
 
     @property
     def migrations(self) -> list[Path]:
@@ -62,8 +62,8 @@ def project(tmp_path: Path) -> CommandProject:
 
 
 def test_the_migration_of_the_issue_is_printed_as_published_and_nothing_is_written(project: CommandProject) -> None:
-    found = project.observed("ALTER TABLE issues ADD COLUMN title text;")
-    assert found["migrations"] == [
+    observed = project.observed("ALTER TABLE issues ADD COLUMN title text;")
+    assert observed["migrations"] == [
         {
             "version": 1,
             "phase": "pre",
@@ -86,7 +86,7 @@ def test_each_change_is_one_file_in_the_order_in_which_it_applies_and_twice_is_o
     for _ in range(2):
         assert project.call("observe", sql).exit_code == 0
         operations = [json.loads(path.read_text())["operation"] for path in project.migrations]
-        assert [(found["type"], found["name"]) for found in operations] == [
+        assert [(operation["type"], operation["name"]) for operation in operations] == [
             ("replace_column", "a"),
             ("add_column", "b"),
         ]
@@ -136,9 +136,9 @@ def test_what_could_not_be_read_again_is_refused_by_file_and_line_and_not_writte
 
 def test_only_replicated_tables_and_columns_count_unless_all_are_asked_for(project: CommandProject) -> None:
     sql = "ALTER TABLE issues ADD html text; ALTER TABLE others ADD a int; ALTER TABLE issues ADD b int;"
-    found = project.observed(sql)
-    assert [m["operation"]["name"] for m in found["migrations"]] == ["b"]
-    assert [(left["table"], left["kind"]) for left in found["ignored"]] == [
+    observed = project.observed(sql)
+    assert [m["operation"]["name"] for m in observed["migrations"]] == ["b"]
+    assert [(left["table"], left["kind"]) for left in observed["ignored"]] == [
         ("public.issues", "add_column"),
         ("public.others", "add_column"),
     ]
@@ -149,8 +149,8 @@ def test_the_phase_can_be_overridden_and_the_schema_before_tells_old_types(proje
     sql = "ALTER TABLE issues ALTER n TYPE bigint"
     assert project.observed(sql)["migrations"][0]["operation"]["classification"] == "destructive"
     known = project.write("known.sql", "CREATE TABLE issues (n integer)")
-    told = project.observed(sql, "--schema", known)["migrations"][0]
-    assert (told["phase"], told["operation"]["classification"]) == ("pre", "widening")
+    report = project.observed(sql, "--schema", known)["migrations"][0]
+    assert (report["phase"], report["operation"]["classification"]) == ("pre", "widening")
     assert project.observed(sql, "--schema", known, "--phase", "post")["migrations"][0]["phase"] == "post"
 
 
@@ -160,13 +160,13 @@ def test_two_dumps_are_compared(project: CommandProject) -> None:
         "b.sql", "CREATE TABLE issues (id int8 not null, n int8 default 3, fresh date); CREATE TABLE t ()"
     )
     done = project.call("observe", "--before", before, "--after", after, "--output", "json")
-    found = json.loads(done.stdout)
-    assert [(m["phase"], m["operation"]["type"], m["operation"]["name"]) for m in found["migrations"]] == [
+    data = json.loads(done.stdout)
+    assert [(m["phase"], m["operation"]["type"], m["operation"]["name"]) for m in data["migrations"]] == [
         ("post", "drop_column", "gone"),
         ("pre", "change_column", "n"),
         ("pre", "add_column", "fresh"),
     ]
-    assert [left["kind"] for left in found["ignored"]] == ["create_table"]
+    assert [left["kind"] for left in data["ignored"]] == ["create_table"]
 
 
 def test_outside_of_a_project_it_prints_but_does_not_write(

@@ -30,10 +30,10 @@ def test_a_file_falls_apart_into_its_statements_whatever_quotes_and_comments_hol
     filler = "".join(blanks) or " "
     texts = [filler.join(["select", *pieces]) for pieces in parts]
     source = (filler + ";" + filler).join(texts)
-    found = list(statements(source))
-    assert len(found) == len(texts)
+    results = list(statements(source))
+    assert len(results) == len(texts)
     at = 0
-    for statement, text in zip(found, texts, strict=True):
+    for statement, text in zip(results, texts, strict=True):
         start = source.index("select", at)
         assert statement.words[0].start == start
         assert statement.line == source.count("\n", 0, start) + 1
@@ -77,9 +77,9 @@ def migrations(sql: str, known: str = "") -> list[Any]:
 
 @pytest.mark.parametrize(("postgres", "generic"), TYPES.items())
 def test_every_spelling_of_a_type_is_known(postgres: str, generic: str) -> None:
-    [found] = migrations(f"ALTER TABLE t ADD c {postgres}", KNOWN)
-    assert str(found.data_type) == generic
-    assert found.nullable is (postgres not in ("bigserial", "posint"))
+    [result] = migrations(f"ALTER TABLE t ADD c {postgres}", KNOWN)
+    assert str(result.data_type) == generic
+    assert result.nullable is (postgres not in ("bigserial", "posint"))
 
 
 DEFAULTS = {
@@ -165,28 +165,28 @@ UNCERTAIN = [
 
 @pytest.mark.parametrize(("written", "default"), DEFAULTS.items())
 def test_a_constant_default_is_carried_and_every_other_is_left_to_postgresql(written: str, default: str | None) -> None:
-    found = observe([("m.sql", f"ALTER TABLE t ADD COLUMN c {written}")], [("known.sql", KNOWN)])
-    [seen] = found.migrations
+    observed = observe([("m.sql", f"ALTER TABLE t ADD COLUMN c {written}")], [("known.sql", KNOWN)])
+    [seen] = observed.migrations
     assert isinstance(seen.migration.operation, AddColumn)
     assert seen.migration.operation.default == default
     assert seen.migration.operation.nullable is not written.endswith("NOT NULL")
     loss = f": {seen.migration.operation.data_type} in "  # what a store cannot hold is told too
-    told = [remark for remark in found.remarks if loss not in remark.message]
+    told = [remark for remark in observed.remarks if loss not in remark.message]
     assert bool(told) is (default in (None, "now()") and "DEFAULT NULL" not in written)
 
 
 @pytest.mark.parametrize("written", UNCERTAIN)
 def test_a_default_whose_value_is_not_certain_is_told_and_not_carried(written: str) -> None:
-    found = observe([("m.sql", f"ALTER TABLE t ADD COLUMN c {written}")], [("known.sql", KNOWN)])
-    [operation] = [seen.migration.operation for seen in found.migrations]
+    observed = observe([("m.sql", f"ALTER TABLE t ADD COLUMN c {written}")], [("known.sql", KNOWN)])
+    [operation] = [seen.migration.operation for seen in observed.migrations]
     assert isinstance(operation, AddColumn)
     assert operation.default is None
-    assert any("only PostgreSQL can compute" in remark.message for remark in found.remarks)
+    assert any("only PostgreSQL can compute" in remark.message for remark in observed.remarks)
 
 
 def test_what_a_store_cannot_hold_is_told_where_the_column_comes() -> None:
-    found = observe([("m.sql", "\nALTER TABLE t ADD n numeric")])
-    assert [(remark.where, remark.message) for remark in found.remarks] == [
+    observed = observe([("m.sql", "\nALTER TABLE t ADD n numeric")])
+    assert [(remark.where, remark.message) for remark in observed.remarks] == [
         ("m.sql:2", "public.t.n: decimal in clickhouse, iceberg, delta: kept as the text that PostgreSQL prints")
     ]
 
@@ -233,12 +233,12 @@ def told(operation: Any) -> str:
 def test_every_action_of_alter_table_is_a_change_or_ignored_with_a_reason(
     head: str, actions: str, changes: list[str]
 ) -> None:
-    found = observe([("m.sql", f"{head} {actions};")], [("known.sql", KNOWN)])
-    assert [told(seen.migration.operation) for seen in found.migrations] == changes
-    assert all(seen.migration.table == "known" for seen in found.migrations)
+    observed = observe([("m.sql", f"{head} {actions};")], [("known.sql", KNOWN)])
+    assert [told(seen.migration.operation) for seen in observed.migrations] == changes
+    assert all(seen.migration.table == "known" for seen in observed.migrations)
     if not changes:
-        assert found.ignored
-    assert all(left.reason and left.kind and left.where == "m.sql:1" for left in found.ignored)
+        assert observed.ignored
+    assert all(left.reason and left.kind and left.where == "m.sql:1" for left in observed.ignored)
 
 
 IGNORED = [
@@ -262,10 +262,10 @@ IGNORED = [
 
 @pytest.mark.parametrize("sql", IGNORED)
 def test_a_statement_out_of_scope_is_listed_with_its_reason(sql: str) -> None:
-    found = observe([("m.sql", f"-- first\n{sql}")])
-    assert found.migrations == ()
-    assert {left.where for left in found.ignored} == {"m.sql:2"}
-    assert all(left.reason and left.kind for left in found.ignored)
+    observed = observe([("m.sql", f"-- first\n{sql}")])
+    assert observed.migrations == ()
+    assert {left.where for left in observed.ignored} == {"m.sql:2"}
+    assert all(left.reason and left.kind for left in observed.ignored)
 
 
 @pytest.mark.parametrize(
@@ -276,8 +276,8 @@ def test_a_statement_out_of_scope_is_listed_with_its_reason(sql: str) -> None:
     ],
 )  # fmt: skip
 def test_settings_locks_and_transactions_are_not_worth_a_line(sql: str) -> None:
-    found = observe([("m.sql", sql)])
-    assert (found.migrations, found.ignored) == ((), ())
+    observed = observe([("m.sql", sql)])
+    assert (observed.migrations, observed.ignored) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -391,8 +391,8 @@ def test_older_rows_keep_the_default_that_the_column_came_with_though_it_is_drop
 
 
 def test_a_file_after_the_one_that_made_the_table_changes_it() -> None:
-    found = observe([("1.sql", "CREATE TABLE t (n int)"), ("2.sql", "\nALTER TABLE t ALTER n TYPE bigint")])
-    [seen] = found.migrations
+    observed = observe([("1.sql", "CREATE TABLE t (n int)"), ("2.sql", "\nALTER TABLE t ALTER n TYPE bigint")])
+    [seen] = observed.migrations
     assert (seen.where, told(seen.migration.operation), seen.migration.phase) == ("2.sql:2", "widening n", "pre")
 
 
@@ -418,15 +418,15 @@ ALTER TABLE ONLY public.events ADD CONSTRAINT k PRIMARY KEY (id, at);
 
 
 def test_dumps_tell_a_drop_and_an_addition_and_warn_that_it_may_be_a_renaming() -> None:
-    found = compare_dumps([("a", "CREATE TABLE t (a int, b int)")], [("b", "CREATE TABLE t (c int, b int)")])
-    assert [told(seen.migration.operation) for seen in found.migrations] == ["drop a", "add c"]
-    assert "if a was renamed to c" in found.remarks[0].message
+    comparison = compare_dumps([("a", "CREATE TABLE t (a int, b int)")], [("b", "CREATE TABLE t (c int, b int)")])
+    assert [told(seen.migration.operation) for seen in comparison.migrations] == ["drop a", "add c"]
+    assert "if a was renamed to c" in comparison.remarks[0].message
     swapped = compare_dumps([("a", "CREATE TABLE t (a int, b int)")], [("b", "CREATE TABLE t (b int, a int)")])
     assert swapped.migrations == ()
     assert "changed places" in swapped.remarks[0].message
 
 
 def test_a_change_says_only_what_changes_and_what_was() -> None:
-    [found] = migrations("ALTER TABLE known ALTER n TYPE bigint, ALTER n DROP DEFAULT", KNOWN)
-    assert (str(found.to.data_type), found.to.nullable, found.to.default) == ("int64", KEPT, None)
-    assert (str(found.was.data_type), found.was.nullable, found.was.default) == ("int32", KEPT, "7")
+    [result] = migrations("ALTER TABLE known ALTER n TYPE bigint, ALTER n DROP DEFAULT", KNOWN)
+    assert (str(result.to.data_type), result.to.nullable, result.to.default) == ("int64", KEPT, None)
+    assert (str(result.was.data_type), result.was.nullable, result.was.default) == ("int32", KEPT, "7")

@@ -21,10 +21,10 @@ def changes(sql: str, known: str = "") -> list[str]:
 
 
 def refused(sql: str, known: str = "") -> list[tuple[str, str]]:
-    with pytest.raises(Problems) as found:
+    with pytest.raises(Problems) as error:
         seen(sql, known)
-    assert all(problem.hint for problem in found.value.problems)
-    return [(problem.where, problem.message) for problem in found.value.problems]
+    assert all(problem.hint for problem in error.value.problems)
+    return [(problem.where, problem.message) for problem in error.value.problems]
 
 
 HALVES = [
@@ -42,9 +42,9 @@ def test_the_part_of_a_file_that_leads_back_is_no_change_and_is_told(
     up: str, down: str, end: str, newline: str
 ) -> None:
     sql = newline.join((up, f"ALTER TABLE t ADD a int{end}", "", down, "ALTER TABLE t DROP a;", "FROB 'open"))
-    found = seen(sql)
-    assert [told(one.migration.operation) for one in found.migrations] == ["add a"]
-    [left] = found.ignored
+    observed = seen(sql)
+    assert [told(one.migration.operation) for one in observed.migrations] == ["add a"]
+    [left] = observed.ignored
     assert (left.where, left.kind, left.statement) == ("m.sql:4", "way_back", down.strip())
     assert "undoes" in left.reason
 
@@ -145,8 +145,8 @@ def test_a_name_that_changes_hands_between_tables_that_are_not_known_is_refused(
 def test_remarks_that_belong_to_no_change_are_told_to_those_whom_they_concern() -> None:
     sql = "ALTER TYPE mood RENAME VALUE 'ok' TO 'fine';\nALTER TABLE t RENAME TO u;\nALTER TABLE other RENAME TO o;"
     sql += "\nALTER TABLE t2 ADD x serial;\nALTER TABLE t2 ADD gone serial;"
-    found = seen(sql, KNOWN, t={}, t2={"ignore": ["gone"]})
-    assert [(one.where, one.table) for one in found.remarks if "store" not in one.table] == [
+    observed = seen(sql, KNOWN, t={}, t2={"ignore": ["gone"]})
+    assert [(one.where, one.table) for one in observed.remarks if "store" not in one.table] == [
         ("m.sql:1", ""), ("m.sql:2", "public.t"), ("m.sql:4", "public.t2"),
     ]  # fmt: skip
 
@@ -166,18 +166,18 @@ def test_a_column_made_anew_with_a_value_for_every_row_is_one_change_that_drops_
     "update", ["", "UPDATE t SET a2 = a WHERE a > 0;", "UPDATE ONLY public.t AS x SET (b, c) = (1, 2);", "UPDATE u SET a2 = a;"]
 )  # fmt: skip
 def test_a_column_made_anew_under_a_name_that_is_dropped_is_told_as_one_change(update: str) -> None:
-    found = seen(REMADE.format(update))
+    observed = seen(REMADE.format(update))
     to = Facets(parse("int64"), nullable=False, default="0")
-    assert [one.migration for one in found.migrations] == [
+    assert [one.migration for one in observed.migrations] == [
         Migration("post", "public", "t", ReplaceColumn("a", None, to))
     ]
-    assert not any("another column" in one.message for one in found.remarks)
+    assert not any("another column" in one.message for one in observed.remarks)
 
 
 def test_values_for_a_name_that_another_column_gives_up_are_told_with_what_to_do() -> None:
-    found = seen("ALTER TABLE t RENAME a TO old; ALTER TABLE t ADD a int; UPDATE t SET a = old;")
-    assert [told(one.migration.operation) for one in found.migrations] == ["swap a>old", "add a"]
-    [remark] = [one for one in found.remarks if "a new column" in one.message]
+    observed = seen("ALTER TABLE t RENAME a TO old; ALTER TABLE t ADD a int; UPDATE t SET a = old;")
+    assert [told(one.migration.operation) for one in observed.migrations] == ["swap a>old", "add a"]
+    [remark] = [one for one in observed.remarks if "a new column" in one.message]
     assert "UPDATE t SET a = a" in remark.message
 
 
@@ -196,14 +196,14 @@ def test_values_for_a_name_that_another_column_gives_up_are_told_with_what_to_do
 def test_a_name_that_is_given_up_and_taken_in_one_transaction_stands_for_another_column(
     sql: str, expected: list[str]
 ) -> None:
-    found = seen(sql, "CREATE TABLE t (id bigint, a int, b int);")
-    assert [f"t: {told(one.migration.operation)}" for one in found.migrations] == expected
-    assert {one.migration.phase for one in found.migrations} == {"post"}
+    observed = seen(sql, "CREATE TABLE t (id bigint, a int, b int);")
+    assert [f"t: {told(one.migration.operation)}" for one in observed.migrations] == expected
+    assert {one.migration.phase for one in observed.migrations} == {"post"}
 
 
 def test_a_column_that_two_transactions_drop_and_add_is_told_with_the_order_to_apply_them_in() -> None:
-    found = seen("BEGIN; ALTER TABLE t DROP a; COMMIT; BEGIN; ALTER TABLE t ADD a int; COMMIT")
-    assert [one.message for one in found.remarks] == [
+    observed = seen("BEGIN; ALTER TABLE t DROP a; COMMIT; BEGIN; ALTER TABLE t ADD a int; COMMIT")
+    assert [one.message for one in observed.remarks] == [
         "public.t.a is dropped and added again: apply the drop before the application adds it again"
     ]
 
@@ -257,9 +257,9 @@ def test_a_column_of_a_view_is_no_change(view: str) -> None:
         (f"CREATE {view}; ALTER TABLE v RENAME a TO b", ""),
         ("ALTER TABLE v RENAME a TO b", f"CREATE {view}"),
     ):
-        found = seen(sql, known)
-        assert found.migrations == ()
-        assert found.ignored[-1].kind == "alter_view"
+        observed = seen(sql, known)
+        assert observed.migrations == ()
+        assert observed.ignored[-1].kind == "alter_view"
 
 
 _LATER = """DO $$ BEGIN ALTER TABLE ONLY "t" ADD CONSTRAINT "f" FOREIGN KEY ("n") REFERENCES "public"."o"("id") ON DELETE CASCADE;
@@ -305,8 +305,8 @@ def test_a_column_keeps_its_enum_under_the_types_new_name() -> None:
     ],
 )
 def test_a_block_that_only_makes_types_is_read(block: str) -> None:
-    [found] = seen(f"DO $$ {block} $$; ALTER TABLE t ADD k kind").migrations
-    assert found.migration.operation == AddColumn("k", parse("enum<'a','b'>"))
+    [result] = seen(f"DO $$ {block} $$; ALTER TABLE t ADD k kind").migrations
+    assert result.migration.operation == AddColumn("k", parse("enum<'a','b'>"))
     kept = seen(f"DO $$ {block} $$; ALTER TABLE t ADD k kind", "CREATE TYPE kind AS ENUM ('z')")
     assert kept.migrations[0].migration.operation == AddColumn("k", parse("enum<'z'>"))
     for hidden in (

@@ -33,17 +33,17 @@ def declared(name: str) -> StoreTable:
     """A ClickHouse table from its DDL, as `system.columns` would describe it."""
     ddl = (PAIRS / f"{name}.clickhouse.sql").read_text()
     body, _, tail = ddl.partition(")\nENGINE")
-    found = []
+    results = []
     for column, kind, default in re.findall(r"^ +`(\w+)` (.+?)(?: DEFAULT (.+?))?,?$", body, re.MULTILINE):
-        found.append(
+        results.append(
             StoreColumn(
                 name=column, type=kind, nullable=is_nullable(kind), default=default, kind="DEFAULT" if default else ""
             )
         )
     key = re.search(r"ORDER BY \(?([\w, ]+)\)?", tail)
-    assert found
+    assert results
     assert key is not None
-    return StoreTable(name=f"default.siphon_{name}", columns=tuple(found), key=tuple(key[1].split(", ")))
+    return StoreTable(name=f"default.siphon_{name}", columns=tuple(results), key=tuple(key[1].split(", ")))
 
 
 def gitlab(*names: str) -> Replication:
@@ -104,15 +104,15 @@ columns = st.lists(
 
 def stored(table: PgTable, kind: str) -> StoreTable:
     """The table as a store has it that lacks nothing."""
-    found = []
+    results = []
     for column in table.columns:
         types = DIALECTS[kind].types
         word = types.store_type(column.type).word
         if column.nullable:
             word = types.nullable(word)
         nullable = is_nullable(word) if kind == "clickhouse" else column.nullable
-        found.append(StoreColumn(name=column.name, type=word, nullable=nullable))
-    return StoreTable(name=table.name, columns=tuple(found), key=table.key)
+        results.append(StoreColumn(name=column.name, type=word, nullable=nullable))
+    return StoreTable(name=table.name, columns=tuple(results), key=table.key)
 
 
 @given(columns, st.sampled_from(list(DIALECTS)), st.data())
@@ -236,11 +236,11 @@ def test_tables_that_are_missing_on_either_side_are_told_and_ignored_columns_are
         ),
         PgTable("public", "late", ()),
     ]
-    found = {
+    results = {
         "x_u": StoreTable(name="x_u", columns=(StoreColumn(name="id", type="long"),)),
         "x_gone": StoreTable(name="x_gone", columns=()),
     }
-    checked = compare(tables, config, config.stores[0], found, "eu/s")
+    checked = compare(tables, config, config.stores[0], results, "eu/s")
     assert [(c.place, [d.message for d in c.wrong]) for c in checked] == [
         ("x_u", []),
         ("x_gone", ["PostgreSQL has no table public.gone"]),

@@ -144,6 +144,6 @@ def test_what_a_store_would_lose_is_refused_though_the_migration_is_a_widening()
 def test_an_operation_that_changes_no_type_loses_nothing() -> None:
     for store in ("clickhouse", "delta", "iceberg"):
         loosened = ChangeColumn("b", Facets(nullable=True), Facets(), "widening")
-        found = DIALECTS[store].translate(Migration("pre", "public", "src", loosened), table(), "m1").steps
-        assert found
-        assert not any(map(lossy, found))
+        result = DIALECTS[store].translate(Migration("pre", "public", "src", loosened), table(), "m1").steps
+        assert result
+        assert not any(map(lossy, result))

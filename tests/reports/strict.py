@@ -29,7 +29,7 @@ class Tag:
     text: str = ""
 
     def all(self, name: str) -> "list[Tag]":
-        return [found for child in self.children for found in ([child] * (child.name == name) + child.all(name))]
+        return [item for child in self.children for item in ([child] * (child.name == name) + child.all(name))]
 
 
 class Strict(HTMLParser):

@@ -13,13 +13,13 @@ from tests.reports.runs import BEGAN, STEP, events
 
 
 def test_phases_follow_each_other_and_add_up_to_the_time_accounted_for() -> None:
-    found = course(events(), BEGAN + 1000)
-    assert [span.phase for span in found.spans] == [
+    result = course(events(), BEGAN + 1000)
+    assert [span.phase for span in result.spans] == [
         "planned", "preparing", "backfilling", "catching-up", "validating", "awaiting-confirmation",
     ]  # fmt: skip
-    assert found.seconds == found.account.seconds == 980
-    assert found.busy_seconds == 360
-    assert found.spans[-1].open
+    assert result.seconds == result.account.seconds == 980
+    assert result.busy_seconds == 360
+    assert result.spans[-1].open
 
 
 def test_a_resumed_rollout_returns_to_the_phase_in_which_it_was_stopped() -> None:
@@ -34,18 +34,18 @@ def test_a_resumed_rollout_returns_to_the_phase_in_which_it_was_stopped() -> Non
 
 def test_what_came_before_a_promotion_ends_with_it() -> None:
     promoted = Recorded("web-8", 99, BEGAN + 500, Promoted(release="r8", was="r7", by="ana", host="h", version=3))
-    found = course((*events(), promoted), BEGAN + 10_000)
-    assert found.seconds == 480
-    assert not any(span.open for span in found.spans)
+    result = course((*events(), promoted), BEGAN + 10_000)
+    assert result.seconds == 480
+    assert not any(span.open for span in result.spans)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=19, max_size=19), st.floats(-1e6, 1e6))
 def test_clocks_that_jump_make_no_negative_time(times: list[float], now: float) -> None:
     stored = tuple(replace(recorded, at=BEGAN + at) for recorded, at in zip(events(), times, strict=True))
-    found = course(stored, BEGAN + now)
-    assert all(span.seconds >= 0 for span in found.spans)
+    result = course(stored, BEGAN + now)
+    assert all(span.seconds >= 0 for span in result.spans)
     assert all(
-        one.until == two.since or one.seconds >= 0 for one, two in zip(found.spans, found.spans[1:], strict=False)
+        one.until == two.since or one.seconds >= 0 for one, two in zip(result.spans, result.spans[1:], strict=False)
     )
 
 

@@ -71,19 +71,19 @@ def test_the_failed_case_names_the_planted_day_and_the_columns_that_differ() -> 
 
 
 def test_a_rollout_at_its_gate_has_passed_and_one_that_failed_or_cannot_be_reached_has_not() -> None:
-    found = {
+    results = {
         region: [child.tag for child in case] for (region, name), case in cases(run()).items() if name == "rollout"
     }
-    assert found == {"us": [], "eu": ["failure"], "ap": ["failure"], "tr": ["failure"]}
+    assert results == {"us": [], "eu": ["failure"], "ap": ["failure"], "tr": ["failure"]}
 
 
 def test_a_check_without_a_result_is_an_error_and_no_success() -> None:
     given = run()
     doubtful = Checked(table="requests", check="rows", ok=None, detail="not compared: a feed stands still")
     us = replace(given.regions[0], checks=(doubtful,), verdict=RegionVerdict.INCONCLUSIVE)
-    found = cases(replace(given, regions=(us,)))
-    assert [child.tag for child in found["us", "requests: rows"]] == ["error"]
-    assert [child.tag for child in found["us", "rollout"]] == ["error"]
+    result = cases(replace(given, regions=(us,)))
+    assert [child.tag for child in result["us", "requests: rows"]] == ["error"]
+    assert [child.tag for child in result["us", "rollout"]] == ["error"]
 
 
 @pytest.mark.parametrize("state", [RunState.REFUSED, RunState.INTERRUPTED, RunState.RUNNING])
@@ -109,10 +109,10 @@ def test_a_region_that_was_not_begun_is_skipped_and_one_whose_plan_is_refused_ha
         planned_report("ap", "prod", 2, None, RunState.INTERRUPTED),
     )
     error = ReportedError(kind=Problems.__name__, message="refused")
-    found = cases(replace(run(), regions=regions, state=RunState.REFUSED, error=error))
-    assert {region: case[0].tag for (region, _), case in found.items()} == {
+    result = cases(replace(run(), regions=regions, state=RunState.REFUSED, error=error))
+    assert {region: case[0].tag for (region, _), case in result.items()} == {
         "us": "failure",
         "eu": "skipped",
         "ap": "error",
     }
-    assert "landing keeps 9 days" in str(found["us", "rollout"][0].text)
+    assert "landing keeps 9 days" in str(result["us", "rollout"][0].text)

@@ -14,15 +14,15 @@ from tests.reports.runs import PLANTED, run
 
 def tables(text: str) -> list[list[list[str]]]:
     """Every table as rows of cells, heads first, as a reader of GitHub's Markdown sees them."""
-    found: list[list[list[str]]] = []
+    results: list[list[list[str]]] = []
     for token in MarkdownIt("gfm-like", {"linkify": False}).parse(text):
         if token.type == "table_open":
-            found.append([])
+            results.append([])
         elif token.type == "tr_open":
-            found[-1].append([])
-        elif token.type == "inline" and found and token.level > 3:
-            found[-1][-1].append("".join(child.content for child in token.children or ()))
-    return found
+            results[-1].append([])
+        elif token.type == "inline" and results and token.level > 3:
+            results[-1][-1].append("".join(child.content for child in token.children or ()))
+    return results
 
 
 def test_a_reader_finds_every_region_and_the_planted_day() -> None:

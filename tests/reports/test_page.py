@@ -12,8 +12,8 @@ from tests.reports.strict import Tag, read
 
 def sections(text: str) -> dict[str, Tag]:
     """Region → its part of the page."""
-    found = [section for section in read(text).all("section") if "region" in section.attributes.get("class", "")]
-    return {section.all("h2")[0].text.split()[0]: section for section in found}
+    results = [section for section in read(text).all("section") if "region" in section.attributes.get("class", "")]
+    return {section.all("h2")[0].text.split()[0]: section for section in results}
 
 
 def test_a_page_of_four_regions_is_strict_and_lists_what_failed_first() -> None:

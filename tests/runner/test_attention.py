@@ -95,13 +95,13 @@ def test_the_nearest_date_comes_first_then_what_has_waited_longest() -> None:
     gate = replace(RUNNING, state="awaiting-confirmation")
     paused = replace(RUNNING, held="paused", why="paused", until=NOW + 50 * HOUR)
     failed = replace(RUNNING, held="failed", why="disk full")
-    found = needs(
+    result = needs(
         view("a", replace(gate, changed=NOW - 60)),
         view("b", replace(gate, changed=NOW - 7200)),
         view("c", failed),
         view("d", paused),
     )
-    assert [name for name, _ in found] == ["d", "c", "b", "a"]
+    assert [name for name, _ in result] == ["d", "c", "b", "a"]
 
 
 def test_a_region_that_waits_at_its_gate_in_order_is_not_in_trouble() -> None:

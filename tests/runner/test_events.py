@@ -47,9 +47,9 @@ def test_every_event_is_in_exactly_one_piece_in_order_with_its_line(
         rest = list(file.chunks(after))
     assert [json.loads(line) for piece in cut for line in piece.events] == events
     assert all(1 <= len(piece.events) <= 4 for piece in cut)
-    said = data.decode().split("\n")
+    message = data.decode().split("\n")
     numbers = [line for piece in cut for start, count in piece.at for line in range(start, start + count)]
-    assert [said[number - 1].strip() for number in numbers] == [line for piece in cut for line in piece.events]
+    assert [message[number - 1].strip() for number in numbers] == [line for piece in cut for line in piece.events]
     assert [line for piece in rest for line in piece.events] == [line for piece in cut for line in piece.events][after:]
     assert [line for piece in rest for start, n in piece.at for line in range(start, start + n)] == numbers[after:]
     assert {piece.at[-1] for piece in rest} <= {piece.at[-1] for piece in cut} | {
@@ -86,7 +86,7 @@ def test_the_batch_is_the_content_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b'{"id": 1}\n[1]\nnot\n', "f:2: no JSON object; f:3: not JSON: .*"),
         (b'{"id": "\xff"}\n', "f:1: not JSON: .*utf-8.*"),
@@ -95,6 +95,6 @@ def test_the_batch_is_the_content_and_nothing_else() -> None:
         (b"[" * 100_000 + b"\n", "f:1: not JSON: .*"),
     ],
 )
-def test_a_wrong_file_is_refused_before_anything_is_sent(data: bytes, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_a_wrong_file_is_refused_before_anything_is_sent(data: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         looked_through(data)

@@ -110,8 +110,8 @@ def test_a_damaged_journal_is_not_acted_upon_and_can_be_set_aside(damage: object
         journal.intent("eu", "web", "promote", {})
     assert "console doctor" in caught.value.hint
 
-    aside = journal.move_damaged()
-    assert aside.exists()
+    moved = journal.move_damaged()
+    assert moved.exists()
     journal.intent("eu", "web", "promote", {})
     assert [entry.body["verb"] for entry in journal.entries()] == ["promote"]
     journal.close()

@@ -50,23 +50,23 @@ async def recorded(days: Sequence[int], priced: int, limit: int, kills: Sequence
     return heard
 
 
-def late(told: Sequence[Recorded], seed: int) -> list[Recorded]:
+def late(report: Sequence[Recorded], seed: int) -> list[Recorded]:
     """The same, with some of it told once more, and what was said of a running batch also after that batch."""
     draw = random.Random(seed)
     out: list[Recorded] = []
-    for one in told:
+    for one in report:
         out.append(one)
         if draw.random() < 0.3:
             out.append(draw.choice(out))
-        if draw.random() < 0.3 and (said := [r for r in out if isinstance(r.event, Progress)]):
-            out.append(draw.choice(said))
+        if draw.random() < 0.3 and (messages := [r for r in out if isinstance(r.event, Progress)]):
+            out.append(draw.choice(messages))
     return out
 
 
-def never_falls(told: Sequence[Recorded]) -> Status:
-    status = fold(Status(), told[0])
+def never_falls(report: Sequence[Recorded]) -> Status:
+    status = fold(Status(), report[0])
     before = figures(status)
-    for one in told[1:]:
+    for one in report[1:]:
         status = fold(status, one)
         now = figures(status)
         assert all(new >= old for new, old in zip(now, before, strict=True)), (one, before, now)
@@ -85,12 +85,12 @@ def never_falls(told: Sequence[Recorded]) -> Status:
 def test_progress_never_falls_and_ends_at_the_receipts(
     days: list[int], priced: int, limit: int, kills: list[int], seed: int
 ) -> None:
-    told = asyncio.run(recorded(days, priced, limit, kills))
-    end = never_falls(late(told, seed))
-    receipts = {(r.event.step, r.event.position): r.event.rows_in for r in told if isinstance(r.event, BatchDone)}
+    output = asyncio.run(recorded(days, priced, limit, kills))
+    end = never_falls(late(output, seed))
+    receipts = {(r.event.step, r.event.position): r.event.rows_in for r in output if isinstance(r.event, BatchDone)}
     assert end.rows_done == end.rows_total == sum(receipts.values())
     assert end.percent == 100
-    stored = [one for one in told if one.seq]
+    stored = [one for one in output if one.seq]
     # an agent or a console that starts anew knows what is stored, up to any event
     rows = [status.rows_done for status in accumulate(stored, fold, initial=Status())]
     assert rows == sorted(rows)

@@ -59,8 +59,8 @@ def witness() -> WitnessProgress:
     given = Given(((ALL, "string"), (f"{ALL}2", "string")), ((ALL, None), ("m" * 1_000_000, ALL)))
     rows = Ran((ALL,), ((ALL,),))
     answers = (rows, Ran((f"{ALL}3",), ((ALL,),))), (rows, Ran((), (), ALL))
-    found = tuple(WitnessResult(Witness({ALL: given}, old, new), 3) for old, new in answers)
-    return WitnessProgress(((ALL, ALL),) * 3, (*found, WitnessResult(None, 0, ALL, NoWitness.UNAVAILABLE)), done=True)
+    results = tuple(WitnessResult(Witness({ALL: given}, old, new), 3) for old, new in answers)
+    return WitnessProgress(((ALL, ALL),) * 3, (*results, WitnessResult(None, 0, ALL, NoWitness.UNAVAILABLE)), done=True)
 
 
 def cockpit() -> s.ScriptedCockpit:

@@ -96,18 +96,18 @@ def slow_events() -> list[tuple[float, Event]]:
 
 def samples(backfill: bool = True) -> tuple[FeedSample, ...]:
     """An hour: the rate of history falls where the lag rises; three minutes in which nobody measured."""
-    found = []
+    results = []
     for n in range(360):
         at = s.NOON - 3600 + 10.0 * n
         if 100 <= n < 118:
             continue
         lag = 2.0 + 75 * max(0.0, math.sin(n / 40)) ** 4
         rate = (0.0 if lag > 60 else 9_800.0 + 3_000 * math.sin(n / 7)) if backfill and at >= BEGAN else 0.0
-        found.append(
+        results.append(
             FeedSample(at=at, feed="", rows=180 + 40 * math.sin(n / 5), lag=lag, behind=int(lag * 60), backfill=rate)
         )
-        found.append(FeedSample(at=at, feed="parse_requests", rows=180.0, lag=lag, behind=int(lag * 60)))
-    return tuple(found)
+        results.append(FeedSample(at=at, feed="parse_requests", rows=180.0, lag=lag, behind=int(lag * 60)))
+    return tuple(results)
 
 
 def slow(region: Region = s.EU) -> RegionView:

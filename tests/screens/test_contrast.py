@@ -56,7 +56,7 @@ def segments(app: ConsoleApp) -> Iterator[Segment]:
 
 def faint(app: ConsoleApp, wanted: float) -> list[tuple[str, str, str, float]]:
     """Words on the screen whose contrast is too low: text, its colour, its ground, the ratio."""
-    found = []
+    results = []
     for segment in segments(app):
         style = segment.style
         if not re.search(r"\w", segment.text) or style is None or style.color is None or style.bgcolor is None:
@@ -67,8 +67,8 @@ def faint(app: ConsoleApp, wanted: float) -> list[tuple[str, str, str, float]]:
         if style.dim:
             text = ground.blend(text, DIMMED)
         if (ratio := contrast(text, ground)) < wanted:
-            found.append((segment.text.strip(), text.hex, ground.hex, round(ratio, 2)))
-    return found
+            results.append((segment.text.strip(), text.hex, ground.hex, round(ratio, 2)))
+    return results
 
 
 def views() -> tuple[s.RegionView, ...]:

@@ -146,14 +146,14 @@ class Printed:
                     self.moments |= {float(value)}
             case str():
                 self.numbers |= {
-                    float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*(?:\.\d+)?(?<!,)", value)
+                    float(item.replace(",", "")) for item in re.findall(r"\d[\d,]*(?:\.\d+)?(?<!,)", value)
                 }
             case _:
                 raise AssertionError(value)
 
-    def has(self, found: re.Match[str]) -> bool:
-        text = found.group()
-        match found.lastgroup:
+    def has(self, result: re.Match[str]) -> bool:
+        text = result.group()
+        match result.lastgroup:
             case "day":
                 days = {datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d") for at in self.moments}
                 return text in self.text or any(day.endswith(text) for day in days)
@@ -203,7 +203,7 @@ def missing(world: World, shown: ShownPane) -> list[str]:
         printed.append(Printed(done.stdout, s.NOON))
     scales = re.compile(r"^ *[\d.]+[kMGT]?(?: ?s)?[│└].*$", re.MULTILINE)  # of a chart: no figure of the region
     text = re.sub(r"\S*…", "", scales.sub("", shown.text))  # what is cut is not a number
-    return [found.group() for found in NUMBER.finditer(text) if not any(each.has(found) for each in printed)]
+    return [item.group() for item in NUMBER.finditer(text) if not any(each.has(item) for each in printed)]
 
 
 @pytest.fixture
@@ -212,10 +212,10 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setenv("CONSOLE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(wiring, "why_no_screen", lambda: "")
     monkeypatch.setattr(time, "time", lambda: s.NOON)
-    found = World(tmp_path / "project")
-    assert found.call("apply", "--yes", "--quiet").exit_code == 0
-    found.write(CHANGE)
-    return found
+    its_world = World(tmp_path / "project")
+    assert its_world.call("apply", "--yes", "--quiet").exit_code == 0
+    its_world.write(CHANGE)
+    return its_world
 
 
 def begin(world: World, situation: str) -> None:
@@ -228,9 +228,9 @@ def begin(world: World, situation: str) -> None:
         view = r.slow()
         region.disk.stored[:] = [event for event in region.disk.stored if event.rollout == "web-1"]
         region.disk.stored += view.events
-        held = {"paused": "paused", "failed": "failed"}.get(situation, "")
-        until = s.NOON + 43 * 3600 if held else 0.0
-        region.disk.status = replace(view.status, held=held, why="paused by ana" if held else "", until=until)
+        stored = {"paused": "paused", "failed": "failed"}.get(situation, "")
+        until = s.NOON + 43 * 3600 if stored else 0.0
+        region.disk.status = replace(view.status, held=stored, why="paused by ana" if stored else "", until=until)
 
 
 @pytest.mark.parametrize("situation", ["pending", "gate", "slow", "paused", "failed"])

@@ -67,19 +67,19 @@ def tables(draw: st.DrawFn) -> tuple[tuple[str, ...], tuple[tuple[object, ...], 
 @st.composite
 def witnesses(draw: st.DrawFn) -> WitnessProgress:
     """Any answer to any number of edited queries, as far as the search has come."""
-    found = []
+    hits = []
     for _ in range(draw(st.integers(0, 2))):
         (heads, contents), *results = (draw(tables()) for _ in range(3))
         old, new = (Ran(*result) if draw(st.booleans()) else Ran((), (), draw(outside)) for result in results)
         witness = Witness({draw(outside): Given(tuple((head, "string") for head in heads), contents)}, old, new)
-        found.append(
+        hits.append(
             WitnessResult(
                 draw(st.sampled_from([None, witness])), draw(rows), draw(outside), draw(st.sampled_from(NoWitness))
             )
         )
     left = draw(st.integers(0, 1))
-    edits = tuple((draw(outside), draw(outside)) for _ in range(len(found) + left))
-    return WitnessProgress(edits, tuple(found), done=not left)
+    edits = tuple((draw(outside), draw(outside)) for _ in range(len(hits) + left))
+    return WitnessProgress(edits, tuple(hits), done=not left)
 
 
 @st.composite
@@ -138,9 +138,9 @@ def test_nobody_is_promised_when_a_region_is_ready_that_does_not_answer() -> Non
     heard = replace(s.running(s.EU), heard=s.NOON)
     away = replace(heard, link="unreachable", link_why="ssh: timed out")
     assert (bool(ready_at(heard)), ready_at(away)) == (True, "")
-    told = [draw_summary(view, 120, s.NOON).plain for view in (heard, away)]
-    assert [" left" in text for text in told] == [True, False]
-    assert [" rows/s" in text for text in told] == [True, False]
+    messages = [draw_summary(view, 120, s.NOON).plain for view in (heard, away)]
+    assert [" left" in text for text in messages] == [True, False]
+    assert [" rows/s" in text for text in messages] == [True, False]
 
 
 @given(views())
@@ -151,9 +151,9 @@ def test_every_state_has_a_label_a_symbol_and_a_next_key(view: RegionView) -> No
     assert word.symbol
     assert word.text
     for in_region in (False, True):
-        said = coach(state, name, in_region=in_region)
-        clean(said)
-        assert said.plain.strip()
+        message = coach(state, name, in_region=in_region)
+        clean(message)
+        assert message.plain.strip()
 
 
 @pytest.mark.parametrize(("ok", "lead"), [(False, "1 of 4 checks differ"), (None, "1 of 4 checks are inconclusive")])

@@ -35,15 +35,15 @@ def text(view: RegionView, *others: RegionView, width: int = 72) -> str:
 
 def test_the_answer_names_tally_age_doubts_plan_way_back_and_other_regions() -> None:
     view = replace(NORMAL["us"], accepted=GATE.accepted)
-    told = text(GATE, *same_plan({"us": view, "eu": GATE}, "eu"))
-    assert "✓ 4 of 4 passed, 40 s ago; 311 live rows computed again" in told
-    assert "doubts     none known" in told
-    assert "requests   10-31 ▪▪▪▪▪▪▪▪▪▪▪▪ 10-20" in told
-    assert "plan d351  -/+ requests +user_agent +browser" in told
-    assert "way back   r1, kept up to date for 3 d; a rollback (R) loses nothing" in told
-    assert "elsewhere  us live for" in told
-    assert "no feed fails" in told
-    assert "accepted by ada" in told
+    message = text(GATE, *same_plan({"us": view, "eu": GATE}, "eu"))
+    assert "✓ 4 of 4 passed, 40 s ago; 311 live rows computed again" in message
+    assert "doubts     none known" in message
+    assert "requests   10-31 ▪▪▪▪▪▪▪▪▪▪▪▪ 10-20" in message
+    assert "plan d351  -/+ requests +user_agent +browser" in message
+    assert "way back   r1, kept up to date for 3 d; a rollback (R) loses nothing" in message
+    assert "elsewhere  us live for" in message
+    assert "no feed fails" in message
+    assert "accepted by ada" in message
 
 
 def lossy(view: RegionView) -> RegionView:
@@ -62,7 +62,7 @@ STOPPED = Ailing(
 
 
 @pytest.mark.parametrize(
-    ("view", "said"),
+    ("view", "message"),
     [
         (s.at_gate(s.EU, wrong=True), "requests · rows per day differs: 2026-10-29: 33,345 → 33,346"),
         (s.at_gate(s.EU, wrong=True), "feed parse_requests inconclusive: no live row since the fence"),
@@ -75,14 +75,14 @@ STOPPED = Ailing(
         (lossy(GATE), "loss accepted by name: C101:requests"),
     ],
 )
-def test_whatever_speaks_against_confirming_is_a_doubt(view: RegionView, said: str) -> None:
-    told = " ".join(text(view).split())
-    assert "none known" not in told
-    assert said in told
+def test_whatever_speaks_against_confirming_is_a_doubt(view: RegionView, message: str) -> None:
+    written = " ".join(text(view).split())
+    assert "none known" not in written
+    assert message in written
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         (
             status(s.live(s.US), state="rolled-back", decided_by="ana"),
@@ -93,9 +93,9 @@ def test_whatever_speaks_against_confirming_is_a_doubt(view: RegionView, said: s
         (s.at_gate(s.US, wrong=True), "us runs this plan, and its checks differ"),
     ],
 )
-def test_what_went_wrong_with_this_plan_elsewhere_is_a_doubt(other: RegionView, said: str) -> None:
+def test_what_went_wrong_with_this_plan_elsewhere_is_a_doubt(other: RegionView, message: str) -> None:
     views = {"us": replace(other, accepted=GATE.accepted), "eu": GATE}
-    assert said in " ".join(text(GATE, *same_plan(views, "eu")).split())
+    assert message in " ".join(text(GATE, *same_plan(views, "eu")).split())
     assert not same_plan({"us": replace(other, accepted=None), "eu": GATE}, "eu")
 
 
@@ -253,7 +253,7 @@ def test_gate_and_banner_say_who_else_looks(
 def test_the_gate_shows_the_last_notes_and_who_changed_which_limit() -> None:
     notes = tuple(Note(at=s.NOON - 60 * n, by="ana", host="desk", text=f"note {n} [b]\x1b[31m") for n in (5, 4, 3, 2))
     tuned = Tuned(by="eve", host="tower", tuning=Tuning(target_seconds=20.0))
-    told = " ".join(text(status(GATE, notes=notes, tuned=tuned)).split())
-    assert "note note 2 [b]\\x1b[31m by ana, 2 m" in told
-    assert "note 5" not in told
-    assert "tuned target_seconds 60 → 20, by eve from tower" in told
+    message = " ".join(text(status(GATE, notes=notes, tuned=tuned)).split())
+    assert "note note 2 [b]\\x1b[31m by ana, 2 m" in message
+    assert "note 5" not in message
+    assert "tuned target_seconds 60 → 20, by eve from tower" in message

@@ -118,12 +118,12 @@ async def test_the_rollouts_of_all_regions_are_listed_and_one_is_shown_in_full(
         accepted = cockpit.views["us"].accepted
         assert accepted
         assert f"plan {plan_label(accepted)}" in text
-        for said in (
+        for item in (
             "accepted  ada from laptop (OS user)",
             "tuned (lag none → 30)",
             "noted: waits for \\x1b[31mbob [b]",
         ):
-            assert said in text
+            assert item in text
         assert "promoted r2  bob from tower (SSH login from 192.0.2.7)" in text or size[0] == 80
         if size[0] > 80:
             assert "paused  eve (OS user)" in text
@@ -284,7 +284,7 @@ async def test_a_read_only_screen_leaves_no_note(cockpit: s.ScriptedCockpit) -> 
 def test_a_note_and_changed_limits_are_listed_with_who_made_them() -> None:
     events = tuple(Recorded("web-2", n + 1, s.NOON - 60 * (9 - n), event) for n, event in enumerate(EVENTS))
     lines = Happenings().of({"eu": replace(s.running(s.EU), events=events)})
-    said = {line.text.partition(":")[0]: line.by for line in lines}
-    assert said["note by ana from desk"] == "ana"
-    assert said["ada from ops2"] == "ada"
-    assert said["backfilling"] == ""
+    texts = {line.text.partition(":")[0]: line.by for line in lines}
+    assert texts["note by ana from desk"] == "ana"
+    assert texts["ada from ops2"] == "ada"
+    assert texts["backfilling"] == ""

@@ -35,12 +35,12 @@ def slow(view: RegionView, *others: RegionView, width: int = 94) -> str:
 
 
 def test_the_parts_of_the_time_sum_to_all_of_it() -> None:
-    found = accounted(SLOW, s.NOON)
-    assert found
-    assert abs(sum(part.seconds for part in found.parts) - (s.NOON - r.BEGAN)) < 1
-    told = slow(SLOW)
+    result = accounted(SLOW, s.NOON)
+    assert result
+    assert abs(sum(part.seconds for part in result.parts) - (s.NOON - r.BEGAN)) < 1
+    slowness = slow(SLOW)
     for cause in ("batches", "waited: lag", "tried again", "Spark restarted", "other steps"):
-        assert cause in told
+        assert cause in slowness
 
 
 def test_the_rate_stands_beside_that_of_other_regions_with_this_plan() -> None:
@@ -48,16 +48,16 @@ def test_the_rate_stands_beside_that_of_other_regions_with_this_plan() -> None:
 
 
 def test_the_sparks_job_and_its_longest_task_are_shown() -> None:
-    told = slow(SLOW)
-    assert "job 41 · stage 3 of 5 · tasks 41 of 64" in told
-    assert "longest task 38 s, median 2.0 s: skewed · spilled 1.1 GB" in told
+    slowness = slow(SLOW)
+    assert "job 41 · stage 3 of 5 · tasks 41 of 64" in slowness
+    assert "longest task 38 s, median 2.0 s: skewed · spilled 1.1 GB" in slowness
     assert job_line(SLOW.status.steps[2], 100).plain.startswith("job 41 stage 3/5, tasks 41/64, longest 38 s")
 
 
 def test_a_limit_that_was_changed_is_shown_with_who_changed_it() -> None:
     tuned = Tuned(by="ana", host="ops2", tuning=Tuning(target_seconds=20.0, lag=90.0))
-    told = slow(replace(SLOW, status=replace(SLOW.status, tuned=tuned)))
-    assert "aims at 20 s a batch · waits while lag > 1 m 30 s · target_seconds, lag changed by ana" in told
+    slowness = slow(replace(SLOW, status=replace(SLOW.status, tuned=tuned)))
+    assert "aims at 20 s a batch · waits while lag > 1 m 30 s · target_seconds, lag changed by ana" in slowness
 
 
 def test_where_the_first_events_are_not_known_no_part_is_claimed() -> None:

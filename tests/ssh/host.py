@@ -159,12 +159,12 @@ class Host:
 
     def processes(self, word: str) -> list[int]:
         """Pids on that host whose command line holds a word."""
-        found = []
+        results = []
         for pid in sh("ip", "netns", "pids", self.space).split():
             try:
                 line = Path(f"/proc/{pid}/cmdline").read_bytes()
             except OSError:
                 continue
             if word.encode() in line:
-                found.append(int(pid))
-        return found
+                results.append(int(pid))
+        return results

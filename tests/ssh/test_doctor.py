@@ -38,16 +38,16 @@ def doctor(host: Host, home: Path, **ssh: object) -> tuple[int, dict[str, dict[s
 
 
 async def test_a_sound_host_is_shown_with_all_that_an_agent_needs_and_with_the_agent(host: Host, home: Path) -> None:
-    _, found = doctor(host, home)
-    assert list(found) == ["ssh to eu", *(f"{name} of eu" for name in NEEDED)]
-    assert {name for name, check in found.items() if check["ok"] is False} == set(), found
-    assert "pyspark" in found["libraries of eu"]["detail"]
-    assert "none runs" in found["agent of eu"]["detail"]
+    _, output = doctor(host, home)
+    assert list(output) == ["ssh to eu", *(f"{name} of eu" for name in NEEDED)]
+    assert {name for name, check in output.items() if check["ok"] is False} == set(), output
+    assert "pyspark" in output["libraries of eu"]["detail"]
+    assert "none runs" in output["agent of eu"]["detail"]
     assert (host.processes("serve"), (host.folder / "lake" / "_console").exists()) == ([], False), "it only looks"
     driver = SshDriver(host.region(), timeouts=QUICK)
     await driver.start_agent()
-    _, found = doctor(host, home)
-    assert f"process {host.agent()}" in found["agent of eu"]["detail"]
+    _, output = doctor(host, home)
+    assert f"process {host.agent()}" in output["agent of eu"]["detail"]
     await driver.stop()
     await driver.close()
 
@@ -63,9 +63,9 @@ def test_a_host_that_lacks_what_an_agent_needs_says_each_thing_with_its_remedy(h
     log = host.folder / "lake" / "landing" / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text('{"commitInfo": ')
-    code, found = doctor(host, home, bootstrap=True)
-    bad = {name.removesuffix(" of eu"): check for name, check in found.items() if check["ok"] is False}
-    assert (code, set(bad)) == (1, {"libraries", "java", "jars", "logs"}), found
+    code, output = doctor(host, home, bootstrap=True)
+    bad = {name.removesuffix(" of eu"): check for name, check in output.items() if check["ok"] is False}
+    assert (code, set(bad)) == (1, {"libraries", "java", "jars", "logs"}), output
     assert "no pyspark and no deltalake" in bad["libraries"]["detail"]
     assert "landing: version 0 is cut short" in bad["logs"]["detail"]
     assert all(check["fix"] for check in bad.values())
@@ -74,14 +74,14 @@ def test_a_host_that_lacks_what_an_agent_needs_says_each_thing_with_its_remedy(h
 
 
 def test_a_host_that_cannot_be_entered_is_one_finding_with_what_to_type(host: Host, home: Path) -> None:
-    code, found = doctor(host, home, user="nobody")
-    assert (code, list(found)) == (1, ["ssh to eu"])
-    assert found["ssh to eu"]["ok"] is False
-    assert "does not accept nobody's public key" in found["ssh to eu"]["detail"]
+    code, output = doctor(host, home, user="nobody")
+    assert (code, list(output)) == (1, ["ssh to eu"])
+    assert output["ssh to eu"]["ok"] is False
+    assert "does not accept nobody's public key" in output["ssh to eu"]["detail"]
     (home / "project" / "hosts").write_text("")
-    code, found = doctor(host, home)
-    assert (code, list(found)) == (1, ["ssh to eu"])
-    assert "ssh-keyscan" in found["ssh to eu"]["fix"]
+    code, output = doctor(host, home)
+    assert (code, list(output)) == (1, ["ssh to eu"])
+    assert "ssh-keyscan" in output["ssh to eu"]["fix"]
 
 
 async def test_a_host_that_answers_something_else_is_named_with_what_it_said(host: Host) -> None:

@@ -34,11 +34,11 @@ def test_the_program_lists_the_keys_of_a_table_that_only_its_host_can_read(host:
     command = [str(BIN / "console"), "profile", "landing", "--project", str(project), "--output", "json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=os.environ)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert {key["key"]: key["first_seen"] for key in told["keys"]} == {
+    data = json.loads(done.stdout)
+    assert {key["key"]: key["first_seen"] for key in data["keys"]} == {
         "ip": "2026-11-01", "note": "2026-11-01", "user_agent": "2026-11-09", "geo": "2026-11-01", "geo.country": "2026-11-01", "rare": "2026-11-06",
     }  # fmt: skip
-    assert (told["region"], told["rows"]) == ("eu", DAYS * 40)
+    assert (data["region"], data["rows"]) == ("eu", DAYS * 40)
     assert host.processes("serve") == []
 
 
@@ -58,7 +58,7 @@ async def test_what_is_no_profile_is_an_error_that_names_the_region(host: Host) 
     await driver.close()
     whole = {"rows": 1, "files": 1, "files_whole": 1, "sampled": 1, "null": 0, "not_json": 0, "bytes_read": 9}
     whole |= {"first_day": "", "last_day": "", "keys": [{"key": "a", "share": 1.0, "first_seen": "", "sure": True}]}
-    for said, kind in (
+    for item, kind in (
         ("Welcome", Protocol),
         ("{}", Protocol),
         (json.dumps({**whole, "rows": "1"}), Protocol),
@@ -66,7 +66,7 @@ async def test_what_is_no_profile_is_an_error_that_names_the_region(host: Host) 
         (json.dumps({"error": {"message": 7}}), Protocol),
         (json.dumps({"error": {"message": "do: expected one of dial", "type": "DataError"}}), DataError),
     ):
-        host.extra = f"ForceCommand echo {shlex.quote(said)}\n"
+        host.extra = f"ForceCommand echo {shlex.quote(item)}\n"
         host.restart()
         driver = SshDriver(host.region(), timeouts=QUICK)
         with pytest.raises(kind) as caught:

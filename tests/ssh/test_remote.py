@@ -34,7 +34,7 @@ def test_the_lines_arrive_without_the_beats_however_they_are_cut(lines: list[byt
 
 
 @pytest.mark.parametrize(
-    ("said", "says"),
+    ("message", "says"),
     [
         (b"", "no request received"),
         (b"hello\n", "not JSON"),
@@ -48,9 +48,13 @@ def test_the_lines_arrive_without_the_beats_however_they_are_cut(lines: list[byt
         (b"[" * 100_000 + b"\n", "not JSON"),
     ],
 )
-def test_a_request_that_is_none_is_answered_with_one_error(said: bytes, says: str) -> None:
+def test_a_request_that_is_none_is_answered_with_one_error(message: bytes, says: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "console.drivers.ssh.remote"], input=said, capture_output=True, check=False, timeout=60
+        [sys.executable, "-m", "console.drivers.ssh.remote"],
+        input=message,
+        capture_output=True,
+        check=False,
+        timeout=60,
     )
     (line,) = done.stdout.splitlines()
     assert says in json.loads(line)["error"]["message"]

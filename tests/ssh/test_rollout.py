@@ -81,16 +81,16 @@ async def test_a_rollout_over_ssh_that_is_cut_in_the_middle_of_its_history_ends_
     world: FarWorld, host: Host, home: Path, relay: Relay
 ) -> None:
     ada = Operator(world, "ada")
-    code, said = await ada.run("apply", "--regions", "eu", "--yes")
-    assert code == 0, said
+    code, output = await ada.run("apply", "--regions", "eu", "--yes")
+    assert code == 0, output
     pid = world.agent()
     see_the_host(host, world.jvm())
     first = (await world.driver.state(PIPELINE)).live
     world.write(every=1.0)
     world.install(PIPELINE, CASE / "after")
     world.at_most(200)
-    code, said = await ada.run("plan", "--out", str(world.base / "eu.plan"))
-    assert code == 0, said
+    code, output = await ada.run("plan", "--out", str(world.base / "eu.plan"))
+    assert code == 0, output
 
     apply = ada.start("apply", str(world.base / "eu.plan"), "--output", "json")
     begun = await when(world, lambda status: status.state == "backfilling" and any(step.batch for step in status.steps))
@@ -100,28 +100,28 @@ async def test_a_rollout_over_ssh_that_is_cut_in_the_middle_of_its_history_ends_
     async with asyncio.timeout(300):  # the agent goes on alone
         while len(log.events(begun.rollout)) < carried + 2:
             await asyncio.sleep(0.1)
-    said = await until_told(
+    output = await until_told(
         apply, '"link":"unreachable"'
     )  # a quick region could be through before the console misses it
     relay.mend()
     rest, _ = await before_long(apply, apply.communicate)
-    said += rest
-    assert apply.returncode == 3, said  # at the gate, which waits for a person
-    told = [line for line in map(json.loads, said.splitlines()[:-2]) if line["type"] == "link"]
-    assert [line["link"] for line in told][-2:] == ["unreachable", "connected"], said
+    output += rest
+    assert apply.returncode == 3, output  # at the gate, which waits for a person
+    messages = [line for line in map(json.loads, output.splitlines()[:-2]) if line["type"] == "link"]
+    assert [line["link"] for line in messages][-2:] == ["unreachable", "connected"], output
     assert world.agent() == pid
 
-    code, said = await ada.run("promote", "--regions", "eu", "--yes")
-    assert code == 0, said
+    code, output = await ada.run("promote", "--regions", "eu", "--yes")
+    assert code == 0, output
     state = await world.driver.state(PIPELINE)
     assert (state.live != first, state.previous, state.status.rollout) == (True, first, begun.rollout)
-    told = await world.judged()
-    assert verdict(told, []) == {}
-    code, said = await ada.run("rollback", "--regions", "eu", "--yes")
-    assert code == 0, said
+    messages = await world.judged()
+    assert verdict(messages, []) == {}
+    code, output = await ada.run("rollback", "--regions", "eu", "--yes")
+    assert code == 0, output
     assert (await world.driver.state(PIPELINE)).live == first
-    told = await world.judged(whole=True)
-    assert (verdict(told, []), told["live"]["release"]) == ({}, first)
-    assert told["sent"] > 450, "nothing was sent meanwhile"
+    messages = await world.judged(whole=True)
+    assert (verdict(messages, []), messages["live"]["release"]) == ({}, first)
+    assert messages["sent"] > 450, "nothing was sent meanwhile"
     files = [path for path in (*host.folder.rglob("*"), *home.rglob("*")) if path.is_file()]
     assert {path.name for path in files if CANARY.encode() in path.read_bytes()} == {"eu.yaml", "agent.json"}

@@ -173,17 +173,17 @@ async def test_s12_the_far_side_gets_no_agent_no_terminal_and_nothing_of_our_env
         sh("ssh-add", "-q", str(host.folder / "key"))
         connection = Connection(host.region(key=""), CALM)  # the agent signs for us
         channel = await connection.run("env; tty")
-        told = b""
+        data = b""
         while chunk := await channel.read(1 << 16):
-            told += chunk
+            data += chunk
         channel.close()
         await connection.close()
     finally:
         agent.kill()
         agent.wait()
-    assert b"not a tty" in told
-    assert b"SSH_AUTH_SOCK" not in told
-    assert b"canary-5713" not in told
+    assert b"not a tty" in data
+    assert b"SSH_AUTH_SOCK" not in data
+    assert b"canary-5713" not in data
 
 
 async def test_s12_names_from_the_inventory_reach_no_shell(host: Host) -> None:

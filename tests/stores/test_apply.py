@@ -65,12 +65,12 @@ class Stores:
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """What each store's tables hold."""
-        found = {}
+        results = {}
         for table in ("siphon_issues", "issues_flat"):
-            found[table] = list(self.client.query(f"SELECT * FROM {self.name}.{table}").named_results())
-        found["lake"] = self.catalog.load_table("app.issues").scan().to_arrow().to_pylist()
-        found["raw"] = DeltaTable(str(self.root / "raw" / "issues")).to_pyarrow_table().to_pylist()
-        return found
+            results[table] = list(self.client.query(f"SELECT * FROM {self.name}.{table}").named_results())
+        results["lake"] = self.catalog.load_table("app.issues").scan().to_arrow().to_pylist()
+        results["raw"] = DeltaTable(str(self.root / "raw" / "issues")).to_pyarrow_table().to_pylist()
+        return results
 
     def described(self, store: str) -> Any:
         """Columns, comments and views of one store's table."""
@@ -179,8 +179,8 @@ def test_each_phase_does_what_it_can_and_no_two_wait_for_each_other(stores: Stor
     assert stores.project.apply("post", *names).returncode == 0
     assert stores.project.apply("pre", *names).returncode == 0
     for name in ("lake", "raw"):
-        [found] = stores.rows()[name]
-        assert {"kind", "sort"} < set(found)
+        [result] = stores.rows()[name]
+        assert {"kind", "sort"} < set(result)
 
 
 def test_migrations_that_build_on_one_another_are_shown_as_they_are_then_done(stores: Stores) -> None:
@@ -237,8 +237,8 @@ def test_a_store_held_by_another_machine_is_left_alone(stores: Stores) -> None:
     stores.project.migrate("20260101000000_add_issues_kind", "pre", add("kind", "string"))
     before = stores.rows()
     lake = {"type": "sql", "uri": f"sqlite:///{stores.root}/lake/catalog.db", "warehouse": f"file://{stores.root}/lake"}
-    held = [Store("x", stores.url), Iceberg("x", lake, "console"), Delta("x", str(stores.root / "raw"))]
-    for name, store in zip(("clickhouse", "lake", "raw"), held, strict=True):
+    values = [Store("x", stores.url), Iceberg("x", lake, "console"), Delta("x", str(stores.root / "raw"))]
+    for name, store in zip(("clickhouse", "lake", "raw"), values, strict=True):
         with store.lock("ada@far", "far", take_over=False):
             done = stores.project.apply("pre", "--store", name)
             assert done.returncode == 4, done.stderr

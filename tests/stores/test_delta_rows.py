@@ -55,10 +55,10 @@ def test_a_process_that_ends_amid_its_reading_ends_well(files: str, read: str, t
 
 
 def test_a_dataset_reads_through_a_file_system_of_pyarrows_own(files: str) -> None:
-    found = dataset(DeltaTable(files))
-    assert isinstance(found.filesystem, SubTreeFileSystem)
-    assert isinstance(found.filesystem.base_fs, LocalFileSystem)
-    assert found.count_rows() == counted(DeltaTable(files)) == 600_000
+    rows_read = dataset(DeltaTable(files))
+    assert isinstance(rows_read.filesystem, SubTreeFileSystem)
+    assert isinstance(rows_read.filesystem.base_fs, LocalFileSystem)
+    assert rows_read.count_rows() == counted(DeltaTable(files)) == 600_000
 
 
 def test_rows_come_batch_by_batch_in_the_order_of_their_files(files: str) -> None:
@@ -80,9 +80,9 @@ def test_a_partition_is_found_by_its_value_whatever_that_is(tmp_path: Path, kind
     arrow = KINDS.get(kind) or getattr(pa, kind)()
     write_deltalake(path, pa.table({"p": pa.array(values, arrow), "id": range(len(values))}), partition_by=["p"])
     table = DeltaTable(path)
-    told = pa.table(table.get_add_actions(flatten=True)).column("partition.p").to_pylist()
-    assert sorted(map(repr, told)) == sorted(map(repr, batches(table, ["p"]).read_all().column("p").to_pylist()))
-    for value in told:
+    report = pa.table(table.get_add_actions(flatten=True)).column("partition.p").to_pylist()
+    assert sorted(map(repr, report)) == sorted(map(repr, batches(table, ["p"]).read_all().column("p").to_pylist()))
+    for value in report:
         [row] = batches(table, where=equals("p", value)).read_all().to_pylist()
         assert values[row["id"]] == row["p"] == value
     assert counted(table, "p") == len(values) - 1

@@ -71,14 +71,14 @@ def test_an_option_that_a_kind_does_not_have_is_refused_by_name(options: dict[st
 def test_no_other_room_of_the_propagation_lists_the_kinds() -> None:
     rooms = [ROOT / "console" / room for room in ("propagation", "stores", "cli/commands/schema", "runner")]
     named = {f'"{kind}"' for kind in DIALECTS}
-    found = {
+    results = {
         str(path.relative_to(ROOT))
         for room in rooms
         for path in room.rglob("*.py")
         if any(name in path.read_text() for name in named)
     }
     # ClickHouse's own views are read in its own SQL
-    assert found == {
+    assert results == {
         *(f"console/propagation/dialects/{kind}.py" for kind in DIALECTS),
         "console/propagation/clickhouse/views.py",
     }

@@ -82,13 +82,13 @@ def test_what_later_migrations_made_of_a_column_is_not_undone(tmp_path: Path) ->
     assert made.apply("post").returncode == 0
     first = made.apply("pre")
     assert first.returncode == 0, first.stderr
-    told = file.read_text()
-    assert "  sort: string\n" in told
-    assert "kind: " not in told.replace("kind: landing", "")
+    text = file.read_text()
+    assert "  sort: string\n" in text
+    assert "kind: " not in text.replace("kind: landing", "")
     for phase in ("pre", "post", "pre"):
         again = made.apply(phase)
         assert again.returncode == 0, again.stderr
-        assert file.read_text() == told
+        assert file.read_text() == text
 
 
 def test_what_a_file_has_already_is_only_written_down(tmp_path: Path) -> None:

@@ -28,9 +28,9 @@ Lockable = Store | Iceberg | Delta
 def stores(tmp_path: Path, clickhouse: ClickHouse) -> Iterator[list[Lockable]]:
     (tmp_path / "raw").mkdir()
     lake = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}"}
-    found: list[Lockable] = [Store("c", clickhouse.url()), Iceberg("i", lake, "own"), Delta("d", f"{tmp_path}/raw")]
-    yield found
-    for store in found:
+    results: list[Lockable] = [Store("c", clickhouse.url()), Iceberg("i", lake, "own"), Delta("d", f"{tmp_path}/raw")]
+    yield results
+    for store in results:
         store.close()
 
 
@@ -70,11 +70,11 @@ class Raced(Delta):
     quicker: Callable[[], None] | None = None
 
     def _mark(self, table: object) -> str:
-        found = super()._mark(table)
+        result = super()._mark(table)
         quicker, self.quicker = self.quicker, None
         if quicker is not None:
             quicker()
-        return found
+        return result
 
 
 @pytest.mark.parametrize("used", [False, True])

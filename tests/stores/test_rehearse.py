@@ -89,13 +89,13 @@ def test_verify_tells_every_store_and_writes_what_mends_it(stores: Stores, postg
     verify = ("schema", "verify", "--dsn", dsn, "--output", "json", "--junit", str(report))
     done = stores.project.console(*verify, "--write")
     assert done.returncode == 1, done.stderr
-    found = {
+    output = {
         (t["store"], d["column"], d["kind"])
         for t in json.loads(done.stdout)["tables"]
         for d in t["differences"]
         if d["severity"] == "difference"
     }
-    assert {(store, column) for store, column, _ in found} == {
+    assert {(store, column) for store, column, _ in output} == {
         (store, column) for store in ("eu/clickhouse", "eu/lake", "eu/raw") for column in ("n", "kind")
     }
     assert len(ElementTree.parse(report).findall(".//failure")) >= 3

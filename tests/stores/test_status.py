@@ -53,8 +53,8 @@ def test_a_store_that_does_not_answer_is_told_in_time_and_keeps_nobody(tmp_path:
     made = Project(tmp_path, "", "")
     with silent() as (_, replication):
         made.replicate(replication)
-        [told] = arriving(tmp_path, "app", load(tmp_path).regions, timeout=0.2)
-        assert (told.name, told.error) == ("eu/far", "no answer within 0.2 s")
+        [report] = arriving(tmp_path, "app", load(tmp_path).regions, timeout=0.2)
+        assert (report.name, report.error) == ("eu/far", "no answer within 0.2 s")
     with silent() as (server, replication):
         made.replicate(replication)
         # what a script's background starts ignores Ctrl-C, and so would the console that these tests start there

@@ -110,11 +110,11 @@ def test_watching_writes_as_it_happens_and_leaves_nothing_behind(tmp_path: Path,
     while len(written(project)) < len(EXPECTED) + len(LATER) and time.monotonic() < limit:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=SECONDS)
-    assert process.returncode == 65, said
-    assert said.count("add issues long: larger than a migration may be") == 1
-    assert 'ADD COLUMN "long" text DEFAULT \'xxxx' in said
-    assert "not understood, and written nowhere: transaction " in said
+    _, output = process.communicate(timeout=SECONDS)
+    assert process.returncode == 65, output
+    assert output.count("add issues long: larger than a migration may be") == 1
+    assert 'ADD COLUMN "long" text DEFAULT \'xxxx' in output
+    assert "not understood, and written nowhere: transaction " in output
     assert [data["operation"] for data in written(project)] == [*EXPECTED, {"type": "drop_column", "name": "title"}]
     assert recorders(dsn) == 0
 
@@ -162,8 +162,8 @@ def test_what_reaches_a_table_from_the_one_it_inherits_from_is_told_of_both(tmp_
     )
     done = project.console(*observe)
     assert done.returncode == 0, done.stderr
-    found = [(data["table"], data["operation"]["type"], data["operation"]["name"]) for data in written(project)]
-    assert sorted(found) == [
+    results = [(data["table"], data["operation"]["type"], data["operation"]["name"]) for data in written(project)]
+    assert sorted(results) == [
         ("bugs", "add_column", "kind"),
         ("bugs", "change_column", "severity"),
         ("events", "add_column", "note"),
@@ -218,8 +218,8 @@ def test_rows_from_before_get_what_postgresql_has_recorded_for_them(tmp_path: Pa
     run(dsn, ("INSERT INTO issues VALUES (1)",), *OLDER)
     done = project.console(*observe)
     assert done.returncode == 0, done.stderr
-    found = {data["operation"]["name"]: data["operation"]["default"] for data in written(project)}
-    assert found == {
+    results = {data["operation"]["name"]: data["operation"]["default"] for data in written(project)}
+    assert results == {
         "at": "'2024-05-02 10:00:00.25+00'", "n": None, "m": "4", "t": "'Xy'", "u": None, "s": "'a''b\\c'",
     }  # fmt: skip
     with psycopg.connect(dsn) as connection:
@@ -242,9 +242,9 @@ def test_columns_that_go_with_their_type_are_told(tmp_path: Path, dsn: str) -> N
     run(dsn, ("DROP TYPE mood CASCADE",), ("ALTER DOMAIN d DROP NOT NULL",))
     done = project.console(*observe)
     assert done.returncode == 0, done.stderr
-    found = [data["operation"] for data in written(project)]
-    assert found[0] == {"type": "drop_column", "name": "k"}
-    assert (found[1]["name"], found[1]["nullable"]) == ("l", True)
+    results = [data["operation"] for data in written(project)]
+    assert results[0] == {"type": "drop_column", "name": "k"}
+    assert (results[1]["name"], results[1]["nullable"]) == ("l", True)
 
 
 def test_another_table_that_takes_a_name_is_told_by_what_differs(tmp_path: Path, dsn: str) -> None:
@@ -259,13 +259,17 @@ def test_another_table_that_takes_a_name_is_told_by_what_differs(tmp_path: Path,
     )
     done = project.console(*observe)
     assert done.returncode == 0, done.stderr
-    found = [(data["table"], data["operation"]["type"], data["operation"]["name"]) for data in written(project)]
-    assert sorted(found) == [
+    results = [(data["table"], data["operation"]["type"], data["operation"]["name"]) for data in written(project)]
+    assert sorted(results) == [
         ("issues", "add_column", "c"), ("issues", "add_column", "d"), ("issues", "change_column", "a"), ("issues", "change_column", "id"),
         ("issues", "drop_column", "b"),
     ]  # fmt: skip
     run(dsn, ("DROP TABLE issues", "CREATE TABLE issues (id bigint, e int)"))
     done = project.console(*observe)
     assert done.returncode == 0, done.stderr
-    found = [(data["operation"]["type"], data["operation"]["name"]) for data in written(project)[5:]]
-    assert sorted(found) == [("add_column", "e"), *(("drop_column", name) for name in "acd"), ("drop_column", "title")]
+    results = [(data["operation"]["type"], data["operation"]["name"]) for data in written(project)[5:]]
+    assert sorted(results) == [
+        ("add_column", "e"),
+        *(("drop_column", name) for name in "acd"),
+        ("drop_column", "title"),
+    ]

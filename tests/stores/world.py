@@ -204,10 +204,10 @@ class World:
     def stored(self, columns: list[str]) -> dict[str, dict[int, dict[str, Any]]]:
         """Each store's rows by id, the last version of each."""
         names = ", ".join(f"`{name}`" for name in columns)
-        found = {}
+        results = {}
         for table in ("siphon_issues", "issues_flat"):
             rows = self.ch.query(f"SELECT {names} FROM {self.name}.{table} FINAL").named_results()
-            found[table] = {row["id"]: row for row in rows}
+            results[table] = {row["id"]: row for row in rows}
         lakes = {
             "lake": self.catalog.load_table("app.issues").scan().to_arrow(),
             "raw": DeltaTable(str(self.project.root / "raw" / "issues")).to_pyarrow_table(),
@@ -216,8 +216,8 @@ class World:
             last: dict[int, dict[str, Any]] = {}
             for row in sorted(table.to_pylist(), key=lambda row: row["_version"]):
                 last[row["id"]] = row
-            found[name] = {key: {c: row[c] for c in columns} for key, row in last.items() if not row["_deleted"]}
-        return found
+            results[name] = {key: {c: row[c] for c in columns} for key, row in last.items() if not row["_deleted"]}
+        return results
 
     def close(self) -> None:
         for stop in reversed(self.stops):

@@ -89,8 +89,8 @@ class Building:
         return done.stdout
 
     def status(self) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(self.console("status", "--output", "json"))
-        return told["regions"][0]
+        data: dict[str, Any] = json.loads(self.console("status", "--output", "json"))
+        return data["regions"][0]
 
     def until(self, what: str, holds: Callable[[dict[str, Any]], bool]) -> None:
         end, status = time.monotonic() + PATIENCE, {}
@@ -121,8 +121,8 @@ class Building:
         finally:
             self.console("follow", "--region", "eu", "--stop", exits=(0, 4, 5))
         packed(archive)
-        told = f"{archive.name}: {archive.stat().st_size / 1024:.0f} KiB, {time.monotonic() - began:.0f} s"
-        print(told, file=sys.stderr, flush=True)
+        text = f"{archive.name}: {archive.stat().st_size / 1024:.0f} KiB, {time.monotonic() - began:.0f} s"
+        print(text, file=sys.stderr, flush=True)
 
     # -- what others do
 
@@ -296,8 +296,8 @@ def packed(into: Path) -> None:
 
 def unpacked(archive: Path, into: Path) -> None:
     shutil.rmtree(into, ignore_errors=True)
-    with tarfile.open(archive) as held:
-        held.extractall(into, filter="tar")
+    with tarfile.open(archive) as file:
+        file.extractall(into, filter="tar")
 
 
 def build(commit: str, states: list[str], scratch: Path) -> None:

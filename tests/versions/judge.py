@@ -46,9 +46,9 @@ LANDING = ("landing", "clicks", "countries")
 def release(warehouse: Path, state: str) -> dict[str, Any]:
     """The manifest of the release in this state."""
     rows = DeltaTable(str(warehouse / "_console" / "web" / "releases")).to_pyarrow_table().to_pylist()
-    found = [row["manifest"] for row in rows if row["state"] == state]
-    assert len(found) == 1, f"{len(found)} releases are {state}"
-    manifest: dict[str, Any] = json.loads(found[0])
+    results = [row["manifest"] for row in rows if row["state"] == state]
+    assert len(results) == 1, f"{len(results)} releases are {state}"
+    manifest: dict[str, Any] = json.loads(results[0])
     return manifest
 
 
@@ -71,8 +71,8 @@ def faults(warehouse: Path, state: str = "live") -> dict[str, str]:
         columns = [c[0] for c in db.execute(f"DESCRIBE ({TRUTH[name]})").fetchall() if c[0] in stored.column_names]
         chosen = ", ".join(f'"{column}"' for column in columns)
         db.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS SELECT {chosen} FROM ({TRUTH[name]})")
-        held = MERGED.get(name, "SELECT * FROM stored")
-        db.execute(f"CREATE OR REPLACE TEMP TABLE held AS SELECT {chosen} FROM ({held})")
+        present = MERGED.get(name, "SELECT * FROM stored")
+        db.execute(f"CREATE OR REPLACE TEMP TABLE held AS SELECT {chosen} FROM ({present})")
         lost = db.execute("FROM wanted EXCEPT ALL FROM held").fetchall()
         extra = db.execute("FROM held EXCEPT ALL FROM wanted").fetchall()
         looked += len(db.execute("FROM held").fetchall())

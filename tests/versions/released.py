@@ -36,8 +36,8 @@ def read(folder: Path) -> Pipeline:
         root = Path(scratch)
         (root / "regions").mkdir()
         (root / "regions" / "eu.yaml").write_text("name: eu\nwarehouse: warehouse\n")
-        said = yaml.safe_load((folder / "pipeline.yaml").read_text()) or {}
-        name = str(said.get("name", "web"))
+        message = yaml.safe_load((folder / "pipeline.yaml").read_text()) or {}
+        name = str(message.get("name", "web"))
         shutil.copytree(folder, root / "plans" / name)
         loaded = project.load(root)
         return loaded.pipeline(name, loaded.regions[0])
@@ -73,15 +73,15 @@ def released(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def main(out: str, *folders: str) -> None:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, pipeline in pipelines([Path(folder) for folder in folders]):
         try:
-            found[name] = released(pipeline)
+            results[name] = released(pipeline)
         except Problems:
             continue
-    text = json.dumps(found, separators=(",", ":"), sort_keys=True)
+    text = json.dumps(results, separators=(",", ":"), sort_keys=True)
     Path(out).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-    print(f"{len(found)} releases", file=sys.stderr)
+    print(f"{len(results)} releases", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ class Stored(LiveRegion):
     """A region as it was left, at another place and at the hour in which it was left."""
 
     def __init__(self, place: Path, version: str, state: str) -> None:
-        with tarfile.open(HERE / version / f"{state}.tar.gz") as held:
-            held.extractall(place, filter="data")
+        with tarfile.open(HERE / version / f"{state}.tar.gz") as archive:
+            archive.extractall(place, filter="data")
         self.root, self.warehouse = place, place / "warehouse"
         self.clock = Clock(place / "clock")
         self.clock.step(noted(version, state).at - round(time.time()))

@@ -61,8 +61,8 @@ def read(root: Path, tree: Path = ahead.ROOT) -> None:
 
 def texts(root: Path) -> str:
     """All that was stored, rows and what stands beside them."""
-    held = root / "warehouse" / "_console"
-    return "".join(str(sorted(path.read_bytes() for path in held.rglob(f"*.{kind}"))) for kind in ("parquet", "json"))
+    stored = root / "warehouse" / "_console"
+    return "".join(str(sorted(path.read_bytes() for path in stored.rglob(f"*.{kind}"))) for kind in ("parquet", "json"))
 
 
 def test_what_a_newer_version_has_added_is_passed_over(tree: Path, tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_what_would_be_misread_is_refused_with_both_versions_and_what_to_do(
     before = texts(root)
     for words in (("status",), ("plan",), ("apply", "--yes")):
         done = console(root, *words)
-        said = " ".join((done.stdout + done.stderr).split())
-        assert done.returncode != 0, said
-        assert f"`{word}` came with console {ahead.VERSION}, and this is console {__version__}" in said, words
-        assert f"use console {ahead.VERSION} or newer here" in said, words
+        output = " ".join((done.stdout + done.stderr).split())
+        assert done.returncode != 0, output
+        assert f"`{word}` came with console {ahead.VERSION}, and this is console {__version__}" in output, words
+        assert f"use console {ahead.VERSION} or newer here" in output, words
     assert texts(root) == before
 
 
@@ -107,9 +107,9 @@ async def test_a_fleeting_event_that_only_a_newer_version_knows_is_passed_over_a
     done = python("-m", "tests.versions.ahead", "told", tree=tree)
     fleeting, kept = map(json.loads, done.stdout.splitlines())
     known = encode(Recorded("web-1", 1, 5.0, Entered("preparing")))
-    said = [{"result": {}}, *({"method": "event", "params": event} for event in (fleeting, known, kept))]
+    messages = [{"result": {}}, *({"method": "event", "params": event} for event in (fleeting, known, kept))]
     region = place(tmp_path)
-    async with agent(region, watch=lambda _: said):
+    async with agent(region, watch=lambda _: messages):
         events = aiter(LocalDriver(region).watch("web"))
         assert (await anext(events)).event == Entered("preparing")
         with pytest.raises(NewerFormat, match=f"`Blessed` came with console {ahead.VERSION}"):

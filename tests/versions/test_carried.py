@@ -90,11 +90,11 @@ async def test_the_paused_one_goes_on_to_its_end(version: str, tmp_path: Path) -
         await stored.driver.control(PIPELINE, "resume", ME)
         await at_the_gate(stored)
         # this version's agent answers: the state, and a survey
-        told, _ = [
+        messages, _ = [
             await asyncio.to_thread(stored.older, checkout, *words)
             for words in (("status", "--output", "json"), ("plan",))
         ]
-        assert json.loads(told)["regions"][0]["state"] == "awaiting-confirmation"
+        assert json.loads(messages)["regions"][0]["state"] == "awaiting-confirmation"
         await promoted(stored)
 
 

@@ -232,8 +232,8 @@ def test_no_record_has_lost_a_field_and_each_new_one_is_marked(version: str, tmp
         told = subprocess.run(
             [sys.executable, "-c", RECORDS], env=environment, capture_output=True, text=True, check=True
         )
-        found: dict[str, dict[str, list[str]]] = json.loads(told.stdout)
-        return found
+        data: dict[str, dict[str, list[str]]] = json.loads(told.stdout)
+        return data
 
     older = records(checked_out(noted(version, "gate").commit, tmp_path / "checkout"))
     today = records(ROOT)

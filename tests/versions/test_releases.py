@@ -21,8 +21,8 @@ DAYS = (Day("2026-11-01", 1000, 9000),)
 
 @cache
 def kept(version: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(gzip.decompress((HERE / version / "releases.json.gz").read_bytes()))
-    return found
+    data: dict[str, Any] = json.loads(gzip.decompress((HERE / version / "releases.json.gz").read_bytes()))
+    return data
 
 
 @pytest.mark.parametrize(("version", "name"), [(version, name) for version in VERSIONS for name in kept(version)])

@@ -26,10 +26,10 @@ def test_regions_of_a_version_are_kept() -> None:
 def test_no_archive_is_large_or_names_the_machine_that_built_it(version: str, state: str) -> None:
     archive = HERE / version / f"{state}.tar.gz"
     assert archive.stat().st_size < 200 * 1024
-    with tarfile.open(archive) as held:
-        files = [held.extractfile(member) for member in held if member.isfile()]
-        found = {path for file in files if file for path in ABSOLUTE.findall(file.read())}
-    assert [path for path in found if not path.startswith((b"/tmp/console-stored", b"/tmp/console-0/"))] == []
+    with tarfile.open(archive) as opened:
+        files = [opened.extractfile(member) for member in opened if member.isfile()]
+        results = {path for file in files if file for path in ABSOLUTE.findall(file.read())}
+    assert [path for path in results if not path.startswith((b"/tmp/console-stored", b"/tmp/console-0/"))] == []
 
 
 @versions

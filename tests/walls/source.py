@@ -23,12 +23,12 @@ def tree(path: Path) -> ast.Module:
 
 @cache
 def _by_kind() -> dict[type[ast.AST], list[tuple[str, ast.AST]]]:
-    found: dict[type[ast.AST], list[tuple[str, ast.AST]]] = {}
+    results: dict[type[ast.AST], list[tuple[str, ast.AST]]] = {}
     for path in sources():
         inside = str(path.relative_to(PACKAGE))
         for node in ast.walk(tree(path)):
-            found.setdefault(type(node), []).append((inside, node))
-    return found
+            results.setdefault(type(node), []).append((inside, node))
+    return results
 
 
 def nodes(*kinds: type[Node]) -> Iterator[tuple[str, Node]]:

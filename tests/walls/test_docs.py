@@ -45,18 +45,18 @@ def names_of(page: Path) -> str:
 @cache
 def defined(module: Path) -> frozenset[str]:
     """Whatever a module assigns, defines or imports at its top level, and the fields and methods of its classes."""
-    found: set[str] = set()
+    results: set[str] = set()
     for node in ast.walk(ast.parse(module.read_text())):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                found.add(node.name)
+                results.add(node.name)
             case ast.Name(id=name, ctx=ast.Store()):
-                found.add(name)
+                results.add(name)
             case ast.alias():
-                found.add(node.asname or node.name)
+                results.add(node.asname or node.name)
             case _:
                 pass
-    return frozenset(found)
+    return frozenset(results)
 
 
 def module_at(path: Path) -> Path | None:

@@ -23,8 +23,8 @@ def written_in(file: str) -> frozenset[str]:
 
 def test_every_case_has_a_row_that_names_a_test_or_says_why_there_is_none() -> None:
     assert list(ROWS) == [f"F{n}" for n in range(1, 39)] + [f"S{n}" for n in range(1, 21)]
-    for case, held in ROWS.items():
-        assert re.search(r"`tests/[\w/]+\.py::test_\w+`|\*not yet\*", held), case
+    for case, item in ROWS.items():
+        assert re.search(r"`tests/[\w/]+\.py::test_\w+`|\*not yet\*", item), case
 
 
 @pytest.mark.parametrize("file", sorted({file for file, _ in NAMED}))

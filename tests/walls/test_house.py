@@ -66,19 +66,19 @@ def test_the_demos_judges_know_nothing_of_what_they_judge(judge: str) -> None:
 
 
 def test_sql_is_never_put_together_outside_its_doors() -> None:
-    found = []
+    results = []
     for inside, node in nodes(ast.JoinedStr):
         first = node.values[0] if node.values and not inside.startswith(SQL_DOORS) else None
         if isinstance(first, ast.Constant) and SQL.match(str(first.value)):
-            found.append(f"{inside}:{first.lineno}")
-    assert found == []
+            results.append(f"{inside}:{first.lineno}")
+    assert results == []
 
 
 def test_rows_of_delta_are_read_through_no_python_object() -> None:
     """pyarrow's threads still hold deltalake's own file system when the interpreter ends, and abort the process."""
     attributes = [f"{inside}: {node.attr}" for inside, node in nodes(ast.Attribute)]
-    found = [text for text in attributes if text.endswith((": to_pyarrow_dataset", ": to_pyarrow_table"))]
-    assert found == ["stores/lakes/delta_rows.py: to_pyarrow_dataset"]
+    results = [text for text in attributes if text.endswith((": to_pyarrow_dataset", ": to_pyarrow_table"))]
+    assert results == ["stores/lakes/delta_rows.py: to_pyarrow_dataset"]
 
 
 # a warning and no failure: whoever is over the limit looks for a seam, and splits nothing by number alone
@@ -107,13 +107,13 @@ def test_one_name_means_one_thing() -> None:
 
 
 def test_functions_stay_short() -> None:
-    found = []
+    results = []
     for inside, function in (*nodes(ast.FunctionDef), *nodes(ast.AsyncFunctionDef)):
         docstring = (ast.get_docstring(function) or "").splitlines()
         lines = (function.end_lineno or 0) - function.lineno + 1 - len(docstring)
         if lines > MOST_FUNCTION_LINES:
-            found.append(f"{inside}:{function.lineno} {function.name}: {lines}")
-    assert found == []
+            results.append(f"{inside}:{function.lineno} {function.name}: {lines}")
+    assert results == []
 
 
 def compares_a_code(comparison: ast.AST) -> bool:
@@ -122,8 +122,8 @@ def compares_a_code(comparison: ast.AST) -> bool:
 
 
 def test_code_decides_by_classes_of_errors_never_by_their_codes() -> None:
-    found = [f"{inside}:{node.lineno}" for inside, node in nodes(ast.Compare) if compares_a_code(node)]
-    assert found == []
+    results = [f"{inside}:{node.lineno}" for inside, node in nodes(ast.Compare) if compares_a_code(node)]
+    assert results == []
     assert compares_a_code(ast.parse('error.code in ("E_FRAME", "")', mode="eval").body)
 
 
@@ -137,13 +137,13 @@ def test_nothing_is_left_undone_or_looked_away_from() -> None:
 
 def test_no_committed_file_names_a_registry_or_a_place_of_one_machine() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    found = []
+    results = []
     for name in filter(None, listed.stdout.split("\0")):
         path = ROOT / name
         if path == Path(__file__) or not path.is_file() or path.suffix in (".gz", ".png"):
             continue
-        found += [f"{name}: {match[0]}" for match in ADDRESS.finditer(path.read_text(errors="replace"))]
-    assert found == []
+        results += [f"{name}: {match[0]}" for match in ADDRESS.finditer(path.read_text(errors="replace"))]
+    assert results == []
 
 
 def test_the_lock_holds_a_hash_for_everything_it_names() -> None:

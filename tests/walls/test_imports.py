@@ -51,12 +51,12 @@ def floors() -> list[set[str]]:
 def upward(arrows: Iterable[tuple[str, str]], levels: list[set[str]]) -> list[str]:
     """Imports of a higher floor, or of another package on the same floor."""
     heights = {package: height for height, floor in enumerate(reversed(levels)) for package in floor}
-    found = []
+    results = []
     for module, imported in arrows:
         one, other = child("console", module), child("console", imported)
         if one != other and one in heights and other in heights and heights[other] >= heights[one]:
-            found.append(f"{module} -> {imported}")
-    return sorted(found)
+            results.append(f"{module} -> {imported}")
+    return sorted(results)
 
 
 def test_nothing_imports_in_a_circle(graph: grimp.ImportGraph) -> None:

@@ -30,8 +30,8 @@ def impure(root: ast.AST) -> Iterator[str]:
 def test_the_planner_opens_nothing_and_reads_no_clock() -> None:
     files = [path for path in sources() if any(path.is_relative_to(room) for room in ROOMS)]
     assert len(files) > 20
-    found = [f"{p.relative_to(ROOT)}:{what}" for p in files for what in impure(tree(p))]
-    assert found == []
+    results = [f"{p.relative_to(ROOT)}:{what}" for p in files for what in impure(tree(p))]
+    assert results == []
 
 
 @pytest.mark.parametrize(

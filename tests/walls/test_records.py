@@ -8,9 +8,9 @@ from tests.walls.source import nodes
 MOST_BY_POSITION = 4
 
 
-def positional(found: Iterable[ast.AST]) -> list[str]:
+def positional(result: Iterable[ast.AST]) -> list[str]:
     """Dataclasses and named tuples with more fields, their bases' included, that take them by position."""
-    classes = [node for node in found if isinstance(node, ast.ClassDef)]
+    classes = [node for node in result if isinstance(node, ast.ClassDef)]
     named = {one.name: one for one in classes}
     return sorted(one.name for one in classes if _by_position(one) and len(_fields(one, named)) > MOST_BY_POSITION)
 

@@ -21,12 +21,12 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def drawn(run: soak.Soak, wrong: bool = False) -> list[int]:
-    found = []
+    results = []
     for seed in run.seeds(5):
-        found.append(seed)
+        results.append(seed)
         if wrong:
             run.differs(f"seed {seed}")
-    return found
+    return results
 
 
 def test_a_run_draws_at_least_once_and_the_next_one_goes_on_behind_it(record: Path) -> None:
@@ -34,8 +34,8 @@ def test_a_run_draws_at_least_once_and_the_next_one_goes_on_behind_it(record: Pa
         run = soak.of_worlds(asked(), "mine")
         assert drawn(run) == [first]
         assert run.summary("mine", {"right": 5}) == 0
-    told = [(line["from"], line["until"], line["right"], line["wrong"]) for line in soak.lines(record)[1:]]
-    assert told == [(0, 5, 5, 0), (5, 10, 5, 0), (10, 15, 5, 0)]
+    messages = [(line["from"], line["until"], line["right"], line["wrong"]) for line in soak.lines(record)[1:]]
+    assert messages == [(0, 5, 5, 0), (5, 10, 5, 0), (10, 15, 5, 0)]
 
 
 def test_what_was_broken_off_is_drawn_again(record: Path) -> None:

@@ -39,8 +39,8 @@ def test_every_known_change_has_a_witness_on_spark(spark: Replayer) -> None:
     without = [
         (old, new)
         for old, new, rows in CHANGES
-        if (found := find_witness(witness_query(old, new, TABLES, UNTOLD), spark).witness) is None
-        or sum(len(given.rows) for given in found.tables.values()) > rows
+        if (result := find_witness(witness_query(old, new, TABLES, UNTOLD), spark).witness) is None
+        or sum(len(given.rows) for given in result.tables.values()) > rows
     ]
     assert without == []
 
@@ -107,11 +107,11 @@ def test_compare_shows_a_witness(world: World, tmp_path: Path) -> None:
     files = [str(tmp_path / "old.sql"), str(tmp_path / "new.sql"), "--schema", str(tmp_path / "schema.json")]
     done = world.call("compare", *files, "--witness", "--output", "json")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert (found["rows"], found["witness"]["found"]) == ("changed", True)
-    assert sorted(found["witness"]["tables"]["t"]["rows"]) == [[0, ""], [0, "a"]]
-    assert len(found["witness"]["old"]["rows"]) == 1
-    assert len(found["witness"]["new"]["rows"]) == 2
+    data = json.loads(done.stdout)
+    assert (data["rows"], data["witness"]["found"]) == ("changed", True)
+    assert sorted(data["witness"]["tables"]["t"]["rows"]) == [[0, ""], [0, "a"]]
+    assert len(data["witness"]["old"]["rows"]) == 1
+    assert len(data["witness"]["new"]["rows"]) == 2
 
 
 def test_a_plan_shows_a_witness_for_each_edited_query(
@@ -127,12 +127,12 @@ def test_a_plan_shows_a_witness_for_each_edited_query(
     })  # fmt: skip
     done = deployed.call("plan", "--witness", "--output", "json", "--regions", "eu,us")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)["witnesses"]
-    assert [(one["region"], one["table"], one["materialization"]) for one in found] == [
+    output = json.loads(done.stdout)["witnesses"]
+    assert [(one["region"], one["table"], one["materialization"]) for one in output] == [
         ("us", "requests", "parse"),
         ("eu", "requests", "parse"),
     ]
-    for one in found:
+    for one in output:
         assert one["found"]
         assert len(one["tables"]["landing"]["rows"]) == 1
         assert (len(one["old"]["rows"]), len(one["new"]["rows"])) == (1, 0)

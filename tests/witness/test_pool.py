@@ -26,19 +26,19 @@ def pool(*, numbers: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> Value
     ],
 )
 def test_a_day_at_the_end_of_time_has_neighbours_on_one_side(text: str, days: set[date]) -> None:
-    found = pool(texts=(text,))
-    assert days <= set(found.simple(parse_type("date")))
-    assert datetime.fromisoformat(text) in found.simple(parse_type("timestamp"))
+    candidates = pool(texts=(text,))
+    assert days <= set(candidates.simple(parse_type("date")))
+    assert datetime.fromisoformat(text) in candidates.simple(parse_type("timestamp"))
 
 
 @pytest.mark.parametrize("type", ["decimal(38,18)", "decimal(38,38)", "decimal(38,0)", "decimal(5,2)"])
 def test_long_numbers_are_tried_as_decimals_where_they_fit(type: str) -> None:
     number = Decimal("1234567890123456789012.5")
-    found = pool(numbers=("1700000000000", str(number), "0.000000000000000001"))
+    candidates = pool(numbers=("1700000000000", str(number), "0.000000000000000001"))
     of = parse_type(type)
     whole, scale = of.scale
-    values = [value for value in found.simple(of) if value is not None]
+    values = [value for value in candidates.simple(of) if value is not None]
     assert all(-value.as_tuple().exponent == scale and len(value.as_tuple().digits) <= whole + 1 for value in values)
     if type == "decimal(38,18)":
         assert {Decimal(1700000000000), Decimal(1700000000000) + Decimal("1e-18")} <= set(values)
-    assert all(value is not None for value in found.draw(random.Random(1), of, "x", 20))
+    assert all(value is not None for value in candidates.draw(random.Random(1), of, "x", 20))

@@ -58,7 +58,7 @@ async def carried(seed: int, drawn: list[World], restart: Restart, root: Path, s
     returns  a line for each table, check or refusal that is not as it has to be
     """
     chance = random.Random(-seed)
-    wrong = [f"seed {seed}: {said}" for said in unwritten(chance, root / "unwritten")]
+    wrong = [f"seed {seed}: {item}" for item in unwritten(chance, root / "unwritten")]
     region = LiveRegion(root / chance.choice(FOLDERS), rows=3, most=1000)
     tables = [writer(world, region.warehouse / f"l{world.number}", session) for world in drawn]
     for world, table in zip(drawn, tables, strict=True):
@@ -66,7 +66,7 @@ async def carried(seed: int, drawn: list[World], restart: Restart, root: Path, s
         world.fence = newest(region.warehouse / f"l{world.number}")
     try:
         refusals = refused(chance, len(drawn), region.warehouse)
-        wrong += [f"seed {seed}: {said}" for said in await _refusals(region, drawn, refusals, root)]
+        wrong += [f"seed {seed}: {item}" for item in await _refusals(region, drawn, refusals, root)]
         pipeline(drawn, root / "files")
         region.install(PIPELINE, root / "files")
         plan = await region.plan(PIPELINE)
@@ -80,9 +80,9 @@ async def carried(seed: int, drawn: list[World], restart: Restart, root: Path, s
         for world, table in zip(drawn, tables, strict=True):
             stage(world, table, world.after, history=False)
         await _awake(region)
-        wrong += [f"seed {seed}: {restart} {said}" for said in await _settled(region, drawn, session)]
-        found = await region.driver.verify(PIPELINE, status.rollout)
-        wrong += [f"seed {seed}: {restart} verify {finding}" for finding in found if finding.ok is False]
+        wrong += [f"seed {seed}: {restart} {item}" for item in await _settled(region, drawn, session)]
+        result = await region.driver.verify(PIPELINE, status.rollout)
+        wrong += [f"seed {seed}: {restart} verify {finding}" for finding in result if finding.ok is False]
         return wrong
     finally:
         await region.close()
@@ -107,13 +107,13 @@ async def _refusals(region: LiveRegion, drawn: Sequence[World], refusals: Sequen
     """What is not as it has to be of a plan with tables that nobody can follow: refused, each by its code, and nothing written."""
     pipeline([*drawn, *refusals], root / "refused")
     region.install(PIPELINE, root / "refused")
-    before, found = _tree(region.warehouse), set[tuple[str, str]]()
+    before, results = _tree(region.warehouse), set[tuple[str, str]]()
     try:
         await region.plan(PIPELINE)
     except Problems as problems:
-        found = {(problem.code, problem.node) for problem in problems.problems}
+        results = {(problem.code, problem.node) for problem in problems.problems}
     asked = {(each.code, f"l{each.number}") for each in refusals}
-    wrong = [] if found == asked else [f"refused {sorted(found)} instead of {sorted(asked)}"]
+    wrong = [] if results == asked else [f"refused {sorted(results)} instead of {sorted(asked)}"]
     return wrong + [f"written before it was refused: {path}" for path in sorted(_tree(region.warehouse) ^ before)]
 
 
@@ -123,8 +123,8 @@ def _tree(place: Path) -> set[str]:
 
 async def _ended(region: LiveRegion, *, killed: bool) -> None:
     if killed:
-        held = json.loads((region.warehouse / "_console" / "agent.lock").read_text())
-        os.kill(int(held["pid"]), signal.SIGKILL)
+        data = json.loads((region.warehouse / "_console" / "agent.lock").read_text())
+        os.kill(int(data["pid"]), signal.SIGKILL)
         await region.driver.close()
     else:
         await region.driver.stop()
@@ -157,7 +157,7 @@ async def _settled(region: LiveRegion, drawn: Sequence[World], session: Any) -> 
 
 async def _wrong(region: LiveRegion, drawn: Sequence[World], session: Any) -> list[str]:
     """The feeds are asked once the rows are there."""
-    if wrong := [f"{world}: {said}" for world in drawn for said in differences(world, region.warehouse, session)]:
+    if wrong := [f"{world}: {item}" for world in drawn for item in differences(world, region.warehouse, session)]:
         return wrong
     status = (await region.driver.state(PIPELINE)).status
     standing = {ailing.target: ailing.why for ailing in status.ailing if ailing.standing}
@@ -169,17 +169,17 @@ async def _wrong(region: LiveRegion, drawn: Sequence[World], session: Any) -> li
 def differences(world: World, warehouse: Path, session: Any) -> list[str]:
     """session: of Spark, for what deltalake cannot read: it spells a negative decimal of a partition `0.-1`, to itself too"""
     truth = Counter(key(world.shown(row)) for row in world.rows)
-    found = []
+    results = []
     for name in ("c", "b"):
         versions = [place.parent for place in (warehouse / f"{name}{world.number}").glob("*/_delta_log")]
         decimal = world.kind.startswith("decimal")
         rows = [row for place in versions for row in _stored(place, session if decimal else None)]
-        held = Counter(key(row) for row in rows)
-        if held != truth:
-            found.append(
-                f"{name}: too many: {list((held - truth).items())[:2]}, missing: {list((truth - held).items())[:2]}"
+        counts = Counter(key(row) for row in rows)
+        if counts != truth:
+            results.append(
+                f"{name}: too many: {list((counts - truth).items())[:2]}, missing: {list((truth - counts).items())[:2]}"
             )
-    return found
+    return results
 
 
 def _stored(place: Path, session: Any) -> list[dict[str, Any]]:

@@ -87,9 +87,9 @@ class World:
         return (["p"] if self.kind else []) + (["k"] if self.by_k else [])
 
     def __str__(self) -> str:
-        said = f"by {self.writer}, {self.feature or 'plain'}, partitioned by {self.kind or 'nothing'}{' and k' if self.by_k else ''}, ours by {self.target or 'nothing'}"
+        text = f"by {self.writer}, {self.feature or 'plain'}, partitioned by {self.kind or 'nothing'}{' and k' if self.by_k else ''}, ours by {self.target or 'nothing'}"
         return (
-            f"world {self.number}: {said}, before: {self.before or '-'}, after: {self.after or '-'}, days: {self.days}"
+            f"world {self.number}: {text}, before: {self.before or '-'}, after: {self.after or '-'}, days: {self.days}"
         )
 
     def draw(self, many: int) -> list[Row]:

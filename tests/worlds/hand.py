@@ -100,12 +100,12 @@ class Hand:
         groups: dict[Any, list[Row]] = {}
         for row in rows:
             groups.setdefault(tuple(row[name] for name in self.world.by), []).append(row)
-        self._commit([{"add": self._file(values, held)} for values, held in groups.items()])
+        self._commit([{"add": self._file(values, item)} for values, item in groups.items()])
 
     def act(self, what: str, delete: Iterable[int]) -> None:
         """One change of the table's columns."""
-        told = {field["name"]: field for field in self._fields}
-        spare = next((name for name in told if name.startswith("extra")), "")
+        reports = {field["name"]: field for field in self._fields}
+        spare = next((name for name in reports if name.startswith("extra")), "")
         match what:
             case "add column":
                 self._fields.append(self._field(f"extra{len(self._fields)}", "string"))
@@ -113,14 +113,14 @@ class Hand:
                 self.act("add column", delete)
                 return self.act(what, delete)
             case "rename column":
-                told[spare]["name"] = f"renamed {spare} ü"
+                reports[spare]["name"] = f"renamed {spare} ü"
             case "drop column":
-                self._fields.remove(told[spare])
+                self._fields.remove(reports[spare])
             case "swap":
-                told["k"]["name"] = f"k before {len(told)}"
+                reports["k"]["name"] = f"k before {len(reports)}"
                 self._fields.append(self._field("k", "string"))
             case _ if what == LOST:
-                told["k"]["name"] = self._lost = "k lost"
+                reports["k"]["name"] = self._lost = "k lost"
         return self._commit([self._metadata()])
 
     def _file(self, values: tuple[Any, ...], rows: list[Row]) -> dict[str, Any]:
@@ -134,11 +134,11 @@ class Hand:
         deleted = "vectors" in feature
         ghost = {**rows[0], "id": -1}
         data = arrow(self.world, [ghost, *rows, ghost] if deleted else rows)
-        held = data.drop_columns(self.world.by)
+        stored = data.drop_columns(self.world.by)
         if self._lost:
-            held = held.rename_columns([self._lost if name == "k" else name for name in held.column_names])
+            stored = stored.rename_columns([self._lost if name == "k" else name for name in stored.column_names])
         pq.write_table(
-            self._physical(held),
+            self._physical(stored),
             place,
             compression=chance.choice(("none", "snappy", "gzip", "zstd")),
             data_page_version=chance.choice(("1.0", "2.0")),
@@ -174,14 +174,14 @@ class Hand:
         arrays = [_cast(table.column(at).combine_chunks(), field.type) for at, field in enumerate(fields)]
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
-    def _renamed(self, field: pa.Field, told: dict[str, Any]) -> pa.Field:
-        number = told["metadata"]["delta.columnMapping.id"]
+    def _renamed(self, field: pa.Field, report: dict[str, Any]) -> pa.Field:
+        number = report["metadata"]["delta.columnMapping.id"]
         # by number a column is found whatever its name is
-        name = f"whatever {number}" if self.mapping == "id" else told["metadata"]["delta.columnMapping.physicalName"]
-        return pa.field(name, self._type(field.type, told["type"]), metadata={"PARQUET:field_id": str(number)})
+        name = f"whatever {number}" if self.mapping == "id" else report["metadata"]["delta.columnMapping.physicalName"]
+        return pa.field(name, self._type(field.type, report["type"]), metadata={"PARQUET:field_id": str(number)})
 
-    def _type(self, kind: pa.DataType, told: Any) -> pa.DataType:
-        match told:
+    def _type(self, kind: pa.DataType, report: Any) -> pa.DataType:
+        match report:
             case {"type": "struct", "fields": fields}:
                 return pa.struct([self._renamed(kind.field(at), inner) for at, inner in enumerate(fields)])
             case {"type": "array", "elementType": element}:
@@ -210,8 +210,8 @@ class Hand:
 def _cast(array: Any, kind: pa.DataType) -> Any:
     """The same values under other names of fields."""
     if pa.types.is_struct(kind):
-        held = [_cast(array.field(at), kind.field(at).type) for at in range(kind.num_fields)]
-        return pa.StructArray.from_arrays(held, fields=list(kind), mask=array.is_null())
+        values = [_cast(array.field(at), kind.field(at).type) for at in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(values, fields=list(kind), mask=array.is_null())
     if pa.types.is_list(kind):
         return pa.ListArray.from_arrays(
             array.offsets, _cast(array.values, kind.value_type), type=kind, mask=array.is_null()

@@ -51,7 +51,7 @@ def read(first: int, many: int, writes: Any, reads: Any) -> list[str]:
     for number in range(first, first + many):
         world, root = world_of(number), Path(tempfile.mkdtemp(prefix="console-readings-"))
         try:
-            wrong += [f"reading {number}: {world}: {said}" for said in _differences(world, root, writes, reads)]
+            wrong += [f"reading {number}: {world}: {item}" for item in _differences(world, root, writes, reads)]
         except Exception as error:
             wrong.append(f"reading {number}: {world}: {type(error).__name__}: {error}"[:600])
         finally:
@@ -72,14 +72,14 @@ def _differences(world: World, root: Path, writes: Any, reads: Any) -> Iterator[
     yield from _apart("history as the gate reads it", _shown(world, reads, judged), truth)
     world.rows = []
     stage(world, table, world.after, history=False)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     with suppress(FeedStopped) if world.stands else nullcontext():
         for part in _ranges(str(place), world, chance):
             rows = ranges.read(reads, str(place), part, root / "scratch", tuple(world.columns))
             if world.stands and "k" not in rows.columns:
                 break
-            found += _shown(world, reads, rows)
-    yield from _apart("live", found, _truth(world))
+            counts += _shown(world, reads, rows)
+    yield from _apart("live", counts, _truth(world))
 
 
 def _ranges(place: str, world: World, chance: random.Random) -> Iterator[ranges.Range]:
@@ -100,6 +100,6 @@ def _shown(world: World, session: Any, rows: Any) -> Counter[str]:
     return Counter(map(key, session.sql(f"{world.sql} FROM read_rows").toArrow().to_pylist()))
 
 
-def _apart(what: str, found: Counter[str], truth: Counter[str]) -> Iterator[str]:
-    if found != truth:
-        yield f"{what}: too many: {list((found - truth).items())[:2]}, missing: {list((truth - found).items())[:2]}"
+def _apart(what: str, result: Counter[str], truth: Counter[str]) -> Iterator[str]:
+    if result != truth:
+        yield f"{what}: too many: {list((result - truth).items())[:2]}, missing: {list((truth - result).items())[:2]}"

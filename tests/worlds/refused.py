@@ -80,10 +80,10 @@ def _write(place: Path, what: str) -> None:
     log.mkdir(parents=True)
     pq.write_table(data, place / "one.parquet", version="2.6")
     fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in (("id", "long"), ("ts", "timestamp"))]  # fmt: skip
-    told = TOLD.get(what, [])
+    report = TOLD.get(what, [])
     protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
-    if told:
-        protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": told, "writerFeatures": told}
+    if report:
+        protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": report, "writerFeatures": report}
     if what == "version":
         protocol = {"minReaderVersion": 4, "minWriterVersion": 8}
     actions: list[dict[str, Any]] = [

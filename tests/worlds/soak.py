@@ -26,20 +26,20 @@ FIRST = 1
 def drawn(seed: int, many: int, reading: int, writes: Any, reads: Any) -> soak.Line:
     """One seed's worlds, and what differs."""
     place, started = Path(tempfile.mkdtemp(prefix="console-landings-")), time.monotonic()
-    held, restart = worlds(seed, many), restart_of(seed)
+    stored, restart = worlds(seed, many), restart_of(seed)
     differences = read(seed * reading, reading, writes, reads)
     try:
-        differences += carry(seed, held, restart, place, writes) if held else []
+        differences += carry(seed, stored, restart, place, writes) if stored else []
     except Exception as error:
         differences.append(f"seed {seed}: {type(error).__name__}: {error}"[:600])
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    kinds = Counter(f"{world.writer} {world.feature or 'plain'}" for world in held)
+    kinds = Counter(f"{world.writer} {world.feature or 'plain'}" for world in stored)
     acts = Counter(
-        f"{act}, {when}" for world in held for act, when in ((world.before, "history"), (world.after, "live")) if act
+        f"{act}, {when}" for world in stored for act, when in ((world.before, "history"), (world.after, "live")) if act
     )
     return {"seed": seed, "worlds": many, "read": reading, "kinds": dict(sorted(kinds.items())), "acts": dict(sorted(acts.items())),
-            "agent": restart, "refused": len(CODES) if held else 0, "seconds": round(time.monotonic() - started),
+            "agent": restart, "refused": len(CODES) if stored else 0, "seconds": round(time.monotonic() - started),
             "differences": differences}  # fmt: skip
 
 
@@ -62,8 +62,8 @@ def main() -> int:
         for seed in run.seeds():
             print(f"seed {seed}", flush=True)
             line = drawn(seed, asked.many, asked.read, writes, reads)
-            for said in line["differences"]:
-                run.differs(said)
+            for item in line["differences"]:
+                run.differs(item)
             if line["differences"] and not lives(writes):
                 print(f"the writer's Spark has ended: seed {seed} is broken off", flush=True)
                 return 1

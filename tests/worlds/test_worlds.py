@@ -30,12 +30,12 @@ def test_a_drawn_landing_table_is_read_and_copied_row_by_row_whoever_wrote_it_an
 
 
 def test_every_kind_of_world_is_drawn() -> None:
-    found = [world for seed in range(1200) for world in worlds(seed, 9)]
+    results = [world for seed in range(1200) for world in worlds(seed, 9)]
     kinds = [(who, what) for who in FEATURES for what in FEATURES[who]]
-    assert {(world.writer, world.feature) for world in found} == set(kinds)
-    assert {world.kind for world in found} == {"", *PARTS}
+    assert {(world.writer, world.feature) for world in results} == set(kinds)
+    assert {world.kind for world in results} == {"", *PARTS}
     for after in (False, True):
-        drawn = {(each.writer, each.feature, each.after if after else each.before) for each in found}
+        drawn = {(each.writer, each.feature, each.after if after else each.before) for each in results}
         assert drawn == {(*kind, act) for kind in kinds for act in acts(*kind, after=after)}
 
 

@@ -112,9 +112,9 @@ class BySpark:
             if world.feature == "cluster"
             else ""
         )
-        told = ", ".join(f"'{name}' = '{value}'" for name, value in PROPERTIES.get(world.feature, {}).items())
+        text = ", ".join(f"'{name}' = '{value}'" for name, value in PROPERTIES.get(world.feature, {}).items())
         session.sql(
-            f"CREATE TABLE {self._name} ({columns}) USING delta {by} {f'TBLPROPERTIES ({told})' if told else ''}"
+            f"CREATE TABLE {self._name} ({columns}) USING delta {by} {f'TBLPROPERTIES ({text})' if text else ''}"
         )
         if world.feature == "check":
             session.sql(f"ALTER TABLE {self._name} ADD CONSTRAINT positive CHECK (id > 0)")

@@ -70,8 +70,8 @@ def _sums(
     rows: Any, time: str, part: Sequence[Slice], columns: Sequence[tuple[str, str]], counted: Sequence[str]
 ) -> dict[str, Sums]:
     """Day, "" without one, → its sums."""
-    found = sums_per_day(sliced(rows, time, part), time, columns, counted).collect()
-    return {str(row["day"] or ""): {name: row[name] for name in row.asDict() if name != "day"} for row in found}
+    days = sums_per_day(sliced(rows, time, part), time, columns, counted).collect()
+    return {str(row["day"] or ""): {name: row[name] for name in row.asDict() if name != "day"} for row in days}
 
 
 def _without(sums: Sums, others: Sums) -> Sums:

@@ -54,16 +54,16 @@ def columns_check(plan: Comparison, days: Sequence[ComparedDay], records: Sequen
 
 def changed_check(plan: Comparison, records: Sequence[ComparedColumn]) -> Checked | None:
     """What became of the columns that are meant to change; inconclusive where one has lost all its values."""
-    found = tuple(_summary(pair, records) for pair in plan.changed)
-    if not found:
+    summaries = tuple(_summary(pair, records) for pair in plan.changed)
+    if not summaries:
         return None
-    emptied = [each for each in found if each.nulls_old < each.rows_old and each.nulls_new == each.rows_new > 0]
+    emptied = [each for each in summaries if each.nulls_old < each.rows_old and each.nulls_new == each.rows_new > 0]
     return Checked(
         table=plan.table,
         check=CHANGED,
         ok=None if emptied else True,
-        detail=("every value became NULL: " if emptied else "") + "; ".join(map(_summary_text, emptied or found)),
-        summaries=found,
+        detail=("every value became NULL: " if emptied else "") + "; ".join(map(_summary_text, emptied or summaries)),
+        summaries=summaries,
     )
 
 

@@ -137,9 +137,9 @@ def _apart(
     )
     some = []
     for side, condition in zip(sides, ("was > now", "now > was"), strict=True):
-        found = side.join(totals.where(condition).select("_row"), "_row", "left_semi").dropDuplicates(["_row"])
+        sampled = side.join(totals.where(condition).select("_row"), "_row", "left_semi").dropDuplicates(["_row"])
         names = [quoted(name) for name, _ in columns]
-        ordered = found.orderBy(*(quoted(name) for name, kind in columns if "map<" not in kind)).select(*names)
+        ordered = sampled.orderBy(*(quoted(name) for name, kind in columns if "map<" not in kind)).select(*names)
         some.append(tuple(tuple(row) for row in rows_of(ordered.limit(EXAMPLES))))
     return ExampleRows(columns, some[0], some[1])
 

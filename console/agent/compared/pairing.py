@@ -50,8 +50,8 @@ def paired(
     for i, pair in enumerate(plan.changed):
         if _comparable(pair, old, new):
             counts.append(count_if(~col(f"a{i}").eqNullSafe(col(f"b{i}"))).alias(f"d{i}"))
-    found = both.groupBy("day").agg(*counts).withColumn("day", named_day(col("day"))).collect()
-    return {str(row["day"] or ""): {name: row[name] for name in row.asDict() if name != "day"} for row in found}
+    days = both.groupBy("day").agg(*counts).withColumn("day", named_day(col("day"))).collect()
+    return {str(row["day"] or ""): {name: row[name] for name in row.asDict() if name != "day"} for row in days}
 
 
 def _comparable(pair: Pair, old: Pinned, new: Pinned) -> bool:

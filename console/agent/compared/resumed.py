@@ -32,7 +32,7 @@ def begin(
         if plan.time and not plan.keys
         else ComparisonRound().portions,
         done=same,
-        store=lambda found: records.append(rollout, found),
+        store=lambda record: records.append(rollout, record),
         left_out=left_out_rows(context, session, plan.table),
     )
     return comparison, old, new

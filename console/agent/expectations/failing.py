@@ -72,8 +72,8 @@ def stopped_feed(target: str, commits: str, failing: Sequence[Unexpected]) -> Fe
 
 
 def _why(target: str, what: str, failing: Sequence[Unexpected]) -> str:
-    said = "; ".join(f"`{one.name}`: {one}" for one in failing)
-    return f"{target}: {what}, since rows are not as expected: {said or 'none of them at a second look'}"
+    text = "; ".join(f"`{one.name}`: {one}" for one in failing)
+    return f"{target}: {what}, since rows are not as expected: {text or 'none of them at a second look'}"
 
 
 def _remedy(target: str) -> str:

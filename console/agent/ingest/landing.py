@@ -120,8 +120,8 @@ class LandingWriter:
     def marks(self, table: str, load: str, rows: int) -> dict[str, str]:
         """Marks (base64) of the events of the commit that brought a load to `rows` rows; "" where they are gone."""
         target = self._target(table)
-        found = (_marks_of(path, load, rows) for path in (target.path, *target.others))
-        return {"marks": next((marks for marks in found if marks), "")}
+        results = (_marks_of(path, load, rows) for path in (target.path, *target.others))
+        return {"marks": next((marks for marks in results if marks), "")}
 
     @contextmanager
     def _locked(self, path: str) -> Iterator[str]:

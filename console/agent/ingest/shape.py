@@ -117,12 +117,12 @@ def spread(value: Any, readings: Sequence[Reading]) -> list[bool]:
     takes: list[bool] = []
     shown: Any = None
     for reading in readings:
-        held = reading.read(value)
-        if held is None or (shown is not None and _same(shown, reading.as_stored(held))):
+        stored = reading.read(value)
+        if stored is None or (shown is not None and _same(shown, reading.as_stored(stored))):
             takes.append(False)
             continue
         takes.append(True)
-        shown = reading.as_stored(held)
+        shown = reading.as_stored(stored)
     return takes
 
 

@@ -39,8 +39,12 @@ class Shapes:
 
     def key(self) -> list[object]:
         """As JSON: what is checked against these does not hold for others."""
-        told = [[accepts.marker, accepts.shape, *shape.key()] for accepts, shape in self.told]
-        return [*self.live.key(), told, self.older.key() if self.older else self.until] if told else self.live.key()
+        distinguished = [[accepts.marker, accepts.shape, *shape.key()] for accepts, shape in self.told]
+        return (
+            [*self.live.key(), distinguished, self.older.key() if self.older else self.until]
+            if distinguished
+            else self.live.key()
+        )
 
     def of(self, row: Row, number: int, sent: str) -> Shape:
         """The shape of one line.
@@ -90,11 +94,13 @@ def shapes_of(live: TableState, kept: Sequence[TableState], real: Sequence[str],
     """kept: the table in the live and in other kept releases, newest first; real, today: as of `shape_of`"""
     others = [state for state in kept if state is not live]
     whole = shape_of(live, others, real, today)
-    told = list(dict.fromkeys(state.table.accepts for state in kept if state.table.accepts))
-    if not told:
+    distinguished = list(dict.fromkeys(state.table.accepts for state in kept if state.table.accepts))
+    if not distinguished:
         return Shapes(live=whole)
-    groups = {accepts: [state for state in kept if state.table.accepts == accepts] for accepts in (*told, None)}
-    claimed = tuple((accepts, _shape(groups[accepts], live, real, today)) for accepts in told)
+    groups = {
+        accepts: [state for state in kept if state.table.accepts == accepts] for accepts in (*distinguished, None)
+    }
+    claimed = tuple((accepts, _shape(groups[accepts], live, real, today)) for accepts in distinguished)
     ends = live.table.accepts_until if live.table.accepts else ""
     if ends and today >= ends:
         return Shapes(live=claimed[0][1], told=claimed, until=ends)

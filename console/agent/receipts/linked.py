@@ -24,16 +24,16 @@ def check_files(warehouse: Path, target_path: str, subject: Subject) -> Finding:
     version, source = int(commit.note["linked"]["version"]), str(commit.note["linked"]["of"])
     path = paths.version_path(warehouse, source)
     rows = sum(file.rows for file in commit.added)
-    told = f"{rows:,} rows in {len(commit.added)} files were taken over from version {version} of {source}"
+    text = f"{rows:,} rows in {len(commit.added)} files were taken over from version {version} of {source}"
     try:
         older = files_at(path, version)
     except (RegionError, Unreachable, OSError) as error:
-        return subject.finding(None, f"{told}, which can no longer be read: {error}; {_LATER}")
+        return subject.finding(None, f"{text}, which can no longer be read: {error}; {_LATER}")
     theirs = sorted((Path(file.path).name, file.rows, file.bytes) for file in older)
     ours = sorted((Path(file.path).name.split("-", 2)[2], file.rows, file.bytes) for file in commit.added)
     if ours != theirs:
-        return subject.finding(False, f"{told}, and {len(set(ours) ^ set(theirs))} of them are not that version's")
-    return subject.finding(True, f"{told}, and are all of that version; {_LATER}")
+        return subject.finding(False, f"{text}, and {len(set(ours) ^ set(theirs))} of them are not that version's")
+    return subject.finding(True, f"{text}, and are all of that version; {_LATER}")
 
 
 def check_since(target_path: str, subject: Subject) -> Finding:

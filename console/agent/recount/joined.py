@@ -107,6 +107,6 @@ def unreadable(pin: Pinned) -> str:
 def all_versions(own: Sequence[JoinedTable], others: Iterable[JoinedTable]) -> tuple[JoinedTable, ...]:
     """A feed's joined tables, and the versions of these that other releases have."""
     names = {state.table.name for state, _ in own}
-    found = {path: (state, path) for state, path in others if state.table.name in names and state.version.path}
-    found |= {path: (state, path) for state, path in own}
-    return tuple(found.values())
+    by_path = {path: (state, path) for state, path in others if state.table.name in names and state.version.path}
+    by_path |= {path: (state, path) for state, path in own}
+    return tuple(by_path.values())

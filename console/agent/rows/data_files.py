@@ -58,16 +58,18 @@ def _checkpoint(table: str, version: int) -> tuple[int, dict[str, dict[str, Any]
     import pyarrow.parquet as pq
 
     folder = log.local(table) / "_delta_log"
-    found = [
+    checkpoints = [
         number
         for path in folder.glob("*.checkpoint.parquet")
         if (stem := path.name.partition(".")[0]).isdigit() and (number := int(stem)) <= version
     ]
-    if not found:
+    if not checkpoints:
         return 0, {}
-    rows = pq.read_table(folder / f"{max(found):020}.checkpoint.parquet", columns=["add"]).column("add").to_pylist()
+    rows = (
+        pq.read_table(folder / f"{max(checkpoints):020}.checkpoint.parquet", columns=["add"]).column("add").to_pylist()
+    )
     adds = ({**add, "partitionValues": dict(add["partitionValues"] or {})} for add in rows if add)
-    return max(found) + 1, {str(add["path"]): add for add in adds}
+    return max(checkpoints) + 1, {str(add["path"]): add for add in adds}
 
 
 def _data_file(table: str, add: dict[str, Any]) -> DataFile:

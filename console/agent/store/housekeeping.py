@@ -82,12 +82,12 @@ def _last_copies(releases: Sequence[StoredRelease], left_out: Collection[LeftOut
         for relay in by.release.relays:
             newer = by.release.table(relay.table)
             assert newer is not None
-            held = {newer.version.path: "values"} if relay.lost else {}
+            alone = {newer.version.path: "values"} if relay.lost else {}
             if (by.rollout, relay.table) in left_out and is_later_version(relay.older):
-                held[relay.older] = "rows that are in quarantine"
+                alone[relay.older] = "rows that are in quarantine"
             for release in once_live:
-                for path in (held.keys() - spared) & {state.version.path for state in release.release.tables}:
-                    yield LastCopy(release.row.id, relay.table, held[path], by.row.id)
+                for path in (alone.keys() - spared) & {state.version.path for state in release.release.tables}:
+                    yield LastCopy(release.row.id, relay.table, alone[path], by.row.id)
 
 
 def own_versions(releases: Releases, release: Release, gone: Set[str]) -> tuple[str, ...]:

@@ -76,8 +76,8 @@ def _ids(table: str) -> dict[str, int]:
     ids: dict[str, int] = {}
     prefix, latest = f"ingest/{log.table_id(table)}/", log.latest_version(table)
     version, transactions = at_checkpoint(table, latest)
-    for found in (*transactions, *(commit.txn for commit in log.commits(table, version + 1, latest))):
-        ids |= {id.removeprefix(prefix): number for id, number in found.items() if id.startswith(prefix)}
+    for item in (*transactions, *(commit.txn for commit in log.commits(table, version + 1, latest))):
+        ids |= {id.removeprefix(prefix): number for id, number in item.items() if id.startswith(prefix)}
     return ids
 
 

@@ -48,8 +48,8 @@ def _refused(
     assert isinstance(alternative.made, Verdict)
     verdict = alternative.made
     tables = ChainMap({verdict.name: verdict}, dict(verdicts.tables))
-    found, _ = accepted([*verdict.problems, *rules.of_table(verdict, desired, tables, live, cache)], allowed)
-    return "; ".join(dict.fromkeys(problem.message for problem in found if problem.severity == "refuse"))
+    problems, _ = accepted([*verdict.problems, *rules.of_table(verdict, desired, tables, live, cache)], allowed)
+    return "; ".join(dict.fromkeys(problem.message for problem in problems if problem.severity == "refuse"))
 
 
 def _shown(verdict: Verdict) -> str:

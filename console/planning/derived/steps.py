@@ -73,15 +73,15 @@ def _joined_by(verdict: Verdict) -> frozenset[str]:
 
 def _above(names: Collection[str], verdicts: Verdicts) -> frozenset[str]:
     """The same tables and all that they are computed from."""
-    found: set[str] = set()
+    above: set[str] = set()
     waiting = [*names]
     while waiting:
         name = waiting.pop()
         wanted = verdicts.tables[name].wanted
-        if name not in found and wanted is not None:
-            found.add(name)
+        if name not in above and wanted is not None:
+            above.add(name)
             waiting += [source for feed in wanted.feeds for source in (feed.source, *feed.joins)]
-    return frozenset(found)
+    return frozenset(above)
 
 
 def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> list[Step]:

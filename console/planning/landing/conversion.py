@@ -117,8 +117,8 @@ def _inverse(
 def _given(table: Table, live: TableState) -> tuple[Values, tuple[str, ...], tuple[Problem, ...]]:
     """What the operator's `backward_query` computes: for every row, since the relay back may stop at none."""
     older = replace(live.table, name=table.name, forward_query=table.backward_query, where=table.where)
-    sql, found = reads.forward(older, replace(live, table=table))
-    problems = [replace(each, message=each.message.replace("forward_query", "backward_query", 1)) for each in found]
+    sql, wrong = reads.forward(older, replace(live, table=table))
+    problems = [replace(each, message=each.message.replace("forward_query", "backward_query", 1)) for each in wrong]
     if not sql:
         return {}, (), tuple(problems)
     was, now = types(live.table.columns), {column: kind(type) for column, type in types(table.columns).items()}

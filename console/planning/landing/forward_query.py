@@ -174,5 +174,5 @@ def all_renamed(release: Release, tables: Mapping[str, Table]) -> dict[str, dict
 def _of_another_meaning(table: Table, live: TableState) -> dict[str, str]:
     """Live column → a name that no declared one has, for those that go on under name and type with computed values."""
     types = {column.name: kind(column.type) for column in live.table.columns}
-    told = continued(table, live).told
-    return {c.name: f"{c.name}@before" for c in table.columns if c.name in told and types.get(c.name) == kind(c.type)}
+    named = continued(table, live).told
+    return {c.name: f"{c.name}@before" for c in table.columns if c.name in named and types.get(c.name) == kind(c.type)}

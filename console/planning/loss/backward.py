@@ -79,12 +79,12 @@ def _of_landing(now: Table, live: TableState, diff: Diff) -> tuple[list[str], li
         if pick.type and (column := was.column(pick.of)) is not None:
             lost.append(f"{now.name}.{pick.of}")
             reasons.append(f"values of {now.name}.{pick.name} that are no {column.type} are NULL there")
-    told = continued(now, live).told
-    for again in sorted(told & {column.name for column in was.columns}):
+    named = continued(now, live).told
+    for again in sorted(named & {column.name for column in was.columns}):
         lost.append(f"{now.name}.{again}")
         reasons.append(f"values of {now.name}.{again} in lines of the new shape are NULL there")
     for retyped, why in diff.computed.items():
-        if retyped not in told and why.kind == "type" and (column := was.column(retyped)) is not None:
+        if retyped not in named and why.kind == "type" and (column := was.column(retyped)) is not None:
             lost.append(f"{now.name}.{retyped}")
             reasons.append(f"values of {now.name}.{retyped} that are no {column.type} are NULL there")
     return lost, reasons

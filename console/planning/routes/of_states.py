@@ -70,15 +70,15 @@ def _first_whole(target: TableStats, source: TableStats, *, foreign: bool) -> st
     Retention takes the oldest days first, and may have taken a part of the oldest that is left. Where files span days only that
     one is known, and of a foreign table, whose statistics may tell of rows that are deleted, not even that.
     """
-    held = sorted(day.day for day in source.days if day.day and day.rows)
+    stored = sorted(day.day for day in source.days if day.day and day.rows)
     kept = {day.day for day in target.days if day.day and day.rows}
     exact = all(day.exact for day in source.days)
-    if not held or (foreign and not exact):
+    if not stored or (foreign and not exact):
         return ""
-    lost = {day for day in kept if day < held[0]}
+    lost = {day for day in kept if day < stored[0]}
     if exact and all(day.exact for day in target.days):  # a late row of an old day hides which others are gone
-        lost |= {day for day in kept if day <= held[-1]} - {*held}
-    whole = [day for day in held if lost and max(lost) < day]
+        lost |= {day for day in kept if day <= stored[-1]} - {*stored}
+    whole = [day for day in stored if lost and max(lost) < day]
     return day_after(whole[0]) if whole else ""
 
 

@@ -44,5 +44,5 @@ def test_of_processes_that_race_for_a_region_none_commits_over_anothers_version(
     for rival in rivals:
         rival.join(PATIENCE)
     assert [rival.exitcode for rival in rivals] == [0] * RIVALS
-    held = [path.read_text() for path in sorted((tmp_path / "_delta_log").glob("*.json"))]
-    assert sorted(held) == sorted(f"{mine}/{number}" for mine in range(RIVALS) for number in range(ROUNDS))
+    values = [path.read_text() for path in sorted((tmp_path / "_delta_log").glob("*.json"))]
+    assert sorted(values) == sorted(f"{mine}/{number}" for mine in range(RIVALS) for number in range(ROUNDS))

@@ -37,8 +37,8 @@ class Agent:
         command = [sys.executable, "-c", HOLD, str(warehouse)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        with self.process.stdout as said:
-            self.jvm = int(said.readline())
+        with self.process.stdout as output:
+            self.jvm = int(output.readline())
 
     def close(self) -> None:
         self.process.kill()
@@ -76,8 +76,8 @@ def alive(pid: int) -> bool:
 def shown(warehouse: Path) -> dict[str, Any]:
     done = console("lock", "show", "--warehouse", str(warehouse), "--output", "json")
     assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)["regions"][0]
-    return found
+    output: dict[str, Any] = json.loads(done.stdout)["regions"][0]
+    return output
 
 
 def test_show_names_pid_host_and_since_when_and_both_who_keep_it(tmp_path: Path, agent: Agent) -> None:
@@ -89,8 +89,8 @@ def test_show_names_pid_host_and_since_when_and_both_who_keep_it(tmp_path: Path,
         "1.2.3",
     )
     assert {each["pid"] for each in now["processes"]} == {agent.process.pid, agent.jvm}
-    said = console("lock", "show", "--warehouse", str(tmp_path)).stdout
-    assert f"held by pid {agent.process.pid} on {os.uname().nodename} since 20" in said
+    output = console("lock", "show", "--warehouse", str(tmp_path)).stdout
+    assert f"held by pid {agent.process.pid} on {os.uname().nodename} since 20" in output
 
 
 def test_a_region_that_nobody_holds_is_free_and_force_ends_nobody(tmp_path: Path) -> None:

@@ -87,8 +87,8 @@ async def test_of_two_who_apply_different_plans_the_second_is_refused_before_its
     assert "is under way" in ends[loser][1]
     assert [row.id for row in state.releases] == ["r1", "r2"]
     assert {name.rpartition("-")[2] for name in versions(region)} == {"1", "2"}, "the loser has built nothing"
-    code, said = await person(region, winner).run("cancel", "--region", "eu", "--yes")
-    assert code == 0, said
+    code, output = await person(region, winner).run("cancel", "--region", "eu", "--yes")
+    assert code == 0, output
     assert {name.rpartition("-")[2] for name in versions(region)} == {"1"}
 
 
@@ -100,15 +100,15 @@ async def test_a_console_that_slept_while_another_took_its_rollout_over_wakes_to
         await asyncio.sleep(0.02)
     run.stop()
     try:
-        code, said = await eve.run("attach", "--region", "eu", "--take-over")
-        assert code == 3, said
-        assert "is yours; ada@" in said
+        code, output = await eve.run("attach", "--region", "eu", "--take-over")
+        assert code == 3, output
+        assert "is yours; ada@" in output
     finally:
         run.go_on()
-    code, said = await run.end()
-    assert code == 4, said
-    assert "error: eu: eve@" in said
-    assert "took column-3 over at 20" in said
+    code, output = await run.end()
+    assert code == 4, output
+    assert "error: eu: eve@" in output
+    assert "took column-3 over at 20" in output
     assert (await region.driver.state(CASE.name)).live == "r1", "who only looks promotes nothing"
 
 
@@ -128,16 +128,16 @@ async def test_an_agent_that_is_stopped_keeps_its_region_until_it_is_forced_and_
     assert second.returncode == 4
     assert f"is held by another agent: pid {old} on {os.uname().nodename} since 20" in second.stderr
     eve = person(region, "eve")
-    code, said = await eve.run("lock", "show", "--region", "eu")
-    assert (code, f"held by pid {old} on" in said, "(stopped)" in said) == (0, True, True)
+    code, output = await eve.run("lock", "show", "--region", "eu")
+    assert (code, f"held by pid {old} on" in output, "(stopped)" in output) == (0, True, True)
     os.kill(old, signal.SIGCONT)
     assert (await region.driver.state(CASE.name)).status.shown == "awaiting-confirmation"
 
     os.kill(old, signal.SIGSTOP)
-    code, said = await eve.run("lock", "force", "--region", "eu", "--yes")
-    assert (code, f"ended pid {old} on" in said) == (0, True)
-    code, said = await eve.run("promote", "--region", "eu", "--yes")
-    assert code == 0, said
+    code, output = await eve.run("lock", "force", "--region", "eu", "--yes")
+    assert (code, f"ended pid {old} on" in output) == (0, True)
+    code, output = await eve.run("promote", "--region", "eu", "--yes")
+    assert code == 0, output
     assert holder(region) != old
     assert (await region.driver.state(CASE.name)).live == "r3"
     await whole(region)
@@ -151,7 +151,7 @@ async def test_of_two_who_promote_or_roll_back_at_once_one_does_and_the_other_ex
     async def both(*words: str) -> None:
         ends = await asyncio.gather(*(each.run(*words) for each in (ada, eve)))
         assert sorted(code for code, _ in ends) == [0, 4], ends
-        loser = next(said for code, said in ends if code == 4)
+        loser = next(item for code, item in ends if code == 4)
         assert "@" in loser
         assert os.uname().nodename in loser
 
@@ -173,15 +173,15 @@ async def test_of_two_who_promote_or_roll_back_at_once_one_does_and_the_other_ex
 async def test_tables_are_compacted_and_vacuumed_beside_their_feeds_and_no_row_is_other_than_before(
     region: LiveRegion,
 ) -> None:
-    code, said = await person(region, "eve").run(
+    code, output = await person(region, "eve").run(
         "maintain", "--region", "eu", "--small-files", "4", "--output", "jsonl"
     )
-    assert code == 0, said
-    done = json.loads(said.splitlines()[0])["done"]
+    assert code == 0, output
+    done = json.loads(output.splitlines()[0])["done"]
     assert {"compacted", "vacuumed"} <= {each["what"] for each in done}, done
     assert {each["table"] for each in done if each["what"] == "compacted"} >= {"requests", "by_hour"}
     await region.quiet([CASE.name])
-    found = multiset(await region.table(CASE.name, "event_id", "requests"))
-    assert found == multiset(region.truth("SELECT id FROM landing"))
+    counted = multiset(await region.table(CASE.name, "event_id", "requests"))
+    assert counted == multiset(region.truth("SELECT id FROM landing"))
     by_hour = sum(requests for (requests,) in await region.table(CASE.name, "requests", "by_hour"))
-    assert by_hour == found.total()
+    assert by_hour == counted.total()

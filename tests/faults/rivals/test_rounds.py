@@ -17,20 +17,20 @@ NAMES = ("ada", "eve")
 PATIENCE = 300.0  # seconds; a process that died must not be waited for longer
 
 
-def contend(place: str, mine: int, gate: Barrier, told: "Queue[tuple[int, str, str, int, str]]") -> None:
+def contend(place: str, mine: int, gate: Barrier, report: "Queue[tuple[int, str, str, int, str]]") -> None:
     """In each round everyone wants another release live; who did, and what the other one heard, is told."""
     name = NAMES[mine]
     for number in range(ROUNDS):
-        held = Releases(Path(place) / str(number // FRESH), "web")
+        releases = Releases(Path(place) / str(number // FRESH), "web")
         gate.wait(PATIENCE)
-        now = held.in_state("live")
+        now = releases.in_state("live")
         live = now.row.id if now else ""
         others = [release for release in ("r1", "r2", "r3") if release != live]
         gate.wait(PATIENCE)
         try:
-            told.put((number, name, "won", held.swap(live, others[mine], name, f"{name}s-host"), others[mine]))
+            report.put((number, name, "won", releases.swap(live, others[mine], name, f"{name}s-host"), others[mine]))
         except Conflict as error:
-            told.put((number, name, str(error), error.exit_code, others[mine]))
+            report.put((number, name, str(error), error.exit_code, others[mine]))
 
 
 def test_of_two_processes_that_promote_a_hundred_times_one_commit_wins_each_time_and_the_other_learns_who(
@@ -43,13 +43,13 @@ def test_of_two_processes_that_promote_a_hundred_times_one_commit_wins_each_time
                 Release(id=id, pipeline="web", digest="digest", tables=(), feeds=()), f"web-{id[1:]}", "zoe", "tower"
             )
     context = multiprocessing.get_context("spawn")
-    gate, told = context.Barrier(len(NAMES)), context.Queue()
-    rivals = [context.Process(target=contend, args=(str(tmp_path), mine, gate, told)) for mine in range(len(NAMES))]
+    gate, report = context.Barrier(len(NAMES)), context.Queue()
+    rivals = [context.Process(target=contend, args=(str(tmp_path), mine, gate, report)) for mine in range(len(NAMES))]
     for rival in rivals:
         rival.start()
     ends: dict[int, list[tuple[str, str, int, str]]] = {}
     for _ in range(ROUNDS * len(NAMES)):
-        number, *end = told.get(timeout=PATIENCE)
+        number, *end = report.get(timeout=PATIENCE)
         ends.setdefault(number, []).append(tuple(end))
     for rival in rivals:
         rival.join(PATIENCE)
@@ -61,5 +61,5 @@ def test_of_two_processes_that_promote_a_hundred_times_one_commit_wins_each_time
         assert f"{live} is live" in heard
         assert f"{winner} from {winner}s-host" in heard
     for number in range(ROUNDS // FRESH):
-        states = [held.row.state for held in Releases(tmp_path / str(number), "web").all()]
+        states = [release.row.state for release in Releases(tmp_path / str(number), "web").all()]
         assert (states.count("live"), states.count("previous")) == (1, 1)

@@ -68,8 +68,8 @@ def test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_
         assert controller.releases.version() == before + 1, "one commit promotes"
         (winner,) = done
         wins[winner.by] += 1
-        told = rf"r{number} was already promoted by {winner.by} from {winner.host} at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ"
-        assert re.search(told, str(refused[0])), refused[0]
+        text = rf"r{number} was already promoted by {winner.by} from {winner.host} at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ"
+        assert re.search(text, str(refused[0])), refused[0]
         assert refused[0].exit_code == 4
         assert len(controller.recorder.events(Promoted)) == 1
         live = f"r{number}"
@@ -79,9 +79,9 @@ def test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_
             assert "is live, not" in str(refused[0])
             assert len(controller.recorder.events(RolledBack)) == 1
             live = f"r{number - 1}"
-        held = controller.releases.in_state("live")
-        assert held is not None
-        assert held.row.id == live
+        releases = controller.releases.in_state("live")
+        assert releases is not None
+        assert releases.row.id == live
     assert sum(wins.values()) == ROUNDS
 
 
@@ -93,11 +93,11 @@ def test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom(tmp_
     ownership.take_over(controller, "console-of-eve", "eve", "desk")
     assert seen[-1] == TakenOver("eve", "desk", "console-of-eve"), "whoever watches is told"
     with (
-        pytest.raises(Conflict, match=r"web-1: eve on desk took it over at 20.*Z; this console only watches") as told,
+        pytest.raises(Conflict, match=r"web-1: eve on desk took it over at 20.*Z; this console only watches") as error,
         ownership.owned(controller, "console-of-ada"),
     ):
         controller.promote("web-1", "", "ada", "laptop")
-    assert told.value.exit_code == 4
+    assert error.value.exit_code == 4
     assert controller.releases.in_state("live") is None
     again = opened(tmp_path)  # it is in the region: the next agent knows it as well
     with pytest.raises(Conflict), ownership.owned(again, "console-of-ada"):

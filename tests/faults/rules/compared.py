@@ -86,9 +86,9 @@ def as_stored(tmp_path: Path) -> tuple[Pinned, Pinned]:
 
 def in_portions(side: Pinned) -> tuple[tuple[Slice, ...], ...]:
     """In batches of thirty rows, of which eight are a portion: four days each."""
-    found = table_stats("copy", side.path, "day")
-    assert found is not None
-    return portions(found.days, rows_limit=A_DAY // 2)
+    result = table_stats("copy", side.path, "day")
+    assert result is not None
+    return portions(result.days, rows_limit=A_DAY // 2)
 
 
 def compare_recorded(session: Any, tmp_path: Path) -> list[Checked]:
@@ -98,6 +98,6 @@ def compare_recorded(session: Any, tmp_path: Path) -> list[Checked]:
     course = ComparisonRound(
         portions=in_portions(new),
         done=records.newest("web-1", "copy"),
-        store=lambda found: records.append("web-1", found),
+        store=lambda result: records.append("web-1", result),
     )
     return list(compare(session, PLAN, old, new, (), course))

@@ -92,8 +92,8 @@ def test_the_log_says_what_the_release_keeps_of_their_settings_and_what_was_alte
 
 
 def real(path: str) -> tuple[tuple[str, str], ...]:
-    held = DeltaTable(path).metadata().configuration
-    return tuple(sorted((key, value) for key, value in held.items() if key.startswith("delta.")))
+    stored = DeltaTable(path).metadata().configuration
+    return tuple(sorted((key, value) for key, value in stored.items() if key.startswith("delta.")))
 
 
 def test_nor_have_those_that_only_spark_can_create(tmp_path: Path, session: Any) -> None:
@@ -105,8 +105,8 @@ def test_nor_have_those_that_only_spark_can_create(tmp_path: Path, session: Any)
         240,
     )
     protocol = DeltaTable(path).protocol()
-    found = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    assert "timestampNtz" in found
+    results = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    assert "timestampNtz" in results
     unreadable = {
         "deletionVectors",
         "rowTracking",
@@ -115,7 +115,7 @@ def test_nor_have_those_that_only_spark_can_create(tmp_path: Path, session: Any)
         "typeWidening",
         "v2Checkpoint",
     }
-    assert found & unreadable == set()
+    assert results & unreadable == set()
 
 
 # -- rule 10
@@ -211,10 +211,10 @@ def test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_
         others = [Path(file.path) for version in versions for file in log.commit(table, version).added]
         for other in others:
             other.rename(other.with_suffix(".away"))  # a day that reads it breaks
-        found = backfill.target_rows(session, history, (run,)).collect()
+        result = backfill.target_rows(session, history, (run,)).collect()
         for other in others:
             other.with_suffix(".away").rename(other)
-        assert len(found) == run.rows, run
+        assert len(result) == run.rows, run
     assert len(backfill.target_rows(session, history, slices).collect()) == sum(map(len, EDGES))
 
 
@@ -313,6 +313,6 @@ def test_states_keep_their_types_through_every_merge_and_end_in_the_declared_one
     stored.createOrReplaceTempView("stored")
     merged = session.sql(code.read)
     assert {f.name: f.dataType.simpleString() for f in merged.schema.fields} == OUT
-    found = {row["k"]: row for row in merged.collect()}
-    assert [found["0"][name] for name in ("n", "si", "u")] == [20, 380, 20]
-    assert str(found["1"]["sd"]) == "1999999999.80"
+    results = {row["k"]: row for row in merged.collect()}
+    assert [results["0"][name] for name in ("n", "si", "u")] == [20, 380, 20]
+    assert str(results["1"]["sd"]) == "1999999999.80"

@@ -46,7 +46,7 @@ def exchange(table: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("hand", "said"),
+    ("hand", "message"),
     [
         (nothing, ""),
         (insert, "2026-11-02: 2 → 3"),
@@ -56,18 +56,18 @@ def exchange(table: str) -> None:
     ],
 )
 def test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day(
-    tmp_path: Path, session: Any, hand: Callable[[str], None], said: str
+    tmp_path: Path, session: Any, hand: Callable[[str], None], message: str
 ) -> None:
     data = (rows(0, 1), rows(2, 3, day=2), rows(4, day=None))
     old, new = foreign(tmp_path / "old", *data), foreign(tmp_path / "new", *data)
     hand(new)
     sides = (Pinned(state("copy"), path, log.latest_version(path)) for path in (old, new))
-    found = tuple(compare(session, COMPARED, *sides))
-    assert [check.check for check in found] == ["rows per day", "unchanged columns"]
-    assert all(check.ok for check in found) is (hand is nothing), found
-    assert said in "; ".join(check.detail for check in found)
-    assert [day.day for day in found[0].days] == ["", "2026-11-01", "2026-11-02"]
-    assert [day.day for day in found[0].days if not day.equal] == ([] if hand is nothing else ["2026-11-02"])
+    results = tuple(compare(session, COMPARED, *sides))
+    assert [check.check for check in results] == ["rows per day", "unchanged columns"]
+    assert all(check.ok for check in results) is (hand is nothing), results
+    assert message in "; ".join(check.detail for check in results)
+    assert [day.day for day in results[0].days] == ["", "2026-11-01", "2026-11-02"]
+    assert [day.day for day in results[0].days if not day.equal] == ([] if hand is nothing else ["2026-11-02"])
 
 
 @pytest.mark.parametrize("ok", [True, None, False])

@@ -20,8 +20,8 @@ N = (Column(name="n", type="bigint"), Column(name="day", type="date"))
 
 def alike(session: Any, half: str, hash: str) -> tuple[int, int]:
     """Two numbers whose hashes differ, and not in this half."""
-    found = session.range(ENOUGH).selectExpr("id", f"{half.format(hash)} AS half").groupBy("half")
-    pairs = found.agg({"id": "collect_list"}).where("size(`collect_list(id)`) > 1").limit(1).collect()
+    result = session.range(ENOUGH).selectExpr("id", f"{half.format(hash)} AS half").groupBy("half")
+    pairs = result.agg({"id": "collect_list"}).where("size(`collect_list(id)`) > 1").limit(1).collect()
     first, second, *_ = pairs[0][1]
     return first, second
 
@@ -77,21 +77,21 @@ def drawn(session: Any) -> Any:
 def hashed(rows: Any, expression: str) -> dict[str, list[int]]:
     """Day → what Spark's own hash says of each of its rows."""
     day = "CASE WHEN t < '0001-01-01' THEN '0000 and before' ELSE coalesce(CAST(to_date(t) AS STRING), '') END AS day"
-    found: dict[str, list[int]] = {}
+    results: dict[str, list[int]] = {}
     for row in rows.selectExpr(day, f"{expression} AS hash").collect():
-        found.setdefault(row["day"], []).append(row["hash"])
-    return found
+        results.setdefault(row["day"], []).append(row["hash"])
+    return results
 
 
 def test_a_days_checksum_is_what_its_rows_hashes_add_up_to(drawn: Any) -> None:
-    expected = {day: Sum(len(found), *halves(found)) for day, found in hashed(drawn, WHOLE).items()}
+    expected = {day: Sum(len(item), *halves(item)) for day, item in hashed(drawn, WHOLE).items()}
     assert {day: sum.rows for day, sum in expected.items()} == DAYS
     assert row_sums_per_day(drawn, "t", COLUMNS) == expected
     assert len({sum.text for sum in expected.values()}) == len(DAYS)
 
 
 def test_all_rows_are_one_day_where_no_column_tells_it(drawn: Any) -> None:
-    everything = [hash for found in hashed(drawn, WHOLE).values() for hash in found]
+    everything = [hash for value in hashed(drawn, WHOLE).values() for hash in value]
     assert row_sums_per_day(drawn, "", COLUMNS) == {"": Sum(len(DRAWN), *halves(everything))}
 
 
@@ -100,24 +100,27 @@ def test_without_columns_rows_are_counted(drawn: Any) -> None:
 
 
 def test_each_column_has_its_count_and_its_own_sums(drawn: Any) -> None:
-    found = {row["day"] or "": row.asDict() for row in sums_per_day(drawn, "t", COLUMNS).collect()}
+    results = {row["day"] or "": row.asDict() for row in sums_per_day(drawn, "t", COLUMNS).collect()}
     whole = hashed(drawn, WHOLE)
-    assert {day: (row["rows"], row["lo"], row["hi"]) for day, row in found.items()} == {
+    assert {day: (row["rows"], row["lo"], row["hi"]) for day, row in results.items()} == {
         day: (len(hashes), *halves(hashes)) for day, hashes in whole.items()
     }
     for i, value in enumerate(("a", "s", SORTED)):
         counts = {row["day"]: row["n"] for row in _counts(drawn, value)}
         for day, hashes in hashed(drawn, f"xxhash64({value})").items():
-            assert (found[day][f"n{i}"], found[day][f"lo{i}"], found[day][f"hi{i}"]) == (counts[day], *halves(hashes))
+            assert (results[day][f"n{i}"], results[day][f"lo{i}"], results[day][f"hi{i}"]) == (
+                counts[day],
+                *halves(hashes),
+            )
 
 
 def _counts(rows: Any, value: str) -> list[Any]:
     day = "CASE WHEN t < '0001-01-01' THEN '0000 and before' ELSE coalesce(CAST(to_date(t) AS STRING), '') END"
     rows.createOrReplaceTempView("drawn")
-    found: list[Any] = rows.sparkSession.sql(
+    result: list[Any] = rows.sparkSession.sql(
         f"SELECT {day} AS day, count({value}) AS n FROM drawn GROUP BY 1"
     ).collect()
-    return found
+    return result
 
 
 def test_a_value_is_hashed_as_the_type_that_was_asked_for(session: Any) -> None:

@@ -148,8 +148,8 @@ def test_the_most_crowded_partition_comes_first_and_one_without_a_value_is_one(t
     table = empty(tmp_path / "copy")
     counts = {"2026-11-01": 2, None: 4, "2026-11-03": 3}
     by_hand(table, *(added(f"{day}{i}", 1, day) for day, count in counts.items() for i in range(count)))
-    found = crowded(table, many=1)
-    assert [(crowd.label, crowd.files, crowd.rows) for crowd in found] == [
+    result = crowded(table, many=1)
+    assert [(crowd.label, crowd.files, crowd.rows) for crowd in result] == [
         ("day=NULL", 4, 12),
         ("day=2026-11-03", 3, 9),
         ("day=2026-11-01", 2, 6),

@@ -106,10 +106,10 @@ def judged(session: Any, place: Path, groups: Sequence[Group], other: Sequence[G
     source = PinnedSource(
         feed, Pinned(state("landing", columns, kind="landing"), paths[2], log.latest_version(paths[2]))
     )
-    found = {check.check: check for check in compare(session, PLAN, old, new, (source,))}
-    assert found["groups"].ok is True, found
-    assert found["values"].ok is True, found
-    return found["sums"]
+    results = {check.check: check for check in compare(session, PLAN, old, new, (source,))}
+    assert results["groups"].ok is True, results
+    assert results["values"].ok is True, results
+    return results["sums"]
 
 
 def test_sums_that_are_not_the_same_shut_the_gate(session: Any, tmp_path: Path) -> None:
@@ -181,8 +181,8 @@ def test_groups_of_days_that_no_calendar_of_python_has_are_settled_like_any_othe
         keys = {"born": born.slice(1), "at": at.slice(1)}
         path = written(tmp_path / name, pa.table({**keys, "total": [first, *others]}))
         old = Pinned(aggregate, written(tmp_path / f"was-{name}", pa.table({**keys, "total": [0.0, 1.0, 2.0, 5.0]})), 0)
-        found = {check.check: check for check in compare(session, plan, old, Pinned(aggregate, path, 0), (source,))}
-        return found["sums"]
+        results = {check.check: check for check in compare(session, plan, old, Pinned(aggregate, path, 0), (source,))}
+        return results["sums"]
 
     same = sums("same", 1e-3, 1.0, 2.0, 5.0)
     assert (same.ok, same.detail) == (
@@ -238,6 +238,6 @@ def test_what_spark_adds_up_is_what_fractions_add_up_to_the_last_bit(session: An
              for nearly_equal in (at, math.nextafter(at, 0.0), math.nextafter(at, math.inf))]  # fmt: skip
     rows = [(at, x) for at, group in enumerate([*groups, edges]) for x in group]
     table = pa.table({"g": [at for at, _ in rows], "x": [x for _, x in rows]})
-    found = addends_by_group(session.createDataFrame(table), "g", ["x"])
-    assert found == {(at, "x"): addends(group) for at, group in enumerate([*groups, edges])}
-    assert found[(200, "x")] != Addends()
+    result = addends_by_group(session.createDataFrame(table), "g", ["x"])
+    assert result == {(at, "x"): addends(group) for at, group in enumerate([*groups, edges])}
+    assert result[(200, "x")] != Addends()

@@ -74,8 +74,8 @@ def judged(session: Any, place: Path, *groups: Group) -> dict[str, Checked]:
 
 def test_equal_groups_pass_and_estimates_may_be_off_by_their_error(session: Any, tmp_path: Path) -> None:
     near: tuple[Group, ...] = (("a", 1, 1080, (3.0, 1.0, 9.0)), ("b", 2, 2, (4.0,)), *GROUPS[2:])
-    found = judged(session, tmp_path, *near)
-    assert {name: (check.ok, check.detail) for name, check in found.items()} == {
+    verdict = judged(session, tmp_path, *near)
+    assert {name: (check.ok, check.detail) for name, check in verdict.items()} == {
         "groups": (True, "4 groups are equal"),
         "values": (True, "1 equal, 1 estimates within 8%"),
         "values behind p": (True, "as many in every group"),
@@ -122,8 +122,8 @@ def test_what_is_off_is_counted_group_by_group(session: Any, tmp_path: Path) -> 
         ("c", None, 5, ()),
         ("d", 9, 9, (9.0,)),
     )
-    found = judged(session, tmp_path, *off)
-    assert {name: (check.ok, check.detail) for name, check in found.items()} == {
+    verdict = judged(session, tmp_path, *off)
+    assert {name: (check.ok, check.detail) for name, check in verdict.items()} == {
         "groups": (False, "1 groups only in the old version, 1 only in the new"),
         "values": (False, "differ: n: 1 groups; u: 3 groups"),
         "values behind p": (False, "4 groups differ in their number"),

@@ -40,8 +40,8 @@ def stopped(table: str, app_id: str = OWN) -> str:
 
 
 def own(table: str, app_id: str = OWN) -> int | None:
-    found = foreign_commits.last_own(table, app_id, log.latest_version(table))
-    return None if found is None else found.version
+    last_commit = foreign_commits.last_own(table, app_id, log.latest_version(table))
+    return None if last_commit is None else last_commit.version
 
 
 def test_the_last_commit_of_a_feed_is_found_behind_what_others_append(table: str) -> None:
@@ -57,9 +57,9 @@ def test_the_last_commit_of_a_feed_is_found_behind_what_others_append(table: str
 def test_commits_behind_the_version_asked_for_are_not_looked_at(table: str) -> None:
     commit_rows(table, OWN, 2, rows(3))
     DeltaTable(table).delete()
-    found = foreign_commits.last_own(table, OWN, 1)
-    assert found is not None
-    assert found.version == 1
+    last_commit = foreign_commits.last_own(table, OWN, 1)
+    assert last_commit is not None
+    assert last_commit.version == 1
 
 
 def test_a_feed_may_have_begun_with_the_table_itself(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_where_the_log_was_cleaned_before_the_last_own_commit_none_is_told(table
 def test_a_damaged_commit_is_not_taken_for_one_that_was_cleaned(table: str) -> None:
     write_deltalake(table, rows(5), mode="append")
     (Path(table) / "_delta_log" / f"{2:020}.json").write_text("")
-    with pytest.raises(RegionError) as told:
+    with pytest.raises(RegionError) as error:
         own(table)
-    assert told.value.code == "E_LOG_EMPTY"
+    assert error.value.code == "E_LOG_EMPTY"
 
 
 # -- where a feed may begin
@@ -148,7 +148,7 @@ def test_a_feed_begins_in_an_empty_table_and_beside_rows_of_other_feeds(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("app_id", "holds", "said"),
+    ("app_id", "holds", "message"),
     [
         (OWN, OWN, f"of {OWN}"),
         (MINE, MINE, f"of {MINE}"),
@@ -158,7 +158,7 @@ def test_a_feed_begins_in_an_empty_table_and_beside_rows_of_other_feeds(tmp_path
     ],
 )
 def test_a_feed_never_begins_where_rows_may_be_its_own_already(
-    tmp_path: Path, app_id: str, holds: str, said: str
+    tmp_path: Path, app_id: str, holds: str, message: str
 ) -> None:
     path = str(tmp_path / "copy")
     DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
@@ -168,7 +168,7 @@ def test_a_feed_never_begins_where_rows_may_be_its_own_already(
     else:
         write_deltalake(path, rows(2), mode="append")
     commit_rows(path, OTHER, 2, rows(3))
-    with pytest.raises(FeedStopped, match=f"version 2 holds rows {said}, so {app_id} cannot begin") as refused:
+    with pytest.raises(FeedStopped, match=f"version 2 holds rows {message}, so {app_id} cannot begin") as refused:
         foreign_commits.check_unclaimed(path, app_id)
     assert refused.value.code == "E_NO_POSITION"
 

@@ -31,9 +31,9 @@ class Moving(World):
         self.copy.joins = ((new, self.owners),)
 
     def looked_at(self) -> RecountResult:
-        found = recount(self.session, pinned_feed(self.copy, {}, self.others), "seed")
-        assert found is not None
-        return found
+        recounted = recount(self.session, pinned_feed(self.copy, {}, self.others), "seed")
+        assert recounted is not None
+        return recounted
 
 
 @pytest.fixture

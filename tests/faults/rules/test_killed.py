@@ -61,15 +61,15 @@ def entered(session: Any, warehouse: Path) -> list[int]:
     return sorted(row.n for row in session.read.format("delta").load(place(warehouse)).collect())
 
 
-@pytest.mark.parametrize(("point", "seen", "told"), [("before-commit-copy", 0, (3, False)), ("after-commit-copy", 3, (0, True))])  # fmt: skip
+@pytest.mark.parametrize(("point", "seen", "report"), [("before-commit-copy", 0, (3, False)), ("after-commit-copy", 3, (0, True))])  # fmt: skip
 def test_a_copy_that_was_killed_and_asked_for_again_has_its_rows_once(
-    tmp_path: Path, spark: SparkHandle, session: Any, point: str, seen: int, told: tuple[int, bool]
+    tmp_path: Path, spark: SparkHandle, session: Any, point: str, seen: int, report: tuple[int, bool]
 ) -> None:
     lake = tmp_path / "lake"
     opened = live(lake, spark)
     another.dies(session, tmp_path / "armed", point, lake, "copy", "run-1")
     assert len(entered(session, lake)) == seen
-    assert copied(opened, spark) == told
+    assert copied(opened, spark) == report
     assert copied(opened, spark) == (0, True), "and again"
     assert entered(session, lake) == [0, 1, 2]
     assert copied(opened, spark, "run-2") == (3, False), "another run is one of its own"
@@ -88,8 +88,8 @@ def test_a_copy_that_replaces_is_not_done_anew_by_asking_again(tmp_path: Path, s
 def test_two_who_ask_for_one_run_at_once_have_one(tmp_path: Path, spark: SparkHandle, session: Any) -> None:
     opened = live(tmp_path, spark)
     with ThreadPoolExecutor(3) as pool:
-        told = list(pool.map(lambda _: copied(opened, spark), range(3)))
-    assert sorted(told) == [(0, True), (0, True), (3, False)]
+        messages = list(pool.map(lambda _: copied(opened, spark), range(3)))
+    assert sorted(messages) == [(0, True), (0, True), (3, False)]
     assert entered(session, tmp_path) == [0, 1, 2]
 
 
@@ -100,10 +100,10 @@ def test_who_waits_for_a_run_that_goes_on_comes_back_later_and_holds_no_thread_o
     monkeypatch.setattr(queries, "WAIT_SECONDS", 0.1)
     with (
         queries._exclusive(place(tmp_path)),
-        pytest.raises(RegionError, match="another run has been writing it") as told,
+        pytest.raises(RegionError, match="another run has been writing it") as error,
     ):
         copied(opened, spark)
-    assert told.value.code == "E_BUSY"
+    assert error.value.code == "E_BUSY"
     assert not log.exists(place(tmp_path))
 
 
@@ -130,9 +130,9 @@ def test_a_copys_commit_that_is_not_in_the_log_is_no_success(
     foreign(Path(place(tmp_path)), rows(7))
     lost = Path(place(tmp_path)) / "_delta_log" / f"{1:020}.json"
     at(monkeypatch, "after-commit-copy", lost.unlink)
-    with pytest.raises(RegionError, match="not in the table's log") as told:
+    with pytest.raises(RegionError, match="not in the table's log") as error:
         copied(opened, spark)
-    assert told.value.code == "E_NO_COMMIT"
+    assert error.value.code == "E_NO_COMMIT"
 
 
 @pytest.mark.parametrize(("point", "there"), [("before-commit-columns", False), ("after-commit-columns", True)])
@@ -200,12 +200,12 @@ def test_killed_around_what_a_batch_set_aside_it_is_written_once_and_the_batch_i
         Accepted(release="r2", was="r1", plan="", by="ada", host="laptop", steps=tuple((s.id, 0) for s in steps)),
     )
     another.dies(session, tmp_path / "armed", point, lake, "carry")
-    aside = Quarantine(lake / "_console" / "web")
-    assert len(aside.rows("web-2")) == written
+    quarantine = Quarantine(lake / "_console" / "web")
+    assert len(quarantine.rows("web-2")) == written
     again = another.line(lake, spark)
     assert another.carried(again) == "awaiting-confirmation"
     again.halt()
-    assert [row["key"] for row in aside.rows("web-2")] == ["n=3"]
+    assert [row["key"] for row in quarantine.rows("web-2")] == ["n=3"]
     assert column_values(str(lake / "parsed")) == [0, 1, 2]
     assert [done.quarantined for done in again.recorder.events(BatchDone)] == [1]
 

@@ -28,8 +28,8 @@ def below(session: Any, warehouse: Path, table: str) -> LiveFeed:
 
 
 def notes(table: str, kind: str) -> int:
-    found = (log.commit(table, version).note for version in range(log.latest_version(table) + 1))
-    return sum(note.get("kind") == kind for note in found)
+    results = (log.commit(table, version).note for version in range(log.latest_version(table) + 1))
+    return sum(note.get("kind") == kind for note in results)
 
 
 def carried(session: Any, feed: LiveFeed) -> list[int]:

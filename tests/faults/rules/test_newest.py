@@ -126,9 +126,9 @@ class Region:
         return self.path("landing")
 
     def state(self, name: str) -> TableState:
-        found = self.release.table(name)
-        assert found is not None
-        return found
+        table = self.release.table(name)
+        assert table is not None
+        return table
 
     def lands(self, many: int = 40) -> None:
         write_deltalake(self.landing, drawn(self.rng, many), mode="append")
@@ -258,8 +258,8 @@ def test_in_any_order_with_kills_and_batches_redone_each_key_has_the_newest_row(
     assert region.read("current") == region.truth(NEWEST)
     assert all(c.kind == "quiet" for c in log.commits(region.feeds["current"].target_path, before + 1, before + 3))
     for name in ("current", "seen"):
-        found = recount(region.session, pinned_feed(region.feeds[name], {}), "seed")
-        assert found is None or found.ok is True, found
+        recounted = recount(region.session, pinned_feed(region.feeds[name], {}), "seed")
+        assert recounted is None or recounted.ok is True, recounted
 
 
 def test_compaction_leaves_one_row_of_each_key_and_deletes_no_row_that_came_meanwhile(
@@ -311,9 +311,9 @@ def test_a_wrong_hash_of_a_live_row_is_found(region: Region, monkeypatch: pytest
         lambda newest, rows: rows.selectExpr("*", "CAST(1 AS BIGINT) AS _row_hash", "0 AS _bucket"),
     )
     right(region.feeds["current"], region.session, log.latest_version(region.landing))
-    found = recount(region.session, pinned_feed(region.feeds["current"], {}), "seed")
-    assert found is not None
-    assert found.ok is False, found
+    recounted = recount(region.session, pinned_feed(region.feeds["current"], {}), "seed")
+    assert recounted is not None
+    assert recounted.ok is False, recounted
 
 
 def test_the_release_is_refused_by_name_where_a_console_does_not_know_the_kind() -> None:

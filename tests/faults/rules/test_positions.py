@@ -60,8 +60,8 @@ class RacingSpark:
 
 
 def reached(table: str) -> tuple[int, int] | None:
-    found = log.position(table, FEED)
-    return None if found is None else commit.split(found)
+    latest = log.position(table, FEED)
+    return None if latest is None else commit.split(latest)
 
 
 def carried(writer: commit.FeedWriter, position: int, *numbers: int) -> commit.CommitResult:
@@ -99,9 +99,9 @@ def test_a_closed_feed_has_its_position_and_an_epoch_more(table: str) -> None:
 
 
 def test_a_feed_without_a_position_is_neither_closed_nor_begun_at_none(table: str) -> None:
-    with pytest.raises(FeedStopped) as told:
+    with pytest.raises(FeedStopped) as error:
         commit.close_feed(NO_SPARK, FEED, table)
-    assert told.value.code == "E_NO_POSITION"
+    assert error.value.code == "E_NO_POSITION"
     assert commit.open_feed(NO_SPARK, FEED, table, 0).position == 0
 
 
@@ -138,10 +138,10 @@ def test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted(
 
     def then_rival(real: Callable[..., Any]) -> Callable[..., Any]:
         def both(*args: Any, **more: Any) -> Any:
-            found = real(*args, **more)
+            outcome = real(*args, **more)
             if not rivals:
                 rivals.append(commit_rows(table, FEED, number(1, 4), rows(4)))
-            return found
+            return outcome
 
         return both
 
@@ -167,14 +167,14 @@ def test_who_finds_a_rival_behind_each_take_over_gives_up_and_says_so(
     real, raced = log.position, list[int]()
 
     def then_rival(*args: Any, **more: Any) -> int | None:
-        found = real(*args, **more)
-        raced.append(commit_rows(table, FEED, (found or 0) + 1, rows()))
-        return found
+        outcome = real(*args, **more)
+        raced.append(commit_rows(table, FEED, (outcome or 0) + 1, rows()))
+        return outcome
 
     monkeypatch.setattr(log, "position", then_rival)
-    with pytest.raises(FeedStopped) as told:
+    with pytest.raises(FeedStopped) as error:
         commit.open_feed(NO_SPARK, FEED, table, 0)
-    assert (told.value.code, len(raced)) == ("E_RIVAL", 8)
+    assert (error.value.code, len(raced)) == ("E_RIVAL", 8)
 
 
 def test_a_feed_goes_on_only_over_the_table_that_it_has_read(table: str) -> None:
@@ -184,9 +184,9 @@ def test_a_feed_goes_on_only_over_the_table_that_it_has_read(table: str) -> None
     assert commit.open_feed(NO_SPARK, FEED, table, 0, "one").position == 1
     assert commit.open_feed(NO_SPARK, FEED, table, 0).position == 1
     commit.open_feed(NO_SPARK, FEED, table, 0, "one")
-    with pytest.raises(FeedStopped, match="has read table one, but other is in its place") as told:
+    with pytest.raises(FeedStopped, match="has read table one, but other is in its place") as error:
         commit.open_feed(NO_SPARK, FEED, table, 0, "other")
-    assert told.value.code == "E_REPLACED"
+    assert error.value.code == "E_REPLACED"
 
 
 @pytest.mark.parametrize("position", [4, 5])
@@ -219,9 +219,9 @@ def test_what_a_commit_did_is_told_by_the_commit_itself(table: str) -> None:
 def test_a_write_that_delta_passed_over_is_never_taken_for_the_rivals_beside_it(table: str, ahead: int) -> None:
     writer = commit.open_feed(NO_SPARK, FEED, table, 0)
     passed_over: Any = RacingSpark(lambda path: commit_rows(path, FEED, ahead, rows(7)))
-    with pytest.raises(FeedStopped) as told:
+    with pytest.raises(FeedStopped) as error:
         commit.append(NO_SPARK, passed_over, writer, 5, {"kind": "live"})
-    assert (told.value.code, writer.position) == ("E_SKIPPED", 0)
+    assert (error.value.code, writer.position) == ("E_SKIPPED", 0)
 
 
 def test_a_hand_on_the_target_is_seen_before_the_next_rows_and_after_them(table: str) -> None:
@@ -230,9 +230,9 @@ def test_a_hand_on_the_target_is_seen_before_the_next_rows_and_after_them(table:
     carried(writer, 2, 2)
     DeltaTable(table).delete("n = 1")
     write_deltalake(table, rows(9), mode="append", partition_by=["day"])
-    with pytest.raises(FeedStopped) as told:
+    with pytest.raises(FeedStopped) as error:
         carried(writer, 3, 3)
-    assert (told.value.code, column_values(table)) == ("E_FOREIGN", [2, 9])
+    assert (error.value.code, column_values(table)) == ("E_FOREIGN", [2, 9])
 
 
 @pytest.mark.parametrize("commits", [1, 2])
@@ -242,6 +242,6 @@ def test_a_hand_in_the_first_commit_after_the_take_over_is_seen(table: str, comm
     for position in range(1, commits):
         carried(writer, position, 1 + position)
     DeltaTable(table).delete("n = 1")
-    with pytest.raises(FeedStopped) as told:
+    with pytest.raises(FeedStopped) as error:
         carried(writer, 9, 9)
-    assert told.value.code == "E_FOREIGN"
+    assert error.value.code == "E_FOREIGN"

@@ -40,12 +40,12 @@ HOSTILE = [
 
 def read(session: Any, table: str, place: Path, after: int = -1) -> Counter[Any]:
     """Rows of all ranges after a version, as a feed reads them."""
-    found: Counter[Any] = Counter()
+    counts: Counter[Any] = Counter()
     while part := ranges.next_range(table, after, log.latest_version(table), MANY):
         if part.files:
-            found.update(map(str, ranges.read(session, table, part, place).collect()))
+            counts.update(map(str, ranges.read(session, table, part, place).collect()))
         after = part.last
-    return found
+    return counts
 
 
 def truth(session: Any, table: str) -> Counter[Any]:
@@ -170,9 +170,9 @@ def test_what_deletion_vectors_delete_is_neither_read_nor_counted(tmp_path: Path
     (other / "_delta_log" / f"{1:020}.json").write_text(
         "\n".join(added).replace('"path":"', f'"path":"{Path(table).as_uri()}/') + "\n"
     )
-    for held in Path(table).rglob("*.bin"):
-        (other / held.relative_to(table)).parent.mkdir(parents=True, exist_ok=True)
-        (other / held.relative_to(table)).write_bytes(held.read_bytes())
+    for item in Path(table).rglob("*.bin"):
+        (other / item.relative_to(table)).parent.mkdir(parents=True, exist_ok=True)
+        (other / item.relative_to(table)).write_bytes(item.read_bytes())
     assert log.commit(str(other), 1).kind == "append"
     assert read(session, str(other), tmp_path / "scratch") == truth(session, str(other))
     assert truth(session, str(other)).total() == 297

@@ -151,9 +151,9 @@ class World:
             feed.step(self.session, end)
 
     def again(self, feed: LiveFeed) -> RecountResult:
-        found = recount(self.session, pinned_feed(feed, {}), "seed")
-        assert found is not None
-        return found
+        result = recount(self.session, pinned_feed(feed, {}), "seed")
+        assert result is not None
+        return result
 
 
 class Mapped(World):
@@ -184,8 +184,8 @@ def test_a_computed_text_that_no_partition_can_hold_is_no_difference(world: Worl
     feed = world.feed(Feed(materialization="parted", source="landing", target="parted", sql=sql), parted, ())
     world.lands((5, "Rom", 1.0, ["", "__HIVE_DEFAULT_PARTITION__", "a", "a/b", "null"]))
     feed.step(world.session, log.latest_version(world.landing))
-    held = DeltaTable(feed.target_path).to_pyarrow_table()["tag"].to_pylist()
-    assert sorted(map(str, held)) == ["None", "None", "a", "a/b", "null"]
+    stored = DeltaTable(feed.target_path).to_pyarrow_table()["tag"].to_pylist()
+    assert sorted(map(str, stored)) == ["None", "None", "a", "a/b", "null"]
     again = world.again(feed)
     assert (again.ok, again.commits) == (True, 1), again
 
@@ -326,9 +326,9 @@ def test_a_sum_that_the_live_path_would_make_wrong_is_found_before_a_quiet_sourc
         wrong = f"CASE WHEN city = 'a' THEN {total} ELSE total END AS total"
         columns = ("city", "rows", wrong, "most", "who__hll", "mid__kll")
         monkeypatch.setattr(live_feed, "compute", lambda *given, columns=columns: compute(*given).selectExpr(*columns))
-        found = quiet(world.session, pinned_feed(world.hours, {}), world.hours.dry_run)
-        assert found.ok is ok, (total, found)
-    assert "1 sums that are not of the rows which Delta reads" in found.detail
+        result = quiet(world.session, pinned_feed(world.hours, {}), world.hours.dry_run)
+        assert result.ok is ok, (total, result)
+    assert "1 sums that are not of the rows which Delta reads" in result.detail
 
 
 def test_more_sums_than_are_settled_are_not_called_equal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

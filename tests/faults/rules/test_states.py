@@ -279,8 +279,8 @@ def checks(session: Any, place: Path, old: Sequence[Row], new: Sequence[Row]) ->
     inexact = ("var", "pair", "spread", "sketch")
     pairs = tuple(Pair(name, name, name not in inexact) for name in compared)
     sides = version(session, place / "old", old, 3), version(session, place / "new", new, 2)
-    found = compare(session, Comparison(table="agg", pairs=pairs, keys=("k", "day")), *sides)
-    return {check.check: check.ok for check in found}
+    comparison = compare(session, Comparison(table="agg", pairs=pairs, keys=("k", "day")), *sides)
+    return {check.check: check.ok for check in comparison}
 
 
 def test_the_same_rows_in_other_commits_are_equal_and_other_rows_are_not(session: Any, tmp_path: Path) -> None:

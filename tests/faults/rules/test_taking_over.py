@@ -107,10 +107,10 @@ def test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted(
 
     def then_rival(real: Callable[..., Any]) -> Callable[..., Any]:
         def both(*args: Any, **more: Any) -> Any:
-            found = real(*args, **more)
+            outcome = real(*args, **more)
             if not rivals:
                 rivals.append(commit_rows(table, app_id, number(1, 4), rows(4)))
-            return found
+            return outcome
 
         return both
 
@@ -169,14 +169,14 @@ def test_a_live_row_that_does_not_convert_stops_its_feed_and_is_not_told(
     feed = copying_feed(source, table)
     feed.spec = replace(FEED, sql="SELECT CAST(IF(n = 13, 'c4rd', CAST(n AS STRING)) AS BIGINT) AS n, day FROM landing")
     feed.small_appends = small
-    said: list[tuple[str, ...]] = []
-    follower = FeedFollower(spark, 1.0, lambda *each: said.append(each))
+    lines: list[tuple[str, ...]] = []
+    follower = FeedFollower(spark, 1.0, lambda *each: lines.append(each))
     follower.follow("web", (feed,))
     for _ in range(3):
         follower._move_pipeline("web")
-    assert feed.health.stopped is not None, said
+    assert feed.health.stopped is not None, lines
     assert feed.health.stopped.code == "C301"
-    assert "c4rd" not in str(said)
+    assert "c4rd" not in str(lines)
     assert (log.latest_version(table), column_values(table)) == (1, [])
 
 

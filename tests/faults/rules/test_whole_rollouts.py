@@ -119,9 +119,9 @@ class World:
     def copy(self) -> str:
         """Where the version lies that is being built, or was last."""
         plan = self.line.recorder.plan
-        found = plan.release.table("copy") if plan else None
-        assert found is not None
-        return self.line.path(found.version.path)
+        result = plan.release.table("copy") if plan else None
+        assert result is not None
+        return self.line.path(result.version.path)
 
     def arrive(self, *numbers: int) -> None:
         write_deltalake(self.landing, rows(*numbers, day=4), mode="append", partition_by=["day"])
@@ -138,9 +138,9 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, session: Any, spark: SparkHandle, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    found = World(tmp_path, spark, monkeypatch)
-    yield found
-    found.stop()
+    its_world = World(tmp_path, spark, monkeypatch)
+    yield its_world
+    its_world.stop()
 
 
 FIRST = (CreateTable("copy"), EVERY, CatchUp("every", "landing", "copy", "fence"), Validate(()))
@@ -158,9 +158,9 @@ def test_a_first_release_has_all_of_history_batch_by_batch_and_what_comes_meanwh
     assert (fenced.source, fenced.version, fenced.slices, fenced.rows) == ("landing", 3, 4, 9)
     kept = KEPT_HOURS + 24 * 7
     assert 168 * 3600 <= fenced.until - before <= 168 * 3600 + 120, "what others write is kept for a week"
-    told = DeltaTable(path).metadata().configuration
-    assert told["delta.deletedFileRetentionDuration"] == f"interval {kept} hours"
-    assert told["delta.logRetentionDuration"] == f"interval {2 * kept} hours"
+    report = DeltaTable(path).metadata().configuration
+    assert report["delta.deletedFileRetentionDuration"] == f"interval {kept} hours"
+    assert report["delta.logRetentionDuration"] == f"interval {2 * kept} hours"
     assert [(done.position, done.of, done.rows_in, done.rows_out) for done in world.done()] == [
         (position, 4, many, many) for position, _, many in BATCHES
     ]

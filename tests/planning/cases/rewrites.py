@@ -21,9 +21,9 @@ def _all(one: str, other: str) -> Pair:
 
 
 def _counts() -> list[Pair]:
-    found = []
+    results = []
     for p in _P:
-        found += [
+        results += [
             _by(f"count_if({p})", f"count(*) filter (where {p})"),
             _by(f"count_if({p})", f"sum(case when {p} then 1 else 0 end)"),
             _by(f"count(case when {p} then 1 end)", f"sum(if({p}, 1, 0))"),
@@ -43,31 +43,31 @@ def _counts() -> list[Pair]:
                 f"select k from t group by k having count_if({p}) <> 0",
             ),
         ]
-    return found
+    return results
 
 
 def _conditions() -> list[Pair]:
-    found = []
+    results = []
     for p in _P[:6]:
-        found += [_where(f"({p}) = true", p), _where(f"({p}) is true", p), _where(f"coalesce({p}, false)", p)]
-        found += [
+        results += [_where(f"({p}) = true", p), _where(f"({p}) is true", p), _where(f"coalesce({p}, false)", p)]
+        results += [
             _where(f"if({p}, true, false)", p),
             _where(f"({p}) <=> true", p),
             _where(f"({p}) <> true", f"not ({p})"),
         ]
-        found += [
+        results += [
             _all(f"case when {p} then true else false end", f"coalesce({p}, false)"),
             _all(f"({p}) is not false", f"coalesce({p}, true)"),
         ]
         for q in _Q[:2]:
-            found += [
+            results += [
                 _where(f"({p}) and (({p}) or ({q}))", p), _where(f"({p}) or (({p}) and ({q}))", p),
                 _where(f"case when {p} then {q} else false end", f"({p}) and ({q})"),
                 _where(f"(({p}) and ({q})) or (({p}) and id = 2)", f"({p}) and (({q}) or id = 2)"),
                 _where(f"(({p}) or ({q})) and (({p}) or id = 2)", f"({p}) or (({q}) and id = 2)"),
                 _where(f"not (({p}) and ({q}))", f"not ({p}) or not ({q})"),
             ]  # fmt: skip
-    return found
+    return results
 
 
 _RANGES: list[Pair] = [
@@ -212,9 +212,9 @@ HARMLESS = [*_counts(), *_conditions(), *_RANGES, *_GROUPS, *_JOINS, *_OTHERS]
 
 
 def _miscounts() -> list[Pair]:
-    found = []
+    results = []
     for p in ("a > 1", "id > 3"):
-        found += [
+        results += [
             _by(f"count_if({p})", f"sum(case when {p} then 1 end)"), _by(f"count_if({p})", f"count({p})"),
             _by(f"count_if({p})", f"count(case when {p} then 1 else 0 end)"), _by(f"count_if({p})", f"count_if(not ({p}))"),
             _by(f"count(*) filter (where {p})", f"count(flag) filter (where {p})"),
@@ -223,13 +223,13 @@ def _miscounts() -> list[Pair]:
             _by(f"count_if({p}) > 0", f"count_if({p}) > 1"), _by(f"count(distinct id) filter (where {p})", "count(distinct id)"),
             _by(f"max(case when {p} then 1 else 0 end) = 1", f"min(case when {p} then 1 else 0 end) = 1"),
         ]  # fmt: skip
-    return found
+    return results
 
 
 def _misread() -> list[Pair]:
-    found = []
+    results = []
     for p in ("a > 1", "flag", "a + k > 2", "k <> 1"):
-        found += [
+        results += [
             _where(f"({p}) is not false", p), _where(f"not coalesce({p}, false)", f"not ({p})"), _where(f"coalesce({p}, true)", p),
             _where(f"({p}) is not true", f"not ({p})"), _all(f"({p}) = true", f"({p}) is true"), _all(f"coalesce({p}, false)", f"({p})"),
             _where(f"({p}) is false", f"({p}) is not true"), _all(f"if({p}, true, false)", f"({p})"), _where(f"not ({p})", f"({p}) <=> false or ({p}) is null"),
@@ -238,7 +238,7 @@ def _misread() -> list[Pair]:
             _where(f"(({p}) or id > 3) and k = 1", f"({p}) or (id > 3 and k = 1)"), _all("(k <> 1) and a is not null", "(k <> 1) and true"),
             _where(f"case when {p} then id > 3 else true end", f"({p}) and id > 3"), _where(f"case when {p} then id > 3 end", "id > 3"),
         ]  # fmt: skip
-    return found
+    return results
 
 
 _OUT_OF_RANGE: list[Pair] = [

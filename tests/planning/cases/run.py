@@ -30,47 +30,47 @@ class Result:
 
 
 def held(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((HERE / f"{name}.json").read_text())
-    return found
+    data: dict[str, Any] = json.loads((HERE / f"{name}.json").read_text())
+    return data
 
 
-def shown(found: QueryDifference) -> str:
+def shown(result: QueryDifference) -> str:
     """A difference in one line, for the list of intended ones."""
-    parts = [f"{found.rows} rows"]
-    lists = (("same", found.same), ("changed", found.changed), ("added", found.added), ("removed", found.removed))
+    parts = [f"{result.rows} rows"]
+    lists = (("same", result.same), ("changed", result.changed), ("added", result.added), ("removed", result.removed))
     parts += [f"{what}: {', '.join(names)}" for what, names in lists if names]
-    return "; ".join(parts + [f"renamed: {old} to {new}" for old, new in found.renamed.items()])
+    return "; ".join(parts + [f"renamed: {old} to {new}" for old, new in result.renamed.items()])
 
 
-def agrees(case: dict[str, Any], found: QueryDifference) -> bool:
+def agrees(case: dict[str, Any], result: QueryDifference) -> bool:
     """breaking: the rows or every value; partial: exactly these columns; non_breaking: equal or columns more."""
     match case["class"]:
         case "breaking":
-            return found.rows != "same" or not (found.same or found.renamed)
+            return result.rows != "same" or not (result.same or result.renamed)
         case "partial":
-            said = dict.fromkeys(found.changed, "modified") | dict.fromkeys(found.added, "added")
-            said |= dict.fromkeys((*found.removed, *found.renamed), "removed")
-            said |= dict.fromkeys(found.renamed.values(), "added")
-            return found.rows == "same" and said == case["columns"]
+            message = dict.fromkeys(result.changed, "modified") | dict.fromkeys(result.added, "added")
+            message |= dict.fromkeys((*result.removed, *result.renamed), "removed")
+            message |= dict.fromkeys(result.renamed.values(), "added")
+            return result.rows == "same" and message == case["columns"]
         case "non_breaking":
             added = [name for name, how in (case["columns"] or {}).items() if how == "added"]
-            return found.additive and (case["columns"] is None or sorted(found.added) == sorted(added))
-    return found.rows == "unknown"
+            return result.additive and (case["columns"] is None or sorted(result.added) == sorted(added))
+    return result.rows == "unknown"
 
 
 def change_classes() -> Iterator[Result]:
     for case in held("change_classes")["cases"]:
-        found = compare(case["old"], case["new"])
-        yield Result("change_classes", case["name"], agrees(case, found), case["class"], shown(found))
+        comparison = compare(case["old"], case["new"])
+        yield Result("change_classes", case["name"], agrees(case, comparison), case["class"], shown(comparison))
 
 
 def change_categories() -> Iterator[Result]:
     for case in held("sqlmesh_change_categories")["cases"]:
-        found = compare(case["old"], case["new"])
+        comparison = compare(case["old"], case["new"])
         expected = case["expected"]
-        same = found.equal if str(expected).startswith("ERROR") else found.additive == (expected is not None)
+        same = comparison.equal if str(expected).startswith("ERROR") else comparison.additive == (expected is not None)
         theirs = "not proven" if expected is None else str(expected)
-        yield Result("sqlmesh_change_categories", case["name"], same, theirs, shown(found))
+        yield Result("sqlmesh_change_categories", case["name"], same, theirs, shown(comparison))
 
 
 def column_lineage() -> Iterator[Result]:
@@ -82,16 +82,16 @@ def column_lineage() -> Iterator[Result]:
         }
         got = lineage(case["sql"], case["dialect"], case.get("schema"))
         ends = {table for _, (table, _) in want} or set(got.targets)
-        found = {pair for pair in got.columns if pair[1][0] in ends}
-        yield Result("column_lineage", case["id"], found == want, str(sorted(want)), str(sorted(found)))
+        results = {pair for pair in got.columns if pair[1][0] in ends}
+        yield Result("column_lineage", case["id"], results == want, str(sorted(want)), str(sorted(results)))
 
 
 def table_lineage() -> Iterator[Result]:
     for case in held("sqllineage_public")["table"]:
         want = (_names(case["source_tables"]), _names(case["target_tables"]))
         got = lineage(case["sql"], case["dialect"])
-        found = (sorted(got.sources), sorted(got.targets))
-        yield Result("table_lineage", case["id"], found == want, str(want), str(found))
+        results = (sorted(got.sources), sorted(got.targets))
+        yield Result("table_lineage", case["id"], results == want, str(want), str(results))
 
 
 def _names(tables: list[Any] | None) -> list[str]:
@@ -103,8 +103,8 @@ def public() -> list[Result]:
 
 
 def intended() -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads((HERE / "differences.json").read_text())
-    return found
+    data: list[dict[str, str]] = json.loads((HERE / "differences.json").read_text())
+    return data
 
 
 SETS = {
@@ -124,10 +124,10 @@ def scoreboard() -> str:
         good = sum(result.agrees for result in of)
         lines.append(f"| {title} | {len(of)} | {good} | {len(of) - good} |")
     own = (
-        ("edits that change rows, none called harmless", edits.HAZARDS, lambda said: said.rows != "same"),
-        ("edits that change a value or rows, none called equal", edits.OTHERS, lambda said: not said.additive),
-        ("pure rewrites, recognised", edits.REWRITES, lambda said: said.equal),
-        ("columns added and nothing else, recognised", edits.ADDITIONS, lambda said: said.additive),
+        ("edits that change rows, none called harmless", edits.HAZARDS, lambda message: message.rows != "same"),
+        ("edits that change a value or rows, none called equal", edits.OTHERS, lambda message: not message.additive),
+        ("pure rewrites, recognised", edits.REWRITES, lambda message: message.equal),
+        ("columns added and nothing else, recognised", edits.ADDITIONS, lambda message: message.additive),
     )
     for title, of_kind, good_is in own:
         good = sum(good_is(edits.judged(edit)) for edit in of_kind)

@@ -56,9 +56,9 @@ def pipeline(sql: str) -> Pipeline:
 
 
 def _body(sql: str, table: str) -> str:
-    found = re.search(rf"CREATE TABLE {table}\n\((.*?)\n\)\nENGINE", sql, re.S)
-    assert found is not None
-    return found[1]
+    match = re.search(rf"CREATE TABLE {table}\n\((.*?)\n\)\nENGINE", sql, re.S)
+    assert match is not None
+    return match[1]
 
 
 def _columns(sql: str, table: str) -> list[tuple[str, str]]:

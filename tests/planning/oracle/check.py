@@ -40,42 +40,42 @@ class OracleTally:
 
 def expressions(spark: SparkOracle, seeds: Iterable[int]) -> OracleTally:
     """Our tree, with every pair of parentheses written and again with as few as we write, is Spark's."""
-    found = OracleTally()
+    tally = OracleTally()
     for seed in seeds:
         text = Draw(seed).expression(4)
         try:
             theirs = spark.expression(text)
         except Refused:
-            found.not_spark += 1
+            tally.not_spark += 1
             continue
         try:
             tree = sqlglot.parse_one(f"SELECT {text}", read=DIALECT).selects[0]
         except SqlglotError:
-            found.refused += 1
+            tally.refused += 1
             continue
         for ours in (grouped(tree).sql(DIALECT), bare(tree).sql(DIALECT)):
             try:
-                said = spark.expression(ours)
+                message = spark.expression(ours)
             except Refused as error:
-                said = str(error)
-            if said != theirs:
-                found.wrong.append((seed, f"{text}\n  to Spark {theirs}\n  ours     {said}"))
+                message = str(error)
+            if message != theirs:
+                tally.wrong.append((seed, f"{text}\n  to Spark {theirs}\n  ours     {message}"))
                 break
         else:
-            found.agree += 1
-    return found
+            tally.agree += 1
+    return tally
 
 
 def grouped(tree: exp.Expr) -> exp.Expr:
     """Every operator in parentheses of its own."""
 
     def wrapped(node: exp.Expr) -> exp.Expr:
-        operands = [(key, held) for key, held in node.args.items() if isinstance(held, exp.Expr)]
-        for key, held in operands:
-            chained = type(held) is type(node) and isinstance(node, exp.Connector)  # Spark balances its chains
+        operands = [(key, operand) for key, operand in node.args.items() if isinstance(operand, exp.Expr)]
+        for key, operand in operands:
+            chained = type(operand) is type(node) and isinstance(node, exp.Connector)  # Spark balances its chains
             chained = chained or isinstance(node, exp.Escape)  # is one with its LIKE
-            if not chained and level(node) < Level.PRIMARY and level(held) < Level.PRIMARY:
-                node.set(key, exp.Paren(this=held))
+            if not chained and level(node) < Level.PRIMARY and level(operand) < Level.PRIMARY:
+                node.set(key, exp.Paren(this=operand))
         return node
 
     return tree.copy().transform(wrapped)
@@ -88,24 +88,24 @@ def bare(tree: exp.Expr) -> exp.Expr:
 
 def statements(spark: SparkOracle, seeds: Iterable[int]) -> OracleTally:
     """What is compiled of a text gives its rows, in its order where it has one."""
-    found = OracleTally()
+    tally = OracleTally()
     for seed in seeds:
         sql = Draw(seed).statement()
         try:
             spark.frame(sql)
         except Refused:
-            found.not_spark += 1
+            tally.not_spark += 1
             continue
         done = query(Text(sql=sql), KNOWN)
         if done is None:
-            found.refused += 1
+            tally.refused += 1
         elif (differs := _differ(spark, sql, done.sql)) is None:
-            found.not_spark += 1
+            tally.not_spark += 1
         elif differs:
-            found.wrong.append((seed, f"{sql}\n  sent {done.sql}\n  {differs}"))
+            tally.wrong.append((seed, f"{sql}\n  sent {done.sql}\n  {differs}"))
         else:
-            found.agree += 1
-    return found
+            tally.agree += 1
+    return tally
 
 
 def _differ(spark: SparkOracle, sql: str, sent: str) -> str | None:
@@ -131,15 +131,15 @@ def _differ(spark: SparkOracle, sql: str, sent: str) -> str | None:
 
 def pairs(spark: SparkOracle, seeds: Iterable[int]) -> OracleTally:
     """Texts of few names, gathered by what we take them to mean; each gathering has one set of rows."""
-    found, alike = OracleTally(), defaultdict(list)
+    tally, alike = OracleTally(), defaultdict(list)
     for seed in seeds:
         for sql in Draw(seed).variants():
             try:
-                said = lenient.understood(lenient.parsed(sql), SCHEMA)
+                message = lenient.understood(lenient.parsed(sql), SCHEMA)
             except Unclear:
                 continue
-            columns = tuple((name, value.hash) for name, value in sorted(said.relation.columns.items()))
-            alike[said.relation.rows, columns].append((seed, sql))
+            columns = tuple((name, value.hash) for name, value in sorted(message.relation.columns.items()))
+            alike[message.relation.rows, columns].append((seed, sql))
     for texts in alike.values():
         first = texts[0][1]
         for seed, sql in {sql: (seed, sql) for seed, sql in texts[1:] if sql != first}.values():
@@ -148,13 +148,13 @@ def pairs(spark: SparkOracle, seeds: Iterable[int]) -> OracleTally:
             try:
                 same = spark.alike(first, sql) or spark.multiset(first) == spark.multiset(sql)
             except Refused:
-                found.not_spark += 1
+                tally.not_spark += 1
                 continue
             if same:
-                found.agree += 1
+                tally.agree += 1
             else:
-                found.wrong.append((seed, f"{first}\n{sql}\n  {spark.rows(first)}\n  {spark.rows(sql)}"))
-    return found
+                tally.wrong.append((seed, f"{first}\n{sql}\n  {spark.rows(first)}\n  {spark.rows(sql)}"))
+    return tally
 
 
 def _schema() -> dict[str, object]:

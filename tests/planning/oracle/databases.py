@@ -18,12 +18,12 @@ Tables = Mapping[str, Mapping[str, str]]
 
 def views(tables: Tables, seed: int, rows: int = 14) -> list[str]:
     """Statements that make the tables."""
-    by, found = Random(seed), []
+    by, results = Random(seed), []
     for name, columns in tables.items():
         cells = [f"({', '.join(by.choice(_VALUES[kind]) for kind in columns.values())})" for _ in range(rows)]
         cells += by.sample(cells, 3)
         typed = ", ".join(f"cast({column} as {kind}) as {column}" for column, kind in columns.items())
-        found.append(
+        results.append(
             f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {typed} FROM VALUES {', '.join(cells)} AS {name}({', '.join(columns)})"
         )
-    return found
+    return results

@@ -64,12 +64,12 @@ class Draw:
             return self.by.choice(["- ", "+ ", "~ ", "not ", "! "]) + self.expression(depth - 1)
         one, no = self.expression(depth - 1), self.by.choice(["", "not "])
         other, last = self.expression(depth - 2), self.expression(depth - 2)
-        said = self.by.choice([
+        message = self.by.choice([
             f"{no}between {other} and {last}", f"{no}in ({other}, {last})", f"{no}like {other}", f"{no}rlike {other}",
             f"{no}like any ('x', {other})", f"{no}like all ({other}, 'y%')", f"{no}ilike some ('x', b)", f"{no}like 'x!%' escape '!'",
             f"is {no}null", f"is {no}true", f"is {no}false", f"is {no}distinct from {other}", f"{no}ilike {other}",
         ])  # fmt: skip
-        return f"{one} {said}"
+        return f"{one} {message}"
 
     def variants(self) -> list[str]:
         """Texts that are nearly one: a word moved, left out or put another way, of which some mean the same."""
@@ -207,14 +207,14 @@ class Draw:
 
     def items(self, names: tuple[str, ...], least: int = 1) -> list[tuple[str, str]]:
         """(expression, alias) of a SELECT, which may name its sources' columns anew and its own aliases."""
-        found: list[tuple[str, str]] = []
+        results: list[tuple[str, str]] = []
         free = list(NAMES)
         for _ in range(self.by.randint(least, 3)):
             alias = free.pop(self.by.randrange(len(free)))
-            seen = (*names, *(name for _, name in found)) if self.chance(0.3) else names
+            seen = (*names, *(name for _, name in results)) if self.chance(0.3) else names
             of = self.by.choice(names) if self.chance(0.3) else self.number(2, seen)
-            found.append((of, alias))
-        return found
+            results.append((of, alias))
+        return results
 
     def order(self, outputs: list[str], names: tuple[str, ...]) -> str:
         """ORDER BY by whatever may be named, made total by all that is shown."""
@@ -328,8 +328,8 @@ class Draw:
             numbers = tuple(name for name in outputs if name not in ("b", "c", "flag", "w"))
             if not numbers:
                 break
-            said, outputs, alias = self._operator(outputs, numbers, alias)
-            sql += f" |> {said}"
+            message, outputs, alias = self._operator(outputs, numbers, alias)
+            sql += f" |> {message}"
         return sql, outputs
 
     def _operator(self, outputs: list[str], numbers: tuple[str, ...], alias: str) -> tuple[str, list[str], str]:

@@ -41,10 +41,10 @@ class SparkOracle:
         raises  Refused
         """
         try:
-            said: str = self.parser.parseExpression(text).toString()
+            message: str = self.parser.parseExpression(text).toString()
         except Exception as error:
             raise Refused(str(error).partition("\n\tat ")[0][:300]) from None
-        return said.lower().replace("isnotnull(", "not isnull(").replace("'positive(", "positive(")
+        return message.lower().replace("isnotnull(", "not isnull(").replace("'positive(", "positive(")
 
     def frame(self, sql: str) -> Any:
         """The query analyzed and not run.
@@ -56,9 +56,9 @@ class SparkOracle:
                 self._frames[sql] = self.session.sql(sql)
             except Exception as error:
                 self._frames[sql] = Refused(str(error).partition("\n")[0][:300])
-        if isinstance(found := self._frames[sql], Refused):
-            raise found
-        return found
+        if isinstance(result := self._frames[sql], Refused):
+            raise result
+        return result
 
     def alike(self, one: str, other: str) -> bool:
         """Whether Spark's optimizer makes one plan of both: then their rows need not be asked for.
@@ -78,10 +78,10 @@ class SparkOracle:
         raises  Refused
         """
         if sql not in self._known:
-            found = self.frame(sql)
+            result = self.frame(sql)
             try:
-                rows = [tuple(map(repr, row)) for row in found.collect()]
-                self._known[sql] = [tuple(name.lower() for name in found.columns), *rows]
+                rows = [tuple(map(repr, row)) for row in result.collect()]
+                self._known[sql] = [tuple(name.lower() for name in result.columns), *rows]
             except Exception as error:
                 self._known[sql] = Refused(str(error).partition("\n")[0][:300])
         known = self._known[sql]

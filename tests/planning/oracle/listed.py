@@ -41,16 +41,16 @@ def listed(spark: SparkOracle, every: int = 1, seeds: Sequence[int] = (0,)) -> l
 
     every  of how many pairs one is asked about;  seeds  of the databases, beside the rows of `draw` where they fit
     """
-    found = []
+    results = []
     for of in LISTS:
         own = [spark] if of.tables is TABLES else []
-        held = [*own, *(spark.beside(databases.views(of.tables, seed)) for seed in seeds)]
+        values = [*own, *(spark.beside(databases.views(of.tables, seed)) for seed in seeds)]
         for one, other in of.pairs[::every]:
-            said = (told_apart(database, one, other) for database in held)
-            right = True in said if of.differ else all(differs is False for differs in said)
+            messages = (told_apart(database, one, other) for database in values)
+            right = True in messages if of.differ else all(differs is False for differs in messages)
             if not right:
-                found.append(f"{of.what}: {one} | {other}")
-    return found
+                results.append(f"{of.what}: {one} | {other}")
+    return results
 
 
 def told_apart(spark: SparkOracle, one: str, other: str) -> bool | None:
@@ -62,8 +62,8 @@ def told_apart(spark: SparkOracle, one: str, other: str) -> bool | None:
     except Refused:
         return None
     ordered = all(" order by " in sql and "over (" not in sql for sql in (one, other))
-    found = [_rows(spark, sql, ordered=ordered) for sql in (one, other)]
-    return found[0] != found[1] if any(rows is not None for rows in found) else None
+    results = [_rows(spark, sql, ordered=ordered) for sql in (one, other)]
+    return results[0] != results[1] if any(rows is not None for rows in results) else None
 
 
 def _rows(spark: SparkOracle, sql: str, *, ordered: bool) -> object:

@@ -138,14 +138,14 @@ def _tied(draw: Drawn) -> str:
 def _asked(draw: Drawn) -> str:
     inner = draw.condition(1, ("u.a", "u.k", "v"))
     beside = draw.by.choice(["u.a = t.a", "u.k <=> t.k", "v > t.id", "true"])
-    said = draw.by.choice([
+    message = draw.by.choice([
         f"a in (select v from u where {inner})", f"exists (select 1 from u where {beside} and {inner})",
         f"not exists (select 1 from u where {beside} and {inner})", "a not in (select k from u where k is not null)",
         f"a = (select max(u.a) from u where {inner})", f"(a, k) in (select u.a, u.k from u where {inner})",
     ])  # fmt: skip
     if draw.chance(0.3):
         return f"select id, (select count(*) from u where u.a = t.a and {inner}) as n from t"
-    return f"select id, a from t where {said} and {draw.condition(0, ('a', 'id'))}"
+    return f"select id, a from t where {message} and {draw.condition(0, ('a', 'id'))}"
 
 
 def _named(draw: Drawn) -> str:

@@ -19,24 +19,24 @@ def main() -> int:
     asked = soak.arguments(__doc__).parse_args()
     run = soak.Soak(asked, RECORD, max((line["seeds"][1] for line in soak.lines(RECORD)), default=0))
     with started() as spark:
-        for said in listed.listed(spark, seeds=range(3)):
-            run.differs(said)
+        for item in listed.listed(spark, seeds=range(3)):
+            run.differs(item)
         for first in run.seeds(BLOCK):
             began, seeds = time.monotonic(), range(first, first + BLOCK)
             print(f"seeds {seeds.start} to {seeds.stop - 1}", flush=True)
-            found = {
+            results = {
                 "expressions": check.expressions(spark, range(first * 10, (first + BLOCK) * 10)),
                 "statements": check.statements(spark, seeds),
                 "pairs": check.pairs(spark, seeds),
             }
             spark.forget()
-            for what, one in found.items():
+            for what, one in results.items():
                 for seed, differs in one.wrong:
                     run.differs(f"{what} of seed {seed}: {differs}")
             run.keep({
                 "seeds": [seeds.start, seeds.stop], "listed": listed.SIZE,
-                **{what: one.agree for what, one in found.items()}, "minutes": round((time.monotonic() - began) / 60, 1),
-                "wrong": sum(len(one.wrong) for one in found.values()),
+                **{what: one.agree for what, one in results.items()}, "minutes": round((time.monotonic() - began) / 60, 1),
+                "wrong": sum(len(one.wrong) for one in results.values()),
             })  # fmt: skip
     return run.code()
 

@@ -22,23 +22,23 @@ def spark() -> Iterator[SparkOracle]:
 
 
 def test_sparks_own_parser_makes_our_tree_of_every_expression(spark: SparkOracle) -> None:
-    found = check.expressions(spark, range(SEED, SEED + EXPRESSIONS))
-    assert found.wrong == []
-    assert found.agree > EXPRESSIONS * 0.3
-    assert found.refused < EXPRESSIONS * 0.05
+    result = check.expressions(spark, range(SEED, SEED + EXPRESSIONS))
+    assert result.wrong == []
+    assert result.agree > EXPRESSIONS * 0.3
+    assert result.refused < EXPRESSIONS * 0.05
 
 
 def test_what_we_send_gives_the_rows_of_what_was_written(spark: SparkOracle) -> None:
-    found = check.statements(spark, range(SEED, SEED + STATEMENTS))
-    assert found.wrong == []
-    assert found.agree > STATEMENTS * 0.75
-    assert found.refused < STATEMENTS * 0.1
+    result = check.statements(spark, range(SEED, SEED + STATEMENTS))
+    assert result.wrong == []
+    assert result.agree > STATEMENTS * 0.75
+    assert result.refused < STATEMENTS * 0.1
 
 
 def test_of_two_texts_called_the_same_spark_gives_the_same_rows(spark: SparkOracle) -> None:
-    found = check.pairs(spark, range(SEED, SEED + TEXTS))
-    assert found.wrong == []
-    assert found.agree > 20
+    result = check.pairs(spark, range(SEED, SEED + TEXTS))
+    assert result.wrong == []
+    assert result.agree > 20
 
 
 def test_listed_rewrites_change_no_row_and_near_misses_do(spark: SparkOracle) -> None:

@@ -95,24 +95,24 @@ class Maker:
         return From(self.alias(), table, tuple(self.world.tables[table].items()), join)
 
     def joined(self, depth: int, most: int = 3) -> tuple[From, ...]:
-        found = [self.source(depth)]
+        results = [self.source(depth)]
         for _ in range(self.rng.choices(range(most), (60, 30, 10)[:most])[0]):
             join = self.rng.choice(("JOIN", "LEFT JOIN"))
             other = self.source(depth, join)
-            keys = [(s.alias, n) for s in found for n, _ in s.columns if n == "k" or n.endswith("key")]
+            keys = [(s.alias, n) for s in results for n, _ in s.columns if n == "k" or n.endswith("key")]
             mine = [n for n, _ in other.columns if n == "k" or n.endswith("key")]
             left, right = self.rng.choice(keys), mine[0]
             on = [Expr("boolean", model.EQ, (col(*left, "int"), col(other.alias, right, "int")))]
             if self.rng.random() < 0.3:
                 on.append(self.test([other]))
-            found.append(From(other.alias, other.what, other.columns, join, tuple(on)))
-        return tuple(found)
+            results.append(From(other.alias, other.what, other.columns, join, tuple(on)))
+        return tuple(results)
 
     # -- expressions
 
     def column(self, sources: tuple[From, ...] | list[From], type: str) -> Expr | None:
-        found = [col(s.alias, n, t) for s in sources for n, t in s.columns if t == type]
-        return self.rng.choice(found) if found else None
+        results = [col(s.alias, n, t) for s in sources for n, t in s.columns if t == type]
+        return self.rng.choice(results) if results else None
 
     def expr(self, sources: tuple[From, ...] | list[From], type: str, depth: int = 2) -> Expr:
         here = self.column(sources, type)
@@ -199,8 +199,8 @@ class Maker:
     def test(self, sources: tuple[From, ...] | list[From], depth: int = 1) -> Expr:
         """A condition."""
         rng = self.rng
-        held = {kind for source in sources for _, kind in source.columns}
-        type = rng.choice([kind for kind in ("int", "int", "string", "double", "date") if kind in held] or ["int"])
+        values = {kind for source in sources for _, kind in source.columns}
+        type = rng.choice([kind for kind in ("int", "int", "string", "double", "date") if kind in values] or ["int"])
         one = self.expr(sources, type, depth)
         kind = rng.randrange(10)
         if kind < 4:
@@ -257,8 +257,8 @@ class Maker:
     # -- queries
 
     def items(self, sources: tuple[From, ...], count: int) -> list[tuple[str, Expr]]:
-        held = sorted({type for source in sources for _, type in source.columns} & set(TYPES))
-        types = [self.rng.choice(held) if self.rng.random() < 0.8 else self.rng.choice(TYPES) for _ in range(count)]
+        values = sorted({type for source in sources for _, type in source.columns} & set(TYPES))
+        types = [self.rng.choice(values) if self.rng.random() < 0.8 else self.rng.choice(TYPES) for _ in range(count)]
         return [(self.name(), self.expr(sources, type, self.rng.choice((1, 1, 2)))) for type in types]
 
     def where(self, sources: tuple[From, ...]) -> tuple[Expr, ...]:

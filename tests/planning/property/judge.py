@@ -20,10 +20,10 @@ from tests.planning.property.edits import Edit
 VOLATILE = ("TABLESAMPLE", "LIMIT", "OFFSET")  # which rows they keep is not said
 
 
-def wrong(edit: Edit, said: QueryDifference) -> str:
+def wrong(edit: Edit, message: QueryDifference) -> str:
     """Why the answer is unsafe by how the edit was made, or ""."""
-    kept = {*said.same, *said.renamed}
-    if edit.group == "harmless" or said.rows != "same":
+    kept = {*message.same, *message.renamed}
+    if edit.group == "harmless" or message.rows != "same":
         return ""
     if edit.rows:
         return "the rows differ and are called the same"
@@ -34,14 +34,14 @@ def wrong(edit: Edit, said: QueryDifference) -> str:
     return ""
 
 
-def recognised(edit: Edit, said: QueryDifference) -> bool:
+def recognised(edit: Edit, message: QueryDifference) -> bool:
     """Whether a harmless edit is seen for exactly what it is."""
     return (
-        said.rows == "same"
-        and not said.changed
-        and set(said.added) == edit.added
-        and set(said.removed) == edit.removed
-        and dict(said.renamed) == dict(edit.renamed)
+        message.rows == "same"
+        and not message.changed
+        and set(message.added) == edit.added
+        and set(message.removed) == edit.removed
+        and dict(message.renamed) == dict(edit.renamed)
     )
 
 
@@ -58,10 +58,10 @@ class Engine:
         raises  duckdb.Error, sqlglot.errors.SqlglotError where it cannot be run there
         """
         self._enter(world, number)
-        found = self.db.execute(self.translated(sql))
-        held = [column[0].lower() for column in found.description]
-        at = [held.index(name.lower()) for name in names]
-        return multiset(found.fetchall(), at)
+        result = self.db.execute(self.translated(sql))
+        values = [column[0].lower() for column in result.description]
+        at = [values.index(name.lower()) for name in names]
+        return multiset(result.fetchall(), at)
 
     @staticmethod
     @lru_cache(maxsize=64)
@@ -110,25 +110,25 @@ def _form(value: Any) -> str:
     return str(value)
 
 
-def truth(edit: Edit, said: QueryDifference) -> QueryDifference:
+def truth(edit: Edit, message: QueryDifference) -> QueryDifference:
     """What is to be held against rows: the answer, and for edits whose whole truth is known, that truth."""
     if edit.group in ("hazard", "mutation"):
-        return said
+        return message
     kept = tuple(c for c in edit.columns if c not in edit.removed | edit.changed | set(dict(edit.renamed)))
     return QueryDifference(rows="same", same=kept, renamed=dict(edit.renamed))
 
 
-def contradicted(edit: Edit, said: QueryDifference, engine: Engine, every: bool = False) -> str | None:
+def contradicted(edit: Edit, message: QueryDifference, engine: Engine, every: bool = False) -> str | None:
     """What DuckDB finds to differ although it is called the same; "" where nothing, None where it cannot be run.
 
     every  queries too whose rows depend on which ones an engine happens to take
     """
-    if said.rows != "same" or edit.old == edit.new:
+    if message.rows != "same" or edit.old == edit.new:
         return ""
     if not every and any(word in edit.old + edit.new for word in VOLATILE):
         return ""
-    old_names = [*said.same, *said.renamed]
-    new_names = [*said.same, *said.renamed.values()]
+    old_names = [*message.same, *message.renamed]
+    new_names = [*message.same, *message.renamed.values()]
     for number in range(len(edit.world.databases)):
         try:
             old = engine.run(edit.world, number, edit.old, old_names)
@@ -155,22 +155,22 @@ class Score:
     examples: dict[str, tuple[Edit, QueryDifference]] = field(default_factory=dict)
 
     def add(self, edit: Edit, engine: Engine) -> QueryDifference:
-        said = compare(edit.old, edit.new, edit.world.tables)
+        comparison = compare(edit.old, edit.new, edit.world.tables)
         self.edits[edit.group] += 1
         self.kinds[edit.group, edit.kind] += 1
-        if reason := wrong(edit, said):
+        if reason := wrong(edit, comparison):
             self.unsafe.append((edit, reason))
-        if edit.group == "harmless" and not recognised(edit, said):
+        if edit.group == "harmless" and not recognised(edit, comparison):
             self.missed[edit.kind] += 1
-            self.examples.setdefault(edit.kind, (edit, said))
-        self.precise += edit.group == "value" and said.rows == "same" and set(said.changed) == edit.changed
-        claim = truth(edit, said)
-        found = contradicted(edit, claim, engine)
-        self.checked += claim.rows == "same" and found is not None
-        self.not_run += found is None
-        if found:
-            self.suspected.append((edit, claim, found))
-        return said
+            self.examples.setdefault(edit.kind, (edit, comparison))
+        self.precise += edit.group == "value" and comparison.rows == "same" and set(comparison.changed) == edit.changed
+        claim = truth(edit, comparison)
+        result = contradicted(edit, claim, engine)
+        self.checked += claim.rows == "same" and result is not None
+        self.not_run += result is None
+        if result:
+            self.suspected.append((edit, claim, result))
+        return comparison
 
     @property
     def recognised(self) -> float:
@@ -226,30 +226,30 @@ def _json(value: Any) -> Any:
     return value
 
 
-def differing(edit: Edit, said: QueryDifference, old: Ran, new: Ran) -> str:
+def differing(edit: Edit, message: QueryDifference, old: Ran, new: Ran) -> str:
     """What differs in two runs although it is called the same, or ""; a query that fails shows nothing."""
-    if said.rows != "same" or old.error or new.error:
+    if message.rows != "same" or old.error or new.error:
         return ""
-    olds = [name.lower() for name in (*said.same, *said.renamed)]
-    news = [name.lower() for name in (*said.same, *said.renamed.values())]
+    olds = [name.lower() for name in (*message.same, *message.renamed)]
+    news = [name.lower() for name in (*message.same, *message.renamed.values())]
     was = multiset(old.rows, _places(old, olds))
     now = multiset(new.rows, _places(new, news))
     return f"only old {dict(was - now)}, only new {dict(now - was)}" if was != now else ""
 
 
 def _places(ran: Ran, names: Iterable[str]) -> list[int]:
-    held = [column.lower() for column in ran.columns]
-    return [held.index(name) for name in names]
+    values = [column.lower() for column in ran.columns]
+    return [values.index(name) for name in names]
 
 
 def confirmed(suspected: list[tuple[Edit, QueryDifference, str]]) -> list[tuple[Edit, str]]:
     """Those differences seen in DuckDB that Spark shows as well."""
-    found = []
+    results = []
     with Replayer() as spark:
-        for edit, said, _ in suspected:
+        for edit, item, _ in suspected:
             for number in range(len(edit.world.databases)):
                 old, new = spark.ask(given(edit.world, number), (edit.old, edit.new))
-                if shown := differing(edit, said, old, new):
-                    found.append((edit, shown))
+                if shown := differing(edit, item, old, new):
+                    results.append((edit, shown))
                     break
-    return found
+    return results

@@ -38,13 +38,13 @@ def _somewhere(hand: Hand, select: Select, change: Callable[[Expr], Expr | None]
 
 def _column(hand: Hand, select: Select) -> Select | None:
     def other(expr: Expr) -> Expr | None:
-        found = [
+        results = [
             model.col(s.alias, name, type)
             for s in select.sources
             for name, type in s.columns
             if not expr.form and type == expr.type and (s.alias, name) != (expr.source, expr.name)
         ]
-        return hand.rng.choice(found) if found else None
+        return hand.rng.choice(results) if results else None
 
     return _somewhere(hand, select, other)
 
@@ -53,8 +53,8 @@ def _other_side(hand: Hand, select: Select) -> Select | None:
     """The same column of the other source: what a self-join is mistaken in."""
 
     def other(expr: Expr) -> Expr | None:
-        held = [s.alias for s in select.sources if (expr.name, expr.type) in s.columns and s.alias != expr.source]
-        return replace(expr, source=hand.rng.choice(held)) if held and not expr.form else None
+        values = [s.alias for s in select.sources if (expr.name, expr.type) in s.columns and s.alias != expr.source]
+        return replace(expr, source=hand.rng.choice(values)) if values and not expr.form else None
 
     return _somewhere(hand, select, other)
 
@@ -116,10 +116,10 @@ def _sources(hand: Hand, select: Select) -> Select | None:
 
 def _down(hand: Hand, select: Select) -> Select | None:
     """A filter moved into the subquery it reads, rightly or not."""
-    held = {s.alias: s for s in select.sources if isinstance(s.what, Select) and not s.what.having}
+    stored = {s.alias: s for s in select.sources if isinstance(s.what, Select) and not s.what.having}
     for part in select.where:
         owners = {source for source, _ in part.columns()}
-        holder = held.get(next(iter(owners), "")) if len(owners) == 1 else None
+        holder = stored.get(next(iter(owners), "")) if len(owners) == 1 else None
         if holder is None or not isinstance(holder.what, Select):
             continue
         inside = dict(holder.what.items)

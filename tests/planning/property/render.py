@@ -54,8 +54,8 @@ class _Writer:
             holders = [s for s in scope.sources if any(name == expr.name for name, _ in s.columns)]
             bare = not self.style.qualified and len(holders) == 1 and not scope.lateral
             return self.name(expr.name) if bare else f"{self.name(self.alias(expr.source))}.{self.name(expr.name)}"
-        said = expr.form.format(*(self.expr(part, scope) for part in expr.parts)).replace("TYPE", expr.type)
-        return f"({said})" if self.style.parens and self.rng.random() < 0.2 else said
+        changed = expr.form.format(*(self.expr(part, scope) for part in expr.parts)).replace("TYPE", expr.type)
+        return f"({changed})" if self.style.parens and self.rng.random() < 0.2 else changed
 
     def source(self, source: From) -> str:
         alias = self.alias(source.alias)
@@ -105,10 +105,10 @@ class _Writer:
         return text + query.tail
 
     def item(self, name: str, expr: Expr, query: Select) -> str:
-        said = self.expr(expr, query)
+        message = self.expr(expr, query)
         if not expr.form and expr.name == name and self.style.prefix == "s":
-            return said
-        return f"{said}{' AS' if self.style.as_ else ''} {self.name(name)}"
+            return message
+        return f"{message}{' AS' if self.style.as_ else ''} {self.name(name)}"
 
     def grouped(self, query: Select) -> str:
         keys = [(i, expr) for i, (_, expr) in enumerate(query.items, 1) if not expr.aggregate]
@@ -139,7 +139,7 @@ def _dressed(text: str, style: Style, rng: random.Random) -> str:
     parts = _STRINGS.split(text)
     for i in range(0, len(parts), 2):
         if style.lower:
-            parts[i] = _WORDS.sub(lambda found: found[0].lower(), parts[i])
+            parts[i] = _WORDS.sub(lambda result: result[0].lower(), parts[i])
         if style.breaks:
             parts[i] = re.sub(r" ", lambda _: rng.choice([" ", " ", "\n  ", "  ", "\t"]), parts[i])
         if style.comments:

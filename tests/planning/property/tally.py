@@ -35,9 +35,9 @@ def line(folder: Path) -> str:
     )
 
 
-def page(text: str, said: str) -> str:
+def page(text: str, message: str) -> str:
     before, _, rest = text.partition(BEGIN)
-    return before + BEGIN + said + END + rest.partition(END)[2]
+    return before + BEGIN + message + END + rest.partition(END)[2]
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ def test_no_harmful_edit_is_called_harmless_and_nine_in_ten_harmless_ones_are_kn
     assert score.not_run <= 0.02 * score.edits.total()
 
 
-def told(found: list[tuple[Edit, str]]) -> list[str]:
-    return [f"{edit.kind}: {why}\n  {edit.old}\n  {edit.new}" for edit, why in found]
+def told(result: list[tuple[Edit, str]]) -> list[str]:
+    return [f"{edit.kind}: {why}\n  {edit.old}\n  {edit.new}" for edit, why in result]
 
 
 def trusting(edit: Edit) -> QueryDifference:
@@ -113,10 +113,10 @@ def test_on_spark_nothing_called_the_same_differs(capsys: pytest.CaptureFixture[
         outcomes[f"{edit.kind}: {old.error or new.error}"[:160]] += bool(old.error or new.error)
         if any(word in edit.old + edit.new for word in VOLATILE):
             continue
-        said = compare(edit.old, edit.new, edit.world.tables)
-        if shown := differing(edit, said, old, new):
+        comparison = compare(edit.old, edit.new, edit.world.tables)
+        if shown := differing(edit, comparison, old, new):
             unsafe.append((edit, shown))
-        if shown := differing(edit, truth(edit, said), old, new):
+        if shown := differing(edit, truth(edit, comparison), old, new):
             untrue.append((edit, shown))
     with capsys.disabled():
         print(f"\n{PAIRS} pairs on Spark: {outcomes.pop('ran')} ran, {outcomes.pop('failed', 0)} were refused by it; "

@@ -67,14 +67,14 @@ class Relation:
 def snapshot(connection: Any) -> dict[Name, Relation]:
     """Every relation by its name."""
     types = {row["oid"]: row for row in connection.execute(_TYPES).fetchall()}
-    found: dict[Name, Relation] = {}
+    results: dict[Name, Relation] = {}
     for row in connection.execute(_COLUMNS).fetchall():
         temporary = row["persistence"] == "t"
         name = ("pg_temp" if temporary else row["schema"], row["table"])
-        relation = found.setdefault(name, Relation(row["rel"], row["relkind"], temporary, row["partition"]))
+        relation = results.setdefault(name, Relation(row["rel"], row["relkind"], temporary, row["partition"]))
         if row["num"] is not None:
             relation.columns.append(_column(row, types))
-    return found
+    return results
 
 
 def _column(row: Any, types: dict[int, Any]) -> Truth:
@@ -95,16 +95,16 @@ def _kept(check: str) -> list[tuple[str, str]]:
 
 
 def _meaning(oid: int, mod: int, types: dict[int, Any]) -> tuple[str, bool]:
-    found = types[oid]
-    if found["element"]:
-        return f"array<{_meaning(found['element'], mod, types)[0]}>", False
-    if found["kind"] == "d":
-        generic, required = _meaning(found["base"], found["mod"], types)
-        return generic, required or found["required"] or found["checked"]
-    if found["kind"] == "e":
+    result = types[oid]
+    if result["element"]:
+        return f"array<{_meaning(result['element'], mod, types)[0]}>", False
+    if result["kind"] == "d":
+        generic, required = _meaning(result["base"], result["mod"], types)
+        return generic, required or result["required"] or result["checked"]
+    if result["kind"] == "e":
         return "enum", False
-    if found["schema"] == "pg_catalog":
-        name = found["name"]
+    if result["schema"] == "pg_catalog":
+        name = result["name"]
         if name in _PLAIN:
             return _PLAIN[name], False
         if name == "numeric":

@@ -43,8 +43,8 @@ class Draw:
         return short if self.r.random() < 0.6 or name[0] == "pg_temp" else f"{spelled(self.r, name[0])}.{short}"
 
     def named(self, kinds: str) -> Name:
-        found = [name for name, relation in self.relations.items() if relation.kind in kinds]
-        return self.r.choice(found) if found else ("public", "t1")
+        results = [name for name, relation in self.relations.items() if relation.kind in kinds]
+        return self.r.choice(results) if results else ("public", "t1")
 
     def table(self) -> str:
         return self.full(self.named("rp"))
@@ -63,8 +63,8 @@ class Draw:
         return spelled(self.r, self.r.choice(self.schemas or ["public"]))
 
     def kind(self, *kinds: str) -> Name:
-        found = [name for kind in kinds for name in self.types.get(kind, ())]
-        return self.r.choice(found) if found else ("public", "mood")
+        results = [name for kind in kinds for name in self.types.get(kind, ())]
+        return self.r.choice(results) if results else ("public", "mood")
 
     def type(self) -> str:
         if self.r.random() < 0.2 and any(self.types.values()):

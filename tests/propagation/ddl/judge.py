@@ -36,18 +36,18 @@ class Played:
     remade: bool = False
 
 
-def differences(before: Catalog, after: Catalog, found: Observation, same: Same) -> list[str]:
+def differences(before: Catalog, after: Catalog, result: Observation, same: Same) -> list[str]:
     """What is silently wrong; [] where all is as the catalog says, in the order written and with all of `pre` first."""
-    migrations = [one.migration for one in found.migrations]
-    wrong = _compared(before, after, migrations, found, same)
-    late = _compared(before, after, sorted(migrations, key=lambda m: PHASES.index(m.phase)), found, same)
+    migrations = [one.migration for one in result.migrations]
+    wrong = _compared(before, after, migrations, result, same)
+    late = _compared(before, after, sorted(migrations, key=lambda m: PHASES.index(m.phase)), result, same)
     return wrong or [f"pre before post: {one}" for one in late]
 
 
 def _compared(
-    before: Catalog, after: Catalog, migrations: list[Migration], found: Observation, same: Same
+    before: Catalog, after: Catalog, migrations: list[Migration], result: Observation, same: Same
 ) -> list[str]:
-    told = {one.table for one in found.ignored if one.kind in _TOLD_GONE}
+    messages = {one.table for one in result.ignored if one.kind in _TOLD_GONE}
     wrong = []
     for name, relation in before.items():
         if not relation.replicates:
@@ -55,7 +55,7 @@ def _compared(
         full, now = ".".join(name), after.get(name)
         mine = [one.operation for one in migrations if (one.schema, one.table) == name]
         if now is None or not now.replicates:
-            if full not in told and not (now is not None and now.partition):
+            if full not in messages and not (now is not None and now.partition):
                 wrong.append(f"{full} is gone, and nothing says so")
             continue
         try:
@@ -113,14 +113,14 @@ def _new(kind: Any, nullable: bool, default: Any) -> Played:
 
 
 def _changed(was: Played, to: Facets, kind: str) -> Played:
-    found = was
+    changed = was
     if to.data_type is not KEPT:
-        found = replace(found, generic=generic(str(to.data_type)))
+        changed = replace(changed, generic=generic(str(to.data_type)))
     if to.nullable is not KEPT:
-        found = replace(found, nullable=bool(to.nullable))
+        changed = replace(changed, nullable=bool(to.nullable))
     if to.default is not KEPT:
-        found = replace(found, default=None if to.default is None else str(to.default), defaulted=True)
-    return replace(found, remade=KEPT not in (to.data_type, to.nullable, to.default) and kind == "destructive")
+        changed = replace(changed, default=None if to.default is None else str(to.default), defaulted=True)
+    return replace(changed, remade=KEPT not in (to.data_type, to.nullable, to.default) and kind == "destructive")
 
 
 def generic(kind: str) -> str:
@@ -163,7 +163,7 @@ def _default(name: str, mine: Played, real: Truth, same: Same) -> list[str]:
 
 
 def misread(
-    before: Catalog, older: dict[tuple[Name, str], str | None], after: Catalog, found: Observation, same: Same
+    before: Catalog, older: dict[tuple[Name, str], str | None], after: Catalog, result: Observation, same: Same
 ) -> list[str]:
     """New columns of which a row from before has another value than the migrations say, and nothing tells so."""
     wrong = []
@@ -172,7 +172,7 @@ def misread(
         if now is None or now.rel != relation.rel or not any(table == name for table, _ in older):
             continue
         mine = [
-            one.migration.operation for one in found.migrations if (one.migration.schema, one.migration.table) == name
+            one.migration.operation for one in result.migrations if (one.migration.schema, one.migration.table) == name
         ]
         truth = {column.name: column for column in now.columns}
         for column, played in _played(relation, mine).items():
@@ -180,8 +180,8 @@ def misread(
                 continue  # that it is missing is told by the columns
             value, default = older[name, column], played.default
             # under the name that the column had then
-            told = any(remark.table == ".".join(name) for remark in found.remarks)
-            if played.origin is not None or played.defaulted or default == "now()" or (told and default is None):
+            report = any(remark.table == ".".join(name) for remark in result.remarks)
+            if played.origin is not None or played.defaulted or default == "now()" or (report and default is None):
                 continue
             text = None if value is None else "'" + value.replace("'", "''") + "'"
             literal = "'{}'" if default == "[]" else default

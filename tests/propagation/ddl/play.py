@@ -154,7 +154,7 @@ class DdlDatabase:
     def _older(self, body: str, before: Relations, after: Relations) -> dict[tuple[Name, str], str | None]:
         if any(word in body.lower() for word in ("insert", "update", "delete", "merge", "truncate", "copy")):
             return {}
-        found: dict[tuple[Name, str], str | None] = {}
+        results: dict[tuple[Name, str], str | None] = {}
         for name, relation in after.items():
             there = before.get(name)
             if not (relation.replicates and there is not None and there.rel == relation.rel):
@@ -163,8 +163,8 @@ class DdlDatabase:
                 continue
             words = SQL(", ").join(SQL("{}::text AS {}").format(*[Identifier(c.name)] * 2) for c in relation.columns)
             row = self.judge.execute(SQL("SELECT {} FROM ONLY {} LIMIT 1").format(words, Identifier(*name))).fetchone()
-            found |= {(name, column): value for column, value in (row or {}).items()}
-        return found
+            results |= {(name, column): value for column, value in (row or {}).items()}
+        return results
 
 
 class _Session:
@@ -270,9 +270,9 @@ def judged(database: DdlDatabase, seed: int) -> Judged:
     if not script.body:
         return Judged(script, Verdict.EMPTY)
     try:
-        found = observe([("script.sql", script.body)], [("before.sql", script.setup)])
+        observed = observe([("script.sql", script.body)], [("before.sql", script.setup)])
     except Problems:
         return Judged(script, Verdict.REFUSED)
-    wrong = tuple(differences(script.before, script.after, found, database.same))
-    wrong += tuple(misread(script.before, script.older, script.after, found, database.same))
+    wrong = tuple(differences(script.before, script.after, observed, database.same))
+    wrong += tuple(misread(script.before, script.older, script.after, observed, database.same))
     return Judged(script, Verdict.WRONG if wrong else Verdict.RIGHT, wrong)

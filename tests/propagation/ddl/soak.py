@@ -19,11 +19,11 @@ def main() -> int:
     try:
         database = DdlDatabase(postgres.start())
         for seed in run.seeds():
-            found = judged(database, seed)
-            figures[found.verdict.value] += 1
-            if found.differences:
-                before, script = found.script.setup, found.script.body
-                run.differs(f"seed {seed}: {found.differences}\n--- before\n{before}\n--- script\n{script}")
+            result = judged(database, seed)
+            figures[result.verdict.value] += 1
+            if result.differences:
+                before, script = result.script.setup, result.script.body
+                run.differs(f"seed {seed}: {result.differences}\n--- before\n{before}\n--- script\n{script}")
     finally:
         postgres.stop()
     return run.summary("ddl", figures)

@@ -115,12 +115,12 @@ class Handler(BaseHTTPRequestHandler):
         return self.headers.get("Transfer-Encoding", "").lower() == "chunked"
 
     def _chunks(self) -> bytes:
-        found = b""
+        data = b""
         while size := int(self.rfile.readline().split(b";")[0], 16):
-            found += self.rfile.read(size)
+            data += self.rfile.read(size)
             self.rfile.readline()
         self.rfile.readline()
-        return found
+        return data
 
     def _run(self, arguments: dict[str, str], body: bytes) -> None:
         query = arguments.get("query", "").encode()

@@ -25,11 +25,11 @@ OPTIONS = {
 
 def binaries() -> Path:
     """Where initdb and pg_ctl lie: the newest of Debian's, else the one in PATH."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    results = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     in_path = shutil.which("initdb")
-    if not found and in_path is None:
+    if not results and in_path is None:
         raise RuntimeError("no PostgreSQL server here: make postgres, or apt-get install postgresql")
-    return (found[-1] if found else Path(str(in_path)).resolve()).parent
+    return (results[-1] if results else Path(str(in_path)).resolve()).parent
 
 
 class Postgres:
@@ -68,10 +68,10 @@ class Postgres:
         if os.geteuid() == 0:
             command = ["setpriv", f"--reuid={self._user}", f"--regid={self._user}", "--init-groups", *command]
         # the server inherits what it is given: a pipe would stay open as long as it lives
-        with tempfile.TemporaryFile("w+") as said:
+        with tempfile.TemporaryFile("w+") as message:
             code = subprocess.run(
-                command, cwd="/", stdout=said, stderr=said, stdin=subprocess.DEVNULL, check=False
+                command, cwd="/", stdout=message, stderr=message, stdin=subprocess.DEVNULL, check=False
             ).returncode
-            said.seek(0)
+            message.seek(0)
             if code:
-                raise RuntimeError(f"{program}: {said.read()}")
+                raise RuntimeError(f"{program}: {message.read()}")

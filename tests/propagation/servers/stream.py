@@ -52,28 +52,28 @@ class Reader:
         self.data, self.at = data, 1
 
     def number(self, form: str) -> int:
-        (found,) = struct.unpack_from(f"!{form}", self.data, self.at)
+        (result,) = struct.unpack_from(f"!{form}", self.data, self.at)
         self.at += struct.calcsize(f"!{form}")
-        return int(found)
+        return int(result)
 
     def text(self) -> str:
         end = self.data.index(b"\0", self.at)
-        found = self.data[self.at : end].decode()
+        message = self.data[self.at : end].decode()
         self.at = end + 1
-        return found
+        return message
 
     def values(self, types: tuple[int, ...]) -> tuple[Any, ...]:
-        found: list[Any] = []
+        results: list[Any] = []
         for oid in types[: self.number("H")]:
             kind = chr(self.number("B"))
             if kind != "t":
-                found.append(None)
+                results.append(None)
                 continue
             size = self.number("I")
             text = self.data[self.at : self.at + size].decode()
             self.at += size
-            found.append(_PARSERS.get(oid, str)(text))
-        return tuple(found)
+            results.append(_PARSERS.get(oid, str)(text))
+        return tuple(results)
 
 
 class Stream:
@@ -111,15 +111,15 @@ class Stream:
                 continue
             inner, position = message[25:], struct.unpack_from("!Q", message, 1)[0]
             last = time.monotonic()
-            for found in self._taken(inner, position):
-                if isinstance(found, int):
+            for item in self._taken(inner, position):
+                if isinstance(item, int):
                     if package is not None:
-                        package.end = found
+                        package.end = item
                         if len(package.rows) >= most_rows:
                             yield package
                             package = None
                     continue
-                relation, row = found
+                relation, row = item
                 if package is not None and package.relation is not relation:
                     yield package
                     package = None

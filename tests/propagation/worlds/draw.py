@@ -75,8 +75,8 @@ def drawn(seed: int) -> World:
 
 
 def _weighed(dice: Random, choices: Sequence[tuple[str, int]]) -> str:
-    [found] = dice.choices([choice for choice, _ in choices], [weight for _, weight in choices])
-    return found
+    [result] = dice.choices([choice for choice, _ in choices], [weight for _, weight in choices])
+    return result
 
 
 def _table(dice: Random, name: str, *, rich: bool) -> str:
@@ -93,10 +93,10 @@ def _table(dice: Random, name: str, *, rich: bool) -> str:
 
 
 def _view(dice: Random, name: str, target: str, source: str, columns: Sequence[str]) -> str:
-    told = dice.choice(("", "", "DEFINER = default SQL SECURITY DEFINER COMMENT 'mine'"))
+    report = dice.choice(("", "", "DEFINER = default SQL SECURITY DEFINER COMMENT 'mine'"))
     shown = ", ".join(columns)
     where = f" WHERE {dice.choice('nms')} IS NOT NULL" if dice.random() < 0.1 else ""
-    return f"CREATE MATERIALIZED VIEW db.{name} TO db.{target} {told} AS SELECT {shown} FROM db.{source}{where}"
+    return f"CREATE MATERIALIZED VIEW db.{name} TO db.{target} {report} AS SELECT {shown} FROM db.{source}{where}"
 
 
 def _standing(dice: Random) -> Iterator[str]:

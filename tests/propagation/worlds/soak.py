@@ -16,7 +16,7 @@ from tests.propagation.worlds.live import NO_WORLD, judged
 
 def main() -> int:
     run = soak.of_worlds(soak.arguments(__doc__).parse_args(), "stores")
-    found: Counter[str] = Counter(carried=0, refused=0, unmade=0)
+    counts: Counter[str] = Counter(carried=0, refused=0, unmade=0)
     with tempfile.TemporaryDirectory(prefix="console-stores-") as folder:
         server = ClickHouse(Path(folder)).start()
         try:
@@ -26,10 +26,10 @@ def main() -> int:
                 except AssertionError as error:
                     run.differs(f"{error}\n  {error.__cause__}")
                 else:
-                    found["carried" if why is None else "unmade" if why == NO_WORLD else "refused"] += 1
+                    counts["carried" if why is None else "unmade" if why == NO_WORLD else "refused"] += 1
         finally:
             server.stop()
-    return run.summary("stores", found)
+    return run.summary("stores", counts)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ COUNT, SEED = int(os.environ.get("WORLDS", "30")), int(os.environ.get("SEED", "0
 
 
 def test_a_random_world_is_carried_over_whole_or_stays_as_it_is(server: ClickHouse) -> None:
-    found = [judged(server, SEED + number) for number in range(COUNT)]
-    carried, none = found.count(None), found.count(NO_WORLD)
+    results = [judged(server, SEED + number) for number in range(COUNT)]
+    carried, none = results.count(None), results.count(NO_WORLD)
     print(f"\n{COUNT} worlds from seed {SEED}: {carried} carried over, {COUNT - carried - none} refused by name")
     assert carried >= COUNT // 5  # else the worlds say nothing
     assert none <= COUNT // 10

@@ -165,7 +165,7 @@ async def test_each_decision_can_be_gone_to_and_is_announced(folder: Path) -> No
         lines.append(what)
         assert await player.seek_decision(1)
     assert not await player.seek_decision(1)
-    told = "\n".join(lines)  # whether as an event or as a state that was adopted whole depends on what came first
+    text = "\n".join(lines)  # whether as an event or as a state that was adopted whole depends on what came first
     for line in (
         r"us: r2 ",
         r"us: .*awaiting-confirmation",
@@ -173,7 +173,7 @@ async def test_each_decision_can_be_gone_to_and_is_announced(folder: Path) -> No
         r"eu: .*failed",
         r"us: .*(is live again|rolled-back)",
     ):
-        assert re.search(line, told), (line, lines)
+        assert re.search(line, text), (line, lines)
     backwards = 0
     while await player.seek_decision(-1):
         backwards += 1

@@ -98,11 +98,11 @@ async def test_no_key_acts_and_each_says_why(key: str, screen: str, tmp_path: Pa
 async def test_the_rollouts_of_the_past_are_those_of_the_time_that_is_shown(tmp_path: Path) -> None:
     player = await playback(tmp_path)
     async with running_app(player, size=(200, 60)) as (app, pilot):
-        for keys, told in ((("5",), ""), (("f",), "rolled back"), (("b",), "")):
+        for keys, item in ((("5",), ""), (("f",), "rolled back"), (("b",), "")):
             await pilot.press(*keys)
             await settle(pilot)
             async with asyncio.timeout(60):  # the rollouts are read beside the screen
-                while told not in screen_text(app):
+                while item not in screen_text(app):
                     await pilot.pause(0.1)
             await pilot.pause(0.2)
             await settle(pilot)

@@ -41,12 +41,12 @@ def diff(name: str, day: str) -> int:
     async def ask(driver: "Driver") -> DayExamples:
         return await driver.examples(project.pipeline, name, asked_day)
 
-    found, errors = run_interruptible(asked(project, ask))
+    answers, errors = run_interruptible(asked(project, ask))
     if output.json:
-        regions = [{"region": region, **_data(examples)} for region, examples in found.items()]
+        regions = [{"region": region, **_data(examples)} for region, examples in answers.items()]
         output.document({"regions": regions, "errors": errors_data(errors)})
-    elif found:
-        output.data("\n\n".join(examples_text(region, examples) for region, examples in found.items()))
+    elif answers:
+        output.data("\n\n".join(examples_text(region, examples) for region, examples in answers.items()))
     return print_errors(output, errors)
 
 
@@ -70,12 +70,12 @@ def _rows_text(what: str, rows: ExampleRows) -> list[str]:
     if not rows.old and not rows.new:
         return [f"  {what}: no row differs"]
     lines = []
-    for side, found in (("old", rows.old), ("new", rows.new)):
-        most = ", the first ones" if len(found) == EXAMPLES else ""
-        lines.append(f"  {what}: {len(found)} only in the {side} version{most}")
-        if found:
+    for side, some in (("old", rows.old), ("new", rows.new)):
+        most = ", the first ones" if len(some) == EXAMPLES else ""
+        lines.append(f"  {what}: {len(some)} only in the {side} version{most}")
+        if some:
             heads = [safe_text(name) for name, _ in rows.columns]
-            lines.append(table(heads, [[_cell(value) for value in row] for row in found], indent=4))
+            lines.append(table(heads, [[_cell(value) for value in row] for row in some], indent=4))
     return lines
 
 

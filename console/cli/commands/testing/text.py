@@ -38,10 +38,10 @@ def _expectation(one: ExpectationResult, paint: Paint) -> list[str]:
 
 
 def _summary(comparison: RowComparison) -> str:
-    found = f"expected {count(comparison.expected_rows, 'row')}, found {comparison.found_rows:,}"
+    text = f"expected {count(comparison.expected_rows, 'row')}, found {comparison.found_rows:,}"
     kinds = (("differing", comparison.differing), ("missing", comparison.missing), ("extra", comparison.extra))
     parts = [f"{len(rows):,} {word}" for word, rows in kinds if rows]
-    return ": ".join(filter(None, (found, ", ".join(parts))))
+    return ": ".join(filter(None, (text, ", ".join(parts))))
 
 
 def _details(one: ExpectationResult, comparison: RowComparison, paint: Paint) -> list[str]:
@@ -65,19 +65,19 @@ def _cells(row: DifferingRow, paint: Paint) -> list[str]:
     lines = []
     for head, cell in zip(heads, row.cells, strict=True):
         misfit = f"  ({safe_text(cell.misfit)})" if cell.misfit else ""
-        expected, found = _beside(cell.expected, cell.found)
+        expected, result = _beside(cell.expected, cell.found)
         lines.append(f"      {head:<{width}}  expected  {paint(_value(expected), 'green')}{misfit}")
-        lines.append(f"      {'':<{width}}  found     {paint(_value(found), 'red')}")
+        lines.append(f"      {'':<{width}}  found     {paint(_value(result), 'red')}")
     return lines
 
 
-def _beside(expected: Any, found: Any) -> tuple[Any, Any]:
+def _beside(expected: Any, result: Any) -> tuple[Any, Any]:
     """Two long texts from shortly before the place where they begin to differ."""
-    if not (isinstance(expected, str) and isinstance(found, str)) or max(len(expected), len(found)) <= _LONG:
-        return expected, found
-    same = next((at for at, pair in enumerate(zip(expected, found, strict=False)) if pair[0] != pair[1]), None)
-    start = (min(len(expected), len(found)) if same is None else same) - _BEFORE
-    return (f"…{expected[start:]}", f"…{found[start:]}") if start > 0 else (expected, found)
+    if not (isinstance(expected, str) and isinstance(result, str)) or max(len(expected), len(result)) <= _LONG:
+        return expected, result
+    same = next((at for at, pair in enumerate(zip(expected, result, strict=False)) if pair[0] != pair[1]), None)
+    start = (min(len(expected), len(result)) if same is None else same) - _BEFORE
+    return (f"…{expected[start:]}", f"…{result[start:]}") if start > 0 else (expected, result)
 
 
 def _row(row: ShownRow) -> str:

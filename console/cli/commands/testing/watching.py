@@ -11,15 +11,15 @@ Stamps = dict[str, tuple[int, int]]
 
 def stamps(folder: Path) -> Stamps:
     """Path → time of its last change and size, of every file below a folder."""
-    found = {}
+    stamps = {}
     for path in folder.rglob("*"):
         try:
             status = path.stat()
         except OSError:  # removed meanwhile
             continue
         if path.is_file():
-            found[str(path)] = (status.st_mtime_ns, status.st_size)
-    return found
+            stamps[str(path)] = (status.st_mtime_ns, status.st_size)
+    return stamps
 
 
 def changes(look: Callable[[], Stamps], pause: Callable[[float], None] = time.sleep) -> Iterator[None]:

@@ -202,8 +202,8 @@ def _states(change: Change) -> CarriedRows | Impossible:
     wanted, live, diff = change.wanted, change.live, change.diff
     if why := _other_keys(change):
         return _no(why, without(change, _COMPUTED))
-    held = [column.name for column in wanted.table.columns if live.table.column(column.name)]
-    kept_columns = kept_states(wanted, live, held)
+    stored = [column.name for column in wanted.table.columns if live.table.column(column.name)]
+    kept_columns = kept_states(wanted, live, stored)
     older: list[str] = []
     words: list[str] = []
     for column in wanted.table.columns:

@@ -38,15 +38,15 @@ def _not_exact(change: Change, day: str) -> Impossible | None:
         return Impossible(why, (instead,))
     assert source is not None
     name = source.table.name
-    held, have = change.region.table(change.name), change.region.table(name)
-    if held is None or have is None or not have.rows:
+    table, have = change.region.table(change.name), change.region.table(name)
+    if table is None or have is None or not have.rows:
         return Impossible(f"{name} holds no row that could be read again", (instead,))
     live_feeds = change.release.feeds_into(change.name)
     state = change.release.table(name)
     forgets = source.table.retention_days is not None or (state is not None and state.table.retention_days is not None)
-    if forgets and not all(each.exact for each in (*held.days, *have.days)):
+    if forgets and not all(each.exact for each in (*table.days, *have.days)):
         return Impossible(f"{name} forgets rows, and which days it still has in full cannot be told", (instead,))
-    gone = [each for each in expired_days(held, have, live_feeds, change.cache) if each >= day]
+    gone = [each for each in expired_days(table, have, live_feeds, change.cache) if each >= day]
     oldest = max([*gone, first_day(have.days)])
     if oldest < day:
         return None

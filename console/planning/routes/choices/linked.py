@@ -48,20 +48,20 @@ def _read(change: Change, older: OlderValues) -> str | Impossible:
     stored = {column.name.lower() for column in wanted.columns}
     if gone := [column.name for column in live.version.columns if column.name.lower() not in stored]:
         return _no(change, f"{listed(gone)} would stay in its files, under a name that a later column may take")
-    held = {column.name.lower() for column in live.version.columns}
+    stored = {column.name.lower() for column in live.version.columns}
     both = [column.name for column in wanted.table.columns if live.table.column(column.name)]
     kept = kept_states(wanted, live, both)
-    if other := [column.name for column in wanted.columns if column.name.lower() in held - kept - set(_keys(change))]:
+    if other := [column.name for column in wanted.columns if column.name.lower() in stored - kept - set(_keys(change))]:
         return _no(change, f"{listed(other)} is stored in another type, or read otherwise than it will be")
     if change.wanted.table.kind == "aggregate":
         return wanted.read
-    if older and (changed := [column.name for column in wanted.table.columns if _changed(change, column, held)]):
+    if older and (changed := [column.name for column in wanted.table.columns if _changed(change, column, stored)]):
         return _no(change, f"they hold other values of {listed(changed)}", str(Carry(older)))
-    return _of_rows(change, [column for column in wanted.table.columns if column.name.lower() not in held], older)
+    return _of_rows(change, [column for column in wanted.table.columns if column.name.lower() not in stored], older)
 
 
-def _changed(change: Change, column: Column, held: Collection[str]) -> bool:
-    return column.name in change.diff.computed and column.name.lower() in held
+def _changed(change: Change, column: Column, stored: Collection[str]) -> bool:
+    return column.name in change.diff.computed and column.name.lower() in stored
 
 
 def _keys(change: Change) -> list[str]:

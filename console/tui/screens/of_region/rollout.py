@@ -81,8 +81,8 @@ class RolloutScreen(RegionScreen):
 
     def _whole(self, view: RegionView) -> RegionView:
         """The view with all events of its rollout; they are asked for once where it does not hold them."""
-        rollout, held = view.status.rollout, view.events
-        first = next((recorded for recorded in held if recorded.rollout == rollout), None)
+        rollout, stored = view.status.rollout, view.events
+        first = next((recorded for recorded in stored if recorded.rollout == rollout), None)
         if not rollout or (first is not None and first.seq == 1):
             return view
         if self._asked != rollout:
@@ -90,10 +90,10 @@ class RolloutScreen(RegionScreen):
             self.post_message(HistoryRequest(self._region))
         if not self._history or self._history[0].rollout != rollout:
             return view
-        if self._joined[0] is not held:
+        if self._joined[0] is not stored:
             last = self._history[-1].seq
-            newer = (recorded for recorded in held if recorded.rollout == rollout and recorded.seq > last)
-            self._joined = (held, (*self._history, *newer))
+            newer = (recorded for recorded in stored if recorded.rollout == rollout and recorded.seq > last)
+            self._joined = (stored, (*self._history, *newer))
         return replace(view, events=self._joined[1])
 
     def show_region(self, view: RegionView) -> None:

@@ -47,8 +47,8 @@ class Hand:
         self.style = Style(ctes=self.rng.random() < 0.3, qualified=self.rng.random() < 0.6)
 
     def pick(self, query: Query, wanted: Callable[[Select], bool]) -> Select | None:
-        found = [select for select in selects(query) if wanted(select)]
-        return self.rng.choice(found) if found else None
+        results = [select for select in selects(query) if wanted(select)]
+        return self.rng.choice(results) if results else None
 
     def unused(self, select: Select) -> Expr | None:
         """A column of a plain table that nothing in this SELECT reads, so that nothing here determines it."""

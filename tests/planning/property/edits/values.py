@@ -41,10 +41,10 @@ _ORDERED = (model.SUB, *_CONCAT)  # operands that may not change places
 
 def _unfolded(expr: Expr, query: Select) -> Expr:
     """The expression down to the tables' columns, through the subqueries that it reads."""
-    held = {source.alias: source.what for source in query.sources}
+    stored = {source.alias: source.what for source in query.sources}
 
     def down(part: Expr) -> Expr:
-        below = held.get(part.source)
+        below = stored.get(part.source)
         if part.form or below is None or isinstance(below, str):
             return part
         return _column(below, part)

@@ -127,19 +127,19 @@ def pivot(hand: Hand) -> Pair:
 
     def text(extra: str) -> Raw:
         inner = f"SELECT k, {letter}_s AS label, {letter}_n AS amount{extra} FROM {table}"
-        said = f"SELECT * FROM ({inner}) PIVOT (sum(amount) FOR label IN ('a' AS a, 'b' AS b))"
+        message = f"SELECT * FROM ({inner}) PIVOT (sum(amount) FOR label IN ('a' AS a, 'b' AS b))"
         columns = (("k", "int"), *(((more, hand.world.tables[table][more]),) if extra else ()))
-        return Raw(said, (*columns, ("a", "bigint"), ("b", "bigint")))
+        return Raw(message, (*columns, ("a", "bigint"), ("b", "bigint")))
 
     return text(""), text(f", {more}")
 
 
 def generator(hand: Hand) -> Pair:
     old = hand.maker.plain(1)
-    found = [(s.alias, n) for s in old.sources for n, t in s.columns if t == "array<int>"]
-    if not found:
+    results = [(s.alias, n) for s in old.sources for n, t in s.columns if t == "array<int>"]
+    if not results:
         return None
-    list_ = model.col(*hand.rng.choice(found), "array<int>")
+    list_ = model.col(*hand.rng.choice(results), "array<int>")
     number = hand.maker.expr(old.sources, "int", 1)
     made = hand.rng.choice(
         (

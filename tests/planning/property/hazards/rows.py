@@ -173,10 +173,12 @@ def rollup(hand: Hand) -> Pair:
     if not all(expr.columns() for expr in keys):
         return None
     text = write(replace(base, group=""), hand.style)
-    said = ", ".join(write(Select((("x", key),), base.sources), hand.style).split(" AS x FROM ")[0][7:] for key in keys)
-    if " AS x" in said or text.startswith("WITH"):
+    message = ", ".join(
+        write(Select((("x", key),), base.sources), hand.style).split(" AS x FROM ")[0][7:] for key in keys
+    )
+    if " AS x" in message or text.startswith("WITH"):
         return None
-    ways = (f"GROUP BY {said}", f"GROUP BY ROLLUP ({said})", f"GROUP BY GROUPING SETS (({said}), ())")
+    ways = (f"GROUP BY {message}", f"GROUP BY ROLLUP ({message})", f"GROUP BY GROUPING SETS (({message}), ())")
     one, other = hand.rng.sample(ways[:2], 2) if hand.rng.random() < 0.7 else (ways[0], ways[2])
     return Raw(f"{text} {one}", base.columns), Raw(f"{text} {other}", base.columns)
 
