@@ -147,13 +147,14 @@ def _rows_at_fence(
     slices: Sequence[Slice],
     stats: TableStats,
 ) -> int:
-    """Rows of history: from file statistics, or counted for a half and where the statistics lack some.
+    """Rows of history: from file statistics, or counted for a half, of a source whose rows are merged when they are
+    read, and where the statistics lack some.
 
     pinned  the source's path and the fence
     """
     if step.since or step.until:
         _check_oldest_day(step, stats.days)
-    if step.since or step.until or stats.uncounted:
+    if step.since or step.until or stats.uncounted or (source.newest is not None and not step.stored):
         with context.jobs(session, f"rows of {step.id}"):
             return backfill.count_half(session, step, source, pinned, slices)
     return stats.rows

@@ -38,7 +38,6 @@ CHECKS, BY_DAY, COMPARED = (
     "console/agent/compared/by_day.py",
     f"{RULES}/test_compared.py",
 )
-BY_DAY = "console/agent/compared/by_day.py"
 VERIFY, DOUBLES, DOUBLE_SUMS = (
     "console/agent/compared/comparison.py",
     "console/agent/recount/doubles.py",
@@ -205,6 +204,7 @@ MUTANTS: tuple[Mutant, ...] = (
     # the newest row of each key
     bug("NULL is the newest", "console/planning/sql/newest.py", "order = f\"struct({listed((*newest.order, ROW_HASH))}", "order = f\"struct({', '.join(f'isnull({o})' for o in newest.order) or 1}, {listed((*newest.order, ROW_HASH))}", f"{NEWEST}::test_in_any_order_with_kills_and_batches_redone_each_key_has_the_newest_row"),
     bug("rows of one order are told by chance", "console/model/newest.py", "{hashed(self.tie)} AS {ROW_HASH}", "CAST(rand() * 1000 AS BIGINT) AS {ROW_HASH}", f"{NEWEST}::test_in_any_order_with_kills_and_batches_redone_each_key_has_the_newest_row"),
+    bug("rows that are merged when they are read are counted as they are stored", "console/agent/execution/backfill_step.py", " or (source.newest is not None and not step.stored)", "", "tests/life/test_newest.py"),
     bug("a batch keeps any row of a key", "console/agent/feeds/newest.py", "return session.sql(newest.merged)", "return rows.dropDuplicates([*newest.key])", f"{NEWEST}::test_in_any_order_with_kills_and_batches_redone_each_key_has_the_newest_row"),
     bug("the hash of a live row is not looked at", "console/agent/recount/live.py", "        if state.newest is not None and inexact & {*state.newest.tie}:", "        if state.newest is not None:", f"{NEWEST}::test_a_wrong_hash_of_a_live_row_is_found"),
     bug("no joined version is noted", EDGE, 'note["joins"] = join_pins', "pass", f"{RECOUNT}::{RIGHT}"),
