@@ -73,7 +73,8 @@ def unknown(call: str) -> list[str]:
     """What of a call in a sentence the command line does not know: a command, one of its few words, or a flag of it."""
     result: click.Command = cli
     params = list(cli.params)
-    for part in call.replace("\\|", "|").split()[1:]:
+    parts = iter(call.replace("\\|", "|").split()[1:])
+    for part in parts:
         word = part.strip("[]…()\"'").partition("=")[0]
         few = [
             param.type.choices
@@ -83,8 +84,11 @@ def unknown(call: str) -> list[str]:
         if word == "--help":
             continue
         if word.startswith("--"):
-            if not any(word in param.opts for param in params):
+            option = next((param for param in params if word in param.opts), None)
+            if option is None:
                 return [word]
+            if isinstance(option, click.Option) and not option.is_flag and "=" not in part:
+                next(parts, "")  # its value
         elif word.islower() and isinstance(result, click.Group):
             inner = result.get_command(click.Context(result), word)
             if inner is None:

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from console.agent.feeds import comparison
+from console.agent.compared import comparison
+from console.agent.compared.checks import columns_check
 from console.agent.maintenance import compaction as compacting
 from console.agent.maintenance.compaction import Crowd, compact
 from console.agent.store import log
 from console.errors import RegionError
+from console.model.event import ComparedDay
 from console.model.step import Comparison, Pair
 from tests.faults.rules.tables import SCHEMA, foreign, rows
 
@@ -22,8 +24,8 @@ PAIRS = tuple(Pair(f"old_{name}", name) for name in "abcdefgh")
 
 def verdict(count: int, *differing: str, left_out: tuple[tuple[str, str], ...] = ()) -> str:
     plan = Comparison(table="copy", pairs=PAIRS[:count], left_out=left_out)
-    days = {name: ["2026-11-01", "2026-11-02"] for name in differing}
-    check = comparison._columns(plan, list(PAIRS[:count]), days)
+    days = [ComparedDay(day=f"2026-11-{day:02}", old=5, new=5, columns=differing) for day in (1, 2)]
+    check = columns_check(plan, days, ())
     assert check.ok is not bool(differing)
     return check.detail
 
@@ -40,7 +42,7 @@ def test_equal_columns_are_named_up_to_six_and_the_others_counted() -> None:
 
 def test_a_column_goes_by_the_name_that_it_had_and_one_that_is_not_compared_by_its_own() -> None:
     plan = Comparison(table="copy", pairs=PAIRS[:4])
-    assert [comparison._old_name(plan, name) for name in ("a", "b", "d", "day")] == ["old_a", "old_b", "old_d", "day"]
+    assert [plan.old_name(name) for name in ("a", "b", "d", "day")] == ["old_a", "old_b", "old_d", "day"]
 
 
 @pytest.mark.parametrize(
