@@ -121,7 +121,8 @@ async def promoted_without_it(region: LiveRegion) -> None:
     status = await region.until("web", "awaiting-confirmation")
     assert status.quarantined == BAD
     undecided = {(each.table, each.check) for each in status.checks if each.ok is not True}
-    assert undecided == {(table, what) for table in ("landing", "requests") for what in WITHOUT_THEM}
+    # rows of the landing table that are in quarantine are subtracted; what was made of them below is not
+    assert undecided == {("requests", what) for what in WITHOUT_THEM}
     assert [each for each in status.checks if each.ok is False] == []
     await region.driver.promote("web", status.rollout, status.was, ME)
 
