@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from console.agent import queries
-from console.agent.server import WATCH_QUEUE, Server, _Connection
+from console.agent.server import Server, _Connection
 from console.agent.service import Service
 from console.agent.spark_session import Settings
 from console.errors import Conflict, DataError, RegionError
@@ -34,6 +34,7 @@ pytestmark = pytest.mark.slow
 PLAN = bare_plan(steps=(Promote(),), release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()))
 OTHER = replace(PLAN, desired="e")
 WHO = {"by": "ada@laptop", "host": "laptop"}
+QUEUE = 500  # events that a slow watcher may be behind, in place of thousands
 
 
 @pytest.fixture
@@ -158,11 +159,11 @@ async def test_a_connection_that_closes_while_it_begins_to_watch_watches_no_more
     begun, go, done, closed = (threading.Event() for _ in range(4))
     watch, close = recorder.watch, _Connection.close
 
-    def slowly(after: int, watcher: Any) -> Any:
+    def slowly(*asked: Any) -> Any:
         begun.set()
         go.wait(30)
         try:
-            return watch(after, watcher)
+            return watch(*asked)
         finally:
             done.set()
 
@@ -174,11 +175,11 @@ async def test_a_connection_that_closes_while_it_begins_to_watch_watches_no_more
     monkeypatch.setattr(_Connection, "close", closing)
     async with listening(service, tmp_path / "s"):
         _, writer = await watching(tmp_path / "s")
-        await asyncio.to_thread(begun.wait, 30)
+        assert await asyncio.to_thread(begun.wait, 30)
         writer.close()
-        await asyncio.to_thread(closed.wait, 30)
+        assert await asyncio.to_thread(closed.wait, 30)
         go.set()
-        await asyncio.to_thread(done.wait, 30)
+        assert await asyncio.to_thread(done.wait, 30)
         async with asyncio.timeout(30):
             while recorder.watchers:
                 await asyncio.sleep(0.01)
@@ -195,10 +196,11 @@ async def test_a_watch_begins_whatever_the_id_of_its_request(start: Callable[[],
 
 
 async def test_a_watcher_that_does_not_read_loses_what_is_fleeting_and_nothing_that_is_stored(
-    start: Callable[[], Service], tmp_path: Path
+    start: Callable[[], Service], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("console.agent.server.WATCH_QUEUE", QUEUE)
     service = start()
-    recorder, stored = service.controller("web").recorder, 2 * WATCH_QUEUE + 100
+    recorder, stored = service.controller("web").recorder, 2 * QUEUE + 100
     async with listening(service, tmp_path / "s"):
         reader, writer = await watching(tmp_path / "s")
         while not recorder.watchers:
