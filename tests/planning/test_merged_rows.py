@@ -33,6 +33,11 @@ def change(old: Pipeline, new: Pipeline) -> Plan:
     return planned(new, promoted(planned(old, start), start))
 
 
+def carried(old: Pipeline, new: Pipeline) -> Plan:
+    start = empty(stats("landing", "landing", SOURCE.columns))
+    return planned(new, promoted(planned(old, start), start), {"small": "carry"})
+
+
 @pytest.fixture
 def base() -> duckdb.DuckDBPyConnection:
     made = duckdb.connect()
@@ -89,6 +94,37 @@ def test_of_a_key_the_newest_row_is_copied_where_the_filter_asks_of_the_key_alon
         was, wished = (merged.format(f"SELECT {items} FROM landing WHERE {where}") for where in ("true", condition))
         same(base, was, plan, wished, "SELECT * FROM ({})")
     assert taken == {*BY_KEY[1:]}
+
+
+@pytest.mark.parametrize(
+    ("after", "table", "condition", "older"),
+    [
+        ("x AS a, y AS b, z AS c", replace(EQUAL, columns=columns(a="int", b="int", c="int"), key=("a", "b", "c")), "true", "a, b, NULL AS c"),
+        ("x AS a, y AS b", EQUAL, "z = 1", "a, b"),
+        ("x AS a, z AS b", EQUAL, "true", "a, b"),
+    ],
+)  # fmt: skip
+def test_equal_rows_are_carried_by_the_operators_word(
+    base: duckdb.DuckDBPyConnection, after: str, table: Table, condition: str, older: str
+) -> None:
+    """None of them hides another, so that all of them are there to be copied."""
+    before = "x AS a, y AS b"
+    plan = carried(small(EQUAL, before, "true"), small(table, after, condition))
+    assert (routed(plan, "small"), plan.refusals) == ("forward", ())
+    was = f"SELECT DISTINCT {before} FROM landing"
+    same(base, was, plan, f"SELECT {older} FROM ({was})", "SELECT DISTINCT * FROM ({})")
+
+
+def test_what_was_hidden_behind_another_row_cannot_be_carried() -> None:
+    items = "x AS a, y AS b, z AS c"
+    every = replace(NEWEST, key=("a", "b", "c"), order_by=())
+    for old, new in itertools.permutations(
+        (every, NEWEST, replace(NEWEST, key=(), order_by=()), replace(NEWEST, key=("b",))), 2
+    ):
+        assert [p.code for p in carried(small(old, items, "true"), small(new, items, "true")).refusals] == ["C140"], (
+            old,
+            new,
+        )
 
 
 def test_another_key_or_order_is_computed_from_the_source() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from console.errors import Problem
-from console.model.schema import OLDER_VALUES, Carry, Column, OlderValues
+from console.model.schema import OLDER_VALUES, Carry, Column, OlderValues, Table
 from console.planning.cache.planner_cache import Memo
 from console.planning.cache.releases import shared_release
 from console.planning.reuse.states import kept_states, select_states
@@ -106,7 +106,7 @@ def _impossible(change: Change) -> Impossible | None:
     table, drop = change.wanted.table, without(change, _COMPUTED)
     if table.kind != change.live.table.kind:
         return _no(f"it is now of kind {table.kind}", drop)
-    if (table.key or change.live.table.key) and not change.diff.rows:
+    if _is_other_newest(table, change.live.table) and not change.diff.rows:
         return _no("another row of a key may be the newest now, and the live version does not keep the others", drop)
     if not _continued(change):
         return _no("its feeds are not those of the live version, so none has a position to go on from", drop)
@@ -115,6 +115,13 @@ def _impossible(change: Change) -> Impossible | None:
         why = f"{placing[0]} places its rows in days or partitions, and older rows have no value for it"
         return _no(why, drop)
     return None
+
+
+def _is_other_newest(table: Table, live: Table) -> bool:
+    """Whether rows of the live version may be missing that are the newest of a key now. Where equal rows are one, none is hidden
+    behind another.
+    """
+    return bool(table.key or live.key) and not (table.is_distinct and live.is_distinct)
 
 
 def _continued(change: Change) -> bool:
