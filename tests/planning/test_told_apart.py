@@ -56,6 +56,15 @@ def test_a_second_change_needs_another_name() -> None:
     assert Intake("region", ("region@string",)) in state(again).untold
 
 
+@pytest.mark.parametrize("accepts", [None, NAMED], ids=["untold", "told apart"])
+def test_what_may_fail_for_a_row_is_refused_without_the_key_that_would_not_help(accepts: Accepts | None) -> None:
+    query = "* EXCEPT (region), CAST(CAST(region AS INT) AS STRING) AS region"
+    problem = refused(wanted(forward_query=query, accepts=accepts))
+    assert problem.code == "C130"
+    assert "accepts:" not in problem.hint
+    assert "fails for no row" in problem.message
+
+
 def test_a_marker_that_older_lines_give_too_tells_nothing_apart() -> None:
     assert refused(told(Accepts(marker="payload"))).code == "C130"
 

@@ -55,6 +55,7 @@ def continued(table: Table, live: TableState) -> Continued:
     computed: dict[str, str] = {}
     converted: dict[str, str] = {}
     refused: dict[str, str] = {}
+    stored: set[str] = set()
     names = {column.name.lower(): column.name for column in live.table.columns}
     for part in sqlglot.parse_one(sql, read=DIALECT).expressions:
         name, value = part.alias_or_name, _without_cast(part.unalias(), types[part.alias_or_name])
@@ -65,6 +66,7 @@ def continued(table: Table, live: TableState) -> Continued:
                 pass
             case _ if why := _why_not(name, part.unalias(), table, live):
                 refused[name] = why
+                stored |= {name} if _only_stored(name, part.unalias(), table, live) else set()
             case _ if _only_stored(name, part.unalias(), table, live):
                 converted[name] = part.unalias().sql(DIALECT)
             case _:
@@ -76,7 +78,7 @@ def continued(table: Table, live: TableState) -> Continued:
         converted=converted,
         refused=refused,
         told=frozenset(either & computed.keys()),
-        alike=frozenset(either & refused.keys()) if not tells_lines_apart(table, live) else frozenset(),
+        alike=frozenset(either & refused.keys() - stored) if not tells_lines_apart(table, live) else frozenset(),
         problems=problems,
     )
 
@@ -111,7 +113,9 @@ def _why_not(name: str, value: exp.Expr, table: Table, live: TableState) -> str:
         return "another computation of it would give another value"
     type = next(kind(column.type) for column in table.columns if column.name == name)
     either, stored = _of_either_shape(name, type, live), _only_stored(name, value, table, live)
-    if either and (stored or not tells_lines_apart(table, live)):
+    if either and stored:
+        return f"{either}, and `accepts` tells lines apart only for what is computed at read and fails for no row"
+    if either and not tells_lines_apart(table, live):
         return either
     return _null_of_either_shape(name, value, live) if stored else ""
 
