@@ -15,8 +15,11 @@ from console.agent.store.ledger import Rollouts
 from console.agent.store.ops import Ops, receipts_of
 from console.model.event import Accepted, BatchDone, Ended, Entered, Event, Promoted, RolledBack, StepDone
 from console.model.live import Release
+from console.model.plan import Plan
 from console.model.receipt import Finding, Measured, Place, Receipt
 from console.model.step import Backfill, Promote
+from tests.planning.test_newest import seen
+from tests.planning.world import planned
 from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
@@ -34,6 +37,9 @@ STEP = Backfill(
     batches=1,
 )
 PLAN = bare_plan(steps=(STEP, Promote()), release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()))
+# a table of newest rows that is copied from itself
+COPY = replace(STEP, materialization="", source="last_seen", target="last_seen", route="forward")
+NEWEST = planned(seen()).release
 ACCEPTED = Accepted(
     release="r1", was="", plan="digest", by="ada@laptop", host="laptop", steps=((STEP.id, 30), ("promote", 0))
 )
@@ -74,20 +80,20 @@ def receipt(day: str, rows: int) -> Receipt:
 RECEIPTS = (receipt("2026-11-02", 20), receipt("", 10))
 
 
-def lived(place: Path, events: tuple[Event, ...] = LIFE) -> Ops:
-    """A rollout's whole life, recorded."""
+def lived(place: Path, events: tuple[Event, ...] = LIFE, plan: Plan = PLAN, step: str = STEP.id) -> Ops:
+    """A rollout's whole life, recorded. step: of its receipts"""
     recorder = Recorder(Rollouts(place, "web"))
-    recorder.accept("web-1", PLAN, ACCEPTED)
+    recorder.accept("web-1", plan, ACCEPTED)
     ops = Ops(place / "_console" / "web")
-    ops.store_receipts(RECEIPTS)
+    ops.store_receipts(tuple(replace(each, step=step) for each in RECEIPTS))
     for event in events:
         recorder.store(event)
     return ops
 
 
-def judged(place: Path) -> dict[str, Finding]:
+def judged(place: Path, plan: Plan = PLAN) -> dict[str, Finding]:
     events = Rollouts(place, "web").events("web-1")
-    return {f.what: f for f in cross_check(events, PLAN, Ops(place / "_console" / "web").rows("web-1"))[0]}
+    return {f.what: f for f in cross_check(events, plan, Ops(place / "_console" / "web").rows("web-1"))[0]}
 
 
 def test_every_decision_is_kept_with_who_made_it_and_how_that_is_known(tmp_path: Path) -> None:
@@ -143,6 +149,28 @@ def test_receipts_that_say_other_than_the_batches_are_found(tmp_path: Path) -> N
     lived(tmp_path, (batch, StepDone(STEP.id)))
     finding = judged(tmp_path)["batches"]
     assert (finding.ok, finding.detail) == (False, "the batches reported 30 rows in and 29 out, the receipts 30 and 28")
+
+
+@pytest.mark.parametrize(
+    ("rows_in", "rows_out", "ok"), [(30, 28, True), (12, 28, True), (31, 28, False), (12, 12, False)]
+)
+def test_batches_that_read_newest_rows_as_they_are_shown_read_fewer_than_are_stored(
+    tmp_path: Path, rows_in: int, rows_out: int, ok: bool
+) -> None:
+    batch = BatchDone(
+        step=COPY.id,
+        label="all",
+        position=2,
+        of=2,
+        rows_in=rows_in,
+        rows_out=rows_out,
+        bytes=300,
+        seconds=1.0,
+        version=5,
+    )
+    lived(tmp_path, (batch, StepDone(COPY.id)), replace(PLAN, steps=(COPY, Promote()), release=NEWEST), COPY.id)
+    finding = judged(tmp_path, replace(PLAN, steps=(COPY,), release=NEWEST))["batches"]
+    assert finding.ok is ok, finding.detail
 
 
 def by_hand(place: Path, change: Callable[[DeltaTable], Any]) -> dict[str, bool | None]:
