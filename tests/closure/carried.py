@@ -27,6 +27,7 @@ from tests.life.region import DAYS, FIRST_DAY, ME, LiveRegion, event, multiset
 from tests.life.test_lost_days import written
 from tests.planning.property.judge import in_duckdb
 
+EVERY = 4.0  # seconds between two batches of a writer: each is a commit of every table on both sides of the change
 BOUNDARY = "2026-11-04"  # the day after the oldest one that `past` still holds
 PEOPLE = pa.schema([("site", pa.string()), ("owner", pa.string()), ("seats", pa.int32())])
 PAST = pa.schema(
@@ -110,7 +111,7 @@ def _as_before(old: Fed, new: Fed) -> str:
     was = {name: expression for name, _, expression in old.items}
     defaults = dict(new.defaults)
     items = tuple((name, type, was.get(name, defaults.get(name, "NULL"))) for name, type, _ in new.items)
-    return replace(old, items=items).sql()
+    return replace(old, items=items).shown()
 
 
 def files(tables: Sequence[Fed], sent: str, forward_query: str = "") -> dict[str, str]:
@@ -171,7 +172,7 @@ class Sender:
                 await self._region.driver.ingest("web", "sent", f"b{start}", [json.dumps(line) for line in lines])
                 self.lines += lines
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._enough.wait(), 1.0)
+                await asyncio.wait_for(self._enough.wait(), EVERY)
 
     async def more(self) -> None:
         """Wait for lines that were taken after now."""
@@ -237,7 +238,7 @@ async def carry(
     region.install("web", written(place / "before", files([EVENTS, HITS, *(edit.old for edit in edits)], SENT[0])))
     await to_the_gate_and_on(region)
     lose_days(region)
-    region.write("web")
+    region.write("web", EVERY)
     sender = Sender(region)
     after = files(
         [EVENTS, HITS, *(edit.new for edit in edits)], SENT[1], "* EXCEPT (spare), spare AS extra, NULL AS more"

@@ -26,6 +26,7 @@ and `since D`, `--allow-destructive` and `forward_query` are always the operator
 TITLES = {
     "hits": "A table of rows, fed from a landing table",
     "named": "A table of rows, fed through a join",
+    "both": "A table of rows, filled by two queries",
     "hourly": "An aggregate",
     "last": "A table of the newest row of each key (`kind: latest`)",
     "once": "A table in which equal rows are one (`kind: distinct`)",
@@ -36,7 +37,15 @@ TITLES = {
     "": "Tables and endpoints",
 }
 STATES = {"holds every row": 0, "has lost its three oldest days": 3, "is empty": 8}
-SOURCES = {"hits": "events", "named": "events", "hourly": "hits", "last": "events", "once": "events", "clean": "raw"}
+SOURCES = {
+    "hits": "events",
+    "named": "events",
+    "both": "events",
+    "hourly": "hits",
+    "last": "events",
+    "once": "events",
+    "clean": "raw",
+}
 
 
 def page() -> str:
@@ -69,7 +78,9 @@ def _cell(kind: Kind, source: str, lost: int, cache: PlannerCache) -> str:
     facts = Facts(gone={source: lost} if lost else {})
     world = world_of(kind.table)
     made, refused = answer(Attempt(old=world, edits=(kind,)), deployed(world, facts, cache), cache)
-    own = [problem for problem in refused if problem.node in (kind.table, f"feed_{kind.table}")] or list(refused)
+    own = [problem for problem in refused if problem.node in (kind.table, kind.node, f"feed_{kind.table}")] or list(
+        refused
+    )
     if own:
         return _refused(own[0])
     assert made is not None

@@ -17,6 +17,14 @@ _ALONE = ("a type that loses digits", "a column without NULLs", "another retenti
 CARRIED = tuple(
     kind for kind in KINDS if kind.table in _TABLES and kind.name not in _ALONE and "table dropped" not in kind.name
 )
+# these want rows that were hidden behind others, which no copy has
+HIDDEN = tuple(
+    OF[key]
+    for key in (
+        ("last", "another order"), ("last", "another key"), ("last", "every row"),
+        ("last", "a filter over columns that it keeps"), ("once", "every row"),
+    )
+)  # fmt: skip
 
 
 def dealt(seed: str, kinds: Sequence[Kind], tables: int | None = None) -> list[Carried]:
@@ -29,13 +37,14 @@ def dealt(seed: str, kinds: Sequence[Kind], tables: int | None = None) -> list[C
     while left and (tables is None or len(made) < tables):
         first = left.pop(0)
         name = f"t{len(made)}"
-        if first.table == "hits" and rng.random() < 0.3:
-            lacks = first.needs == "source" and not first.name.endswith("with a default")
+        if first.table in ("hits", "last", "once") and first not in HIDDEN and rng.random() < 0.3:
+            declared = first.table == "hits" and first.name.endswith("with a default")
+            lacks = first.needs == "source" and not declared
             made.append(Carried(name=name, kinds=(first,), lost=True, history="carry" if lacks else ""))
             continue
         together = [first]
         for kind in left:
-            if len(together) < TOGETHER and kind.table == first.table and kind.needs == first.needs:
+            if len(together) < TOGETHER and kind.table == first.table and kind.needs in (first.needs, "none"):
                 together += [kind] if fit((*together, kind)) else []
         left = [kind for kind in left if kind not in together]
         made.append(Carried(name=name, kinds=tuple(together)))

@@ -6,12 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from console.model.schema import history_word
-from tests.closure.edits import KINDS
+from tests.closure.edits import KINDS, Kind
 from tests.closure.facts import DAYS, Facts
 from tests.closure.follow import Attempt
 from tests.closure.shapes import FURTHER, WORLD, World
 
 SEED = 20261123
+_OLDER = (" as computed", " as default", " as null")
 _BROKEN = ("id FROM hits", "id, ts", "*, row_number() OVER (ORDER BY n) AS more", "* EXCEPT (n), no_such AS n")
 
 
@@ -26,18 +27,20 @@ WORDS = tuple(word for word in ("carry", "from now") if _taken(word))  # beside 
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """seed: by which it is drawn again"""
+    """seed: by which it is drawn again;  then: another change, once the first one is live"""
 
     seed: str
     attempt: Attempt
     facts: Facts
+    then: tuple[Kind, ...] = ()
 
     def __str__(self) -> str:
         attempt = self.attempt
         options = [f"{name}={word}" for name, word in attempt.history.items()]
         queries = [f"{fed.name} by {fed.forward_query}" for fed in attempt.world.fed if fed.forward_query]
         text = ", ".join(f"{name} lost {count}" for name, count in self.facts.gone.items())
-        return f"[{self.seed}] {' + '.join(map(str, attempt.edits))} {options} {queries} ({text or 'nothing lost'}; vague: {sorted(self.facts.vague)})"
+        then = f", then {' + '.join(map(str, self.then))}" if self.then else ""
+        return f"[{self.seed}] {' + '.join(map(str, attempt.edits))}{then} {options} {queries} ({text or 'nothing lost'}; vague: {sorted(self.facts.vague)})"
 
 
 def drawn(count: int, seed: int = SEED) -> Iterator[Pair]:
@@ -48,13 +51,26 @@ def drawn(count: int, seed: int = SEED) -> Iterator[Pair]:
 def pair(seed: str) -> Pair:
     rng = random.Random(seed)
     world = _variant(rng)
+    attempt = Attempt(old=world, edits=_edits(world, rng))
+    words, facts = _with_words(attempt, rng), _facts(rng)
+    then = _edits(attempt.world, rng) if rng.random() < 0.25 else ()
+    return Pair(seed=seed, attempt=words, facts=facts, then=then)
+
+
+def has_effect(kind: Kind, world: World) -> bool:
+    """Whether a table is still there for an edit, with the columns that it takes, and is another one then."""
+    with suppress(StopIteration):
+        return kind.apply(world) != world
+    return False
+
+
+def _edits(world: World, rng: random.Random) -> tuple[Kind, ...]:
+    """One edit or several, of each table one."""
     kinds = [kind for kind in KINDS if kind.table in {*_names(world), "again"}]
     edits = [rng.choice(kinds)]
     while rng.random() < 0.3:
         edits.append(rng.choice(kinds))
-    one_of_each = {edit.table: edit for edit in edits}
-    attempt = Attempt(old=world, edits=tuple(one_of_each.values()))
-    return Pair(seed=seed, attempt=_with_words(attempt, rng), facts=_facts(rng))
+    return tuple({edit.table: edit for edit in edits}.values())
 
 
 def _names(world: World) -> set[str]:
@@ -80,7 +96,7 @@ def _variant(rng: random.Random) -> World:
 def _joined(rng: random.Random) -> World:
     """The usual tables, and now and then those of another kind."""
     world = WORLD
-    for which in ("last", "once", rng.choice(("raw", "clean"))):
+    for which in ("last", "once", "both", rng.choice(("raw", "clean"))):
         if rng.random() < 0.25:
             more = FURTHER[which]
             landing = tuple(table for table in more.landing if table not in WORLD.landing)
@@ -95,7 +111,7 @@ def _with_words(attempt: Attempt, rng: random.Random) -> Attempt:
             continue
         dice = rng.random()
         if dice < 0.1:
-            word = rng.choice(WORDS)
+            word = rng.choice(WORDS) + rng.choice(("", "", *_OLDER))
             attempt = replace(attempt, history={**attempt.history, edit.table: word})
         elif dice < 0.2:
             attempt = replace(attempt, history={**attempt.history, edit.table: f"since {rng.choice(DAYS)}"})
@@ -113,7 +129,8 @@ def _facts(rng: random.Random) -> Facts:
         gone["events"] = rng.choice((1, 3, 3, len(DAYS)))
     if rng.random() < 0.3:
         gone["hits"] = rng.choice((1, 3, len(DAYS)))
-    if rng.random() < 0.3:
-        gone["raw"] = rng.choice((1, 3, len(DAYS)))
+    for name in ("raw", "later"):
+        if rng.random() < 0.3:
+            gone[name] = rng.choice((1, 3, len(DAYS)))
     vague = frozenset(name for name in ("events", "hits", "hourly") if rng.random() < 0.1)
     return Facts(gone=gone, vague=vague)

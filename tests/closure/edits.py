@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from console.model.schema import Column, Table
+from console.model.schema import Accepts, Column, Table
 from tests.closure.shapes import CLEAN, Fed, World
 
 Needs = Literal["none", "own", "read", "source"]
 Rows = Literal["same", "fewer", "more"]
+MEANING = "* EXCEPT (spare), CASE WHEN spare > 5 THEN 5 ELSE spare END AS spare"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +176,27 @@ def _of_equal_rows() -> list[Kind]:
     ]  # fmt: skip
 
 
+def _of_two_queries() -> list[Kind]:
+    """Of a table of rows that two queries fill: nothing tells which of them a stored row came from."""
+
+    def kind(
+        what: str, change: Callable[[Fed], Fed], *columns: str, needs: Needs = "none", rows: Rows = "same"
+    ) -> Kind:
+        return Kind(name=what, table="both", apply=_fed("both", change), needs=needs, columns=columns, rows=rows)
+
+    lang = "get_json_object(doc, '$.lang')"
+    return [
+        kind("a column from its sources", lambda t: t.with_item("lang", "string", lang), "lang", needs="source"),
+        kind("a column that its own columns give", lambda t: t.with_item("twice", "int", "n * 2"), "twice", needs="own"),
+        kind("a column dropped", lambda t: t.without("id")),
+        kind("a wider type", lambda t: t.with_item("n", "bigint", "n"), "n", needs="own"),
+        kind("a filter over its sources", lambda t: replace(t, where=(*t.where, "doc IS NOT NULL")), needs="source", rows="fewer"),
+        kind("a query more", lambda t: replace(t, further=(*t.further, "others")), needs="source", rows="more"),
+        kind("a query fewer", lambda t: replace(t, further=()), needs="source", rows="fewer"),
+        kind("another partition_by", lambda t: replace(t, partition_by=())),
+    ]  # fmt: skip
+
+
 def _of_adapters() -> list[Kind]:
     """Of a table of ours in front of one that others write; `seen` is fed from it."""
 
@@ -214,6 +236,12 @@ def _without(table: Table, name: str) -> Table:
     return replace(table, columns=tuple(column for column in table.columns if column.name != name))
 
 
+def _called(world: World, old: str, new: str) -> World:
+    """With another name for a landing table, also where it is read."""
+    renamed = tuple(replace(t, name=new, was=old) if t.name == old else t for t in world.landing)
+    return replace(world, landing=renamed, fed=tuple(each.reading(old, new) for each in world.fed))
+
+
 def _of_landing() -> list[Kind]:
     def kind(what: str, change: Callable[[Table], Table], table: str = "events") -> Kind:
         return Kind(name=what, table=table, apply=_landing(change, table))
@@ -236,6 +264,17 @@ def _of_landing() -> list[Kind]:
             _retyped(t, "spare", "boolean"), forward_query="* EXCEPT (spare), spare > 0 AS spare")),
         kind("another type by a forward_query that may fail", lambda t: replace(
             _retyped(t, "spare", "date"), forward_query="* EXCEPT (spare), to_date(doc) AS spare")),
+        kind("another type by a forward_query, and its backward_query", lambda t: replace(
+            _retyped(t, "spare", "string"), forward_query="* EXCEPT (spare), CAST(spare AS STRING) AS spare",
+            backward_query="* EXCEPT (spare), try_cast(spare AS INT) AS spare")),
+        kind("a column renamed, and older lines until a day", lambda t: replace(
+            _with(t, "spare", Column(name="extra", type="int")), forward_query="* EXCEPT (spare), spare AS extra",
+            accepts_until="2026-12-01")),
+        kind("values of another meaning", lambda t: replace(t, forward_query=MEANING)),
+        kind("values of another meaning, lines told apart", lambda t: replace(
+            t, forward_query=MEANING, accepts=Accepts(shape="v2"))),
+        kind("values of another meaning, by what may fail", lambda t: replace(t, forward_query="* EXCEPT (spare), spare * 60 AS spare")),
+        Kind(name="another name", table="events", apply=lambda world: _called(world, "events", "visits"), node="visits"),
         kind("another partition_by", lambda t: replace(t, partition_by=("site",))),
         kind("another cluster_by", lambda t: replace(t, cluster_by=("site",))),
         kind("another retention", lambda t: replace(t, retention_days=30)),
@@ -272,6 +311,6 @@ def _of_pipelines() -> list[Kind]:
 
 
 KINDS: tuple[Kind, ...] = (
-    *_of_rows("hits"), *_of_rows("named", "e."), *_of_groups(), *_of_newest(), *_of_equal_rows(), *_of_landing(),
-    *_of_adapters(), *_of_pipelines(),
+    *_of_rows("hits"), *_of_rows("named", "e."), *_of_two_queries(), *_of_groups(), *_of_newest(), *_of_equal_rows(),
+    *_of_landing(), *_of_adapters(), *_of_pipelines(),
 )  # fmt: skip

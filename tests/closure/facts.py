@@ -34,7 +34,16 @@ def deployed(world: World, facts: Facts, cache: PlannerCache) -> Live:
     landing = tuple(_stats(table.name, table.name, table.columns, facts) for table in world.landing)
     empty = Live(region="eu", pipeline="web", release=None, stats=landing, rows_per_second=1000.0)
     first = cache_of_first(world, empty, cache)
-    release = numbered(first, 1).release
+    return _live(empty, first, 1, facts)
+
+
+def promoted(plan: Plan, before: Live, facts: Facts) -> Live:
+    """The region once another change is live. facts: what its tables hold then"""
+    return _live(before, plan, 2, facts)
+
+
+def _live(before: Live, plan: Plan, number: int, facts: Facts) -> Live:
+    release = numbered(plan, number).release
     stats = tuple(
         replace(
             _stats(state.table.name, state.version.path, state.version.columns, facts, hashed=state.newest is not None),
@@ -42,7 +51,8 @@ def deployed(world: World, facts: Facts, cache: PlannerCache) -> Live:
         )
         for state in release.tables
     )
-    return replace(empty, release=release, stats=stats)
+    landing = tuple(table for table in before.stats if release.table(table.name) is None)
+    return replace(before, release=release, stats=(*stats, *landing))
 
 
 def cache_of_first(world: World, empty: Live, cache: PlannerCache) -> Plan:

@@ -8,12 +8,12 @@ from console.errors import Problem, Problems
 from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
-from console.model.schema import Column, Table
+from console.model.schema import Accepts, Column, Table
 from console.planning import PlannerCache, plan
 from console.remedy import DropKey, Edit, Elsewhere, Flag, KeepLive, Remedy, RunCommand, SetKey, Stays
 from tests.closure.edits import Kind
 from tests.closure.facts import REGION
-from tests.closure.shapes import World
+from tests.closure.shapes import World, fed_by
 
 LITERALS = {"string": "'?'", "boolean": "false", "date": "DATE '1970-01-01'", "timestamp": "TIMESTAMP '1970-01-01'"}
 
@@ -44,8 +44,18 @@ class Attempt:
             wanted = replace(wanted, tables=tuple(change(t) if t.name == name else t for t in wanted.tables))
         return _one_of(wanted)
 
+    def settled(self) -> tuple[tuple[str, Callable[[Table], Table]], ...]:
+        """The same patches once they are live: a forward query is the text that it was."""
+        written = {table.name: table.forward_query for table in self.pipeline().tables}
+        kept = {name for name, _ in self.patches if name in written}
+        return (*self.patches, *((name, _with_query(written[name])) for name in sorted(kept)))
+
     def patched(self, name: str, change: Callable[[Table], Table]) -> "Attempt":
         return replace(self, patches=(*self.patches, (name, change)))
+
+
+def _with_query(text: str) -> Callable[[Table], Table]:
+    return lambda table: replace(table, forward_query=text)
 
 
 @lru_cache(maxsize=64)
@@ -84,9 +94,9 @@ def followed(attempt: Attempt, problem: Problem, remedy: Remedy, live: Live) -> 
         case Flag(flag=flag):
             return _flagged(attempt, flag)
         case Edit(node=node):
-            return _undone(attempt, {node.removeprefix("feed_"), problem.node})
+            return _undone(attempt, {fed_by(node), problem.node})
         case Stays():
-            return _undone(attempt, {problem.node.removeprefix("feed_")})
+            return _undone(attempt, {fed_by(problem.node)})
         case RunCommand() | Elsewhere():
             return None
 
@@ -121,6 +131,8 @@ def _set(table: Table, key: str, value: str, columns: Sequence[str], live: Live)
             return replace(table, managed=True)
         case "was":
             return replace(table, was=value)
+        case "accepts":
+            return replace(table, accepts=Accepts(shape=value.removeprefix("{shape: ").removesuffix("}")))
     raise AssertionError(f"nobody knows how to write {key}")
 
 
@@ -158,4 +170,6 @@ def _dropped(table: Table, key: str) -> Table:
             return replace(table, partition_by=())
         case "managed":
             return replace(table, managed=False)
+        case "backward_query":
+            return replace(table, backward_query="")
     raise AssertionError(f"nobody knows how to drop {key}")

@@ -6,14 +6,14 @@ has whole. What is neither is lost, and a plan may lose only what its operator h
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from console.errors import Problem
 from console.model.plan import Plan
 from console.model.step import Backfill, CatchUp, CreateTable
 from tests.closure.edits import Kind
 from tests.closure.facts import DAYS, Facts
-from tests.closure.shapes import World
+from tests.closure.shapes import Fed, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Cover:
 
 def covers(plan: Plan, world: World, facts: Facts) -> dict[str, Cover]:
     """Of every table of the wanted pipeline."""
-    results = {table.name: Cover(True, frozenset(facts.days(table.name))) for table in world.landing}
+    results = {table.name: Cover(True, frozenset(facts.days(table.was or table.name))) for table in world.landing}
     made = {step.table for step in plan.steps if isinstance(step, CreateTable)}
     for fed in world.fed:
         results[fed.name] = Cover(True, frozenset(facts.days(fed.name)))
@@ -53,16 +53,19 @@ def _sources(plan: Plan, name: str) -> set[str]:
 
 
 def _of(plan: Plan, name: str, result: dict[str, Cover], facts: Facts) -> Cover:
+    """A day is computed where each of its queries reads it."""
     copied: set[str] = set()
-    computed: set[str] = set()
+    computed: dict[str, set[str]] = {}
     for step in plan.steps:
         if isinstance(step, Backfill) and step.target == name and step.source == name:
             copied |= {day for day in facts.days(name) if not step.until or day < step.until}
         elif isinstance(step, Backfill) and step.target == name:
-            computed |= {day for day in result[step.source].held if day >= step.since}
+            read = {day for day in result[step.source].held if day >= step.since}
+            computed.setdefault(step.materialization, set()).update(read)
         elif isinstance(step, CatchUp) and step.target == name and step.start == "log":
-            computed |= result[step.source].held
-    return Cover(False, frozenset(copied), frozenset(computed))
+            computed.setdefault(step.materialization, set()).update(result[step.source].held)
+    every = frozenset(DAYS).intersection(*computed.values()) if computed else frozenset[str]()
+    return Cover(False, frozenset(copied), every)
 
 
 def losses(plan: Plan, old: World, new: World, edits: Iterable[Kind], facts: Facts) -> Iterator[str]:
@@ -80,9 +83,14 @@ def losses(plan: Plan, old: World, new: World, edits: Iterable[Kind], facts: Fac
         values = frozenset(facts.days(fed.name))
         if (gone := values - cover.held) and fed.name not in let_go:
             yield f"{fed.name} loses its rows of {', '.join(sorted(gone))}"
-        yield from _values(
-            plan, fed.name, fed.source.split()[0], cover, result, [k for k in kinds if k.table == fed.name]
-        )
+        yield from _values(plan, fed, cover, result, [k for k in kinds if k.table == fed.name])
+
+
+def left(plan: Plan, world: World, facts: Facts) -> Facts:
+    """What tables hold once a plan is live. world: as it made it"""
+    gone = {name: len(DAYS) - len(cover.held) for name, cover in covers(plan, world, facts).items()}
+    before = {table.was: gone[table.name] for table in world.landing if table.was}
+    return replace(facts, gone={**gone, **before})
 
 
 def needless(problem: Problem, edits: tuple[Kind, ...]) -> bool:
@@ -91,19 +99,18 @@ def needless(problem: Problem, edits: tuple[Kind, ...]) -> bool:
     return lost and len(edits) == 1 and edits[0].table == problem.node and edits[0].needs != "source"
 
 
-def _values(
-    plan: Plan, name: str, source: str, cover: Cover, result: dict[str, Cover], edits: Collection[Kind]
-) -> Iterator[str]:
-    """Values and rows that only the source gives, of days that it still has and that are not computed."""
+def _values(plan: Plan, fed: Fed, cover: Cover, result: dict[str, Cover], edits: Collection[Kind]) -> Iterator[str]:
+    """Values and rows that only its sources give, of days that all of them still have and that are not computed."""
+    name = fed.name
     chosen = any(node.name == name and node.history for node in plan.nodes) or _given(plan, name)
     if chosen:
         return
-    whole = _whole(result[source].held)
+    whole = frozenset(DAYS).intersection(*(_whole(result[source].held) for source in fed.sources()))
     for edit in edits:
         missing = whole - cover.computed if edit.needs == "source" else frozenset()
         if missing:
             what = ", ".join(edit.columns) or "rows"
-            yield f"{name}: {what} ({edit.name}) is not computed for {', '.join(sorted(missing))}, which {source} holds"
+            yield f"{name}: {what} ({edit.name}) is not computed for {', '.join(sorted(missing))}, which {fed.source} holds"
 
 
 def _whole(stored: frozenset[str]) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Pipelines as small values of our own: what an edit does to rows and values is known before the planner has seen it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from console.model.pipeline import Endpoint, Materialization, Pipeline
@@ -17,6 +17,7 @@ class Fed:
     key       of kind `latest`: rows that are equal in these are one, the one with the greatest `order_by`
     distinct  equal rows are one
     adapter   a table of ours in front of its source, which others write
+    further   sources of more queries like its first
     """
 
     name: str
@@ -39,6 +40,10 @@ class Fed:
     order_by: tuple[str, ...] = ()
     distinct: bool = False
     adapter: bool = False
+    further: tuple[str, ...] = ()
+
+    def sources(self) -> tuple[str, ...]:
+        return (self.source.split()[0], *self.further)
 
     def columns(self) -> tuple[Column, ...]:
         defaults = dict(self.defaults)
@@ -47,9 +52,10 @@ class Fed:
             for name, type, _ in self.items
         )
 
-    def sql(self) -> str:
+    def sql(self, source: str = "") -> str:
+        """source: of which of its queries, the first if it is not named"""
         listed = ", ".join(f"{expression} AS {name}" for name, _, expression in self.items)
-        text = f"SELECT {listed} FROM {self.source} {self.join}".rstrip()
+        text = f"SELECT {listed} FROM {source or self.source} {self.join}".rstrip()
         text += f" WHERE {' AND '.join(self.where)}" if self.where else ""
         if self.kind != "aggregate":
             return text
@@ -74,6 +80,11 @@ class Fed:
 
     def without(self, name: str) -> "Fed":
         return replace(self, items=tuple(own for own in self.items if own[0] != name))
+
+    def reading(self, old: str, new: str) -> "Fed":
+        """With another name for one of its sources, whose alias stays."""
+        words = [new if word == old else word for word in self.source.split()]
+        return replace(self, source=" ".join(words), further=tuple(new if s == old else s for s in self.further))
 
     def renamed(self, name: str, to: str) -> "Fed":
         """With another name for an item, in its key and its order as well."""
@@ -115,11 +126,21 @@ class World:
             name="web",
             tables=tuple(sorted((*self.landing, *map(_declared, self.fed)), key=lambda table: table.name)),
             materializations=tuple(
-                Materialization(name=fed.name if fed.adapter else f"feed_{fed.name}", into=fed.name, sql=fed.sql())
-                for fed in sorted(self.fed, key=lambda fed: fed.name)
+                feed for fed in sorted(self.fed, key=lambda fed: fed.name) for feed in _materializations(fed)
             ),
             endpoints=tuple(Endpoint(name=name, sql=sql) for name, sql in self.endpoints),
         )
+
+
+def _materializations(fed: Fed) -> Iterator[Materialization]:
+    yield Materialization(name=fed.name if fed.adapter else f"feed_{fed.name}", into=fed.name, sql=fed.sql())
+    for source in fed.further:
+        yield Materialization(name=f"feed_{fed.name}_{source}", into=fed.name, sql=fed.sql(source))
+
+
+def fed_by(materialization: str) -> str:
+    """The table that a query fills, by the names that `World.pipeline` gives to queries."""
+    return materialization.removeprefix("feed_").split("_")[0]
 
 
 def _declared(fed: Fed) -> Table:
@@ -212,7 +233,11 @@ CLEAN = Fed(
     items=tuple((column.name, column.type, column.name) for column in RAW.columns),
     source="raw", time="ts", adapter=True,
 )  # fmt: skip
+LATER = replace(EVENTS, name="later", managed=False)
+OTHERS = replace(LATER, name="others")
+BOTH = replace(HITS, name="both", further=("later",))
 FURTHER: dict[str, World] = {
+    "both": WORLD.more(BOTH, landing=(LATER, OTHERS)),
     "last": WORLD.more(LAST),
     "once": WORLD.more(ONCE),
     "raw": WORLD.more(SEEN, landing=(RAW,)),

@@ -5,18 +5,20 @@
 
 import os
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from console.errors import Problem
 from console.model.live import Live
+from console.model.plan import Plan
 from console.planning import PlannerCache
 from console.remedy import Edit, Elsewhere, KeepLive, Remedy, RunCommand, Stays
 from tests.closure.changes import PAGE, page
-from tests.closure.draw import Pair, drawn
-from tests.closure.facts import deployed
+from tests.closure.draw import Pair, drawn, has_effect
+from tests.closure.facts import deployed, promoted
 from tests.closure.follow import Attempt, answer, followed
-from tests.closure.judge import losses, needless
+from tests.closure.judge import left, losses, needless
 
 QUICK, SLOW = 6, 500
 STEPS = 8
@@ -30,10 +32,12 @@ class Outcome:
         self.cache = PlannerCache()
         self.wrong: list[str] = []
         self.ends: Counter[str] = Counter()
+        self.changed_again = 0
         self.codes: Counter[str] = Counter()
 
-    def judge(self, pair: Pair) -> None:
-        live = deployed(pair.attempt.old, pair.facts, self.cache)
+    def judge(self, pair: Pair, live: Live | None = None) -> None:
+        """live: the region as it is, unless it has its first release"""
+        live = live or deployed(pair.attempt.old, pair.facts, self.cache)
         attempt, seen = pair.attempt, 0
         while seen < STEPS:
             made, refused = answer(attempt, live, self.cache)
@@ -42,6 +46,8 @@ class Outcome:
                 lost = list(losses(made, attempt.old, attempt.world, attempt.edits, pair.facts))
                 self.wrong += [f"{pair}: {word}" for word in lost]
                 self.ends["a plan" if not seen else "a plan, by remedies"] += 1
+                if pair.then:
+                    self._judge_another(pair, attempt, made, live)
                 return
             self.codes.update(problem.code for problem in refused)
             if attempt is pair.attempt and not attempt.history and not attempt.patches:
@@ -56,6 +62,16 @@ class Outcome:
                 return
             attempt, seen = after, seen + 1
         self.wrong.append(f"{pair}: remedies lead in a circle")
+
+    def _judge_another(self, pair: Pair, done: Attempt, plan: Plan, before: Live) -> None:
+        """A change of what the first change left: its tables as they are then, its forward queries still in their files."""
+        facts = left(plan, done.world, pair.facts)
+        touched = {edit.table for edit in pair.attempt.edits}
+        edits = tuple(kind for kind in pair.then if kind.table not in touched and has_effect(kind, done.world))
+        if edits:
+            self.changed_again += 1
+            again = Attempt(old=done.world, edits=edits, patches=done.settled())
+            self.judge(replace(pair, attempt=again, facts=facts, then=()), promoted(plan, before, facts))
 
     def _check_remedies(
         self, pair: Pair, attempt: Attempt, problem: Problem, refused: tuple[Problem, ...], live: Live, *, planned: bool
@@ -90,7 +106,7 @@ class Outcome:
 
     def text(self) -> str:
         ends = ", ".join(f"{count} {end}" for end, count in self.ends.most_common())
-        return f"{self.ends.total()} pairs: {ends}; refusals followed: {dict(self.codes.most_common())}"
+        return f"{self.ends.total()} pairs: {ends}; {self.changed_again} of them once another change was live; refusals followed: {dict(self.codes.most_common())}"
 
 
 def _about(problem: Problem) -> tuple[str, str]:
