@@ -92,7 +92,7 @@ class TableState:
     inexact columns whose values may differ between two computations (sketches, sums of doubles, now(), rand())
     carried columns of which older rows were copied and do not follow the feeds, by the operator's choice
     intake  of a managed landing table; () where each column is stored under its own name
-    untold  of lines of the shape before the one that `accepts` tells: their names, and where their values are stored
+    unmarked of lines of the shape before the one that `accepts` tells: their names, and where their values are stored
     newest  of a table that keeps one row of each key: how stored rows are merged
     older   names of older shapes that lines may use until the day that the table's file names, and where they are stored
     checks  what is expected of its rows, compiled
@@ -107,7 +107,7 @@ class TableState:
     intake: tuple[Intake, ...] = field(default=(), metadata=needed("0.2.0"))
     older: tuple[Intake, ...] = field(default=(), metadata=BESIDE)
     carried: tuple[str, ...] = field(default=(), metadata=BESIDE)
-    untold: tuple[Intake, ...] = field(default=(), metadata=BESIDE)
+    unmarked: tuple[Intake, ...] = field(default=(), metadata=BESIDE)
     newest: Newest | None = field(default=None, metadata=needed("0.2.0"))
     checks: tuple[ExpectationCheck, ...] = field(default=(), metadata=BESIDE)
 

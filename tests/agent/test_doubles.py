@@ -113,7 +113,7 @@ def test_values_that_cancel_are_one_sum_in_any_order_and_a_lost_one_is_not() -> 
     assert judge(addends(values), old, summed(values[:-2], rng)) == "differ"
 
 
-def test_where_neither_side_is_what_the_source_adds_up_to_nothing_is_told() -> None:
+def test_where_neither_side_is_what_the_source_adds_up_to_nothing_is_reported() -> None:
     assert judge(addends([1.0, 2.0]), 1000.0, 950.0) == "unknown"
     assert judge(addends([]), 1000.0, 950.0) == "unknown"
     assert judge(addends([1000.0]), 1000.0, 950.0) == "differ"

@@ -58,7 +58,7 @@ def test_a_column_more_or_another_one_changed_is_nothing_to_stop_for(tmp_path: P
     [(FIRST.remove(2), "size was int, is gone"), (FIRST.set(2, pa.field("size", pa.string())), "size was int, is string"),
      (FIRST.set(2, pa.field("length", pa.int32())), "size was int, is gone")],
 )  # fmt: skip
-def test_what_is_read_and_gone_or_another_type_is_told_with_a_way_out(
+def test_what_is_read_and_gone_or_another_type_is_reported_with_a_way_out(
     schema: pa.Schema, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(RegionError) as error:

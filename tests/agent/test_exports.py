@@ -32,7 +32,7 @@ def put(lake: Path, path: str, text: str, pipeline: str = "web") -> int:
     return exports.put(exports.output(lake, path, pipeline, "dump"), rows(text, 3))
 
 
-def held(folder: Path) -> dict[str, bytes]:
+def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -90,7 +90,7 @@ def test_what_no_sink_of_this_pipeline_wrote_is_refused_and_not_touched(
     lake = tmp_path / "lake"
     lake.mkdir()
     before(lake)
-    was = held(lake)
+    was = contents(lake)
 
     def never(_: Path) -> int:
         raise AssertionError("the query was run for a place that is taken")
@@ -98,7 +98,7 @@ def test_what_no_sink_of_this_pipeline_wrote_is_refused_and_not_touched(
     with pytest.raises(DataError, match=says) as refused:
         exports.put(exports.output(lake, path, "web", "dump"), never)
     assert (refused.value.code, bool(refused.value.hint)) == ("E_SINK_TAKEN", True)
-    assert held(lake) == was
+    assert contents(lake) == was
 
 
 def test_what_came_to_lie_there_while_the_query_ran_is_not_touched(tmp_path: Path) -> None:

@@ -103,10 +103,10 @@ def test_a_failure_that_cannot_be_logged_holds_up_no_other_feed(
 
 
 def test_a_follower_goes_on_though_nobody_can_be_told(tmp_path: Path) -> None:
-    def said(*_: str) -> None:
+    def full_disk(*_: str) -> None:
         raise OSError(28, "No space left on device")
 
-    follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 0.01, said)
+    follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 0.01, full_disk)
     follower.start()
     for name in ("first", "second"):
         tried = failing(tmp_path, name)
@@ -125,10 +125,10 @@ class Measured:
     """A follower of one feed that is two commits behind, whose lag is measured whenever it is asked for."""
 
     def __init__(self, place: Path) -> None:
-        self.said: list[tuple[str, str, str]] = []
+        self.full_disk: list[tuple[str, str, str]] = []
         self.landing, self.copy = foreign(place / "landing", rows(0), rows(1), rows(2)), str(place / "copy")
         DeltaTable.create(self.copy, schema=SCHEMA, partition_by=["day"])
-        self.follower = FeedFollower(cast(Any, None), 1.0, lambda *each: self.said.append(each))
+        self.follower = FeedFollower(cast(Any, None), 1.0, lambda *each: self.full_disk.append(each))
         self.follower.follow("web", (copying_feed(self.landing, self.copy),))
 
     @property
@@ -149,12 +149,12 @@ def test_a_lag_that_cannot_be_measured_is_the_last_that_was_known_and_said_once(
     for _ in range(2):
         with no_more_files():
             assert [measured.lag, measured.lag] == [(2, 2), (2, 2)]
-        assert [(level, TOO_MANY in text) for _, level, text in measured.said] == [("warning", True)]
+        assert [(level, TOO_MANY in text) for _, level, text in measured.full_disk] == [("warning", True)]
         measured.follower.lag("web")
-        measured.said.pop()
+        measured.full_disk.pop()
     write_deltalake(measured.landing, rows(3, 4), mode="append", partition_by=["day"])
     assert measured.lag == (3, 4)
-    assert not measured.said
+    assert not measured.full_disk
 
 
 def test_a_feed_of_which_nothing_was_known_yet_is_left_out_and_keeps_no_other_from_being_measured(
@@ -163,7 +163,7 @@ def test_a_feed_of_which_nothing_was_known_yet_is_left_out_and_keeps_no_other_fr
     gone = copying_feed(measured.landing, str(tmp_path / "gone"))
     measured.follower.follow("web", (gone, copying_feed(measured.landing, measured.copy)))
     assert [measured.lag, measured.lag] == [(2, 2), (2, 2)]
-    assert [level for _, level, _ in measured.said] == ["warning"]
+    assert [level for _, level, _ in measured.full_disk] == ["warning"]
 
 
 def test_a_state_is_answered_where_a_feeds_target_is_gone(service: Service, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ async def test_the_agent_outlives_whatever_it_looks_at_once_a_second_and_says_so
 # -- who watches, and who asks
 
 
-async def test_a_watch_that_cannot_begin_ends_its_connection_and_is_said(
+async def test_a_watch_that_cannot_begin_ends_its_connection_and_is_reported(
     service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recorded(service, "web")

@@ -128,7 +128,9 @@ def test_a_release_that_lets_the_delete_pass_is_promoted_and_its_feed_goes_on(re
     assert region.line.rollback("r2", "ada", "laptop").release == "r1"
 
 
-def test_a_rebuilt_table_is_promoted_although_the_old_one_stands_still_which_a_person_is_told(region: Region) -> None:
+def test_a_rebuilt_table_is_promoted_although_the_old_one_stands_still_which_a_person_is_reported(
+    region: Region,
+) -> None:
     region.table("copy/b-2", 3, 0, 2)  # its history was read behind the delete
     region.build(release("r2", "copy/b-2"), CatchUp("every", "landing", "copy", "fence"), COMPARED)
     assert region.line.recorder.status.shown == "awaiting-confirmation", region.line.recorder.status

@@ -63,7 +63,7 @@ def test_a_wait_is_stored_with_its_true_begin_and_its_length() -> None:
     assert ended == WaitEnded(step=STEP, cause="lag", seconds=60.0)
 
 
-def test_without_a_wait_nothing_is_said() -> None:
+def test_without_a_wait_nothing_is_reported() -> None:
     lines = StoredLines()
     Waits(recorder=lines, clock=ManualClock()).end()
     assert (lines.stored, lines.published) == ([], [])

@@ -343,14 +343,14 @@ def test_lines_that_were_checked_against_other_names_are_checked_again(world: Wo
         world.writer.append("landing", "b", [line], run)
 
 
-def held(kind: Callable[[Any], Any], test: Callable[[Any], bool]) -> Reading:
+def reading_where(kind: Callable[[Any], Any], test: Callable[[Any], bool]) -> Reading:
     return Reading(lambda value: kind(value) if test(value) else None)
 
 
 CHAIN = (
-    held(int, lambda v: isinstance(v, int) and abs(v) < 2**31),
-    held(int, lambda v: isinstance(v, int) and abs(v) < 2**63),
-    held(float, lambda v: isinstance(v, float) or abs(v) < 2**53),
+    reading_where(int, lambda v: isinstance(v, int) and abs(v) < 2**31),
+    reading_where(int, lambda v: isinstance(v, int) and abs(v) < 2**63),
+    reading_where(float, lambda v: isinstance(v, float) or abs(v) < 2**53),
 )
 
 

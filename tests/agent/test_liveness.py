@@ -49,7 +49,7 @@ def test_rows_that_the_live_path_cannot_move_for_another_reason_do_not_pass(
     assert "DATATYPE_MISMATCH" in finding.detail
 
 
-def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
+def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     landing = foreign(tmp_path / "landing", rows(0), rows(1))

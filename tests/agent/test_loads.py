@@ -206,7 +206,7 @@ async def test_one_file_sent_under_several_names_at_once_lands_once(tmp_path: Pa
         pytest.param(lambda data: data.replace(b"-7", b"-x"), 6, id="edited"),
     ],
 )
-async def test_a_file_that_changes_while_it_is_sent_is_told_with_what_landed_of_it(
+async def test_a_file_that_changes_while_it_is_sent_is_reported_with_what_landed_of_it(
     tmp_path: Path, change: Any, landed: int
 ) -> None:
     region, random = Region(tmp_path), Random("changed")
@@ -257,7 +257,7 @@ async def alone(region: Region, ledger: Ledger, story: str, versions: dict[str, 
         return
     assert isinstance(came, DataError), came
     assert came.code == "E_LOAD_DIFFERS"
-    assert piped or said_line(str(came), expected.refused_at), f"{came}, not line {expected.refused_at}"
+    assert piped or names_line(str(came), expected.refused_at), f"{came}, not line {expected.refused_at}"
 
 
 async def spoilt(region: Region, ledger: Ledger, story: str, versions: dict[str, list[File]], random: Random) -> None:
@@ -275,7 +275,7 @@ async def spoilt(region: Region, ledger: Ledger, story: str, versions: dict[str,
     assert region.lines() == before
 
 
-def said_line(text: str, line: int) -> bool:
+def names_line(text: str, line: int) -> bool:
     """Whether a refusal names this line, or a range around it where the log no longer tells."""
     words = text.replace("–", " ").replace(",", "").split()
     if "lines" in words and "one of the lines" in text:

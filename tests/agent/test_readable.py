@@ -67,7 +67,7 @@ def replace(path: str) -> None:
         (lambda path: Path(path).rename(path + "-old"), "its table is gone", True),
     ],
 )
-def test_what_keeps_a_version_from_being_read_is_said(
+def test_what_keeps_a_version_from_being_read_is_reported(
     place: tuple[str, Place], fate: Callable[[str], Any], why: str, table: bool
 ) -> None:
     path, receipt = place

@@ -98,7 +98,7 @@ class Region:
     def path(self, version: str) -> str:
         return str(self.place / version)
 
-    def held(self) -> tuple[StoredRelease, ...]:
+    def stored(self) -> tuple[StoredRelease, ...]:
         states: dict[str, ReleaseState] = {id: "live" if id == self.live else "previous" for id in self.releases}
         return tuple(
             StoredRelease(ReleaseRow(id=id, state=states[id]), each_release, "")
@@ -106,7 +106,7 @@ class Region:
         )
 
     def refollow(self) -> None:
-        each = [live_feeds_of(item.release, self.path) for item in ranked(self.held())]
+        each = [live_feeds_of(item.release, self.path) for item in ranked(self.stored())]
         self.follower.follow("web", tuple(self._copying(feed) for feed in feeds_to_follow(each)))
 
     def _copying(self, feed: LiveFeed) -> LiveFeed:
@@ -125,7 +125,7 @@ class Region:
 
     def swap(self, to: str, *, at: str = "") -> None:
         """Change releases as the agent does; `at` breaks off before or after the swap itself."""
-        changing = rebind.rebindings_for(self.held(), to, self.path)
+        changing = rebind.rebindings_for(self.stored(), to, self.path)
         with rebind.rebound(self.spark, self.follower, "web", changing, self.refollow):
             if at == "before":
                 raise Killed
@@ -273,7 +273,7 @@ def test_where_the_sources_do_not_stand_level_nothing_changes_hands(
 
 def test_releases_that_share_nothing_with_another_source_change_hands_at_once(region: Region) -> None:
     region.releases["r2"] = replace(region.releases["r1"], id="r2")
-    assert rebind.rebindings_for(region.held(), "r2", region.path) == ()
+    assert rebind.rebindings_for(region.stored(), "r2", region.path) == ()
     region.swap("r2")  # without a tick, so nothing stands level
     assert region.live == "r2"
 
@@ -296,13 +296,13 @@ def standing(region: Region, *names: str) -> None:
 
 
 def drained(region: Region, to: str, stored: tuple[StoredRelease, ...] = ()) -> None:
-    rebind.drain(region.follower, "web", stored or region.held(), "".join(to), region.path)
+    rebind.drain(region.follower, "web", stored or region.stored(), "".join(to), region.path)
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_only_the_feeds_of_the_release_that_is_to_answer_have_to_move(region: Region, order: int) -> None:
     """Its neighbour may stand still: what replaces it is how it is mended."""
-    stored = region.held()[::order]
+    stored = region.stored()[::order]
     region.settle()
     drained(region, "r1", stored)
     drained(region, "r2", stored)

@@ -136,7 +136,7 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Regi
 
 
 @contextmanager
-def failing(deeds: list[Callable[[Callable[[], Any]], Any]]) -> Iterator[list[int]]:
+def failing(faults: list[Callable[[Callable[[], Any]], Any]]) -> Iterator[list[int]]:
     """The next history commits do as the deeds say, each told how to commit; the list counts all that were begun."""
     real, begun = commit.append, [0]
 
@@ -144,12 +144,12 @@ def failing(deeds: list[Callable[[Callable[[], Any]], Any]]) -> Iterator[list[in
         if note.get("kind") != "history":
             return real(session, rows, writer, position, note)
         begun[0] += 1
-        return (deeds.pop(0) if deeds else lambda go: go())(lambda: real(session, rows, writer, position, note))
+        return (faults.pop(0) if faults else lambda go: go())(lambda: real(session, rows, writer, position, note))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(commit, "append", append)
         yield begun
-    assert not deeds, "not every fault came about"
+    assert not faults, "not every fault came about"
 
 
 def refuses(_: Callable[[], Any]) -> Any:

@@ -39,7 +39,7 @@ class World:
         last = log.latest_version(self.path)
         return {*files._added(Pinned(state("landing"), self.path, last), Span(0, first, last))}
 
-    def told(self, first: int) -> set[str]:
+    def by_log(self, first: int) -> set[str]:
         """The same by the log's own words."""
         commits = log.commits(self.path, first, log.latest_version(self.path))
         return {Path(file.path).name for commit in commits for file in commit.added}
@@ -54,7 +54,7 @@ def test_a_compaction_of_older_files_among_many_commits_is_found_by_few_looks(wo
     world.lands(1, 1, *[2] * 20)
     world.compacts(1)
     world.lands(*[3] * 40)
-    assert world.added(2) == world.told(2)
+    assert world.added(2) == world.by_log(2)
     assert world.looks < 20
 
 

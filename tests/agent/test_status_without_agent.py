@@ -126,7 +126,7 @@ def test_commits_that_the_source_lets_pass_make_nobody_wait(setup: UnattendedSet
     assert setup.codes() == ["E_NO_AGENT"]
 
 
-def test_a_log_that_was_cleaned_up_behind_a_feed_is_said(setup: UnattendedSetup) -> None:
+def test_a_log_that_was_cleaned_up_behind_a_feed_is_reported(setup: UnattendedSetup) -> None:
     setup.lands(2)
     setup.lands(3)
     DeltaTable(setup.landing).create_checkpoint()

@@ -100,7 +100,7 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Thro
     return make
 
 
-def test_with_nothing_to_wait_for_nothing_is_said(setup: Callable[..., ThrottleSetup]) -> None:
+def test_with_nothing_to_wait_for_nothing_is_reported(setup: Callable[..., ThrottleSetup]) -> None:
     here = setup(Throttle())
     here.brake().hold()
     assert (here.clock.passed, here.told) == (0, [])

@@ -108,7 +108,7 @@ def _stats(name: str, path: str, columns: tuple[Column, ...], rows: int) -> Tabl
     )
 
 
-def held(number: int, state: int = 0) -> Live:
+def drawn_region(number: int, state: int = 0) -> Live:
     """One region as its survey is decoded: objects of its own, equal to those of others, and sizes of its own."""
     shown = _release(state)
     stats = tuple(
@@ -140,4 +140,4 @@ def held(number: int, state: int = 0) -> Live:
 
 
 def regions(count: int, states: int) -> Iterator[Live]:
-    return (held(number, number % states) for number in range(count))
+    return (drawn_region(number, number % states) for number in range(count))

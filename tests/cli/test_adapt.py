@@ -54,7 +54,7 @@ def test_a_dry_run_writes_nothing(foreign: World) -> None:
         (("landing", "--as", "No Name"), "is not a valid name"),
     ],
 )
-def test_what_cannot_be_adapted_is_told(foreign: World, words: tuple[str, ...], says: str) -> None:
+def test_what_cannot_be_adapted_is_reported(foreign: World, words: tuple[str, ...], says: str) -> None:
     done = foreign.call("adapt", *words)
     assert (done.exit_code, says in done.stderr) == (64, True), done.stderr
 

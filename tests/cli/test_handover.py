@@ -31,7 +31,7 @@ def sections(text: str) -> dict[str, list[str]]:
     return results
 
 
-def told(world: World, *words: str, code: int = 0) -> Any:
+def answer(world: World, *words: str, code: int = 0) -> Any:
     result = world.call("handover", *words, "--output", "json")
     assert result.exit_code == code, result.output
     return json.loads(result.stdout)
@@ -64,7 +64,7 @@ def test_what_is_paused_or_has_failed_says_why_and_until_when(waiting: World) ->
     assert "paused; r1 → r2" in waiting.call("handover").stdout
     assert "`console resume --region us`" in waiting.call("handover").stdout
     waiting.regions["us"].disk.keep(Failed("validate", "disk full", "make room"))
-    data = told(waiting)
+    data = answer(waiting)
     (decision,) = [d for d in data["decisions"] if d["region"] == "us"]
     assert (decision["cause"], decision["command"]) == ("disk full", "console retry --region us")
     assert decision["due"] > decision["since"] > 0
@@ -91,7 +91,7 @@ def test_nothing_from_outside_makes_markup_and_no_secret_is_in_it(waiting: World
         Failed("validate", "[x](http://evil) <img src=x> | password=hunter22 \x1b[2J @all", "`rm -rf`")
     )
     waiting.call("note", "--region", "us", "# [click](http://evil) token=abcdef123456")
-    for text in (waiting.call("handover").stdout, json.dumps(told(waiting))):
+    for text in (waiting.call("handover").stdout, json.dumps(answer(waiting))):
         assert "hunter22" not in text
         assert "abcdef123456" not in text
         assert "\x1b" not in text

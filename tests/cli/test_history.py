@@ -69,7 +69,7 @@ def test_a_chart_is_empty_where_nothing_was_measured() -> None:
     assert "2 min" in history_text({"eu": [FeedSample(at=0.0, feed="", rows=1, lag=0, behind=0)]}, 1.0, 130.0)
 
 
-def told(*events: tuple[float, Event | Incident]) -> list[tuple[float, Event]]:
+def recorded(*events: tuple[float, Event | Incident]) -> list[tuple[float, Event]]:
     return [
         (at, e if not isinstance(e, Incident) else Logged("a line", "info", e)) for at, e in events
     ]  # fmt: skip
@@ -98,7 +98,7 @@ def test_show_has_slices_tries_waits_losses_and_where_the_time_went(deployed: Wo
     )  # fmt: skip
     result = course(
         deployed,
-        told(
+        recorded(
             (1, fenced[0]),
             (13, WaitBegan(step=STEP, cause="lag", why="live rows are 70 s behind", since=first.at + 10)),
             (40, WaitEnded(step=STEP, cause="lag", seconds=30.0)),

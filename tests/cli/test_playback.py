@@ -123,7 +123,7 @@ def test_a_rollout_that_nobody_recorded_is_played_from_what_its_region_has_store
     assert any(isinstance(recorded.event, BatchStarted) for recorded in events)
 
 
-def test_what_cannot_be_played_is_told(deployed: World, tmp_path: Path) -> None:
+def test_what_cannot_be_played_is_reported(deployed: World, tmp_path: Path) -> None:
     deployed.screen = Screen()
     for words, code, item in (
         ((), 64, "name a recording, or a rollout"),

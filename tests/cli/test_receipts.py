@@ -37,7 +37,7 @@ GONE = finding("source", None, "its log no longer reaches back to version 12")
 DIFFERENT = finding("since", False, "version 9 (DELETE) removed rows", ("2026-11-07",))
 
 
-def told(world: World, *words: str, code: int = 0) -> Any:
+def answer(world: World, *words: str, code: int = 0) -> Any:
     result = world.call(*words, "--output", "json")
     assert result.exit_code == code, result.output
     return json.loads(result.stdout)
@@ -50,14 +50,14 @@ def test_history_lists_every_regions_rollouts_with_who_decided_and_how_that_is_k
     assert lines[0].split() == ["region", "rollout", "began", "change", "state", "rows", "asked", "by", "decided", "by"]
     assert {line.split()[0] for line in lines[1:]} == {"us", "eu"}
     assert all("nothing → r1" in line and "live" in line and line.count("(OS user)") == 2 for line in lines[1:])
-    rollouts = told(deployed, "history", "--region", "eu")["rollouts"]
+    rollouts = answer(deployed, "history", "--region", "eu")["rollouts"]
     assert [(r["region"], r["rollout"], r["release"], r["state"]) for r in rollouts] == [("eu", "web-1", "r1", "live")]
     assert rollouts[0]["identity"] == rollouts[0]["decided_identity"] == "OS user"
 
 
 def test_a_fleet_without_a_past_says_so(world: World) -> None:
     assert world.call("history").stdout == "no rollout yet\n"
-    assert told(world, "history") == {"format_version": 1, "rollouts": [], "errors": {}}
+    assert answer(world, "history") == {"format_version": 1, "rollouts": [], "errors": {}}
 
 
 def test_show_has_the_decisions_the_batches_and_the_receipts(deployed: World) -> None:
@@ -68,7 +68,7 @@ def test_show_has_the_decisions_the_batches_and_the_receipts(deployed: World) ->
     assert "promoted r1 by " in text
     assert "receipts of backfill/requests/parse: landing up to version 12 → requests version 4, position 3" in text
     assert "2026-11-07       70        69  a-b          c-d" in text
-    shown = told(deployed, "show", "web-1")["regions"]
+    shown = answer(deployed, "show", "web-1")["regions"]
     assert [region["region"] for region in shown] == ["us", "eu"]
     assert [len(region["receipts"]) for region in shown] == [0, 1]
     assert [d["decision"] for d in shown[1]["decisions"]] == ["accepted", "promoted r1"]
@@ -89,7 +89,7 @@ def test_verify_exits_0_where_nothing_differs_and_1_where_something_does(
     result = deployed.call("verify", "--rollout", "web-1")
     assert result.exit_code == code
     assert verdict in result.stdout
-    regions = told(deployed, "verify", "--rollout", "web-1", code=code)["regions"]
+    regions = answer(deployed, "verify", "--rollout", "web-1", code=code)["regions"]
     assert [(r["region"], r["equal"]) for r in regions] == [("us", True), ("eu", code == 0)]
     assert [f["ok"] for f in regions[1]["findings"]] == [finding.ok for finding in eu]
 
@@ -98,7 +98,7 @@ def test_verify_names_the_check_that_runs(deployed: World) -> None:
     deployed.regions["eu"].findings = {"web-1": (EQUAL, GONE)}
     result = deployed.call("verify", "--rollout", "web-1", "--region", "eu")
     assert "eu  1 of 2: backfill/requests/parse target" in result.stderr
-    assert told(deployed, "verify", "--rollout", "web-1", "--region", "eu")["regions"][0]["complete"] is True
+    assert answer(deployed, "verify", "--rollout", "web-1", "--region", "eu")["regions"][0]["complete"] is True
     assert "1 of 2" not in deployed.call("verify", "--rollout", "web-1", "--quiet").output
 
 

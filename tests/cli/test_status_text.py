@@ -55,7 +55,7 @@ def test_a_reader_who_missed_the_middle_still_hears_how_it_stands() -> None:
     assert progress_lines(last, last) == []
 
 
-def test_a_lost_link_is_no_failure_and_its_return_is_told() -> None:
+def test_a_lost_link_is_no_failure_and_its_return_is_reported() -> None:
     here = views()[8]
     gone = replace(here, link="unreachable", link_why="connection reset")
     assert [line.text for line in progress_lines(here, gone)] == [

@@ -40,7 +40,7 @@ def times(rng: random.Random, count: int) -> list[int | None]:
     return drawn
 
 
-def held(time: int | None) -> bool:
+def storable(time: int | None) -> bool:
     """Whether a table that is partitioned by the day can hold a row of this time."""
     return time is None or FIRST <= time // A_DAY <= LAST
 
@@ -49,4 +49,4 @@ def name(time: int | None) -> str:
     """What a row's day is called beside those that a calendar names; "" for a usual one."""
     if time is None:
         return "no day"
-    return "" if held(time) else "0000 and before" if time < 0 else "after 9999"
+    return "" if storable(time) else "0000 and before" if time < 0 else "after 9999"

@@ -183,7 +183,7 @@ async def test_a_query_shows_far_times(world: World) -> None:
 
 
 @pytest.mark.soak
-async def test_a_feed_that_keeps_failing_is_told(world: World) -> None:
+async def test_a_feed_that_keeps_failing_is_reported(world: World) -> None:
     known = set(files(world))
     world.land([draw.USUAL])
     (broken,) = set(files(world)) - known
@@ -197,7 +197,7 @@ async def test_a_feed_that_keeps_failing_is_told(world: World) -> None:
 
 
 @pytest.mark.soak
-async def test_a_feed_that_stops_in_front_of_a_rewrite_is_told(world: World) -> None:
+async def test_a_feed_that_stops_in_front_of_a_rewrite_is_reported(world: World) -> None:
     gone = world.landed[0][0]
     DeltaTable(str(world.region.warehouse / "landing")).delete(f"id = '{gone}'")
     feed = await ailing(world, "wholly", "E_REWRITE")

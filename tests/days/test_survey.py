@@ -35,7 +35,7 @@ def land(place: Path, times: list[int | None], column: str = "ts", partition_by:
     return str(place)
 
 
-def told(place: str, column: str) -> dict[str, tuple[int, bool]]:
+def rows_by_day(place: str, column: str) -> dict[str, tuple[int, bool]]:
     stats = table_stats("landing", place, column)
     assert stats is not None
     return {day.day: (day.rows, day.exact) for day in stats.days}
@@ -51,18 +51,22 @@ def test_a_date_of_any_year_is_told_by_name_and_exactly_where_each_file_holds_on
         land(tmp_path / "t", [time], "day")
         name = "" if time is None else draw.name(time) or day_name(time // draw.A_DAY)
         truth[name] = (truth.get(name, (0, True))[0] + 1, True)
-    assert told(str(tmp_path / "t"), "day") == truth
+    assert rows_by_day(str(tmp_path / "t"), "day") == truth
 
 
 def test_a_time_in_five_digits_is_known_to_lie_outside_though_no_log_is_read_that_says_so(tmp_path: Path) -> None:
     late, early = draw.NAMED["milliseconds for seconds"], draw.NAMED["the year -1"]
     usual = day_name(draw.USUAL // draw.A_DAY)
-    assert told(land(tmp_path / "late", [draw.USUAL, late]), "ts") == {usual: (1, False), LATE: (1, False)}
-    assert told(land(tmp_path / "early", [draw.USUAL, early]), "ts") == {usual: (1, False), EARLY: (1, False)}
-    assert told(land(tmp_path / "both", [early, late]), "ts") == {EARLY: (1, False), LATE: (1, False)}
-    assert told(land(tmp_path / "only", [late, None]), "ts") == {"": (1, True), EARLY: (1, False), LATE: (0, False)}
-    assert told(land(tmp_path / "usual", [draw.USUAL, None]), "ts") == {"": (1, True), usual: (1, True)}
-    assert told(land(tmp_path / "none", [None]), "ts") == {"": (1, True)}
+    assert rows_by_day(land(tmp_path / "late", [draw.USUAL, late]), "ts") == {usual: (1, False), LATE: (1, False)}
+    assert rows_by_day(land(tmp_path / "early", [draw.USUAL, early]), "ts") == {usual: (1, False), EARLY: (1, False)}
+    assert rows_by_day(land(tmp_path / "both", [early, late]), "ts") == {EARLY: (1, False), LATE: (1, False)}
+    assert rows_by_day(land(tmp_path / "only", [late, None]), "ts") == {
+        "": (1, True),
+        EARLY: (1, False),
+        LATE: (0, False),
+    }
+    assert rows_by_day(land(tmp_path / "usual", [draw.USUAL, None]), "ts") == {"": (1, True), usual: (1, True)}
+    assert rows_by_day(land(tmp_path / "none", [None]), "ts") == {"": (1, True)}
 
 
 def test_a_table_whose_log_tells_nothing_of_its_times_has_rows_without_a_day(tmp_path: Path) -> None:
@@ -73,7 +77,7 @@ def test_a_table_whose_log_tells_nothing_of_its_times_has_rows_without_a_day(tmp
             if "add" in line:
                 line["add"]["stats"] = json.dumps({"numRecords": 2})
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert told(place, "ts") == {"": (2, True)}
+    assert rows_by_day(place, "ts") == {"": (2, True)}
 
 
 def test_a_partition_that_nobody_can_read_is_refused_by_the_tables_name(tmp_path: Path) -> None:
@@ -96,7 +100,7 @@ def test_far_partitions_are_told_and_passed_by_compaction(tmp_path: Path) -> Non
     ]
     for _ in range(3):
         land(tmp_path / "t", times, "day", ["day"])
-    assert told(place, "day") == {
+    assert rows_by_day(place, "day") == {
         "": (3, True), EARLY: (3, True), "0001-01-01": (3, True), "2026-11-01": (3, True), LATE: (3, True),
     }  # fmt: skip
     assert {crowd.label for crowd in crowded(place, many=3)} == {"day=2026-11-01", "day=0001-01-01", "day=NULL"}

@@ -24,38 +24,38 @@ pytestmark = pytest.mark.slow
 
 __all__ = ["home", "start"]
 
-FOUND = Finding(table="requests", step="backfill/requests/parse", what="source", ok=True, detail="12 rows are equal")
+FINDING = Finding(table="requests", step="backfill/requests/parse", what="source", ok=True, detail="12 rows are equal")
 NO_METHOD: dict[str, Any] = {
     "error": {"code": -32000, "message": "no method 'audit'", "data": {"type": "DataError", "hint": "", "code": ""}}
 }
 
 
 def progress(number: int, *found: Finding) -> AuditProgress:
-    return AuditProgress(number=number, of=3, table="requests", step=FOUND.step, what="source", found=found)
+    return AuditProgress(number=number, of=3, table="requests", step=FINDING.step, what="source", found=found)
 
 
-def told(*reports: Any) -> list[dict[str, Any]]:
+def notices(*reports: Any) -> list[dict[str, Any]]:
     return [{"method": "audited", "params": report} for report in reports]
 
 
 async def test_progress_is_heard_and_what_a_newer_agent_adds_is_passed_over(tmp_path: Path) -> None:
     region = place(tmp_path)
     newer = {**encode(progress(2)), "weather!0.9.0": "fog"}
-    answers = [*told(encode(progress(1)), newer, encode(progress(3, FOUND))), {"result": [encode(FOUND)]}]
+    answers = [*notices(encode(progress(1)), newer, encode(progress(3, FINDING))), {"result": [encode(FINDING)]}]
     heard: list[AuditProgress] = []
     async with agent(region, audit=lambda _: answers):
         driver = LocalDriver(region)
-        assert await driver.verify("web", "web-1", heard.append) == (FOUND,)
+        assert await driver.verify("web", "web-1", heard.append) == (FINDING,)
         await driver.close()
-    assert heard == [progress(1), progress(3, FOUND)]
+    assert heard == [progress(1), progress(3, FINDING)]
 
 
 async def test_an_older_agent_verifies_in_one_call_without_progress(tmp_path: Path) -> None:
     region = place(tmp_path)
     heard: list[AuditProgress] = []
-    async with agent(region, audit=lambda _: [NO_METHOD], verify=lambda _: [{"result": [encode(FOUND)]}]):
+    async with agent(region, audit=lambda _: [NO_METHOD], verify=lambda _: [{"result": [encode(FINDING)]}]):
         driver = LocalDriver(region)
-        assert await driver.verify("web", "web-1", heard.append) == (FOUND,)
+        assert await driver.verify("web", "web-1", heard.append) == (FINDING,)
         await driver.close()
     assert heard == []
 
@@ -63,7 +63,7 @@ async def test_an_older_agent_verifies_in_one_call_without_progress(tmp_path: Pa
 async def test_an_error_after_the_first_report_does_not_begin_anew(tmp_path: Path) -> None:
     region = place(tmp_path)
     failed = {**NO_METHOD, "error": {**NO_METHOD["error"], "message": "the rollout is damaged"}}
-    answers = [*told(encode(progress(1))), failed]
+    answers = [*notices(encode(progress(1))), failed]
     async with agent(region, audit=lambda _: answers, verify=lambda _: [{"result": []}]):
         driver = LocalDriver(region)
         with pytest.raises(DataError, match="the rollout is damaged"):

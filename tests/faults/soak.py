@@ -36,14 +36,14 @@ class Nemesis:
         self.over = asyncio.Event()
 
     async def run(self) -> None:
-        deeds: tuple[Callable[[], Awaitable[str]], ...] = (
+        disturbances: tuple[Callable[[], Awaitable[str]], ...] = (
             self.kill_agent, self.kill_jvm, self.kill_console, self.stop_agent, self.stop_console, self.fill, self.maintain,
             self.step_clock,
         )  # fmt: skip
         while not self.over.is_set():
             await asyncio.sleep(self.chance.uniform(*PAUSE_SECONDS))
             with suppress(ProcessLookupError):
-                if done := await self.chance.choice(deeds)():
+                if done := await self.chance.choice(disturbances)():
                     self.world.hurt.append(done)
 
     async def kill_agent(self) -> str:

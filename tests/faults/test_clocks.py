@@ -14,7 +14,7 @@ from console.model.status import Status, fold
 pytestmark = pytest.mark.slow
 
 STEP = "backfill/requests"
-TOLD: tuple[Event, ...] = (
+EVENTS: tuple[Event, ...] = (
     Accepted(release="r2", was="r1", plan="p", by="ada", host="laptop", steps=((STEP, 300),)),
     Entered("backfilling"),
     StepStarted(STEP),
@@ -30,7 +30,7 @@ TOLD: tuple[Event, ...] = (
 )
 
 
-def held(piece: Slice, at: datetime) -> bool:
+def contains(piece: Slice, at: datetime) -> bool:
     moment = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return not piece.null and (not piece.first or moment >= piece.first) and (not piece.end or moment < piece.end)
 
@@ -50,7 +50,7 @@ def test_every_moment_of_an_odd_day_is_in_exactly_one_slice_whatever_the_local_c
     local = ZoneInfo(zone)
     for quarter in range(5 * 24 * 4):
         at = (start + timedelta(minutes=15 * quarter)).astimezone(local)
-        results = [piece for piece in slices if held(piece, at)]
+        results = [piece for piece in slices if contains(piece, at)]
         assert len(results) == 1, at
         if at.astimezone(UTC).date() == middle:
             assert results[0].label.startswith(day)
@@ -63,7 +63,7 @@ def test_events_are_told_by_their_number_and_no_estimate_is_negative_however_the
     jumps: tuple[float, ...],
 ) -> None:
     steady, jumping, at, off = Status(), Status(), 1000.0, 0.0
-    for seq, event in enumerate(TOLD, 1):
+    for seq, event in enumerate(EVENTS, 1):
         off += jumps[seq % 3]
         steady = fold(steady, Recorded("web-2", seq, at + seq, event))
         jumping = fold(jumping, Recorded("web-2", seq, at + seq + off, event))

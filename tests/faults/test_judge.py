@@ -97,7 +97,7 @@ def judged(region: Path) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
-def test_a_whole_region_passes_and_what_was_compared_is_told(region: Path) -> None:
+def test_a_whole_region_passes_and_what_was_compared_is_reported(region: Path) -> None:
     code, verdict = judged(region)
     assert (code, verdict["faults"]) == (0, [])
     assert (verdict["sent"], verdict["live"]["rows"], verdict["live"]["hours"], verdict["live"]["position"]) == (
@@ -130,7 +130,7 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_each_way_of_not_being_whole_is_told(region: Path, wrong: str) -> None:
+def test_each_way_of_not_being_whole_is_reported(region: Path, wrong: str) -> None:
     spoil, words = WRONG[wrong]
     spoil(region / "warehouse")
     code, verdict = judged(region)

@@ -23,7 +23,7 @@ from tests.life.region import LANDING, LiveRegion
 HERE = Path(__file__).resolve().parent
 CASE = HERE / "case"
 PIPELINE = "web"
-PATIENCE = 600.0  # seconds; a JVM's cold start on a crowded machine included
+TIMEOUT = 600.0  # seconds; a JVM's cold start on a crowded machine included
 WHOLE_PATIENCE = 2400.0  # for a command that may outlive dozens of agents
 T = TypeVar("T")
 AGAIN = (-signal.SIGKILL, 1, 5)  # exits after which the same command is given again
@@ -113,7 +113,7 @@ class World(LiveRegion):
 
     async def until_answered(self, ask: Callable[[], Awaitable[Any]]) -> Any:
         """Ask again until the region answers: it may be dead, dying, starting, or out of space."""
-        until = asyncio.get_running_loop().time() + PATIENCE
+        until = asyncio.get_running_loop().time() + TIMEOUT
         while True:
             try:
                 return await ask()
@@ -274,7 +274,7 @@ class Operator:
         assert process.stdout
         text = ""
         while '"apply_' not in text:
-            text = await before_long(process, process.stdout.readline, PATIENCE)
+            text = await before_long(process, process.stdout.readline, TIMEOUT)
             if not text:
                 process.communicate()
                 assert process.returncode in AGAIN, f"{' '.join(words)}: ended with {process.returncode}"

@@ -164,11 +164,11 @@ def spoilt_files(root: Path, which: Callable[[str], bool], grammar: str) -> None
     assert len(read(root)) == 2, "the unspoilt project is no longer read"
 
 
-def test_s08_spoilt_inventories_are_told_with_their_place(tmp_path: Path) -> None:
+def test_s08_spoilt_inventories_are_reported_with_their_place(tmp_path: Path) -> None:
     spoilt_files(written(tmp_path, WHOLE), lambda name: name.startswith("regions/"), "inventory")
 
 
-def test_s08_spoilt_pipelines_are_told_with_their_place(tmp_path: Path) -> None:
+def test_s08_spoilt_pipelines_are_reported_with_their_place(tmp_path: Path) -> None:
     spoilt_files(written(tmp_path, WHOLE), lambda name: name.startswith("plans/"), "pipeline")
 
 

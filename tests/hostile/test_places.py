@@ -104,7 +104,7 @@ def test_s14_a_project_that_others_may_write_is_not_read(world: World) -> None:
 
 
 def test_s14_a_folder_that_others_may_write_is_as_good_as_its_files_and_named_once(world: World) -> None:
-    def told() -> list[str]:
+    def problems_of() -> list[str]:
         with pytest.raises(Problems) as error:
             load(world.root)
         return [str(problem) for problem in error.value.problems if problem.code == "P004"]
@@ -114,9 +114,9 @@ def test_s14_a_folder_that_others_may_write_is_as_good_as_its_files_and_named_on
         folder = world.root / name
         mode = stat.S_IMODE(folder.stat().st_mode)
         folder.chmod(0o777)
-        assert told() == [f"{name}/:1:1: everyone on this machine may write it [P004]"]
+        assert problems_of() == [f"{name}/:1:1: everyone on this machine may write it [P004]"]
         folder.chmod(0o1777)  # others cannot replace what is there, but add to it, which the root does not mind
-        assert name == "." or told()
+        assert name == "." or problems_of()
         assert name != "." or load(world.root)
         folder.chmod(0o775)
         load(world.root)
@@ -126,7 +126,7 @@ def test_s14_a_folder_that_others_may_write_is_as_good_as_its_files_and_named_on
     (world.root / "regions" / "eu.yaml").symlink_to("../shared/eu.yaml")
     load(world.root)
     (world.root / "shared").chmod(0o777)
-    assert told() == ["shared/:1:1: everyone on this machine may write it [P004]"]
+    assert problems_of() == ["shared/:1:1: everyone on this machine may write it [P004]"]
 
 
 def test_s14_an_older_commit_is_unpacked_for_its_owner_alone_whatever_the_umask(world: World) -> None:

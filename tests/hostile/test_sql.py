@@ -66,7 +66,7 @@ COLUMNS = (
 )
 
 
-def told(world: World) -> Problems:
+def problems_of(world: World) -> Problems:
     """What `console plan` would say of the project's files."""
     try:
         project = load(world.root)
@@ -108,7 +108,7 @@ def test_s01_a_name_inside_a_file_that_is_not_plain_is_refused_with_its_line(wor
     ):
         quoted = '"' + "".join(c if c.isalnum() or c in " -./'`;" else f"\\U{ord(c):08x}" for c in name) + '"'
         world.write({file: text.format(quoted)})
-        problems = told(world).problems
+        problems = problems_of(world).problems
         assert all(problem.where.count(":") == 2 for problem in problems)
         assert any(problem.where.startswith(file) for problem in problems), name
         world.write({file: FILES[file]})
@@ -206,7 +206,7 @@ def test_s03_hostile_sql_is_refused_with_its_line_in_whatever_file_it_stands(wor
     for (file, front), sql in itertools.product(places.items(), HOSTILE):
         world.write({file: front + sql})
         began = time.process_time()
-        problems = told(world)
+        problems = problems_of(world)
         assert time.process_time() - began < 1
         assert problems.exit_code == 65
         assert any(re.match(rf"{file}:\d+:\d+$", problem.where) for problem in problems.problems), sql[:80]

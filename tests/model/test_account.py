@@ -185,27 +185,27 @@ def test_cut_anywhere_and_with_stepped_clocks_the_parts_sum_to_the_whole(
     assert all(part.seconds >= 0 for part in accounted.parts)
 
 
-def told(*events: tuple[float, Event]) -> list[Recorded]:
+def recorded(*events: tuple[float, Event]) -> list[Recorded]:
     return [Recorded("web-1", seq, at, event) for seq, (at, event) in enumerate(events, 1)]
 
 
 def test_a_rollout_that_has_ended_grows_no_older() -> None:
-    events = told(
+    events = recorded(
         (0.0, ACCEPTED),
         (5.0, BEGUN),
         (9.0, DONE),
         (12.0, Promoted(release="r2", was="r1", by="ada", host="laptop", version=3)),
     )
     assert account(events, 1000.0).seconds == 12.0
-    assert account(told((0.0, ACCEPTED), (2.0, Ended("cancelled", "ada"))), 9.0).seconds == 2.0
+    assert account(recorded((0.0, ACCEPTED), (2.0, Ended("cancelled", "ada"))), 9.0).seconds == 2.0
 
 
 def test_what_ran_when_it_was_asked_counts_for_what_it_is() -> None:
     began = WaitBegan(step=STEP, cause="query", why="throttle.query answers false", since=3.0)
-    waiting = told((0.0, ACCEPTED), (6.0, Logged("the backfill waits", incident=began)))
+    waiting = recorded((0.0, ACCEPTED), (6.0, Logged("the backfill waits", incident=began)))
     assert by_use(account(waiting, 10.0)) == {"other": 3.0, "query": 7.0}
-    assert by_use(account(told((0.0, ACCEPTED), (2.0, BEGUN)), 10.0)) == {"other": 2.0, "batches": 8.0}
-    lost = told((0.0, ACCEPTED), (2.0, BEGUN), (6.0, DriverLost(STEP)))
+    assert by_use(account(recorded((0.0, ACCEPTED), (2.0, BEGUN)), 10.0)) == {"other": 2.0, "batches": 8.0}
+    lost = recorded((0.0, ACCEPTED), (2.0, BEGUN), (6.0, DriverLost(STEP)))
     assert by_use(account(lost, 10.0)) == {"other": 2.0, "spark": 8.0}
 
 
@@ -222,7 +222,7 @@ def test_each_use_is_counted() -> None:
 
 
 def test_fleeting_events_and_those_of_older_agents_do_no_harm() -> None:
-    older = told(
+    older = recorded(
         (0.0, ACCEPTED), (2.0, DriverLost(STEP)), (9.0, StepStarted(STEP)), (12.0, BEGUN), (20.0, StepDone(STEP))
     )
     fleeting = Recorded("web-1", 0, 99.0, Lagging(commits=0, rows=0, seconds=1.0))

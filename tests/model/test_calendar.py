@@ -17,7 +17,7 @@ STEP = "backfill/requests/parse"
 FRAME = 1 << 20
 
 
-def told(*events: Event) -> list[Recorded]:
+def recorded(*events: Event) -> list[Recorded]:
     accepted = Accepted(release="r2", was="r1", plan="p", by="ada", host="laptop", steps=((STEP, 100),))
     return [Recorded("web-1", seq, float(seq), event) for seq, event in enumerate((accepted, *events), 1)]
 
@@ -52,7 +52,7 @@ def failed(first: int, last: int) -> Logged:
 
 
 def cells(*events: Event) -> dict[str, DayCell]:
-    (step,) = calendar(told(*events))
+    (step,) = calendar(recorded(*events))
     return {day.label: day for day in step.days}
 
 
@@ -85,7 +85,7 @@ def test_a_batch_that_ended_with_its_agent_runs_no_longer() -> None:
 
 
 def test_a_fence_of_an_older_agent_has_no_days() -> None:
-    (step,) = calendar(told(dataclasses.replace(THREE, days=()), batch(1, 1), done(1)))
+    (step,) = calendar(recorded(dataclasses.replace(THREE, days=()), batch(1, 1), done(1)))
     assert step.days == ()
 
 

@@ -19,7 +19,7 @@ from console.model.event import (
 from console.model.incident import SparkBack, WaitBegan, WaitEnded
 from console.model.measured import SparkJob
 from console.model.status import Status, replay
-from tests.model.test_account import ACCEPTED, BEGUN, DONE, FAILED_TRY, STEP, told
+from tests.model.test_account import ACCEPTED, BEGUN, DONE, FAILED_TRY, STEP, recorded
 
 BEGAN = WaitBegan(step=STEP, cause="lag", why="live rows are 70 s behind, the limit is 60 s", since=3.0)
 WAITS = Logged("the backfill waits: live rows are 70 s behind", incident=BEGAN)
@@ -27,7 +27,7 @@ JOB = SparkJob(job=41, stage=3, stages=5, done=41, tasks=64, longest=38.0, media
 
 
 def status(*events: Event) -> Status:
-    return replay(told(*((float(at), event) for at, event in enumerate((ACCEPTED, *events)))))
+    return replay(recorded(*((float(at), event) for at, event in enumerate((ACCEPTED, *events)))))
 
 
 def test_a_wait_is_open_from_its_begin_to_its_end() -> None:
@@ -80,11 +80,11 @@ def test_the_job_is_that_of_the_running_batch() -> None:
 
 
 def test_an_older_console_gets_the_line_alone() -> None:
-    recorded = Recorded("web-1", 4, 1.0, Logged("it failed", "warning", FAILED_TRY))
-    plain, beside = codec.split_beside(recorded)
+    logged = Recorded("web-1", 4, 1.0, Logged("it failed", "warning", FAILED_TRY))
+    plain, beside = codec.split_beside(logged)
     assert plain["event"] == {"type": "Logged", "text": "it failed", "level": "warning"}
-    assert codec.decode(Recorded, codec.join_beside(plain, beside)) == recorded
-    folded = replay([replace(told((0.0, ACCEPTED))[0]), replace(recorded, seq=2)])
+    assert codec.decode(Recorded, codec.join_beside(plain, beside)) == logged
+    folded = replay([replace(recorded((0.0, ACCEPTED))[0]), replace(logged, seq=2)])
     assert folded.log[-1] == "00:00:01Z warning: it failed"
 
 

@@ -7,7 +7,7 @@ from console.model.event import Logged, Recorded, StepStarted
 from console.model.policy import Throttle
 from console.model.status import replay
 from console.model.tuning import AS_PLANNED, Tuned, Tuning, described, limits, merged, parse
-from tests.model.test_account import ACCEPTED, STEP, told
+from tests.model.test_account import ACCEPTED, STEP, recorded
 from tests.runner.worlds import PIPELINE, plan, region, survey
 
 PLAN = plan(PIPELINE, survey("eu"), region("eu"))
@@ -50,6 +50,6 @@ def test_a_change_is_said_with_both_sides() -> None:
 def test_the_status_keeps_the_last_change_until_another_rollout_begins() -> None:
     tuned = Tuned(by="ada", host="ops2", tuning=Tuning(target_seconds=20.0))
     line = Logged("ada from ops2: target_seconds 60 → 20", incident=tuned)
-    result = replay(told((0.0, ACCEPTED), (1.0, line), (2.0, StepStarted(STEP, away_since=1.5))))
+    result = replay(recorded((0.0, ACCEPTED), (1.0, line), (2.0, StepStarted(STEP, away_since=1.5))))
     assert (result.tuned, result.tuning) == (tuned, tuned.tuning)
     assert replay([Recorded("web-2", 1, 3.0, ACCEPTED)], result).tuning == AS_PLANNED

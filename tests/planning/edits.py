@@ -118,11 +118,11 @@ def renamed(old: str, new: str) -> tuple[Column, ...]:
 
 def landing_since(day: int, days: tuple[Day, ...] = DAYS) -> Callable[[Live], Live]:
     """Landing holds nothing before this day of the month."""
-    short = tuple(held for held in days if held.day >= f"2026-11-{day:02}")
-    return lambda survey: held(survey, stats("landing", "landing", LANDING.columns, short))
+    short = tuple(with_stats for with_stats in days if with_stats.day >= f"2026-11-{day:02}")
+    return lambda survey: with_stats(survey, stats("landing", "landing", LANDING.columns, short))
 
 
-def held(survey: Live, one: TableStats) -> Live:
+def with_stats(survey: Live, one: TableStats) -> Live:
     tables = tuple(one if s.name == one.name else s for s in survey.stats)
     return replace(survey, stats=tables)
 

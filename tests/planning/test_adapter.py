@@ -122,7 +122,7 @@ def test_a_query_that_is_left_alone_is_told_from_one_that_reads_something_else()
     assert not reads("SELECT FROM WHERE", "landing")
 
 
-SAID = {
+MESSAGES = {
     "partitioned": (replace(FOREIGN, partition_by=("region",)), "is not partitioned in eu"),
     "clustered": (replace(FOREIGN, cluster_by=("region",)), "is declared as clustered by region, and is not clustered in eu"),
     "never NULL": (
@@ -132,9 +132,9 @@ SAID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_a_declared_property_that_a_table_of_others_does_not_have_is_said(name: str) -> None:
-    declared, says = SAID[name]
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_declared_property_that_a_table_of_others_does_not_have_is_reported(name: str) -> None:
+    declared, says = MESSAGES[name]
     for region in (live(foreign()), live(with_table(pipeline(), declared))):
         (messages,) = (
             problem for problem in planned(with_table(foreign(), declared), region).problems if problem.code == "C131"

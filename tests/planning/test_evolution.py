@@ -153,7 +153,7 @@ def test_only_a_loss_is_refused(name: str, plans: dict[str, Plan]) -> None:
     assert codes == ({REFUSED[name][0]} if name in REFUSED else set())
 
 
-def test_a_source_that_kept_less_than_its_table_is_told() -> None:
+def test_a_source_that_kept_less_than_its_table_is_reported() -> None:
     """As in their list of warnings, though the change itself ends the short retention."""
     before, after = sides("wa03_everything_changes")
     messages = {p.node for p in plan(after, region(before), REGION, "test").problems if p.code == "C101"}

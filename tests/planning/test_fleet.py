@@ -28,7 +28,7 @@ def altered(name: str, **changes: Any) -> Live:
     return replace(region, stats=stats)
 
 
-def held(name: str) -> TableStats:
+def stats_of(name: str) -> TableStats:
     stats = live().table(name)
     assert stats is not None
     return stats
@@ -51,7 +51,7 @@ def test_rows_move_nothing_that_a_plan_rests_on() -> None:
     assert baseline(WIDER, before).digest == planned(WIDER, before).content
 
 
-COLUMNS = held("requests").columns
+COLUMNS = stats_of("requests").columns
 MOVES: dict[str, Live] = {
     "table requests: column extra nothing → string": altered(
         "requests", columns=(*COLUMNS, Column(name="extra", type="string"))
@@ -72,7 +72,7 @@ MOVES: dict[str, Live] = {
 
 
 @pytest.mark.parametrize("what", MOVES)
-def test_every_other_move_is_one_and_is_told(what: str) -> None:
+def test_every_other_move_is_one_and_is_reported(what: str) -> None:
     assert baseline_changes(baseline(WIDER, live()), baseline(WIDER, MOVES[what])) == (what,)
     assert planned(WIDER, live()).content != planned(WIDER, MOVES[what]).content
 
@@ -114,10 +114,10 @@ def test_a_region_as_its_release_says_has_not_drifted() -> None:
         ),
         (altered("requests", features=("columnMapping",)), "feature", "columnMapping", "", "on"),
         (replace(live(), stats=tuple(s for s in live().stats if s.name != "requests")), "missing", "", "requests/", ""),
-        (altered("landing", columns=(*held("landing").columns, Column(name="user_agent", type="string"))), "column", "user_agent", "", "string"),
+        (altered("landing", columns=(*stats_of("landing").columns, Column(name="user_agent", type="string"))), "column", "user_agent", "", "string"),
     ],
 )  # fmt: skip
-def test_what_was_altered_by_hand_is_told_with_both_ways_out(
+def test_what_was_altered_by_hand_is_reported_with_both_ways_out(
     region: Live, what: str, name: str, message: str, result: str
 ) -> None:
     (drift,) = planned(pipeline(), region).drift
@@ -222,7 +222,7 @@ PRICED = Region(
 def test_each_table_and_the_whole_have_their_price_in_the_regions_money() -> None:
     done = plan(WIDER, live(), PRICED, "test")
     requests = node(done, "requests").price
-    landing, own = held("landing"), held("requests")
+    landing, own = stats_of("landing"), stats_of("requests")
     assert (requests.rows, requests.bytes, requests.written) == (landing.rows, landing.bytes, own.bytes)
     assert requests.seconds == landing.rows / 1000
     assert requests.money == pytest.approx(landing.bytes / 1e12 * 5 + landing.rows / 1000 * 4 * 0.001)

@@ -48,7 +48,7 @@ def in_file(desired: Pipeline, word: str, name: str = "requests") -> Pipeline:
     return with_table(desired, replace(table, history=word))
 
 
-def told(done: Plan, *codes: str) -> list[Problem]:
+def problems_of(done: Plan, *codes: str) -> list[Problem]:
     return [problem for problem in done.problems if problem.code in codes]
 
 
@@ -104,7 +104,7 @@ def test_carry_copies_the_rows_that_are_there_and_goes_on_with_the_new_query() -
     assert [s.start for s in done.steps if isinstance(s, CatchUp) and s.target == "requests"] == ["vector"]
     about = node(done, "requests")
     assert (about.history, about.older_rows) == ("carry", "older rows: agent is NULL")
-    assert [p.severity for p in told(done, "C118")] == ["warn"]
+    assert [p.severity for p in problems_of(done, "C118")] == ["warn"]
     assert done.digest() != planned(AGENT).digest()
 
 
@@ -140,7 +140,7 @@ def test_rows_that_a_new_filter_would_drop_stay_and_the_plan_says_so() -> None:
     done = chosen(with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry")
     assert (actions(done)["requests"], done.refusals) == ("forward", ())
     assert "rows that the new query would leave out stay" in node(done, "requests").older_rows
-    assert not told(done, "C121")
+    assert not problems_of(done, "C121")
 
 
 def test_since_computes_from_a_day_on_and_carries_what_is_older() -> None:
@@ -150,18 +150,18 @@ def test_since_computes_from_a_day_on_and_carries_what_is_older() -> None:
     assert (older.route, older.until, older.days, older.rows) == ("forward", "2026-11-08", 7, 7000)
     assert (newer.route, newer.since, newer.days, newer.rows) == ("replay", "2026-11-08", 7, 7000)
     assert "agent is NULL" in node(done, "requests").older_rows
-    assert len(told(done, "C118")) == 1
+    assert len(problems_of(done, "C118")) == 1
 
 
 def test_a_boundary_that_the_source_no_longer_holds_names_the_first_that_it_does() -> None:
     refused = chosen(AGENT, "since 2026-11-03", landing_from(6))
-    (problem,) = told(refused, "C140")
+    (problem,) = problems_of(refused, "C140")
     assert problem.hint == "`history: since 2026-11-07`"
     assert not chosen(AGENT, problem.hint.strip("`").removeprefix("history: "), landing_from(6)).refusals
 
 
 def test_where_history_is_lost_the_hint_offers_carry_and_carry_leads_to_a_plan() -> None:
-    (lost,) = told(planned(AGENT, landing_from(10)), "C101")
+    (lost,) = problems_of(planned(AGENT, landing_from(10)), "C101")
     assert "`history: carry`" in lost.hint
     assert not chosen(AGENT, "carry", landing_from(10)).refusals
     strict = with_table(
@@ -171,25 +171,25 @@ def test_where_history_is_lost_the_hint_offers_carry_and_carry_leads_to_a_plan()
             columns=(*REQUESTS.columns, Column(name="agent", type="string", nullable=False)),
         ),
     )
-    (never,) = told(planned(strict, landing_from(10)), "C101")
+    (never,) = problems_of(planned(strict, landing_from(10)), "C101")
     assert "carry" not in never.hint
-    (problem,) = told(chosen(strict, "carry", landing_from(10)), "C140")
+    (problem,) = problems_of(chosen(strict, "carry", landing_from(10)), "C140")
     assert problem.hint == "`default: …` for agent"
 
 
 @pytest.mark.parametrize("word", ["carry", "since 2026-11-08"])
 def test_a_choice_that_changes_nothing_warns_and_does_nothing(word: str) -> None:
     same = chosen(pipeline(), word)
-    assert (actions(same), [p.severity for p in told(same, "C141")]) == ({}, ["warn"])
+    assert (actions(same), [p.severity for p in problems_of(same, "C141")]) == ({}, ["warn"])
     fresh = planned(in_file(pipeline(), word), replace(live(), release=None))
-    assert [p.message.rpartition(": ")[2] for p in told(fresh, "C141")] == ["the table is new"]
+    assert [p.message.rpartition(": ")[2] for p in problems_of(fresh, "C141")] == ["the table is new"]
     landing = chosen(pipeline(), word, table="landing")
-    assert (actions(landing), len(told(landing, "C141"))) == ({}, 1)
+    assert (actions(landing), len(problems_of(landing, "C141"))) == ({}, 1)
 
 
 def test_a_day_before_the_first_row_recomputes_everything_and_warns() -> None:
     done = chosen(AGENT, "since 2026-11-01")
-    assert (actions(done)["requests"], len(told(done, "C141"))) == ("replay", 1)
+    assert (actions(done)["requests"], len(problems_of(done, "C141"))) == ("replay", 1)
 
 
 def after(desired: Pipeline, choices: Mapping[str, str]) -> Live:
@@ -200,12 +200,12 @@ def after(desired: Pipeline, choices: Mapping[str, str]) -> Live:
 def test_left_over_after_the_promotion_it_is_a_warning_and_never_a_change() -> None:
     written = in_file(AGENT, "carry")
     done = planned(written, after(written, {}))
-    assert (actions(done), [p.severity for p in told(done, "C109")]) == ({}, ["warn"])
+    assert (actions(done), [p.severity for p in problems_of(done, "C109")]) == ({}, ["warn"])
     assert actions(planned(AGENT, after(written, {}))) == {}
     assert actions(planned(AGENT, after(AGENT, {"requests": "carry"}))) == {}
     again = planned(with_column(written, "lang", "string", "get_json_object(payload, '$.lang')"), after(written, {}))
     assert (actions(again)["requests"], again.refusals) == ("forward", ())
-    assert [p.severity for p in told(again, "C109")] == ["warn"]
+    assert [p.severity for p in problems_of(again, "C109")] == ["warn"]
 
 
 def test_what_was_carried_proves_nothing_and_is_not_compared_when_it_is_computed() -> None:
@@ -231,7 +231,7 @@ def test_what_was_computed_from_carried_rows_is_computed_again_with_them() -> No
     wider = with_column(filtered, "agent", "string", "get_json_object(payload, '$.agent')")
     done = planned(wider, was)
     assert actions(done) == {"requests": "replay", "requests_by_hour": "replay"}
-    assert len(told(done, "C118")) == 2
+    assert len(problems_of(done, "C118")) == 2
 
 
 def with_measure(**more: str) -> Pipeline:
@@ -273,13 +273,13 @@ def test_an_aggregate_carries_its_partial_states_where_they_merge() -> None:
 )
 def test_an_aggregate_that_cannot_be_carried_is_refused_with_a_remedy(old: str, new: str, word: str, hint: str) -> None:
     done = chosen(with_sql(pipeline(), "count_hours", COUNT.replace(old, new)), word, table="requests_by_hour")
-    assert [p.hint for p in told(done, "C140")] == [hint]
+    assert [p.hint for p in problems_of(done, "C140")] == [hint]
     assert done.refusals
 
 
 def test_below_a_rebuilt_table_there_is_no_position_to_go_on_from() -> None:
     done = chosen(with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry", table="requests_by_hour")
-    (problem,) = told(done, "C140")
+    (problem,) = problems_of(done, "C140")
     assert problem.hint.startswith("drop `history`")
 
 
@@ -291,7 +291,7 @@ def test_a_filter_that_could_be_applied_to_the_tables_own_rows_leaves_them_by_th
         "",
     )
     done = chosen(narrower, word)
-    assert (done.refusals, told(done, "C141")) == ((), [])
+    assert (done.refusals, problems_of(done, "C141")) == ((), [])
     assert "rows that the new query would leave out stay" in node(done, "requests").older_rows
 
 
@@ -314,7 +314,7 @@ def test_every_choice_is_priced_beside_the_others_and_the_chosen_one_is_marked()
 def test_a_choice_that_would_be_refused_has_the_reason_beside_it_and_leads_to_no_plan() -> None:
     short = landing_from(10)
     by_word = options(planned(AGENT, short))
-    (lost,) = told(planned(AGENT, short), "C101")
+    (lost,) = problems_of(planned(AGENT, short), "C101")
     assert by_word["all"].impossible == lost.message
     possible = [word for word, option in by_word.items() if not option.impossible]
     assert possible == ["since 2026-11-11", "carry", "from now"]
@@ -400,7 +400,7 @@ def test_files_that_cannot_be_rows_of_the_new_version_as_they_are_are_refused_an
         wanted = with_sql(wanted, "parse", re.sub(r"\n.* AS bytes,", "", parse))
     if "type" in says:
         wanted = with_sql(wanted, "parse", parse.replace("AS INT) AS status", "AS BIGINT) AS status"))
-    (problem,) = told(chosen(wanted, "from now"), "C140")
+    (problem,) = problems_of(chosen(wanted, "from now"), "C140")
     assert says in problem.message
     assert "carry" in problem.hint
     assert not chosen(wanted, "carry").refusals
@@ -411,7 +411,7 @@ def test_an_aggregate_goes_on_from_its_stored_states_where_they_merge() -> None:
     (linked,) = backfills(done, "requests_by_hour")
     assert (linked.linked, done.refusals) == (True, ())
     mean = with_sql(pipeline(), "count_hours", COUNT.replace("count(*) AS hits", "cast(avg(bytes) AS BIGINT) AS hits"))
-    assert "do not merge" in told(chosen(mean, "from now", table="requests_by_hour"), "C140")[0].message
+    assert "do not merge" in problems_of(chosen(mean, "from now", table="requests_by_hour"), "C140")[0].message
 
 
 def kept_for(days: int) -> Pipeline:
@@ -424,7 +424,7 @@ def kept_for(days: int) -> Pipeline:
 def test_where_retention_ends_older_rows_the_plan_names_their_last_day(word: str) -> None:
     done = chosen(kept_for(30), word)
     assert node(done, "requests").older_until == "2026-12-14"
-    assert "the last of them until 2026-12-14" in told(done, "C118")[0].message
+    assert "the last of them until 2026-12-14" in problems_of(done, "C118")[0].message
     assert done.chosen_history[0].endswith("the last of them expires on 2026-12-14")
     assert (len(done.showing_older("2026-12-14")), done.showing_older("2026-12-15")) == (1, ())
     assert node(chosen(AGENT, word), "requests").older_until == ""

@@ -347,7 +347,7 @@ def test_a_forward_query_on_a_table_of_others_is_refused() -> None:
     assert "its producers write this table" in refused(wanted(managed=False, forward_query="*"), foreign).message
 
 
-def test_a_declared_partitioning_that_the_real_table_does_not_have_is_said() -> None:
+def test_a_declared_partitioning_that_the_real_table_does_not_have_is_reported() -> None:
     region = promoted(planned(wanted(managed=False)), live())
     done = planned(wanted(managed=False, partition_by=("region",)), region)
     (messages,) = (problem for problem in done.problems if problem.code == "C131")

@@ -39,8 +39,8 @@ WORDS = {"=": "same", "w": "wider", "o": "whole", "f": "may fail", "c": "cut"}
 @pytest.mark.parametrize("old", TYPES)
 def test_every_pair_of_types_is_known(old: str) -> None:
     assert set(TABLE) == set(TYPES)
-    said = dict(zip(TYPES, TABLE[old].split(), strict=True))
-    assert {new: kept(old, new) for new in TYPES} == {new: WORDS[letter] for new, letter in said.items()}
+    narrowings = dict(zip(TYPES, TABLE[old].split(), strict=True))
+    assert {new: kept(old, new) for new in TYPES} == {new: WORDS[letter] for new, letter in narrowings.items()}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_holds_values_is_as_good_as_the_worst_of_them(old: str, new: str, f
     assert kept(old, new) == fate
 
 
-def said(column: str, old: str, new: str, expression: str, forward: str = "") -> list[tuple[str, str]]:
+def narrowings(column: str, old: str, new: str, expression: str, forward: str = "") -> list[tuple[str, str]]:
     """C103 of a table in which one column changes its type; the others are as they were."""
     before = with_column(pipeline(), column, old, f"CAST(get_json_object(payload, '$.x') AS {old})")
     table = before.table("requests")
@@ -88,8 +88,8 @@ REFUSED = [("C103", "refuse")]
 @pytest.mark.parametrize("name", ["x", "country_code", "retry_count", "entry_id"])
 @pytest.mark.parametrize(("old", "new"), [("bigint", "double"), ("double", "smallint"), ("int", "boolean")])
 def test_what_is_cut_is_refused_whatever_the_column_is_called(name: str, old: str, new: str) -> None:
-    assert said(name, old, new, f"CAST({X} AS {new})") == REFUSED
-    assert said(name, old, new, f"CAST({X} AS {new})", forward="*") == REFUSED
+    assert narrowings(name, old, new, f"CAST({X} AS {new})") == REFUSED
+    assert narrowings(name, old, new, f"CAST({X} AS {new})", forward="*") == REFUSED
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_what_is_cut_is_refused_whatever_the_column_is_called(name: str, old: st
     ],
 )
 def test_only_an_outermost_try_cast_to_the_declared_type_excuses(expression: str, excused: bool) -> None:
-    assert said("x", "double", "int", expression) == ([] if excused else REFUSED)
+    assert narrowings("x", "double", "int", expression) == ([] if excused else REFUSED)
 
 
 def test_a_try_cast_excuses_its_own_column_alone() -> None:

@@ -7,7 +7,7 @@ import pytest
 from console.model.pipeline import Pipeline
 from console.model.plan import Price
 from console.model.schema import Column
-from tests.planning.test_history import AGENT, backfills, chosen, kept_for, options, read_rows, told
+from tests.planning.test_history import AGENT, backfills, chosen, kept_for, options, problems_of, read_rows
 from tests.planning.world import PARSE, REQUESTS, actions, node, pipeline, planned, with_sql, with_table
 
 ROW = "SELECT 'e' event_id, now() ts, current_date AS day, '::1' ip, 200 status, 1.5 ms, 9 bytes, 'eu' host"
@@ -56,7 +56,7 @@ def test_a_changed_column_of_older_rows_is_as_the_word_says() -> None:
     assert older(changed, "carry") == "older rows: host keeps its values"
     assert older(changed, "carry as null") == "older rows: host is NULL"
     assert older(changed, "carry as default") == "older rows: host is 'none'"
-    (kept,) = told(chosen(changed, "from now as null"), "C140")
+    (kept,) = problems_of(chosen(changed, "from now as null"), "C140")
     assert "they hold other values of host" in kept.message
     assert "history: carry as null" in kept.hint
 
@@ -76,7 +76,7 @@ def test_a_changed_column_of_older_rows_is_as_the_word_says() -> None:
 def test_a_word_that_cannot_be_kept_is_refused_with_one_that_can(
     desired: Pipeline, word: str, says: str, instead: str
 ) -> None:
-    (problem,) = told(chosen(desired, word), "C140")
+    (problem,) = problems_of(chosen(desired, word), "C140")
     assert (problem.severity, says in problem.message) == ("refuse", True)
     assert f"`history: {instead}`" in problem.hint
     assert not chosen(desired, instead).refusals
@@ -94,5 +94,5 @@ def test_what_would_be_computed_at_read_is_null_by_the_operators_word_until_the_
     desired = with_table(with_loud(), table)
     assert actions(planned(desired)) == {"requests": "read"}
     done = chosen(desired, "from now as null")
-    assert (done.refusals, told(done, "C141")) == ((), [])
+    assert (done.refusals, problems_of(done, "C141")) == ((), [])
     assert done.chosen_history[0].endswith("loud is NULL; the last of them expires on 2026-11-21")

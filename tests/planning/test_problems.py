@@ -216,14 +216,14 @@ def test_a_forward_query_that_does_not_fit_refuses(query: str, code: str) -> Non
 
 
 def test_a_forward_query_on_an_unchanged_table_may_only_be_everything() -> None:
-    def said(query: str, was: str = "") -> list[tuple[str, str]]:
+    def codes_of(query: str, was: str = "") -> list[tuple[str, str]]:
         region = live(with_table(pipeline(), replace(REQUESTS, forward_query=was))) if was else live()
         done = planned(with_table(pipeline(), replace(REQUESTS, forward_query=query, owner="me")), region)
         return [(p.code, p.severity) for p in done.problems]
 
-    assert said("*, 1 AS x") == [("C108", "refuse")]
-    assert said("SELECT *") == [("C108", "warn")]
-    assert said("*, 1 AS x", was="*, 1 AS x") == [("C109", "warn")]
+    assert codes_of("*, 1 AS x") == [("C108", "refuse")]
+    assert codes_of("SELECT *") == [("C108", "warn")]
+    assert codes_of("*, 1 AS x", was="*, 1 AS x") == [("C109", "warn")]
 
 
 def test_a_forward_query_left_over_from_the_live_release_is_not_taken_for_another_change() -> None:
@@ -245,7 +245,7 @@ def test_narrowing_that_loses_silently_refuses_and_one_that_fails_loudly_warns()
     assert typed("float", "try_cast(get_json_object(payload, '$.ms') AS FLOAT)") == []
 
 
-def test_no_room_for_the_copy_is_said() -> None:
+def test_no_room_for_the_copy_is_reported() -> None:
     assert "C120" in [p.code for p in planned(wider(), replace(live(), free_bytes=1000)).problems]
 
 

@@ -44,7 +44,7 @@ def test_the_log_may_be_shorter_than_the_files() -> None:
     assert kept_hours([("delta.logRetentionDuration", "interval 1 days")]) == 24
 
 
-def held(retention: str, *, rate: float = 1.0) -> Live:
+def keeping(retention: str, *, rate: float = 1.0) -> Live:
     """The region with a landing table that keeps removed files for so long, and a rate of so many rows a second."""
     region = live()
     stats = tuple(
@@ -54,14 +54,14 @@ def held(retention: str, *, rate: float = 1.0) -> Live:
     return replace(region, stats=stats, rows_per_second=rate)
 
 
-def said(region: Live, where: Region = REGION) -> list[tuple[str, str]]:
+def warnings_of(region: Live, where: Region = REGION) -> list[tuple[str, str]]:
     made = plan(CHANGE, region, where, "test")
     return [(p.severity, p.message) for p in made.problems if p.code == "C123"]
 
 
 def takes() -> float:
     """Hours that the change takes at one row a second."""
-    hours = plan(CHANGE, held("interval 9 weeks"), REGION, "test").price.seconds / 3600
+    hours = plan(CHANGE, keeping("interval 9 weeks"), REGION, "test").price.seconds / 3600
     assert 1 < hours < 24
     return hours
 
@@ -72,20 +72,23 @@ def minutes_of(hours: float) -> str:
 
 def test_a_rollout_that_could_not_finish_before_its_files_are_gone_is_refused() -> None:
     for times, severities in ((0.9, ["refuse"]), (1.1, ["warn"]), (1.9, ["warn"]), (2.1, [])):
-        assert [severity for severity, _ in said(held(minutes_of(takes() * times)))] == severities
-    assert said(held("interval 1 hours", rate=0.0)) == []  # nothing was measured: nothing can be said
+        assert [severity for severity, _ in warnings_of(keeping(minutes_of(takes() * times)))] == severities
+    assert warnings_of(keeping("interval 1 hours", rate=0.0)) == []  # nothing was measured: nothing can be said
 
 
 def test_hours_stretch_the_time_a_rollout_takes() -> None:
     """Six hours a day: four times as long."""
     region = replace(REGION, throttle=Throttle(hours="22:00-04:00"))
     for times, severities in ((3.9, ["refuse"]), (4.1, ["warn"]), (8.1, [])):
-        assert [severity for severity, _ in said(held(minutes_of(takes() * times)), region)] == severities
-    assert ", within 22:00-04:00, and landing keeps what it reads for" in said(held("interval 1 hours"), region)[0][1]
+        assert [severity for severity, _ in warnings_of(keeping(minutes_of(takes() * times)), region)] == severities
+    assert (
+        ", within 22:00-04:00, and landing keeps what it reads for"
+        in warnings_of(keeping("interval 1 hours"), region)[0][1]
+    )
 
 
 def test_remedies_stand_beside_the_refusal() -> None:
-    first = next(p for p in plan(CHANGE, held("interval 7 hours"), REGION, "test").problems if p.code == "C123")
+    first = next(p for p in plan(CHANGE, keeping("interval 7 hours"), REGION, "test").problems if p.code == "C123")
     assert "raise delta.deletedFileRetentionDuration of landing" in first.hint
     assert first.node == "landing"
 

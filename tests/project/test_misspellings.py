@@ -425,7 +425,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
 
 
 @pytest.mark.parametrize(("file", "text", "messages", "hint"), MISTAKES)
-def test_a_mistake_is_told_with_its_place_and_what_was_meant(
+def test_a_mistake_is_reported_with_its_place_and_what_was_meant(
     project: Write, file: str, text: str | None, messages: list[str], hint: str
 ) -> None:
     root = project({file: text})

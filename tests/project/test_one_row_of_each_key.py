@@ -45,7 +45,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("text", MISTAKES)
-def test_a_mistake_is_told(project: Write, text: str) -> None:
+def test_a_mistake_is_reported(project: Write, text: str) -> None:
     with pytest.raises(Problems) as error:
         load(project({PLACE: text}))
     own = [problem for problem in error.value.problems if problem.where.startswith(PLACE)]

@@ -75,7 +75,7 @@ class Sitting:
             done.append(steps[0].sql)
             assert len(done) < 30, done
         assert [sql for sql in waiting if not self._inserted(sql)] == []
-        assert [told(one) for one in foreseen] == [told(table)] * len(foreseen)
+        assert [described(one) for one in foreseen] == [described(table)] * len(foreseen)
         return done
 
     def _inserted(self, sql: str) -> bool:
@@ -89,7 +89,7 @@ class Sitting:
         return True
 
 
-def told(table: StoreTable) -> Any:
+def described(table: StoreTable) -> Any:
     """What the next migration would see of a table: types by name, and the views."""
     views = {view.name: ({c.name: c.type for c in view.columns}, _plain(view.select)) for view in table.dependents}
     return {column.name: column.type for column in table.columns}, views

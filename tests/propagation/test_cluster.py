@@ -64,9 +64,9 @@ def test_every_statement_is_one_for_the_cluster_to_clickhouses_own_parser(base: 
         steps = CLICKHOUSE.translate(migration, replace(table, cluster="all hosts"), "m1").steps
         assert len(plain) == len(steps)
         for one, other in zip(plain, steps, strict=True):
-            sql = said(other)
+            sql = statement_of(other)
             assert sql.count("ON CLUSTER `all hosts`") == 1
-            assert sql.replace(" ON CLUSTER `all hosts`", "") == said(one)
+            assert sql.replace(" ON CLUSTER `all hosts`", "") == statement_of(one)
             [formatted] = base.client.query(f"SELECT formatQuerySingleLine({literal(sql)})").result_rows[0]
             assert re.search(r"ON CLUSTER (`all hosts`|\"all hosts\")", formatted), formatted
             base.ask(f"EXPLAIN AST {sql}")
@@ -74,7 +74,7 @@ def test_every_statement_is_one_for_the_cluster_to_clickhouses_own_parser(base: 
     assert report == {"ALTER TABLE", "CREATE MATERIALIZED", "CREATE OR", "EXCHANGE TABLES", "DROP VIEW"}
 
 
-def said(step: StoreOperation) -> str:
+def statement_of(step: StoreOperation) -> str:
     assert isinstance(step, StoreStatement)
     return step.sql
 
@@ -125,7 +125,7 @@ def test_a_column_is_kept_as_the_operators_file_says_in_the_table_and_below(base
     for operation in (AddColumn("kind", parse("string"), nullable=False, default="'x'"), fresh):
         table = replace(base.store.describe(["src"])["src"], kept=kept)
         for step in CLICKHOUSE.translate(Migration("pre", "public", "src", operation), table, "m1").steps:
-            base.do(said(step))
+            base.do(statement_of(step))
     for name in ("src", "target", "lower"):
         [made] = [made for item, made in base.made() if item == name]
         assert "`kind` LowCardinality(String) DEFAULT 'x' CODEC(ZSTD(3))" in made
@@ -139,7 +139,7 @@ stores:
 """
 
 
-def test_the_file_of_columns_is_read_or_its_place_is_told(tmp_path: Path) -> None:
+def test_the_file_of_columns_is_read_or_its_place_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "plans" / "app"
     folder.mkdir(parents=True)
     (folder / "replication.yaml").write_text(FILES)

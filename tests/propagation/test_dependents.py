@@ -99,7 +99,7 @@ widen = ChangeColumn("n", Facets(parse("int64")), Facets(parse("int32")), "widen
 loosen = ChangeColumn("n", Facets(nullable=True), Facets(nullable=False), "widening")
 to_text = ChangeColumn("n", Facets(parse("string")), Facets(parse("int32")), "widening")
 REBUILD = "SETTINGS deduplicate_merge_projection_mode = 'rebuild'"
-HELD = [
+DEPENDENT_CASES = [
     ("INDEX ix n TYPE minmax", "", DropColumn("n"), "the skip index ix"),
     ("INDEX ix (s, n) TYPE minmax", "", to_text, "the skip index ix"),
     ("", "TTL d + INTERVAL 1 YEAR", DropColumn("d"), "the TTL of"),
@@ -123,7 +123,7 @@ HELD = [
 ]
 
 
-@pytest.mark.parametrize(("inside", "behind", "operation", "why"), HELD, ids=lambda result: str(result)[:20])
+@pytest.mark.parametrize(("inside", "behind", "operation", "why"), DEPENDENT_CASES, ids=lambda result: str(result)[:20])
 @pytest.mark.parametrize("where", ["source", "target"])
 def test_what_a_column_is_used_for_is_named_while_everything_is_as_it_was(
     base: Base, inside: str, behind: str, operation: Operation, why: str, where: str

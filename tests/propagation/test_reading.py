@@ -171,8 +171,8 @@ def test_a_constant_default_is_carried_and_every_other_is_left_to_postgresql(wri
     assert seen.migration.operation.default == default
     assert seen.migration.operation.nullable is not written.endswith("NOT NULL")
     loss = f": {seen.migration.operation.data_type} in "  # what a store cannot hold is told too
-    told = [remark for remark in observed.remarks if loss not in remark.message]
-    assert bool(told) is (default in (None, "now()") and "DEFAULT NULL" not in written)
+    described = [remark for remark in observed.remarks if loss not in remark.message]
+    assert bool(described) is (default in (None, "now()") and "DEFAULT NULL" not in written)
 
 
 @pytest.mark.parametrize("written", UNCERTAIN)
@@ -211,7 +211,7 @@ CHANGES = {
 }  # fmt: skip
 
 
-def told(operation: Any) -> str:
+def described(operation: Any) -> str:
     match operation:
         case AddColumn(name=name):
             return f"add {name}"
@@ -234,7 +234,7 @@ def test_every_action_of_alter_table_is_a_change_or_ignored_with_a_reason(
     head: str, actions: str, changes: list[str]
 ) -> None:
     observed = observe([("m.sql", f"{head} {actions};")], [("known.sql", KNOWN)])
-    assert [told(seen.migration.operation) for seen in observed.migrations] == changes
+    assert [described(seen.migration.operation) for seen in observed.migrations] == changes
     assert all(seen.migration.table == "known" for seen in observed.migrations)
     if not changes:
         assert observed.ignored
@@ -319,7 +319,7 @@ def test_what_is_not_understood_is_refused_with_file_line_and_a_hint(sql: str) -
     ],
 )
 def test_a_transaction_is_what_it_comes_to(sql: str, changes: list[str]) -> None:
-    assert [told(operation) for operation in migrations(sql)] == changes
+    assert [described(operation) for operation in migrations(sql)] == changes
 
 
 ALL_KINDS = [
@@ -393,7 +393,7 @@ def test_older_rows_keep_the_default_that_the_column_came_with_though_it_is_drop
 def test_a_file_after_the_one_that_made_the_table_changes_it() -> None:
     observed = observe([("1.sql", "CREATE TABLE t (n int)"), ("2.sql", "\nALTER TABLE t ALTER n TYPE bigint")])
     [seen] = observed.migrations
-    assert (seen.where, told(seen.migration.operation), seen.migration.phase) == ("2.sql:2", "widening n", "pre")
+    assert (seen.where, described(seen.migration.operation), seen.migration.phase) == ("2.sql:2", "widening n", "pre")
 
 
 def test_a_dump_with_rows_partitions_and_keys_is_a_schema() -> None:
@@ -419,7 +419,7 @@ ALTER TABLE ONLY public.events ADD CONSTRAINT k PRIMARY KEY (id, at);
 
 def test_dumps_tell_a_drop_and_an_addition_and_warn_that_it_may_be_a_renaming() -> None:
     comparison = compare_dumps([("a", "CREATE TABLE t (a int, b int)")], [("b", "CREATE TABLE t (c int, b int)")])
-    assert [told(seen.migration.operation) for seen in comparison.migrations] == ["drop a", "add c"]
+    assert [described(seen.migration.operation) for seen in comparison.migrations] == ["drop a", "add c"]
     assert "if a was renamed to c" in comparison.remarks[0].message
     swapped = compare_dumps([("a", "CREATE TABLE t (a int, b int)")], [("b", "CREATE TABLE t (b int, a int)")])
     assert swapped.migrations == ()

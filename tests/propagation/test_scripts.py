@@ -8,7 +8,7 @@ from console.propagation.observe.events import Observation
 from console.propagation.observe.read import observe
 from console.propagation.replication import from_data
 from console.propagation.types import parse
-from tests.propagation.test_reading import told
+from tests.propagation.test_reading import described
 
 
 def seen(sql: str, known: str = "", **tables: dict[str, object]) -> Observation:
@@ -17,7 +17,7 @@ def seen(sql: str, known: str = "", **tables: dict[str, object]) -> Observation:
 
 
 def changes(sql: str, known: str = "") -> list[str]:
-    return [f"{one.migration.table}: {told(one.migration.operation)}" for one in seen(sql, known).migrations]
+    return [f"{one.migration.table}: {described(one.migration.operation)}" for one in seen(sql, known).migrations]
 
 
 def refused(sql: str, known: str = "") -> list[tuple[str, str]]:
@@ -38,12 +38,12 @@ HALVES = [
 @pytest.mark.parametrize(("up", "down"), HALVES)
 @pytest.mark.parametrize("end", [";", ""])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_the_part_of_a_file_that_leads_back_is_no_change_and_is_told(
+def test_the_part_of_a_file_that_leads_back_is_no_change_and_is_reported(
     up: str, down: str, end: str, newline: str
 ) -> None:
     sql = newline.join((up, f"ALTER TABLE t ADD a int{end}", "", down, "ALTER TABLE t DROP a;", "FROB 'open"))
     observed = seen(sql)
-    assert [told(one.migration.operation) for one in observed.migrations] == ["add a"]
+    assert [described(one.migration.operation) for one in observed.migrations] == ["add a"]
     [left] = observed.ignored
     assert (left.where, left.kind, left.statement) == ("m.sql:4", "way_back", down.strip())
     assert "undoes" in left.reason
@@ -174,9 +174,9 @@ def test_a_column_made_anew_under_a_name_that_is_dropped_is_told_as_one_change(u
     assert not any("another column" in one.message for one in observed.remarks)
 
 
-def test_values_for_a_name_that_another_column_gives_up_are_told_with_what_to_do() -> None:
+def test_values_for_a_name_that_another_column_gives_up_are_reported_with_what_to_do() -> None:
     observed = seen("ALTER TABLE t RENAME a TO old; ALTER TABLE t ADD a int; UPDATE t SET a = old;")
-    assert [told(one.migration.operation) for one in observed.migrations] == ["swap a>old", "add a"]
+    assert [described(one.migration.operation) for one in observed.migrations] == ["swap a>old", "add a"]
     [remark] = [one for one in observed.remarks if "a new column" in one.message]
     assert "UPDATE t SET a = a" in remark.message
 
@@ -197,11 +197,11 @@ def test_a_name_that_is_given_up_and_taken_in_one_transaction_stands_for_another
     sql: str, expected: list[str]
 ) -> None:
     observed = seen(sql, "CREATE TABLE t (id bigint, a int, b int);")
-    assert [f"t: {told(one.migration.operation)}" for one in observed.migrations] == expected
+    assert [f"t: {described(one.migration.operation)}" for one in observed.migrations] == expected
     assert {one.migration.phase for one in observed.migrations} == {"post"}
 
 
-def test_a_column_that_two_transactions_drop_and_add_is_told_with_the_order_to_apply_them_in() -> None:
+def test_a_column_that_two_transactions_drop_and_add_is_reported_with_the_order_to_apply_them_in() -> None:
     observed = seen("BEGIN; ALTER TABLE t DROP a; COMMIT; BEGIN; ALTER TABLE t ADD a int; COMMIT")
     assert [one.message for one in observed.remarks] == [
         "public.t.a is dropped and added again: apply the drop before the application adds it again"

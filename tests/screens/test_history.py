@@ -69,16 +69,16 @@ OLDER = replace(
 )
 
 
-def found(what: str, ok: bool | None, detail: str) -> Finding:
+def finding(what: str, ok: bool | None, detail: str) -> Finding:
     return Finding(table="requests", step=STEP, what=what, ok=ok, detail=detail)
 
 
-EQUAL, GONE = found("receipts", True, "12 of 12 are there"), found("source", None, "its log is gone")
-DIFFERENT = found("since", False, "version 9 (DELETE) removed rows \x1b[2J")
+EQUAL, GONE = finding("receipts", True, "12 of 12 are there"), finding("source", None, "its log is gone")
+DIFFERENT = finding("since", False, "version 9 (DELETE) removed rows \x1b[2J")
 
 
 def report(number: int, *findings: Finding) -> AuditProgress:
-    return AuditProgress(number=number, of=6, table="requests", step=STEP, what="target", found=findings)
+    return AuditProgress(number=number, of=6, table="requests", step=STEP, what="target", finding=findings)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from console import paths
 from console.setup import jars
 
-HELD = {"a-1.jar": b"first", "b-2.jar": b"second"}
-LOCK = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in HELD.items())
+JARS = {"a-1.jar": b"first", "b-2.jar": b"second"}
+LOCK = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in JARS.items())
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def test_a_folder_gives_them_by_what_they_hold_whatever_they_are_called(tmp_path
     source = folder(tmp_path / "from", {"delta.jar": b"first", "b-2.jar": b"second", "more.jar": b"third"})
     target = tmp_path / "home" / "jars"
     assert jars.install(target, source)
-    assert {path.name: path.read_bytes() for path in target.iterdir()} == HELD
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == JARS
     assert not jars.install(target, source), "twice"
 
 
@@ -52,12 +52,12 @@ def test_what_is_not_what_the_lock_says_is_named_and_nothing_is_taken(files: dic
 def test_a_spoilt_jar_of_an_installation_is_replaced(tmp_path: Path) -> None:
     target = folder(tmp_path / "jars", {"a-1.jar": b"first", "b-2.jar": b"cut off"})
     assert jars.wrong(target) == ("b-2.jar",)
-    assert jars.install(target, folder(tmp_path / "from", HELD))
+    assert jars.install(target, folder(tmp_path / "from", JARS))
     assert jars.wrong(target) == ()
 
 
 def test_what_is_packed_is_taken_over_there_and_checked_by_sha256sum(tmp_path: Path) -> None:
-    target, packed = folder(tmp_path / "jars", HELD), tmp_path / "stick"
+    target, packed = folder(tmp_path / "jars", JARS), tmp_path / "stick"
     jars.pack(packed, target)
     assert sorted(path.name for path in packed.iterdir()) == ["a-1.jar", "b-2.jar", "jars.lock"]
     done = subprocess.run(["sha256sum", "-c", "jars.lock"], cwd=packed, capture_output=True, text=True, check=False)

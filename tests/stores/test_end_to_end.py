@@ -43,7 +43,7 @@ def new_writer(connection: psycopg.Connection[Any], id: int) -> None:
     )
 
 
-def said(done: Any) -> str:
+def output_of(done: Any) -> str:
     return f"{done.args[1:6]} exit {done.returncode}\n{done.stdout}\n{done.stderr}"
 
 
@@ -69,7 +69,7 @@ def test_a_column_comes_and_another_goes_though_each_statement_is_the_last(world
     assert end_old() > 50  # the last old writer is gone, so the column may go
     world.migrate("ALTER TABLE issues DROP COLUMN title")
     refused = world.project.apply("post")
-    assert refused.returncode == 1, said(refused)
+    assert refused.returncode == 1, output_of(refused)
     assert kills(world.project, "post", ["20260101000001_drop_issues_title"], "--allow-destructive") >= 6
     assert end_new() > 50
 
@@ -78,7 +78,7 @@ def test_a_column_comes_and_another_goes_though_each_statement_is_the_last(world
     assert world.troubles == []
     same_everywhere(world, ["id", "a", "b", "n", "kind"])
     verified = world.project.console("schema", "verify")
-    assert verified.returncode == 0, said(verified)
+    assert verified.returncode == 0, output_of(verified)
 
 
 def test_two_names_change_hands_in_one_transaction_though_each_statement_is_the_last(world: World) -> None:
@@ -88,7 +88,7 @@ def test_two_names_change_hands_in_one_transaction_though_each_statement_is_the_
     world.until(lambda: len(world.truth()) > 50, "rows arrive")
 
     done = world.project.apply("pre")
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     world.migrate(
         "ALTER TABLE issues RENAME COLUMN a TO c",
         "ALTER TABLE issues RENAME COLUMN b TO a",
@@ -106,7 +106,7 @@ def test_two_names_change_hands_in_one_transaction_though_each_statement_is_the_
     assert world.troubles == []
     same_everywhere(world, ["id", "title", "a", "b", "n"])
     again = world.project.apply("post")
-    assert again.returncode == 0, said(again)
+    assert again.returncode == 0, output_of(again)
     same_everywhere(world, ["id", "title", "a", "b", "n"])
 
 
@@ -153,7 +153,7 @@ def test_a_name_stands_for_another_column_from_one_instant_on(world: World) -> N
     world.settle()  # in between every row has its place
     names = ["20260101000000_replace_issues_a", "20260101000001_replace_issues_n"]
     refused = world.project.apply("post")
-    assert refused.returncode == 1, said(refused)
+    assert refused.returncode == 1, output_of(refused)
     assert kills(world.project, "post", names, "--allow-destructive") >= 6
     before = len(world.truth())
     world.until(lambda: len(world.truth()) > before + 50, "rows arrive afterwards")
@@ -162,7 +162,7 @@ def test_a_name_stands_for_another_column_from_one_instant_on(world: World) -> N
     assert world.troubles == []
     same_everywhere(world, ["id", "title", "a", "n"])
     verified = world.project.console("schema", "verify")
-    assert verified.returncode == 0, said(verified)
+    assert verified.returncode == 0, output_of(verified)
 
 
 def test_a_type_widens_and_never_narrows(world: World) -> None:
@@ -172,7 +172,7 @@ def test_a_type_widens_and_never_narrows(world: World) -> None:
     world.until(lambda: len(world.truth()) > 50, "rows arrive")
 
     done = world.project.apply("pre")
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     world.migrate("ALTER TABLE issues ALTER COLUMN n TYPE bigint")
 
     def wide(connection: psycopg.Connection[Any], id: int) -> None:
@@ -190,6 +190,6 @@ def test_a_type_widens_and_never_narrows(world: World) -> None:
 
     world.project.migrate("20260102000000_change_issues_n", "post", retype("n", "int64", "int32", "destructive"))
     refused = world.project.apply("post")
-    assert refused.returncode == 1, said(refused)
+    assert refused.returncode == 1, output_of(refused)
     assert "may lose what is stored" in refused.stderr
     same_everywhere(world, ["id", "title", "a", "b", "n"])

@@ -227,7 +227,7 @@ def test_rows_from_before_get_what_postgresql_has_recorded_for_them(tmp_path: Pa
     assert row == (True, None, 4, "Xy", "a'b\\c")
 
 
-def test_columns_that_go_with_their_type_are_told(tmp_path: Path, dsn: str) -> None:
+def test_columns_that_go_with_their_type_are_reported(tmp_path: Path, dsn: str) -> None:
     project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
     observe = ("schema", "observe", "--dsn", "env:APP_URL")
     run(

@@ -1,7 +1,7 @@
 """A version of console ahead of this one, made of it by the changes that docs/versions.md allows, and what it stores and says.
 
 PYTHONPATH=TREE python -m tests.versions.ahead ROOT KIND     a region in ROOT in which that version has promoted a release
-PYTHONPATH=TREE python -m tests.versions.ahead told          what its agent says that this version has no word for
+PYTHONPATH=TREE python -m tests.versions.ahead words         what its agent says that this version has no word for
 """
 
 import shutil
@@ -51,13 +51,13 @@ def carried(root: Path, kind: str) -> None:
     more: dict[str, Any] = {"weather": "fog", "sealed": kind == "needed"}
     plan = replace(plan, release=replace(plan.release, **more))
     heat: dict[str, Any] = {"calm": True, "heat": 36.6}
-    events = [replace(e, **heat) if isinstance(e, BatchDone) else e for e in test_older.told(plan)]
+    events = [replace(e, **heat) if isinstance(e, BatchDone) else e for e in test_older.every_event(plan)]
     if kind == "blessed":
         events.insert(2, model.Blessed("ada"))
     test_older.stored(root / "warehouse", plan, events)
 
 
-def told() -> None:
+def with_later_words() -> None:
     from console.model import codec, event
     from console.model.event import Recorded
 
@@ -67,4 +67,4 @@ def told() -> None:
 
 
 if __name__ == "__main__":
-    told() if sys.argv[1] == "told" else carried(Path(sys.argv[1]), sys.argv[2])
+    with_later_words() if sys.argv[1] == "words" else carried(Path(sys.argv[1]), sys.argv[2])

@@ -33,7 +33,7 @@ ROOT = HERE.parent.parent
 PLACE = Path("/tmp/console-stored")  # a release of 0.1.0 holds absolute paths: the same on every machine
 FIRST_DAY = datetime(2026, 11, 1, tzinfo=UTC)
 DAYS, ROWS, BATCH = 4, 180, 60
-PATIENCE = 300.0
+TIMEOUT = 300.0
 RELEASES = "releases.json.gz"
 STATES = ("gate", "paused", "failed", "live")
 REGION = """name: eu
@@ -93,25 +93,25 @@ class Building:
         return data["regions"][0]
 
     def until(self, what: str, holds: Callable[[dict[str, Any]], bool]) -> None:
-        end, status = time.monotonic() + PATIENCE, {}
+        end, status = time.monotonic() + TIMEOUT, {}
         while time.monotonic() < end:
             status = self.status()
             if holds(status):
                 return
             time.sleep(0.2)
-        raise AssertionError(f"not {what} after {PATIENCE:g} s: {status}")
+        raise AssertionError(f"not {what} after {TIMEOUT:g} s: {status}")
 
-    def until_told(self, event: str) -> None:
+    def until_event(self, event: str) -> None:
         """Until the second release's rollout has stored such an event: read here, since a command takes seconds to begin."""
         table = DeltaTable(str(self.warehouse / "_console" / "web" / "rollouts"))
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while time.monotonic() < end:
             table.update_incremental()
             rows = table.to_pyarrow_table(columns=["rollout", "event"]).to_pylist()
             if any(row["rollout"] == "web-2" and json.loads(row["event"])["type"] == event for row in rows):
                 return
             time.sleep(0.1)
-        raise AssertionError(f"no {event} after {PATIENCE:g} s")
+        raise AssertionError(f"no {event} after {TIMEOUT:g} s")
 
     def left(self, state: Callable[[], None], archive: Path) -> None:
         """Bring the region there, end its agent and pack what it leaves."""
@@ -246,13 +246,13 @@ class Building:
             command, cwd=self.checkout, env=self._env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         hold = self.warehouse / "_console" / "pause"
-        self.until_told("BatchDone")
+        self.until_event("BatchDone")
         hold.write_text("one batch is enough")
         self.console("pause", "--regions", "eu")
         self.until("paused", lambda region: region["status"]["held"] == "paused")
         hold.unlink()
         applying.terminate()
-        applying.wait(PATIENCE)
+        applying.wait(TIMEOUT)
         steps = self.status()["status"]["steps"]
         done = sum(step["rows_done"] for step in steps if step["id"].startswith("backfill/requests"))
         assert 0 < done < ROWS, f"{done} of {ROWS} rows are in"

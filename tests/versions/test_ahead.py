@@ -104,7 +104,7 @@ def test_what_this_version_stores_is_its_own_to_a_newer_one(tree: Path, tmp_path
 async def test_a_fleeting_event_that_only_a_newer_version_knows_is_passed_over_and_a_stored_one_refused(
     tree: Path, tmp_path: Path
 ) -> None:
-    done = python("-m", "tests.versions.ahead", "told", tree=tree)
+    done = python("-m", "tests.versions.ahead", "words", tree=tree)
     fleeting, kept = map(json.loads, done.stdout.splitlines())
     known = encode(Recorded("web-1", 1, 5.0, Entered("preparing")))
     messages = [{"result": {}}, *({"method": "event", "params": event} for event in (fleeting, known, kept))]

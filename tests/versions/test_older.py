@@ -91,7 +91,7 @@ def planned(root: Path) -> Plan:
     return numbered(planning.plan(desired, live, loaded.regions[0], "test"), 1)
 
 
-def told(plan: Plan) -> tuple[Event, ...]:
+def every_event(plan: Plan) -> tuple[Event, ...]:
     """A rollout whose every event says all that this version has to say."""
     waves = FleetWaves("f1", (("eu",), ("us",)), (("eu", plan.desired),))
     return (
@@ -142,7 +142,7 @@ def stored(warehouse: Path, plan: Plan, events: Sequence[Event]) -> None:
 def carried(root: Path) -> Release:
     """A region in which this version has promoted a release with aggregates."""
     plan = planned(root)
-    stored(root / "warehouse", plan, told(plan))
+    stored(root / "warehouse", plan, every_event(plan))
     return plan.release
 
 
@@ -218,21 +218,21 @@ def test_a_survey_over_ssh_is_understood_in_both_directions(version: str, tmp_pa
         (checkout, "console.drivers.ssh.far", False),
         (ROOT, "console.drivers.ssh.remote", True),
     ):
-        told = surveyed(ask, python(tree, "-m", module, stdin=request).encode())
-        assert isinstance(told, Surveyed), told
-        assert told.live.release
-        assert len(told.live.stats) == 3
-        assert any(feed.terms for feed in told.live.release.feeds) is terms
+        every_event = surveyed(ask, python(tree, "-m", module, stdin=request).encode())
+        assert isinstance(every_event, Surveyed), every_event
+        assert every_event.live.release
+        assert len(every_event.live.stats) == 3
+        assert any(feed.terms for feed in every_event.live.release.feeds) is terms
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_record_has_lost_a_field_and_each_new_one_is_marked(version: str, tmp_path: Path) -> None:
     def records(tree: Path) -> dict[str, dict[str, list[str]]]:
         environment = {**os.environ, "PYTHONPATH": str(tree)}
-        told = subprocess.run(
+        every_event = subprocess.run(
             [sys.executable, "-c", RECORDS], env=environment, capture_output=True, text=True, check=True
         )
-        data: dict[str, dict[str, list[str]]] = json.loads(told.stdout)
+        data: dict[str, dict[str, list[str]]] = json.loads(every_event.stdout)
         return data
 
     older = records(checked_out(noted(version, "gate").commit, tmp_path / "checkout"))

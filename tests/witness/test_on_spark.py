@@ -16,7 +16,7 @@ from tests.witness.edits import CHANGES, TABLES
 
 __all__ = ["deployed", "world"]
 pytestmark = pytest.mark.spark
-UNTOLD = QueryDifference(rows="changed")
+UNKNOWN = QueryDifference(rows="changed")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_every_known_change_has_a_witness_on_spark(spark: Replayer) -> None:
     without = [
         (old, new)
         for old, new, rows in CHANGES
-        if (result := find_witness(witness_query(old, new, TABLES, UNTOLD), spark).witness) is None
+        if (result := find_witness(witness_query(old, new, TABLES, UNKNOWN), spark).witness) is None
         or sum(len(given.rows) for given in result.tables.values()) > rows
     ]
     assert without == []
@@ -48,14 +48,14 @@ def test_every_known_change_has_a_witness_on_spark(spark: Replayer) -> None:
 def test_a_difference_that_only_duckdb_sees_is_not_shown(spark: Replayer) -> None:
     """A tab is white space to Spark's cast and none to DuckDB's; the character classes of their regexes differ too."""
     old = "SELECT regexp_replace(b, '\\\\p{L}', '') AS x FROM t"
-    result = find_witness(witness_query(old, old.replace("{L}", "{L}{1}"), TABLES, UNTOLD), spark, seconds=0.5)
+    result = find_witness(witness_query(old, old.replace("{L}", "{L}{1}"), TABLES, UNKNOWN), spark, seconds=0.5)
     assert result.witness is None
     assert result.tried > 20
 
 
 def test_what_duckdb_cannot_run_is_searched_on_spark(spark: Replayer) -> None:
     result = find_witness(
-        witness_query("SELECT a FROM t", "SELECT a, stack(2, a, 1) AS x FROM t", TABLES, UNTOLD), spark
+        witness_query("SELECT a FROM t", "SELECT a, stack(2, a, 1) AS x FROM t", TABLES, UNKNOWN), spark
     )
     assert result.witness is not None
     assert [len(given.rows) for given in result.witness.tables.values()] == [1]
@@ -74,7 +74,7 @@ def test_a_query_that_fails_where_the_other_does_not_is_a_difference(spark: Repl
 
 def test_chance_is_no_witness(spark: Replayer) -> None:
     result = find_witness(
-        witness_query("SELECT rand() AS x FROM t", "SELECT 1 - rand() AS x FROM t", TABLES, UNTOLD), spark, seconds=0.2
+        witness_query("SELECT rand() AS x FROM t", "SELECT 1 - rand() AS x FROM t", TABLES, UNKNOWN), spark, seconds=0.2
     )
     assert result.witness is None
     assert "the results differ by chance" in result.reason

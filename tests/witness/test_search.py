@@ -17,12 +17,12 @@ from console.witness.values import ValuePool
 from tests.witness.edits import CHANGES, REWRITES, TABLES
 
 pytestmark = pytest.mark.slow
-UNTOLD = QueryDifference(rows="changed")
+UNKNOWN = QueryDifference(rows="changed")
 MANY_SECONDS = 60.0  # found long before
 
 
 def query(old: str, new: str) -> WitnessQuery:
-    return witness_query(old, new, TABLES, UNTOLD)
+    return witness_query(old, new, TABLES, UNKNOWN)
 
 
 def runs(query: WitnessQuery, database: Mapping[str, Any]) -> tuple[Ran, Ran]:
@@ -65,7 +65,7 @@ def test_every_type_has_values_that_an_engine_holds(type: str) -> None:
     of, duck = parse_type(type), DuckEngine()
     values = ValuePool((), (), frozenset(), ()).simple(of)
     duck.fill("held", [("x", of)], [(value,) for value in values])
-    searched = witness_query("SELECT x FROM held", "SELECT x FROM held WHERE true", {"held": {"x": type}}, UNTOLD)
+    searched = witness_query("SELECT x FROM held", "SELECT x FROM held WHERE true", {"held": {"x": type}}, UNKNOWN)
     assert len(duck.run(searched.old).rows) == len(values) > 2
     assert None in values
 

@@ -18,28 +18,28 @@ class Shapes:
     """What lines may give.
 
     live    what the live release takes, all of it where nothing is told apart
-    told    newest first;  older: of lines that none of these claims, None where they are refused
+    marked  newest first;  older: of lines that none of these claims, None where they are refused
     until   the day that ended the older shape, "" where none did
     """
 
     live: Shape
-    told: tuple[tuple[Accepts, Shape], ...] = ()
+    marked: tuple[tuple[Accepts, Shape], ...] = ()
     older: Shape | None = None
     until: str = ""
 
     @property
     def plain(self) -> bool:
         """Every value goes where its name says."""
-        return not self.told and self.live.plain
+        return not self.marked and self.live.plain
 
     @property
     def all(self) -> tuple[Shape, ...]:
-        others = (shape for _, shape in self.told)
+        others = (shape for _, shape in self.marked)
         return (self.live, *others, *((self.older,) if self.older else ()))
 
     def key(self) -> list[object]:
         """As JSON: what is checked against these does not hold for others."""
-        distinguished = [[accepts.marker, accepts.shape, *shape.key()] for accepts, shape in self.told]
+        distinguished = [[accepts.marker, accepts.shape, *shape.key()] for accepts, shape in self.marked]
         return (
             [*self.live.key(), distinguished, self.older.key() if self.older else self.until]
             if distinguished
@@ -52,9 +52,9 @@ class Shapes:
         sent    the name under which the lines were sent, "" for none
         raises  DataError for a line of a shape that is not taken, or whose names are not that shape's
         """
-        if not self.told:
+        if not self.marked:
             return self.live
-        claimed = (shape for accepts, shape in self.told if _claims(accepts, row, sent))
+        claimed = (shape for accepts, shape in self.marked if _claims(accepts, row, sent))
         shape = next(claimed, self.older)
         if shape is None:
             raise self._ended(number)
@@ -65,20 +65,20 @@ class Shapes:
         return shape
 
     def _ended(self, number: int) -> DataError:
-        accepts = self.told[0][0]
+        accepts = self.marked[0][0]
         lacks = f"does not give {accepts.marker!r:.60}" if accepts.marker else f"was not sent as shape {accepts.shape}"
         then = f"were taken until {self.until}" if self.until else "are taken no more: their release is cleaned up"
         return DataError(f"line {number} {lacks}, and lines of the older shape {then}", hint=self._how())
 
     def _how(self) -> str:
-        accepts = self.told[0][0]
+        accepts = self.marked[0][0]
         if accepts.marker:
             return f"a line that gives {accepts.marker} is of the newer shape, any other of the older"
         return f"lines of the newer shape are sent with --shape {accepts.shape}, and those of the older without"
 
     def check_name(self, sent: str, table: str) -> None:
         """raises  DataError for the name of a shape that no kept release has"""
-        names = [accepts.shape for accepts, _ in self.told if accepts.shape]
+        names = [accepts.shape for accepts, _ in self.marked if accepts.shape]
         if sent and sent not in names:
             known = f"it has {', '.join(names)}" if names else "its lines are told apart by no name"
             raise DataError(
@@ -103,10 +103,10 @@ def shapes_of(live: TableState, kept: Sequence[TableState], real: Sequence[str],
     claimed = tuple((accepts, _shape(groups[accepts], live, real, today)) for accepts in distinguished)
     ends = live.table.accepts_until if live.table.accepts else ""
     if ends and today >= ends:
-        return Shapes(live=claimed[0][1], told=claimed, until=ends)
+        return Shapes(live=claimed[0][1], marked=claimed, until=ends)
     if plain := groups[None]:
-        return Shapes(live=claimed[0][1], told=claimed, older=_shape(plain, live, real, ""))
-    return Shapes(live=claimed[0][1], told=claimed, older=_kept_shape(live, real) if ends else None)
+        return Shapes(live=claimed[0][1], marked=claimed, older=_shape(plain, live, real, ""))
+    return Shapes(live=claimed[0][1], marked=claimed, older=_kept_shape(live, real) if ends else None)
 
 
 def _shape(states: Sequence[TableState], live: TableState, real: Sequence[str], today: str) -> Shape:
@@ -117,5 +117,5 @@ def _shape(states: Sequence[TableState], live: TableState, real: Sequence[str], 
 def _kept_shape(live: TableState, real: Sequence[str]) -> Shape | None:
     """The shape before the live one, after its release was cleaned up."""
     existing = set(real)
-    stored = {each.column: each.stored for each in live.untold if existing >= set(each.stored)}
+    stored = {each.column: each.stored for each in live.unmarked if existing >= set(each.stored)}
     return Shape(tuple(stored), stored) if stored else None

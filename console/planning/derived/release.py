@@ -81,7 +81,7 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
     return TableState(
         intake=verdict.storage.intake if verdict.storage else (),
         older=verdict.storage.older if verdict.storage else (),
-        untold=verdict.storage.untold if verdict.storage else (),
+        unmarked=verdict.storage.unmarked if verdict.storage else (),
         table=replace(wanted.table, where="", was=""),
         version=version,
         read=read,

@@ -26,19 +26,19 @@ _TEXT_IN_JSON = ("string", "binary", "date", "timestamp", "timestamp_ntz")
 class Continued:
     """What becomes of a landing table's columns.
 
-    origins   declared column → the live one that it continues
-    computed  declared column → SQL over the live columns, which gives a value for every row
-    converted  declared column → SQL over the live columns, which may fail, or is stored: only a new version holds it
-    refused   declared columns of which not even that is possible, with the reason
-    told      of `computed`: those that lines of either shape may give, which `accepts` tells apart
-    alike     of `refused`: those that it would tell apart
+    origins        declared column → the live one that it continues
+    computed       declared column → SQL over the live columns, which gives a value for every row
+    converted      declared column → SQL over the live columns, which may fail, or is stored: only a new version holds it
+    refused        declared columns of which not even that is possible, with the reason
+    distinguished  of `computed`: those that lines of either shape may give, which `accepts` tells apart
+    alike          of `refused`: those that it would tell apart
     """
 
     origins: Mapping[str, str] = field(default_factory=dict)
     computed: Mapping[str, str] = field(default_factory=dict)
     converted: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
-    told: frozenset[str] = frozenset()
+    distinguished: frozenset[str] = frozenset()
     alike: frozenset[str] = frozenset()
     problems: tuple[Problem, ...] = ()
 
@@ -77,7 +77,7 @@ def continued(table: Table, live: TableState) -> Continued:
         computed=computed,
         converted=converted,
         refused=refused,
-        told=frozenset(either & computed.keys()),
+        distinguished=frozenset(either & computed.keys()),
         alike=frozenset(either & refused.keys() - stored) if not tells_lines_apart(table, live) else frozenset(),
         problems=problems,
     )
@@ -178,5 +178,5 @@ def all_renamed(release: Release, tables: Mapping[str, Table]) -> dict[str, dict
 def _of_another_meaning(table: Table, live: TableState) -> dict[str, str]:
     """Live column → a name that no declared one has, for those that go on under name and type with computed values."""
     types = {column.name: kind(column.type) for column in live.table.columns}
-    named = continued(table, live).told
+    named = continued(table, live).distinguished
     return {c.name: f"{c.name}@before" for c in table.columns if c.name in named and types.get(c.name) == kind(c.type)}

@@ -18,12 +18,12 @@ from console.planning.sql.tree import DIALECT, cast, kind, name, render
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """read, intake, older, untold as in `TableState`; added: stored columns that the real table is to get"""
+    """read, intake, older, unmarked as in `TableState`; added: stored columns that the real table is to get"""
 
     read: str
     intake: tuple[Intake, ...] = ()
     older: tuple[Intake, ...] = ()
-    untold: tuple[Intake, ...] = ()
+    unmarked: tuple[Intake, ...] = ()
     added: tuple[Column, ...] = ()
 
 
@@ -57,7 +57,7 @@ class _Columns:
         self._exposed = exposed
         self._read = projections(live.read) if live else {}
         continuation = continued(table, live) if live else Continued()
-        self._computed, self._told = continuation.computed, continuation.told
+        self._computed, self._distinguished = continuation.computed, continuation.distinguished
         self._added: list[Column] = []
         self._taken = {part.lower() for pick in self._picks.values() if live for part in live.stored_in(pick.of)}
 
@@ -65,7 +65,7 @@ class _Columns:
         shown: dict[str, exp.Expr] = {}
         intake: list[Intake] = []
         for column in self._table.columns:
-            if column.name in self._told:
+            if column.name in self._distinguished:
                 value, places = self._computed_from_older(column)
             elif column.name in self._picks:
                 value, places = self._continued(column)
@@ -82,16 +82,16 @@ class _Columns:
             read=_select(shown),
             intake=() if plain else tuple(intake),
             older=self._older(),
-            untold=self._untold(),
+            unmarked=self._unmarked(),
             added=tuple(self._added),
         )
 
-    def _untold(self) -> tuple[Intake, ...]:
+    def _unmarked(self) -> tuple[Intake, ...]:
         """Where lines of the shape before go, as long as the file says how they are told from those of this one."""
         if self._live is None or self._table.accepts is None:
             return ()
         if self._table.accepts == self._live.table.accepts:
-            return self._live.untold
+            return self._live.unmarked
         own = {
             column.name: Intake(column.name, self._live.stored_in(column.name)) for column in self._live.table.columns
         }
@@ -124,7 +124,7 @@ class _Columns:
         self._taken |= {part.lower() for part in older}
         wish = wider_name(older[0], kind(column.type)) if older else column.name
         place = self._place(wish, column.type)
-        older = () if column.name in self._told else older  # a value goes to one of them, as its line says
+        older = () if column.name in self._distinguished else older  # a value goes to one of them, as its line says
         computed = sqlglot.parse_one(self._computed[column.name], read=DIALECT).transform(self._as_read)
         value = exp.Coalesce(this=exp.column(name(place)), expressions=[computed])
         return value, (*older, place)

@@ -79,7 +79,7 @@ def _of_landing(now: Table, live: TableState, diff: Diff) -> tuple[list[str], li
         if pick.type and (column := was.column(pick.of)) is not None:
             lost.append(f"{now.name}.{pick.of}")
             reasons.append(f"values of {now.name}.{pick.name} that are no {column.type} are NULL there")
-    named = continued(now, live).told
+    named = continued(now, live).distinguished
     for again in sorted(named & {column.name for column in was.columns}):
         lost.append(f"{now.name}.{again}")
         reasons.append(f"values of {now.name}.{again} in lines of the new shape are NULL there")

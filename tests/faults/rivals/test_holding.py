@@ -11,16 +11,16 @@ from console.agent.lock import RegionLock
 
 pytestmark = pytest.mark.faults
 RIVALS, ROUNDS = 3, 20
-PATIENCE = 300.0  # seconds
+TIMEOUT = 300.0  # seconds
 
 
 def commits(place: str, mine: int, gate: Barrier) -> None:
     """Each round takes the region, commits one version, and lets go of it."""
     log = Path(place) / "_delta_log"
-    gate.wait(PATIENCE)
+    gate.wait(TIMEOUT)
     for number in range(ROUNDS):
         lock = RegionLock(Path(place))
-        lock.take({"tool": str(mine)}, PATIENCE)
+        lock.take({"tool": str(mine)}, TIMEOUT)
         commit(log, f"{mine}/{number}")
         os.close(lock.fd)
 
@@ -42,7 +42,7 @@ def test_of_processes_that_race_for_a_region_none_commits_over_anothers_version(
     for rival in rivals:
         rival.start()
     for rival in rivals:
-        rival.join(PATIENCE)
+        rival.join(TIMEOUT)
     assert [rival.exitcode for rival in rivals] == [0] * RIVALS
     values = [path.read_text() for path in sorted((tmp_path / "_delta_log").glob("*.json"))]
     assert sorted(values) == sorted(f"{mine}/{number}" for mine in range(RIVALS) for number in range(ROUNDS))

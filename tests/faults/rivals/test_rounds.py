@@ -14,7 +14,7 @@ from console.model.live import Release
 pytestmark = pytest.mark.faults
 ROUNDS, FRESH = 100, 10  # each region for ten rounds: the table grows with every promotion
 NAMES = ("ada", "eve")
-PATIENCE = 300.0  # seconds; a process that died must not be waited for longer
+TIMEOUT = 300.0  # seconds; a process that died must not be waited for longer
 
 
 def contend(place: str, mine: int, gate: Barrier, report: "Queue[tuple[int, str, str, int, str]]") -> None:
@@ -22,11 +22,11 @@ def contend(place: str, mine: int, gate: Barrier, report: "Queue[tuple[int, str,
     name = NAMES[mine]
     for number in range(ROUNDS):
         releases = Releases(Path(place) / str(number // FRESH), "web")
-        gate.wait(PATIENCE)
+        gate.wait(TIMEOUT)
         now = releases.in_state("live")
         live = now.row.id if now else ""
         others = [release for release in ("r1", "r2", "r3") if release != live]
-        gate.wait(PATIENCE)
+        gate.wait(TIMEOUT)
         try:
             report.put((number, name, "won", releases.swap(live, others[mine], name, f"{name}s-host"), others[mine]))
         except Conflict as error:
@@ -49,10 +49,10 @@ def test_of_two_processes_that_promote_a_hundred_times_one_commit_wins_each_time
         rival.start()
     ends: dict[int, list[tuple[str, str, int, str]]] = {}
     for _ in range(ROUNDS * len(NAMES)):
-        number, *end = report.get(timeout=PATIENCE)
+        number, *end = report.get(timeout=TIMEOUT)
         ends.setdefault(number, []).append(tuple(end))
     for rival in rivals:
-        rival.join(PATIENCE)
+        rival.join(TIMEOUT)
     for number in range(ROUNDS):
         ((winner, _, version, live),) = [end for end in ends[number] if end[1] == "won"]
         ((_, heard, code, _),) = [end for end in ends[number] if end[1] != "won"]

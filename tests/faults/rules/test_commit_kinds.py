@@ -225,7 +225,7 @@ def test_commits_older_than_the_log_are_refused_and_never_passed_over(tmp_path: 
     assert gone.value.code == "E_LOG_GONE"
 
 
-def untold(table: str, version: int) -> None:
+def without_statistics(table: str, version: int) -> None:
     """Somebody wrote this commit without statistics."""
     path = Path(table) / "_delta_log" / f"{version:020}.json"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -236,7 +236,7 @@ def untold(table: str, version: int) -> None:
 
 def test_rows_that_no_log_tells_count_for_none_in_a_range_and_in_a_lag(tmp_path: Path) -> None:
     table = foreign(tmp_path / "landing", rows(0), rows(1, 2), rows(3, 4, 5), rows(6))
-    untold(table, 2)
+    without_statistics(table, 2)
     part = ranges.next_range(table, 0, 3, 3)
     assert part is not None
     assert (part.first, part.last, part.rows, len(part.files)) == (1, 3, 3, 3)

@@ -139,7 +139,7 @@ def test_thousands_of_doubles_that_cancel_pass_in_another_order_and_not_with_ano
     assert other.ok is False, other
 
 
-def test_where_the_source_is_gone_nothing_is_told(session: Any, tmp_path: Path) -> None:
+def test_where_the_source_is_gone_nothing_is_reported(session: Any, tmp_path: Path) -> None:
     values, others = [1000.0], [950.0]
     assert judged(session, tmp_path / "there", [values], [others]).ok is False
     gone = replace(FEED, terms=replace(TERMS, sql=f"SELECT * FROM delta.`{tmp_path}/gone`"))
@@ -209,7 +209,7 @@ def drawn(rng: random.Random) -> Group:
     return [rng.uniform(0, 1e6) for _ in range(size)]
 
 
-def told_apart(was: Group, now: Group) -> bool:
+def distinguished(was: Group, now: Group) -> bool:
     """Whether no order of adding up could take one for the other, by fractions."""
     if not all(map(math.isfinite, (*was, *now))):
         return any(map(math.isfinite, (folded(was), folded(now))))
@@ -224,7 +224,7 @@ def test_of_random_groups_equal_data_passes_and_a_changed_value_never_does(sessi
     same = judged(session, tmp_path / "same", groups, groups)
     assert (same.ok, "in another order" in same.detail) == (True, True), same
     pairs = [(group, [rng.choice([group[0] + 1.0, 7.0, -group[0], math.inf]), *group[1:]]) for group in groups]
-    pairs = [(was, now) for was, now in pairs if told_apart(was, now)]
+    pairs = [(was, now) for was, now in pairs if distinguished(was, now)]
     assert len(pairs) > 100
     other = judged(session, tmp_path / "other", *map(list, zip(*pairs, strict=True)))
     assert other.ok is False

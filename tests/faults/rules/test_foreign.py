@@ -115,7 +115,7 @@ def test_of_commits_between_two_looks_each_is_looked_at(table: str) -> None:
         assert refused.value.code == "E_FOREIGN"
 
 
-def test_where_the_log_was_cleaned_before_the_last_own_commit_none_is_told(table: str) -> None:
+def test_where_the_log_was_cleaned_before_the_last_own_commit_none_is_reported(table: str) -> None:
     write_deltalake(table, rows(5), mode="append")
     DeltaTable(table).create_checkpoint()
     for version in (0, 1):

@@ -198,7 +198,7 @@ def test_a_uri_in_the_log_is_one_path_whatever_it_escapes() -> None:
     assert log.absolute_path(root, "s3://bucket/x.parquet") == "s3://bucket/x.parquet"
 
 
-def test_rows_that_no_statistics_count_are_told(tmp_path: Path) -> None:
+def test_rows_that_no_statistics_count_are_reported(tmp_path: Path) -> None:
     table = str(tmp_path / "t")
     write_deltalake(table, pa.table({"n": [1, 2]}))
     commit = tmp_path / "t" / "_delta_log" / f"{0:020}.json"

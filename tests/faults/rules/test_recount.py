@@ -366,7 +366,7 @@ def test_inserts_of_a_commit_that_is_no_plain_append_are_computed_again_too(
     assert world.again(world.hours).ok is False
 
 
-def test_where_the_source_no_longer_has_them_the_date_is_told(world: World) -> None:
+def test_where_the_source_no_longer_has_them_the_date_is_reported(world: World) -> None:
     world.lands()
     world.moves()
     DeltaTable(world.landing).optimize.compact()

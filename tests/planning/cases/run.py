@@ -29,7 +29,7 @@ class Result:
     ours: str
 
 
-def held(name: str) -> dict[str, Any]:
+def stored(name: str) -> dict[str, Any]:
     data: dict[str, Any] = json.loads((HERE / f"{name}.json").read_text())
     return data
 
@@ -59,13 +59,13 @@ def agrees(case: dict[str, Any], result: QueryDifference) -> bool:
 
 
 def change_classes() -> Iterator[Result]:
-    for case in held("change_classes")["cases"]:
+    for case in stored("change_classes")["cases"]:
         comparison = compare(case["old"], case["new"])
         yield Result("change_classes", case["name"], agrees(case, comparison), case["class"], shown(comparison))
 
 
 def change_categories() -> Iterator[Result]:
-    for case in held("sqlmesh_change_categories")["cases"]:
+    for case in stored("sqlmesh_change_categories")["cases"]:
         comparison = compare(case["old"], case["new"])
         expected = case["expected"]
         same = comparison.equal if str(expected).startswith("ERROR") else comparison.additive == (expected is not None)
@@ -75,7 +75,7 @@ def change_categories() -> Iterator[Result]:
 
 def column_lineage() -> Iterator[Result]:
     """Into the tables of the last statement: what theirs expects are the script's ends."""
-    for case in held("sqllineage_public")["column"]:
+    for case in stored("sqllineage_public")["column"]:
         want = {
             ((one["source"]["table"] or "", one["source"]["column"]), (one["target"]["table"], one["target"]["column"]))
             for one in case["expected"]
@@ -87,7 +87,7 @@ def column_lineage() -> Iterator[Result]:
 
 
 def table_lineage() -> Iterator[Result]:
-    for case in held("sqllineage_public")["table"]:
+    for case in stored("sqllineage_public")["table"]:
         want = (_names(case["source_tables"]), _names(case["target_tables"]))
         got = lineage(case["sql"], case["dialect"])
         results = (sorted(got.sources), sorted(got.targets))

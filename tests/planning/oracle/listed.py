@@ -46,14 +46,14 @@ def listed(spark: SparkOracle, every: int = 1, seeds: Sequence[int] = (0,)) -> l
         own = [spark] if of.tables is TABLES else []
         values = [*own, *(spark.beside(databases.views(of.tables, seed)) for seed in seeds)]
         for one, other in of.pairs[::every]:
-            messages = (told_apart(database, one, other) for database in values)
+            messages = (distinguished(database, one, other) for database in values)
             right = True in messages if of.differ else all(differs is False for differs in messages)
             if not right:
                 results.append(f"{of.what}: {one} | {other}")
     return results
 
 
-def told_apart(spark: SparkOracle, one: str, other: str) -> bool | None:
+def distinguished(spark: SparkOracle, one: str, other: str) -> bool | None:
     """Whether the rows of two texts differ on the data, in their order where both have one; a text that fails differs from
     one that does not, and of two that fail nothing is known."""
     try:

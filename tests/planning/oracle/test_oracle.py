@@ -49,8 +49,8 @@ def test_listed_rewrites_change_no_row_and_near_misses_do(spark: SparkOracle) ->
 def test_a_text_that_fails_on_the_rows_differs_from_one_that_does_not(spark: SparkOracle) -> None:
     """NaN is no whole number, and the optimizer meets it before a row is asked for."""
     fails, runs = "select id from t where cast(c as int) > 0", "select id from t where c > 0"
-    assert listed.told_apart(spark, fails, runs) is True
-    assert listed.told_apart(spark, fails, fails + " and id > 0") is None
+    assert listed.distinguished(spark, fails, runs) is True
+    assert listed.distinguished(spark, fails, fails + " and id > 0") is None
 
 
 def test_a_reader_with_the_levels_of_other_engines_is_caught(

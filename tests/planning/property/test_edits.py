@@ -49,15 +49,15 @@ def test_no_harmful_edit_is_called_harmless_and_nine_in_ten_harmless_ones_are_kn
     with capsys.disabled():
         print(f"\n{score.text()}")
     tally.note(part, score.figures())
-    assert told(score.unsafe) == []
-    assert not score.suspected or told(confirmed(score.suspected)) == []
+    assert listed_edits(score.unsafe) == []
+    assert not score.suspected or listed_edits(confirmed(score.suspected)) == []
     assert score.recognised >= 0.9
     assert min(score.edits["hazard"], score.edits["harmless"]) >= 0.3 * score.edits.total()
     assert score.edits["value"] == score.precise
     assert score.not_run <= 0.02 * score.edits.total()
 
 
-def told(result: list[tuple[Edit, str]]) -> list[str]:
+def listed_edits(result: list[tuple[Edit, str]]) -> list[str]:
     return [f"{edit.kind}: {why}\n  {edit.old}\n  {edit.new}" for edit, why in result]
 
 
@@ -123,6 +123,6 @@ def test_on_spark_nothing_called_the_same_differs(capsys: pytest.CaptureFixture[
               f"unsafe {len(unsafe)}, edits whose truth is not true {len(untrue)}")  # fmt: skip
         for reason, count in (+outcomes).items():
             print(f"  {count} {reason}")
-    assert told(unsafe) == []
-    assert told(untrue) == []
+    assert listed_edits(unsafe) == []
+    assert listed_edits(untrue) == []
     assert sum(outcomes.values()) <= PAIRS // 10

@@ -264,7 +264,7 @@ async def test_a_damaged_line_is_named_when_the_file_is_opened(folder: Path, spo
         {"region": "us", "samples": [{"at": 1e300, "feed": "", "rows": 1.0, "lag": 1.0, "behind": 1}]},
     ],
 )
-async def test_what_cannot_be_read_ends_the_playback_before_it_and_is_told(folder: Path, spoilt: object) -> None:
+async def test_what_cannot_be_read_ends_the_playback_before_it_and_is_reported(folder: Path, spoilt: object) -> None:
     path, seen = await rolled_out(folder)
     lines = lines_of(path)
     at = json.loads(lines[20])["at"]

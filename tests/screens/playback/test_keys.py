@@ -142,7 +142,7 @@ async def test_help_lists_the_keys_of_a_playback_only_there(tmp_path: Path) -> N
         assert "mark the region" not in screen_text(app)
 
 
-async def test_what_a_recording_does_not_hold_is_said(tmp_path: Path) -> None:
+async def test_what_a_recording_does_not_hold_is_reported(tmp_path: Path) -> None:
     path, _ = await rolled_out(tmp_path)
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([lines[0].replace('"watched"', '"stored"'), *lines[1:-4], '{"at":17']))

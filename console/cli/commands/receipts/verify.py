@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from console.errors import ConsoleError
     from console.model.receipt import AuditProgress, Finding
 
-TOLD_SECONDS = 1.0  # between two lines about one region
+PROGRESS_SECONDS = 1.0  # between two lines about one region
 
 
 @dataclass(slots=True, kw_only=True)
 class _Verification:
     """One rollout, verified in several regions at once.
 
-    told      what each region has reported while it works
+    reported  what each region has reported while it works
     findings  of the regions that have finished
     """
 
@@ -51,7 +51,7 @@ class _Verification:
     def _hear(self, region: str, progress: "AuditProgress") -> None:
         self.reported[region] += progress.found
         now = time.monotonic()
-        if now - self._last.get(region, 0.0) < TOLD_SECONDS and progress.number > 1:
+        if now - self._last.get(region, 0.0) < PROGRESS_SECONDS and progress.number > 1:
             return
         self._last[region] = now
         self.output.info(f"{region}  {progress_text(progress)}")

@@ -15,45 +15,45 @@ MARK = Column(name="v", type="string")
 NAMED = Accepts(shape="v2")
 
 
-def told(accepts: Accepts | None = NAMED, *more: Column, **changes: Any) -> Pipeline:
+def accepting(accepts: Accepts | None = NAMED, *more: Column, **changes: Any) -> Pipeline:
     query = ", ".join([UPPER, *(f"NULL AS {column.name}" for column in more)])
     return wanted(columns=(*LANDING.columns, *more), forward_query=query, accepts=accepts, **changes)
 
 
 def test_without_a_word_it_is_refused_with_the_key_that_tells_them_apart() -> None:
-    problem = refused(told(None))
+    problem = refused(accepting(None))
     assert (problem.code, "lines go on giving it" in problem.message) == ("C130", True)
     assert problem.hint.startswith("`accepts: {shape: v2}` which producers then send with their lines (ingest --shape)")
 
 
 @pytest.mark.parametrize(("accepts", "more"), [(NAMED, ()), (Accepts(marker="v"), (MARK,))], ids=["name", "marker"])
 def test_told_apart_it_moves_no_row_and_is_computed_again_below(accepts: Accepts, more: tuple[Column, ...]) -> None:
-    done = planned(told(accepts, *more))
+    done = planned(accepting(accepts, *more))
     assert done.refusals == ()
     assert actions(done)["landing"] == "metadata"
     assert actions(done)["requests"] in ("replay", "forward")  # host is its region
     assert Intake("region", ("region@string",)) in state(done).intake
     assert "COALESCE(`region@string`, CAST(UPPER((`region`)) AS STRING)) AS `region`" in state(done).read
-    assert Intake("region", ("region",)) in state(done).untold
+    assert Intake("region", ("region",)) in state(done).unmarked
     assert "values of landing.region in lines of the new shape are NULL there" in done.rollback.why
 
 
 def test_it_is_settled_and_keeps_where_older_lines_go() -> None:
-    region = promoted(planned(told()), live())
-    assert actions(planned(told(), region)) == {}
-    later = planned(told(NAMED, Column(name="ext", type="string")), region)
+    region = promoted(planned(accepting()), live())
+    assert actions(planned(accepting(), region)) == {}
+    later = planned(accepting(NAMED, Column(name="ext", type="string")), region)
     assert actions(later) == {"landing": "metadata"}
-    assert state(later).untold == state(planned(told())).untold
+    assert state(later).unmarked == state(planned(accepting())).unmarked
 
 
 def test_a_second_change_needs_another_name() -> None:
-    region = promoted(planned(told()), live())
+    region = promoted(planned(accepting()), live())
     lower = "* EXCEPT (region), lower(region) AS region"
     problem = refused(wanted(forward_query=lower, accepts=NAMED), region)
     assert problem.hint.startswith("`accepts: {shape: v3}`")
     again = planned(wanted(forward_query=lower, accepts=Accepts(shape="v3")), region)
     assert again.refusals == ()
-    assert Intake("region", ("region@string",)) in state(again).untold
+    assert Intake("region", ("region@string",)) in state(again).unmarked
 
 
 @pytest.mark.parametrize("accepts", [None, NAMED], ids=["untold", "told apart"])
@@ -66,7 +66,7 @@ def test_what_may_fail_for_a_row_is_refused_without_the_key_that_would_not_help(
 
 
 def test_a_marker_that_older_lines_give_too_tells_nothing_apart() -> None:
-    assert refused(told(Accepts(marker="payload"))).code == "C130"
+    assert refused(accepting(Accepts(marker="payload"))).code == "C130"
 
 
 def test_a_type_of_which_lines_look_alike_is_told_apart_too() -> None:
@@ -81,7 +81,7 @@ def test_a_type_of_which_lines_look_alike_is_told_apart_too() -> None:
 
 
 def test_lines_that_are_no_longer_told_apart_are_warned_of() -> None:
-    region = promoted(planned(told()), live())
+    region = promoted(planned(accepting()), live())
     (messages,) = (problem for problem in planned(wanted(), region).problems if problem.code == "C133")
     assert (messages.severity, "lines of the older shape are then stored as newer ones" in messages.message) == (
         "warn",

@@ -21,13 +21,13 @@ BEFORE = {"id": "string", "name": "string"}
 AFTER = {"id": "string", "name": "string", "v": "string"}
 NEWER = (Intake("id", ("id",)), Intake("name", ("name@string",)), Intake("v", ("v",)))
 READ = "SELECT id, COALESCE(`name@string`, UPPER(`name`)) AS name, v FROM stored"
-UNTOLD = (Intake("id", ("id",)), Intake("name", ("name",)))
+UNMARKED = (Intake("id", ("id",)), Intake("name", ("name",)))
 MARKER, NAMED = Accepts(marker="v"), Accepts(shape="v2")
 
 
-def told(accepts: Accepts, until: str = "", columns: dict[str, str] | None = None) -> TableState:
+def accepting(accepts: Accepts, until: str = "", columns: dict[str, str] | None = None) -> TableState:
     newest = state(columns or AFTER, NEWER, READ)
-    return replace(newest, table=replace(newest.table, accepts=accepts, accepts_until=until), untold=UNTOLD)
+    return replace(newest, table=replace(newest.table, accepts=accepts, accepts_until=until), unmarked=UNMARKED)
 
 
 class ToldWorld(World):
@@ -52,12 +52,12 @@ class ToldWorld(World):
 
 @pytest.fixture
 def marked(tmp_path: Path) -> ToldWorld:
-    return ToldWorld(tmp_path / "marked", told(MARKER))
+    return ToldWorld(tmp_path / "marked", accepting(MARKER))
 
 
 @pytest.fixture
 def named(tmp_path: Path) -> ToldWorld:
-    return ToldWorld(tmp_path / "named", told(NAMED))
+    return ToldWorld(tmp_path / "named", accepting(NAMED))
 
 
 def test_a_batch_of_both_shapes_is_told_apart_line_by_line(marked: ToldWorld) -> None:
@@ -80,7 +80,7 @@ def test_a_name_is_refused_where_nothing_is_told_apart_by_one(marked: ToldWorld)
 
 
 def test_a_line_has_the_names_of_its_shape_alone(marked: ToldWorld) -> None:
-    newest = told(MARKER, columns={**AFTER, "more": "string"})
+    newest = accepting(MARKER, columns={**AFTER, "more": "string"})
     newest = replace(newest, intake=(*NEWER, Intake("more", ("old",))))
     marked.propose("r5", newest)
     marked.promote("r4", "r5")
@@ -96,7 +96,7 @@ def test_a_line_has_the_names_of_its_shape_alone(marked: ToldWorld) -> None:
 def test_from_the_day_on_lines_of_the_older_shape_are_refused_by_name(
     tmp_path: Path, accepts: Accepts, lacks: str
 ) -> None:
-    world = ToldWorld(tmp_path / "ended", told(accepts, "2020-01-01"))
+    world = ToldWorld(tmp_path / "ended", accepting(accepts, "2020-01-01"))
     shape = accepts.shape
     world.put({"id": "a", "name": "Y", "v": "2"}, shape=shape)
     with pytest.raises(DataError) as refused:
@@ -106,7 +106,7 @@ def test_from_the_day_on_lines_of_the_older_shape_are_refused_by_name(
 
 
 def test_until_that_day_they_are_taken_after_the_cleanup_too(tmp_path: Path) -> None:
-    world = ToldWorld(tmp_path / "later", told(MARKER, "2999-01-01"))
+    world = ToldWorld(tmp_path / "later", accepting(MARKER, "2999-01-01"))
     world.controller.releases.drop("r3")
     world.put({"id": "a", "name": "x"}, {"id": "b", "name": "Y", "v": "2"})
     assert world.stored() == [("a", "x", None), ("b", None, "Y")]
@@ -129,7 +129,7 @@ def test_after_a_rollback_lines_of_both_shapes_land_as_before_and_the_same_batch
 
 
 def test_two_changes_in_a_day_are_told_apart_as_well(marked: ToldWorld) -> None:
-    newest = told(Accepts(shape="v3"))
+    newest = accepting(Accepts(shape="v3"))
     again = (Intake("id", ("id",)), Intake("name", ("old",)), Intake("v", ("v",)))
     marked.propose("r5", replace(newest, intake=again))
     marked.promote("r4", "r5")
