@@ -30,7 +30,7 @@ def accepting(accepts: Accepts, until: str = "", columns: dict[str, str] | None 
     return replace(newest, table=replace(newest.table, accepts=accepts, accepts_until=until), unmarked=UNMARKED)
 
 
-class ToldWorld(World):
+class ShapedWorld(World):
     def __init__(self, root: Path, newest: TableState) -> None:
         root.mkdir()
         super().__init__(root)
@@ -51,21 +51,21 @@ class ToldWorld(World):
 
 
 @pytest.fixture
-def marked(tmp_path: Path) -> ToldWorld:
-    return ToldWorld(tmp_path / "marked", accepting(MARKER))
+def marked(tmp_path: Path) -> ShapedWorld:
+    return ShapedWorld(tmp_path / "marked", accepting(MARKER))
 
 
 @pytest.fixture
-def named(tmp_path: Path) -> ToldWorld:
-    return ToldWorld(tmp_path / "named", accepting(NAMED))
+def named(tmp_path: Path) -> ShapedWorld:
+    return ShapedWorld(tmp_path / "named", accepting(NAMED))
 
 
-def test_a_batch_of_both_shapes_is_told_apart_line_by_line(marked: ToldWorld) -> None:
+def test_a_batch_of_both_shapes_is_told_apart_line_by_line(marked: ShapedWorld) -> None:
     marked.put({"id": "a", "name": "x"}, {"id": "b", "name": "Y", "v": "2"}, {"id": "c", "name": "z", "v": None})
     assert marked.stored() == [("a", "x", None), ("b", None, "Y"), ("c", "z", None)]
 
 
-def test_lines_are_of_the_shape_under_which_they_are_sent(named: ToldWorld) -> None:
+def test_lines_are_of_the_shape_under_which_they_are_sent(named: ShapedWorld) -> None:
     named.put({"id": "a", "name": "x"})
     named.put({"id": "b", "name": "Y"}, batch="b2", shape="v2")
     assert named.stored() == [("a", "x", None), ("b", None, "Y")]
@@ -74,12 +74,12 @@ def test_lines_are_of_the_shape_under_which_they_are_sent(named: ToldWorld) -> N
     assert str(refused.value) == "landing has no shape v9; it has v2"
 
 
-def test_a_name_is_refused_where_nothing_is_told_apart_by_one(marked: ToldWorld) -> None:
+def test_a_name_is_refused_where_nothing_is_told_apart_by_one(marked: ShapedWorld) -> None:
     with pytest.raises(DataError, match="landing has no shape v2; its lines are told apart by no name"):
         marked.put({"id": "a"}, shape="v2")
 
 
-def test_a_line_has_the_names_of_its_shape_alone(marked: ToldWorld) -> None:
+def test_a_line_has_the_names_of_its_shape_alone(marked: ShapedWorld) -> None:
     newest = accepting(MARKER, columns={**AFTER, "more": "string"})
     newest = replace(newest, intake=(*NEWER, Intake("more", ("old",))))
     marked.propose("r5", newest)
@@ -96,7 +96,7 @@ def test_a_line_has_the_names_of_its_shape_alone(marked: ToldWorld) -> None:
 def test_from_the_day_on_lines_of_the_older_shape_are_refused_by_name(
     tmp_path: Path, accepts: Accepts, lacks: str
 ) -> None:
-    world = ToldWorld(tmp_path / "ended", accepting(accepts, "2020-01-01"))
+    world = ShapedWorld(tmp_path / "ended", accepting(accepts, "2020-01-01"))
     shape = accepts.shape
     world.put({"id": "a", "name": "Y", "v": "2"}, shape=shape)
     with pytest.raises(DataError) as refused:
@@ -106,19 +106,21 @@ def test_from_the_day_on_lines_of_the_older_shape_are_refused_by_name(
 
 
 def test_until_that_day_they_are_taken_after_the_cleanup_too(tmp_path: Path) -> None:
-    world = ToldWorld(tmp_path / "later", accepting(MARKER, "2999-01-01"))
+    world = ShapedWorld(tmp_path / "later", accepting(MARKER, "2999-01-01"))
     world.controller.releases.drop("r3")
     world.put({"id": "a", "name": "x"}, {"id": "b", "name": "Y", "v": "2"})
     assert world.stored() == [("a", "x", None), ("b", None, "Y")]
 
 
-def test_without_a_day_the_cleanup_ends_them(marked: ToldWorld) -> None:
+def test_without_a_day_the_cleanup_ends_them(marked: ShapedWorld) -> None:
     marked.controller.releases.drop("r3")
     with pytest.raises(DataError, match="lines of the older shape are taken no more: their release is cleaned up"):
         marked.put({"id": "a", "name": "x"})
 
 
-def test_after_a_rollback_lines_of_both_shapes_land_as_before_and_the_same_batch_counts_once(marked: ToldWorld) -> None:
+def test_after_a_rollback_lines_of_both_shapes_land_as_before_and_the_same_batch_counts_once(
+    marked: ShapedWorld,
+) -> None:
     lines = ({"id": "a", "name": "x"}, {"id": "b", "name": "Y", "v": "2"})
     marked.put(*lines)
     marked.promote("r4", "r3")
@@ -128,7 +130,7 @@ def test_after_a_rollback_lines_of_both_shapes_land_as_before_and_the_same_batch
     assert marked.stored() == [("a", "x", None), ("b", None, "Y"), ("c", "x", None), ("d", None, "Y")]
 
 
-def test_two_changes_in_a_day_are_told_apart_as_well(marked: ToldWorld) -> None:
+def test_two_changes_in_a_day_are_told_apart_as_well(marked: ShapedWorld) -> None:
     newest = accepting(Accepts(shape="v3"))
     again = (Intake("id", ("id",)), Intake("name", ("old",)), Intake("v", ("v",)))
     marked.propose("r5", replace(newest, intake=again))

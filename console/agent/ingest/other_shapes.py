@@ -1,5 +1,6 @@
 """Lines of the shape of another version of a landing table, converted as the relay between the two converts stored rows."""
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -107,12 +108,21 @@ def stored_rows(live: ShapedTable, others: Sequence[OtherShape], lines: SentLine
 
 def _shape_of(live: ShapedTable, others: Sequence[OtherShape], line: SentLines) -> OtherShape | None:
     """The other shape that a line is of; None for the live one, or for none at all."""
-    fits = live.fits(line)
+    fits, sent = live.fits(line), _keys(line.events[0])
     for other in others:
-        lacks = any(f'"{key}"' not in line.events[0] for key in other.keys)
+        lacks = not sent.issuperset(other.keys)
         if (lacks or not fits) and other.version.fits(line):
             return other
     return None
+
+
+def _keys(line: str) -> frozenset[str]:
+    """The keys of a line's object; none of a line that is not one, which no shape fits."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return frozenset()
+    return frozenset(row) if isinstance(row, dict) else frozenset()
 
 
 def _converted(session: Any, other: OtherShape, lines: SentLines, schema: Any) -> Any:
