@@ -154,7 +154,7 @@ def _document(fed: Fed) -> Iterator[tuple[str, Any]]:
 
 
 class Sender:
-    """Lines of the old shape into `sent`, until it is told to stop."""
+    """Lines of the old shape into `sent`, until `stop`."""
 
     def __init__(self, region: LiveRegion) -> None:
         self._region, self._enough = region, asyncio.Event()

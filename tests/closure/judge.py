@@ -74,7 +74,7 @@ def losses(plan: Plan, old: World, new: World, edits: Iterable[Kind], facts: Fac
     let_go = {acceptance.partition(":")[2] for acceptance in plan.allowed}
     kinds = list(edits)
     for table in new.landing:
-        if gone := frozenset(facts.days(table.name)) - result[table.name].held:
+        if gone := frozenset(facts.days(table.was or table.name)) - result[table.name].held:
             yield f"{table.name} loses its rows of {', '.join(sorted(gone))}"
     for fed in new.fed:
         if all(fed.name != before.name for before in old.fed):

@@ -82,6 +82,13 @@ def test_a_word_that_cannot_be_kept_is_refused_with_one_that_can(
     assert not chosen(desired, instead).refusals
 
 
+@pytest.mark.parametrize("plain", ["from now", "carry"])
+def test_a_word_is_not_offered_where_it_is_refused_as_well(plain: str) -> None:
+    table = replace(REQUESTS, columns=(*REQUESTS.columns, Column(name="agent", type="string", nullable=False)))
+    (problem,) = problems_of(chosen(with_table(AGENT, table), f"{plain} as null"), "C140")
+    assert f"`history: {plain}`" not in problem.hint
+
+
 def test_the_chosen_word_is_priced_beside_the_other_choices() -> None:
     by_word = options(chosen(kept_for(7), "from now as null"))
     assert list(by_word) == ["all", "since 2026-11-08", "carry", "from now as null"]

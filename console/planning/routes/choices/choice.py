@@ -61,8 +61,11 @@ def _made(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
     made = _by_kind(change, choice)
     if not choice.older or isinstance(made, Verdict):
         return made
-    plain = SetKey(node=change.name, key="history", value=str(replace(choice, older="")))
-    return replace(made, remedies=(*made.remedies, plain))
+    plain = replace(choice, older="")
+    if isinstance(_by_kind(change, plain), Impossible):
+        return made
+    remedy = SetKey(node=change.name, key="history", value=str(plain))
+    return replace(made, remedies=(*made.remedies, remedy))
 
 
 def _by_kind(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
