@@ -187,6 +187,15 @@ def test_a_choice_that_changes_nothing_warns_and_does_nothing(word: str) -> None
     assert (actions(landing), len(problems_of(landing, "C141"))) == ({}, 1)
 
 
+@pytest.mark.parametrize("word", ["carry", "from now", "since 2026-11-08"])
+def test_a_choice_for_a_table_that_does_not_change_leaves_its_read_as_it_is(word: str) -> None:
+    region = live()
+    done = planned(with_measure(bytes="sum(bytes)"), region, {"requests": word})
+    assert region.release is not None
+    assert {p.code for p in done.problems if p.node == "requests"} == {"C141"}
+    assert done.release.table("requests") == region.release.table("requests")
+
+
 def test_a_day_before_the_first_row_recomputes_everything_and_warns() -> None:
     done = chosen(AGENT, "since 2026-11-01")
     assert (actions(done)["requests"], len(problems_of(done, "C141"))) == ("replay", 1)

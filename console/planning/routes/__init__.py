@@ -64,7 +64,7 @@ def route(
         for source, columns in verdict.needs.items():
             exposed.setdefault(source, set()).update(columns)
     return Verdicts(
-        {n: v if n in same else _with_read(v, exposed.get(n, set()), live, cache) for n, v in verdicts.items()}
+        {n: v if v is same.get(n) else _with_read(v, exposed.get(n, set()), live, cache) for n, v in verdicts.items()}
     )
 
 

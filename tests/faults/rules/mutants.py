@@ -144,6 +144,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a key is offered that does not help", "console/planning/landing/forward_query.py", "either & refused.keys() - stored", "either & refused.keys()", "tests/planning/test_accepts.py"),
     bug("merged rows are to be as many as are stored", "console/agent/receipts/cross_check.py", "(reported[0] <= counted[0] if merged else reported[0] == counted[0])", "reported[0] == counted[0]", "tests/agent/test_ops.py"),
     bug("a word is offered that is refused as well", "console/planning/routes/choices/choice.py", "if isinstance(_by_kind(change, plain), Impossible):", "if False:", OLDER),
+    bug("a choice without effect takes a table its read", "console/planning/routes/__init__.py", "v if v is same.get(n) else", "v if n in same else", "tests/planning/test_history.py"),
     bug("what is hidden behind another row is carried", "console/planning/routes/choices/carried.py", "not (table.is_distinct and live.is_distinct)", "not (table.is_distinct or live.is_distinct)", "tests/planning/test_merged_rows.py"),
     bug("joins may differ under a filter", "console/planning/reuse/narrower.py", "if _rows(_unfiltered(before)).rows != _rows(_unfiltered(after)).rows:", "if False:", NARROWER),
     # a landing table's versions, and what older rows show
