@@ -25,7 +25,11 @@ Listener = Callable[[Recorded], None]
 
 
 class Recorder:
-    """Numbers and stores the events of the newest rollout. An event is on disk before anyone may act on it."""
+    """Numbers and stores the events of the newest rollout. An event is on disk before anyone may act on it.
+
+    Nobody else writes them while this agent holds the region, so they are read once: every step asks for them, and a read opens
+    a file for each event.
+    """
 
     def __init__(self, rollouts: Rollouts, last_seen: float = 0.0) -> None:
         """last_seen: when an agent was last known to run here, seconds since 1970; 0 where only its events tell"""
@@ -36,6 +40,7 @@ class Recorder:
         self._unmirrored: tuple[Recorded, ...] = ()  # events that are not among the receipts yet
         self.rollout = rollouts.latest()
         events = rollouts.events(self.rollout)
+        self._stored = [*events]
         self._status = replay(events)
         self._ops.mirror(self.rollout, events)
         self._plan = rollouts.plan(self.rollout)
@@ -63,11 +68,11 @@ class Recorder:
 
     def events(self, kind: type[E]) -> tuple[E, ...]:
         """The stored events of one kind of the newest rollout."""
-        return tuple(r.event for r in self._rollouts.events(self.rollout) if isinstance(r.event, kind))
+        return tuple(r.event for r in self._stored if isinstance(r.event, kind))
 
     def progress(self) -> tuple[Event, ...]:
         """All stored events of the newest rollout, oldest first."""
-        return tuple(recorded.event for recorded in self._rollouts.events(self.rollout))
+        return tuple(recorded.event for recorded in self._stored)
 
     def accept(self, rollout: str, plan: Plan, event: Accepted) -> Recorded:
         """Begin a rollout with its first event; it is the newest one from now on."""
@@ -78,7 +83,7 @@ class Recorder:
             crash.point("before-Accepted")
             recorded = self._rollouts.append(rollout, 1, event, plan)
             crash.point("after-Accepted")
-            self.rollout, self._plan, self._away_since = rollout, plan, 0.0
+            self.rollout, self._plan, self._away_since, self._stored = rollout, plan, 0.0, []
             self._apply(recorded)
             self._mirror(recorded)
             return recorded
@@ -147,5 +152,7 @@ class Recorder:
 
     def _apply(self, recorded: Recorded) -> None:
         self._status = fold(self._status, recorded)
+        if recorded.seq:
+            self._stored.append(recorded)
         for listener, _ in tuple(self._watchers):
             listener(recorded)

@@ -282,9 +282,11 @@ class Rollouts:
         return self._events(table, rollout, after) if table and rollout else ()
 
     def newest(self) -> tuple[Recorded, ...]:
-        """The events of the newest rollout, with one opening of the table."""
+        """The events of the newest rollout, with one query: each opens a file for every event."""
         table = open_table(self.path)
-        return self._events(table, _newest_rollout(table)) if table else ()
+        rows = select_rows(table, "SELECT rollout, seq, at, event FROM t ORDER BY seq") if table else []
+        rollout = newest_rollout(row["rollout"] for row in rows)
+        return self._decoded([row for row in rows if row["rollout"] == rollout])
 
     def all_events(self) -> tuple[Recorded, ...]:
         """The stored events of all rollouts, in order, with one query."""
