@@ -30,8 +30,9 @@ LANDING = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("p
 FIRST_DAY = datetime(2026, 11, 1, tzinfo=UTC)
 DAYS = 4
 ME = Who("ada", "laptop")
-LOOK_SECONDS = 0.5  # between two looks at a status, each of which costs the agent some work
-STILL = 6  # looks
+# between two looks at a status: an answer holds plan and releases, and two a second took a third of what the agent's Python did
+LOOK_SECONDS = 1.5
+STILL = 2  # looks
 # An agent of a few minutes and tables of a few rows: Java that is written for a query, and compiled, comes too late.
 SHORT_LIVED = {
     "spark.sql.codegen.wholeStage": "false",
@@ -180,8 +181,7 @@ class LiveRegion:
         """Stop the producer and wait until every feed has passed its last row."""
         await self.end_writing()
         await self.driver.start_agent()
-        for pipeline in pipelines:
-            await self.followed(pipeline)
+        await asyncio.gather(*(self.followed(pipeline) for pipeline in pipelines))
 
     async def end_writing(self) -> None:
         """Stop the producer. What is on its way is stored first: broken off, its rows could land after the lag was read."""
