@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+from console.cli.reports.html import page
+from console.cli.reports.junit import junit
+from console.cli.reports.markdown import markdown
 from console.cli.reports.run_report import RunReport, RunState, region_report, reported
 from console.errors import CheckFailed, ConsoleError, RegionError, Unreachable
 from console.model.event import (
@@ -123,3 +126,11 @@ def run(state: RunState = RunState.ENDED, error: ConsoleError | None = None, cod
         pipeline="web", command="console --headless", by="ana@laptop", tool="console 0.2.0", began=BEGAN, at=BEGAN + 400, state=state,
         exit_code=code, error=reported(error) if error else None, regions=regions,
     )  # fmt: skip
+
+
+def documents(checks: tuple[Checked, ...]) -> tuple[str, str, str]:
+    """All that a CI gets of a run whose first region has these checks: JUnit's XML, the page, the summary."""
+    given = run()
+    first, *others = given.regions
+    shown = replace(given, regions=(replace(first, checks=checks), *others))
+    return junit(shown), page(shown), markdown(shown)

@@ -10,9 +10,10 @@ import pytest
 from console.cli.reports.junit import junit
 from console.cli.reports.run_report import RegionVerdict, ReportedError, RunReport, RunState, planned_report
 from console.errors import Problem, Problems
-from console.model.event import Checked
+from console.model.compared import TOGETHER
+from console.model.event import Checked, ComparedDay
 from tests.cli import sample
-from tests.reports.runs import PLANTED, run
+from tests.reports.runs import PLANTED, documents, run
 
 # what Jenkins' schema allows, in its order
 CHILDREN = {
@@ -68,6 +69,15 @@ def test_the_failed_case_names_the_planted_day_and_the_columns_that_differ() -> 
     assert PLANTED in failure.attrib["message"]
     assert failure.text == f"{PLANTED}: 1,450 → 1,449\n{PLANTED}: 1,450 rows live, 1,449 new; columns: status"
     assert [len(each) for name, each in cases(run()).items() if name[0] == "us"] == [0, 0, 0]
+
+
+def test_a_day_whose_columns_are_equal_one_by_one_is_named_by_its_rows_in_every_report() -> None:
+    day = ComparedDay(day=PLANTED, old=40, new=40, columns=(TOGETHER,))
+    check = Checked(table="requests", check="rows per day", ok=False, detail="", days=(day,))
+    xml, page, summary = documents((check,))
+    assert all("columns: rows of equal columns" in text for text in (xml, page, summary))
+    assert "columns: *" not in xml + page + summary
+    assert "<td>*</td>" not in page
 
 
 def test_a_rollout_at_its_gate_has_passed_and_one_that_failed_or_cannot_be_reached_has_not() -> None:

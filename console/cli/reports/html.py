@@ -14,6 +14,7 @@ from console.cli.reports.words import (
     CHECK_WORDS,
     ROWS_SHOWN,
     checks_words,
+    column_label,
     day_counts,
     day_label,
     differing_days,
@@ -162,7 +163,7 @@ def _compared(region: RegionReport) -> Iterator[Element]:
         yield element("p", days_label(check.table, check.days) + unlisted, class_="facts")
         rows = [
             (day_label(day.day), _badge(CHECK_VERDICTS[day.equal], "equal" if day.equal else "differs"), f"{day.old:,}", f"{day.new:,}",
-             ", ".join(day.columns))
+             ", ".join(map(column_label, day.columns)))
             for day in shown
         ]  # fmt: skip
         yield _folded(

@@ -9,6 +9,7 @@ from console.cli.reports.words import (
     CHECK_WORDS,
     DAYS_NAMED,
     checks_words,
+    column_label,
     day_counts,
     day_label,
     differing_days,
@@ -132,7 +133,7 @@ def _compared(region: RegionReport) -> Iterator[str]:
         shown, (days, differ) = most_telling(check.days), day_counts(check)
         title = f"{check.table}, {check.check}: {count(days, 'day')}, {differ or 'none'} differ"
         rows = [
-            (day_label(day.day), f"{day.old:,}", f"{day.new:,}", "equal" if day.equal else "differs", ", ".join(day.columns))
+            (day_label(day.day), f"{day.old:,}", f"{day.new:,}", "equal" if day.equal else "differs", ", ".join(map(column_label, day.columns)))
             for day in shown
         ]  # fmt: skip
         yield from _folded(title, ("day", "live rows", "new rows", "result", "columns that differ"), rows)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from console.cli.format import count, percent, span
 from console.cli.reports.run_report import RegionReport, RegionVerdict, ReportedError, RunReport, RunState
 from console.model.account import Part, Use
+from console.model.compared import TOGETHER
 from console.model.event import Checked, ComparedDay
 from console.model.identity import identity
 
@@ -100,6 +101,11 @@ def unequal(days: Sequence[ComparedDay]) -> tuple[ComparedDay, ...]:
     return tuple(day for day in days if not day.equal)
 
 
+def column_label(column: str) -> str:
+    """A column that differs on a day; where each is equal by itself, the rows that they make."""
+    return "rows of equal columns" if column == TOGETHER else column
+
+
 def day_counts(check: Checked) -> tuple[int, int]:
     """How many days were compared, and how many of them differ: a check lists the first ones alone."""
     if check.tally is None:
@@ -110,7 +116,7 @@ def day_counts(check: Checked) -> tuple[int, int]:
 def day_words(day: ComparedDay) -> str:
     """`2026-11-06: 40 rows live, 39 new; columns: agent`"""
     more = f" and {day.more} more" if day.more else ""
-    columns = f"; columns: {', '.join(day.columns)}{more}" if day.columns else ""
+    columns = f"; columns: {', '.join(map(column_label, day.columns))}{more}" if day.columns else ""
     return f"{day_label(day.day)}: {count(day.old, 'row')} live, {day.new:,} new{columns}"
 
 
