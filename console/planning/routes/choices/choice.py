@@ -65,7 +65,14 @@ def _made(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
     if isinstance(_by_kind(change, plain), Impossible):
         return made
     remedy = SetKey(node=change.name, key="history", value=str(plain))
-    return replace(made, remedies=(*made.remedies, remedy))
+    return replace(made, remedies=(*_helpful(choice, made.remedies), remedy))
+
+
+def _helpful(choice: HistoryChoice, remedies: tuple[Remedy, ...]) -> tuple[Remedy, ...]:
+    """Files that are taken over show no default for a column that may be NULL, declared or not."""
+    if not isinstance(choice, FromNow):
+        return remedies
+    return tuple(one for one in remedies if not (isinstance(one, SetKey) and one.key == "default"))
 
 
 def _by_kind(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
