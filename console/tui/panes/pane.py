@@ -1,27 +1,33 @@
 """A scrolling pane with one drawing of one region."""
 
-from collections.abc import Callable
-from itertools import zip_longest
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.events import Resize
+from textual.geometry import Size
 from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import Visual
+from textual.widget import Widget
 
 from console.runner.view import RegionView
-from console.tui.drawing import safe, stack_lines
-from console.tui.quiet import Line, Titled
+from console.tui.drawing import safe
+from console.tui.panes.rows import Row, wrapped_rows
+from console.tui.quiet import Titled
 
-CHUNK_LINES = 40  # lines
 AGES_SECONDS = 10.0  # after which a drawing of the same view is another, since it has grown older
-Drawing = Callable[[RegionView, int, float], Content]
+Drawing = Callable[[RegionView, int, float], Content | Sequence[Content]]
 
 
-class Pane(Titled, VerticalScroll, can_focus=True):
-    """Shows `drawing(view, width, now)`; widgets are updated only where the drawing differs.
+class Pane(Titled, ScrollView, can_focus=True):
+    """Shows the lines of `drawing(view, width, now)`; rows are drawn only in view, and only where they differ.
+
+    One widget for all rows: with a widget for the text, Textual would lay out the whole screen whenever it grows.
 
     follow  keep the last line in sight, unless the operator has scrolled up
     inputs  all that the drawing depends on, where that is less than view and time; while equal, nothing is drawn
@@ -51,18 +57,16 @@ class Pane(Titled, VerticalScroll, can_focus=True):
         self._last_inputs: object = None
         self._follow = follow
         self._at_end = True
-        self._parts = [Line()]
-        self._content = Content("")
-
-    def compose(self) -> ComposeResult:
-        yield from self._parts
+        self._lines: Sequence[Content] = ()
+        self._rows: list[Row] = []
+        self._wrapped_at = 0
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         self._at_end = new_value >= self.max_scroll_y - 1
 
     def watch_has_focus(self, _has_focus: bool) -> None:
-        """Nothing but its own border depends on the focus: Textual would style and draw all lines in it anew."""
+        """Nothing but its own border depends on the focus."""
         self.app.stylesheet.update_nodes([self], animate=False)
 
     def show(self, view: RegionView | None, now: float) -> None:
@@ -93,28 +97,54 @@ class Pane(Titled, VerticalScroll, can_focus=True):
                 return
             self._last_inputs = current_inputs
         self._drawn_at = self.now
-        content = self._drawing(self.view, width, self.now) if self.view else Content("")
-        if content.is_same(self._content):
-            return
-        self._content = content
-        self._update(content)
+        drawn = self._drawing(self.view, width, self.now) if self.view else ()
+        self._show_lines(drawn.split("\n", allow_blank=True) if isinstance(drawn, Content) else drawn, width)
         self._stay_at_end()
+
+    def _show_lines(self, lines: Sequence[Content], width: int) -> None:
+        before = self._rows
+        known = before if width == self._wrapped_at else []
+        self._lines, self._rows, self._wrapped_at = lines, wrapped_rows(lines, width, known), width
+        if len(self._rows) != len(before):
+            self._resize_text(len(before))
+        top = self.scroll_offset.y
+        for at in range(top, top + self.size.height):
+            old, new = (rows[at] if at < len(rows) else None for rows in (before, self._rows))
+            if old is not new and not (old and new and old.content.is_same(new.content)):
+                self.refresh_line(at)
+
+    def _resize_text(self, before: int) -> None:
+        """There are more rows or fewer: only a pane as high as its text is laid out anew, and only if it was not cut."""
+        now, shown = len(self._rows), self.container_size.height
+        self.set_reactive(Widget.virtual_size, Size(0, now))
+        self._scroll_update(self.virtual_size)
+        height = self.styles.height
+        if height is not None and height.is_auto and (before <= shown or now < shown):
+            self.refresh(layout=True)
 
     def _stay_at_end(self) -> None:
         """After more lines or another size: neither moves what is in sight, so `_at_end` says how it was before."""
         if self._follow and self._at_end:
-            self.scroll_end(animate=False)
+            self.scroll_to(y=self.max_scroll_y, animate=False)
 
-    def _update(self, content: Content) -> None:
-        """One widget for each chunk of lines: Textual then draws only those in view that have changed."""
-        chunks = [content]
-        if not self._follow:  # its end could be scrolled to only after a new widget is laid out
-            lines = content.split("\n", allow_blank=True)
-            chunks = [stack_lines(lines[at : at + CHUNK_LINES]) for at in range(0, len(lines), CHUNK_LINES)]
-        if fresh := [Line() for _ in chunks[len(self._parts) :]]:
-            self._parts += fresh
-            self.mount(*fresh)
-        for part, new in zip_longest(self._parts, chunks):
-            part.display = new is not None
-            if new is not None:
-                part.update(new)
+    def render_line(self, y: int) -> Strip:
+        at, width, style = y + self.scroll_offset.y, self.scrollable_content_region.width, self.visual_style
+        if at >= len(self._rows) or width <= 0:
+            return Strip.blank(width, style.rich_style)
+        return self._strip(self._rows[at], width, style)
+
+    def _strip(self, row: Row, width: int, style: Style) -> Strip:
+        selection = self.text_selection
+        look = (style, self.app.theme, width) if selection is None else None
+        if look is None or row.look != look:
+            content = row.content
+            if selection is not None and (span := selection.get_span(row.line)) is not None:
+                start, end = row.part(*span)
+                chosen = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+                content = content.stylize(chosen, start, end)
+            (strip,) = Visual.to_strips(self, content, width, 1, style, apply_selection=False, pad=True)
+            row.look, row.strip = look, strip
+        return row.strip.apply_offsets(row.start, row.line)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str]:
+        return selection.extract("\n".join(line.plain for line in self._lines)), "\n"
