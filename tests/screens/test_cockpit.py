@@ -12,6 +12,7 @@ from console.cli.root import cli
 from console.cli.words import ScreenWords
 from console.model.event import Ailing, Logged, Recorded, StepDone
 from console.model.tuning import Tuning
+from console.tui.drawing import stack_lines
 from console.tui.fleet.events import Happenings, draw_events
 from console.tui.fleet.memory import FleetMemory, ScreenPlace
 from console.tui.fleet.regions import RegionList
@@ -400,7 +401,7 @@ async def test_what_happened_is_told_newest_first_with_a_line_where_one_last_loo
     view = replace(s.live(s.US), events=tuple(events))
     lines = Happenings().of({"us": view})
     assert lines[0].at >= lines[-1].at
-    drawn = draw_events(lines, events[3].at, events[-1].at, 100).plain
+    drawn = stack_lines(draw_events(lines, events[3].at, events[-1].at, 100)).plain
     assert "when you last looked" in drawn
     assert drawn.index("is live, it was") < drawn.index("when you last looked") < drawn.index("planned by ada")
 
@@ -412,12 +413,12 @@ def test_routine_is_folded_between_what_was_decided_or_failed() -> None:
         Recorded("web-2", n, s.NOON - 900 + n, e) for n, e in enumerate((done, done, failed, done, done, done), 1)
     ]
     lines = Happenings().of({"us": replace(s.live(s.US), events=tuple(events))})
-    drawn = draw_events(lines, 0.0, s.NOON, 78, folded=True).plain.splitlines()
+    drawn = stack_lines(draw_events(lines, 0.0, s.NOON, 78, folded=True)).plain.splitlines()
     assert [line.split()[-1] for line in drawn] == ["+2", "agent", "+1"]
     assert "batch failed" in drawn[1]
-    new = draw_events(lines, s.NOON - 900 + 4, s.NOON, 78, folded=True).plain.splitlines()
+    new = stack_lines(draw_events(lines, s.NOON - 900 + 4, s.NOON, 78, folded=True)).plain.splitlines()
     assert [line.split()[-1] for line in new] == ["+1", "──", "agent", "agent", "+1"]
-    assert len(draw_events(lines, 0.0, s.NOON, 78).plain.splitlines()) == 6
+    assert len(stack_lines(draw_events(lines, 0.0, s.NOON, 78)).plain.splitlines()) == 6
 
 
 async def test_at_80x24_what_happened_has_a_line_an_event() -> None:

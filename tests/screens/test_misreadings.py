@@ -13,6 +13,7 @@ from console.model.incident import WaitBegan
 from console.model.region import Region
 from console.runner.outlook.ready import ready_between
 from console.runner.view import RegionView
+from console.tui.drawing import stack_lines
 from console.tui.fleet.events import Happenings, draw_events
 from console.tui.fleet.question import draw_question
 from console.tui.history.rollouts import draw_rollout_line
@@ -43,7 +44,7 @@ def rolling(**changes: Any) -> RegionView:
 
 def drawn_events(*events: tuple[float, Event], width: int, folded: bool = False) -> list[str]:
     view = replace(s.live(s.US), events=recorded(*events))
-    return draw_events(Happenings().of({"us": view}), 0.0, s.NOON, width, folded=folded).plain.splitlines()
+    return stack_lines(draw_events(Happenings().of({"us": view}), 0.0, s.NOON, width, folded=folded)).plain.splitlines()
 
 
 def test_a_long_event_goes_on_in_the_next_line_and_is_one_line_where_routine_is_folded() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from heapq import merge
 from itertools import islice
 from operator import attrgetter, is_
@@ -36,6 +36,7 @@ from console.model.tuning import Tuned
 from console.runner.view import RegionView
 from console.tui.drawing import cell, safe, stack_lines
 from console.tui.labels import state_words
+from console.tui.panes.per_event import PerEvent
 from console.tui.times import moment
 
 LEVEL_STYLES: dict[Level, str] = {"info": "", "warning": "$text-warning", "error": "$text-error"}
@@ -67,7 +68,7 @@ class Happenings:
     """The latest events of all regions as lines; formats those of a region anew only where it has others."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, tuple[tuple[Recorded, ...], tuple[Happening, ...]]] = {}
+        self._lines: dict[str, PerEvent[Happening | None]] = {}
         self._merged_from: list[tuple[Recorded, ...]] = []
         self._merged: tuple[Happening, ...] = ()
 
@@ -77,25 +78,25 @@ class Happenings:
         if len(events) == len(self._merged_from) and all(map(is_, events, self._merged_from)):
             return self._merged
         self._merged_from = events
-        each = [reversed(self._of_region(name, view.events)) for name, view in views.items() if view.events]
+        each = [filter(None, reversed(self._of_region(name, view.events))) for name, view in views.items()]
         self._merged = tuple(islice(merge(*each, key=attrgetter("at"), reverse=True), MOST))
         return self._merged
 
-    def _of_region(self, region: str, events: tuple[Recorded, ...]) -> tuple[Happening, ...]:
-        known = self._lines.get(region)
-        if known is None or known[0] is not events:
-            known = self._lines[region] = (events, tuple(_lines(region, events)))
-        return known[1]
+    def _of_region(self, region: str, events: tuple[Recorded, ...]) -> tuple[Happening | None, ...]:
+        if region not in self._lines:
+            self._lines[region] = PerEvent(partial(_happening, region))
+        return self._lines[region].of(events)
 
 
-def _lines(region: str, events: Iterable[Recorded]) -> Iterable[Happening]:
-    for recorded in events:
-        line = logline(recorded.event, recorded.at)
-        if line:
-            text, brief = _texts(recorded.event, line[TIME_CELLS:])
-            yield Happening(
-                at=recorded.at, region=region, text=text, brief=brief, by=_who(recorded.event), level=level_of(line), routine=_routine(recorded.event),
-            )  # fmt: skip
+def _happening(region: str, recorded: Recorded) -> Happening | None:
+    """None for an event without a line."""
+    line = logline(recorded.event, recorded.at)
+    if not line:
+        return None
+    text, brief = _texts(recorded.event, line[TIME_CELLS:])
+    return Happening(
+        at=recorded.at, region=region, text=text, brief=brief, by=_who(recorded.event), level=level_of(line), routine=_routine(recorded.event),
+    )  # fmt: skip
 
 
 def _texts(event: Event, text: str) -> tuple[str, str]:
@@ -140,7 +141,7 @@ def _who(event: Event) -> str:
 
 def draw_events(
     happenings: Iterable[Happening], looked: float, at: float, width: int, *, folded: bool = False
-) -> Content:
+) -> list[Content]:
     """Time, region, what, and who of each event; a line divides what is new from what was there before.
 
     folded  one line an event, and one for a region's routine between two other events, the newest with the number of the
@@ -157,10 +158,9 @@ def draw_events(
         if not folded or number in others:
             lines.append(_draw(line, moment(line.at, at), width, others.get(number, 0) if folded else None))
     if not lines:
-        return Content.styled(
-            "nothing yet: decisions, batches and failures of all regions are listed here.", "$text-muted"
-        )
-    return stack_lines(lines)
+        nothing = "nothing yet: decisions, batches and failures of all regions are listed here."
+        return [Content.styled(nothing, "$text-muted")]
+    return lines
 
 
 def _folded(happenings: Sequence[Happening], looked: float) -> dict[int, int]:

@@ -38,7 +38,7 @@ class Pane(Titled, ScrollView, can_focus=True):
         Binding("j", "scroll_down", "down", show=False),
         Binding("k", "scroll_up", "up", show=False),
     ]
-    view: reactive[RegionView | None] = reactive(None)
+    view: reactive[RegionView | None] = reactive(None, repaint=False)
 
     def __init__(
         self,
@@ -98,7 +98,8 @@ class Pane(Titled, ScrollView, can_focus=True):
             self._last_inputs = current_inputs
         self._drawn_at = self.now
         drawn = self._drawing(self.view, width, self.now) if self.view else ()
-        self._show_lines(drawn.split("\n", allow_blank=True) if isinstance(drawn, Content) else drawn, width)
+        blocks = [drawn] if isinstance(drawn, Content) else drawn
+        self._show_lines([line for block in blocks for line in block.split("\n", allow_blank=True)], width)
         self._stay_at_end()
 
     def _show_lines(self, lines: Sequence[Content], width: int) -> None:

@@ -11,6 +11,7 @@ from console.model.logline import Level, level_of, logline
 from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.drawing import safe
+from console.tui.panes.per_event import PerEvent
 
 MAX_LINE = 300  # characters: a line of a megabyte freezes a terminal
 LEVEL_STYLES: dict[Level, str] = {"info": "", "warning": "$text-warning", "error": "$text-error"}
@@ -34,26 +35,32 @@ class LogEntries:
         self._events: tuple[Recorded, ...] = ()
         self._log: tuple[str, ...] = ()
         self._entries: tuple[LogEntry, ...] = ()
+        self._stored = PerEvent(_stored_line)
 
     def of(self, view: RegionView) -> tuple[LogEntry, ...]:
         if view.events is not self._events or view.status.log is not self._log:
             self._events, self._log = view.events, view.status.log
-            self._entries = tuple(_entries(_own(view), view.status.log))
+            of_event, own = self._stored.of(view.events), view.status.rollout
+            stored = [
+                line for recorded, line in zip(view.events, of_event, strict=True) if line and recorded.rollout == own
+            ]
+            self._entries = tuple(_entries(stored, view.status.log))
         return self._entries
 
 
 def latest_entries(view: RegionView, most: int) -> list[LogEntry]:
     """The last lines of the view's rollout, at most so many."""
-    return _entries(_own(view)[-most:], view.status.log[-most:])[-most:]
+    own = [recorded for recorded in view.events if recorded.rollout == view.status.rollout]
+    return _entries(list(filter(None, map(_stored_line, own[-most:]))), view.status.log[-most:])[-most:]
 
 
-def _own(view: RegionView) -> list[Recorded]:
-    return [recorded for recorded in view.events if recorded.rollout == view.status.rollout]
+def _stored_line(recorded: Recorded) -> str:
+    """ "" for an event without a line"""
+    return logline(recorded.event, recorded.at) if recorded.seq else ""
 
 
-def _entries(events: Sequence[Recorded], latest: Sequence[str]) -> list[LogEntry]:
+def _entries(stored: Sequence[str], latest: Sequence[str]) -> list[LogEntry]:
     """Oldest first: what the region has stored, and the latest lines that this console has received."""
-    stored = [line for recorded in events if recorded.seq and (line := logline(recorded.event, recorded.at))]
     known, shown = set(stored), set(latest)
     older = [LogEntry(line, True) for line in stored if line not in shown]
     return [*older, *(LogEntry(line, line in known) for line in latest)]

@@ -18,7 +18,7 @@ from console.tui.actions import RegionAction
 from console.tui.commands.keys import FIRST, LATER, FooterKey
 from console.tui.commands.printing import ALL_REGIONS, happened_commands
 from console.tui.commands.ran import command_line
-from console.tui.drawing import safe, stack_lines
+from console.tui.drawing import safe
 from console.tui.fleet.events import Happenings, draw_events
 from console.tui.format import MINUTE
 from console.tui.history.rollouts import RolloutList
@@ -127,14 +127,16 @@ class HistoryScreen(BaseScreen):
         self._whole.show(self.current_view or NOWHERE, self.state.at)
         self._whole.renew()
 
-    def _draw_whole(self, view: RegionView, width: int, at: float) -> Content:
+    def _draw_whole(self, view: RegionView, width: int, at: float) -> list[Content]:
         key = self.chosen
         if key is None:
-            return Content("a rollout that is chosen in the list is shown here: who did what, its receipts and checks.")
+            return [
+                Content("a rollout that is chosen in the list is shown here: who did what, its receipts and checks.")
+            ]
         past, audit = self.state.history.whole.get(key), self._audit
         view = of_rollout(view, self._status(key), self._known_events(key))
         error = self.state.history.errors.get(key[0], "")
-        return stack_lines(whole_lines(view, past, error, audit, width, at))
+        return list(whole_lines(view, past, error, audit, width, at))
 
     def _whole_inputs(self, view: RegionView) -> object:
         """Values are replaced and never changed, so that each object stands for what it holds."""
@@ -169,7 +171,7 @@ class HistoryScreen(BaseScreen):
         newer = (r for r in view.events if r.rollout == key[1] and r.seq > last) if view else ()
         return (*known, *newer)
 
-    def _draw(self, view: RegionView, width: int, at: float) -> Content:
+    def _draw(self, view: RegionView, width: int, at: float) -> list[Content]:
         return draw_events(self._happenings.of(self.state.views), self.state.looked, at, width)
 
     def _inputs(self, view: RegionView) -> object:

@@ -2,6 +2,7 @@
 cursor, beside what happened in all regions.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -180,7 +181,7 @@ class HomeScreen(BaseScreen):
         size = width, self._question.size.height
         return draw_question(view, same_plan(self.state.views, view.region.name), size, at)
 
-    def _draw_events(self, view: RegionView, width: int, at: float) -> Content:
+    def _draw_events(self, view: RegionView, width: int, at: float) -> Sequence[Content]:
         happenings = self._happenings.of(self.state.views)
         return draw_events(happenings, self.state.looked, at, width, folded=self._events.size.height < LISTED_LINES)
 

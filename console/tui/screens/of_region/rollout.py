@@ -131,8 +131,8 @@ class RolloutScreen(RegionScreen):
     def _draw_lag(self, view: RegionView, width: int, at: float) -> Content:
         return draw_lag(view, width, self._lag.size.height, at)
 
-    def _draw_log(self, view: RegionView, width: int, at: float) -> Content:
-        return stack_lines(log_lines(self._entries.of(view), self._sought, self._lines))
+    def _draw_log(self, view: RegionView, width: int, at: float) -> list[Content]:
+        return log_lines(self._entries.of(view), self._sought, self._lines)
 
     def _log_inputs(self, view: RegionView) -> object:
         return view.events, view.status.log, self._sought, self._lines
