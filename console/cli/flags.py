@@ -224,23 +224,27 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The files that a command leaves for a CI."""
-    junit = click.option(
+    junit = _written_file(
         "--junit",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE.xml",
-        expose_value=False,
-        callback=_keep,
-        help="Write each region's rollout and checks as JUnit's XML, however the command ends.",
+        "FILE.xml",
+        _keep,
+        "Write each region's rollout and checks as JUnit's XML, however the command ends.",
     )
-    report = click.option(
+    report = _written_file(
         "--report",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE.html|.md",
-        expose_value=False,
-        callback=_report,
-        help="Write plan, timeline, days, checks and receipts of each region as one page, however the command ends.",
+        "FILE.html|.md",
+        _report,
+        "Write plan, timeline, days, checks and receipts of each region as one page, however the command ends.",
     )
     return junit(report(function))
+
+
+def _written_file(
+    name: str, metavar: str, keep: Callable[[click.Context, click.Parameter, Any], None], help_text: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option for a file that the command writes."""
+    path = click.Path(dir_okay=False, path_type=Path)
+    return click.option(name, type=path, metavar=metavar, expose_value=False, callback=keep, help=help_text)
 
 
 def _report(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:

@@ -8,7 +8,7 @@ import socket
 import struct
 import subprocess
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 from console import paths
 from console.drivers.frames import Link
 from console.drivers.rpc import RpcDriver
-from console.drivers.survey import Surveyor, SurveyRequest, agent_command, agent_environment
-from console.drivers.transport import Surveyed, greet
+from console.drivers.survey import Surveyor, agent_command, agent_environment
+from console.drivers.transport import Surveyed, SurveyRequest, greet
 from console.errors import (
     Conflict,
     ConsoleError,
@@ -91,28 +91,8 @@ class LocalTransport:
             )
         return await self._start_agent()
 
-    async def survey(
-        self,
-        pipeline: str,
-        landing: Sequence[str],
-        state: bool,
-        past: str = "",
-        hours: float = 0.0,
-        after: int | None = None,
-    ) -> Surveyed:
-        region = self._region
-        return await self._surveyor.survey(
-            SurveyRequest(
-                region=region.name,
-                warehouse=region.warehouse,
-                pipeline=pipeline,
-                landing=tuple(landing),
-                state=state,
-                past=past,
-                hours=hours,
-                after=after,
-            )
-        )
+    async def survey(self, request: SurveyRequest) -> Surveyed:
+        return await self._surveyor.survey(request)
 
     def save_tail(self, tail: bytes) -> str:
         return save_tail(self._region.name, tail)

@@ -10,7 +10,7 @@ from console import errors
 from console.drivers.audit import hearing_audit
 from console.drivers.frames import Link
 from console.drivers.protocol import QueryResult, RegionState, Who
-from console.drivers.transport import AgentTransport, decoded, plausible
+from console.drivers.transport import AgentTransport, SurveyRequest, decoded, plausible
 from console.errors import DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
 from console.model.compared import NO_PAGE, ComparedPage, DayExamples
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
@@ -45,20 +45,24 @@ class RpcDriver:
         self._link: Link | None = None
         self._dialing = asyncio.Lock()
 
+    def _about(self, pipeline: str) -> SurveyRequest:
+        return SurveyRequest(region=self.region.name, warehouse=self.region.warehouse, pipeline=pipeline)
+
     async def survey(self, pipeline: str, landing: Sequence[str]) -> Live:
+        request = replace(self._about(pipeline), landing=tuple(landing))
         link = await self._listening()
         if link is None:
-            return (await self._transport.survey(pipeline, landing, False)).live
+            return (await self._transport.survey(request)).live
         try:
             data = await self._call_on(link, "survey", {"pipeline": pipeline, "landing": list(landing)}, _QUICK)
         except FrameTooLong:
-            return (await self._transport.survey(pipeline, landing, False)).live  # too long for one line of the socket
+            return (await self._transport.survey(request)).live  # too long for one line of the socket
         return self._decode(Live, data)
 
     async def state(self, pipeline: str) -> RegionState:
         link = await self._listening()
         if link is None:
-            state = (await self._transport.survey(pipeline, (), True)).state
+            state = (await self._transport.survey(replace(self._about(pipeline), state=True))).state
             if state is None:
                 raise errors.Protocol(
                     f"{self.region.name}: the survey left out the state", region=self.region.name, code="E_PROTOCOL"
@@ -68,7 +72,7 @@ class RpcDriver:
 
     async def history(self, pipeline: str, rollout: str = "") -> Past:
         # read beside the agent, never through it: one rollout may be longer than a frame
-        past = (await self._transport.survey(pipeline, (), False, rollout or "*")).past
+        past = (await self._transport.survey(replace(self._about(pipeline), past=rollout or "*"))).past
         if past is None:
             raise errors.Protocol(
                 f"{self.region.name}: the survey left out the past", region=self.region.name, code="E_PROTOCOL"
@@ -77,7 +81,7 @@ class RpcDriver:
 
     async def compared(self, pipeline: str, rollout: str, after: int = 0) -> ComparedPage:
         # beside the agent, as the history: a page is a frame, and one that runs an older version knows no such method
-        past = (await self._transport.survey(pipeline, (), False, rollout, after=after)).past
+        past = (await self._transport.survey(replace(self._about(pipeline), past=rollout, after=after))).past
         return NO_PAGE if past is None else past.compared
 
     async def examples(self, pipeline: str, table: str, day: str) -> DayExamples:
@@ -87,7 +91,7 @@ class RpcDriver:
     async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:
         link = await self._listening()
         if link is None:
-            measured = (await self._transport.survey(pipeline, (), False, hours=hours)).samples
+            measured = (await self._transport.survey(replace(self._about(pipeline), hours=hours))).samples
             return tuple(sample for sample in measured if feed in (None, sample.feed))
         pages: list[SamplePage] = []
         while not pages or pages[-1].before:

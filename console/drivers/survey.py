@@ -11,7 +11,7 @@ from pathlib import Path
 import console
 from console.drivers.frames import rebuild
 from console.drivers.protocol import RegionState
-from console.drivers.transport import Surveyed, decoded
+from console.drivers.transport import Surveyed, SurveyRequest, decoded
 from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.live import Live
@@ -24,27 +24,6 @@ _SECONDS = 60.0
 _ANSWER = 1 << 28  # bytes all answers together may have
 _ERRORS = 1 << 16
 GRACE = 60.0  # seconds beyond its budget after which a profile is abandoned
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurveyRequest:
-    """One region and pipeline.
-
-    landing  tables that are surveyed even where no release names them
-    hours    of the samples to return; 0 for none
-    after    of the rollout in `past` a page of its comparison's records alone, behind so many; None for its events
-    later    whether the console that asks understands fields that came after 0.1.0
-    """
-
-    region: str
-    warehouse: str
-    pipeline: str
-    landing: tuple[str, ...] = ()
-    state: bool = False
-    past: str = ""
-    hours: float = 0.0
-    after: int | None = None
-    later: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Protocol, TypeVar
 
@@ -20,6 +19,28 @@ PROTOCOL = 1
 _SAME = "use the same version on both sides; `console follow --stop` ends that agent, the next one takes over"
 T = TypeVar("T")
 _GREETING = 30.0  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyRequest:
+    """One region and pipeline.
+
+    landing  tables that are surveyed even where no release names them
+    past     the rollout to return in full, `*` for the list alone, "" for neither
+    hours    of the samples to return; 0 for none
+    after    of the rollout in `past` a page of its comparison's records alone, behind so many; None for its events
+    later    whether the console that asks understands fields that came after 0.1.0
+    """
+
+    region: str
+    warehouse: str
+    pipeline: str
+    landing: tuple[str, ...] = ()
+    state: bool = False
+    past: str = ""
+    hours: float = 0.0
+    after: int | None = None
+    later: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +64,8 @@ class AgentTransport(Protocol):
         """
         ...
 
-    async def survey(
-        self,
-        pipeline: str,
-        landing: Sequence[str],
-        state: bool,
-        past: str = "",
-        hours: float = 0.0,
-        after: int | None = None,
-    ) -> Surveyed:
-        """Read the region's Delta logs directly, for when no agent listens.
-
-        past   the rollout to return in full, `*` for the list alone, "" for neither
-        hours  of the samples to return; 0 for none
-        after  of the rollout in `past` a page of the records of its comparison, behind so many
-        """
+    async def survey(self, request: SurveyRequest) -> Surveyed:
+        """Read the region's Delta logs directly, for when no agent listens."""
         ...
 
     def save_tail(self, tail: bytes) -> str:

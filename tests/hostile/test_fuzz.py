@@ -22,8 +22,8 @@ import yaml
 from console.drivers.frames import Link
 from console.drivers.rpc import RpcDriver
 from console.drivers.ssh import remote
-from console.drivers.survey import Sample, SurveyRequest, surveyed
-from console.drivers.transport import Surveyed
+from console.drivers.survey import Sample, surveyed
+from console.drivers.transport import Surveyed, SurveyRequest
 from console.errors import ConsoleError, DataError, Problems, Protocol, Unreachable
 from console.model import codec
 from console.model.event import Entered, Progress, Promoted, Recorded
@@ -285,7 +285,7 @@ class _Saying:
         asyncio.get_running_loop().call_soon(reader.feed_eof)
         return link
 
-    async def survey(self, pipeline: str, landing: object, state: bool) -> Surveyed:
+    async def survey(self, request: SurveyRequest) -> Surveyed:
         raise AssertionError("an agent listens")
 
     def save_tail(self, tail: bytes) -> str:

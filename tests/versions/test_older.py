@@ -16,8 +16,8 @@ from console import __version__, planning, project
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.survey import survey
 from console.drivers.ssh.driver import survey_request
-from console.drivers.survey import SurveyRequest, surveyed
-from console.drivers.transport import Surveyed
+from console.drivers.survey import surveyed
+from console.drivers.transport import Surveyed, SurveyRequest
 from console.model import codec
 from console.model.event import Accepted, BatchDone, Checked, Entered, Event, Fenced, Logged, Promoted, StepStarted
 from console.model.fleet import FleetWaves

@@ -1,7 +1,6 @@
 """Driver of a region behind SSH: the same calls as for a local region, over a channel to `remote` on its host."""
 
 import shlex
-from collections.abc import Sequence
 from contextlib import suppress
 
 import console
@@ -11,8 +10,8 @@ from console.drivers.prerequisites import Prerequisite
 from console.drivers.rpc import RpcDriver
 from console.drivers.ssh import pack, remote
 from console.drivers.ssh.connection import Channel, Connection, Timeouts
-from console.drivers.survey import GRACE, Profile, Sample, SurveyRequest, profiled, surveyed
-from console.drivers.transport import Surveyed, decoded, greet
+from console.drivers.survey import GRACE, Profile, Sample, profiled, surveyed
+from console.drivers.transport import Surveyed, SurveyRequest, decoded, greet
 from console.errors import ConsoleError, DataError, NoAgent, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.region import Region
@@ -85,26 +84,8 @@ class SshTransport:
             raise
         return link
 
-    async def survey(
-        self,
-        pipeline: str,
-        landing: Sequence[str],
-        state: bool,
-        past: str = "",
-        hours: float = 0.0,
-        after: int | None = None,
-    ) -> Surveyed:
-        ask = SurveyRequest(
-            region=self._region.name,
-            warehouse=self._region.warehouse,
-            pipeline=pipeline,
-            landing=tuple(landing),
-            state=state,
-            past=past,
-            hours=hours,
-            after=after,
-        )
-        answer = surveyed(ask, await self._request_line(survey_request(ask), _SURVEY_SECONDS))
+    async def survey(self, request: SurveyRequest) -> Surveyed:
+        answer = surveyed(request, await self._request_line(survey_request(request), _SURVEY_SECONDS))
         if isinstance(answer, ConsoleError):
             raise self._as_remote(answer)
         return answer

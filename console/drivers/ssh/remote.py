@@ -23,7 +23,8 @@ from console.drivers import prerequisites
 from console.drivers.frames import FRAME
 from console.drivers.local import LocalTransport, check_peer, local_path
 from console.drivers.prerequisites import Prerequisite
-from console.drivers.survey import Sample, Surveyor, SurveyRequest, raw_answers, raw_profile
+from console.drivers.survey import Sample, Surveyor, raw_answers, raw_profile
+from console.drivers.transport import SurveyRequest
 from console.errors import ConsoleError, DataError, NoAgent, RegionError, Unreachable, no_warehouse, type_name
 from console.model import codec
 from console.model.region import Region
