@@ -89,7 +89,7 @@ class Screens:
     async def _copy(self, app: ConsoleApp, pane: Pane, screen: BaseScreen) -> tuple[str, ...]:
         lines = await self._copied(app, screen)
         title = Content.from_markup(str(pane.border_title)).plain
-        text = f"{title}\n{pane._content.plain}"
+        text = f"{title}\n{pane.text}"
         self.shown.append(ShownPane(screen=screen.name_of, pane=pane.id or "", text=text, lines=lines))
         return lines
 

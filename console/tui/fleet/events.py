@@ -42,6 +42,7 @@ from console.tui.times import moment
 LEVEL_STYLES: dict[Level, str] = {"info": "", "warning": "$text-warning", "error": "$text-error"}
 MOST = 500  # lines of all regions
 TIME_CELLS = 10  # of `00:00:00Z `, which `logline` puts before its text
+NOT_SEEN = Content(" ")
 MOST_LINES = 6  # of one event, where there is room to wrap
 
 
@@ -140,12 +141,13 @@ def _who(event: Event) -> str:
 
 
 def draw_events(
-    happenings: Iterable[Happening], looked: float, at: float, width: int, *, folded: bool = False
+    happenings: Iterable[Happening], looked: float, at: float, width: int, *, folded: bool = False, rows: int = MOST
 ) -> list[Content]:
     """Time, region, what, and who of each event; a line divides what is new from what was there before.
 
     folded  one line an event, and one for a region's routine between two other events, the newest with the number of the
             others; else a long text goes on in further lines
+    rows    how many of them are needed: what comes after as many lines is left blank, a line for each event
     """
     lines: list[Content] = []
     before = False
@@ -156,7 +158,10 @@ def draw_events(
             before = True
             lines.append(Content.styled(f"── before {moment(looked, at)}, when you last looked ──", "$text-muted"))
         if not folded or number in others:
-            lines.append(_draw(line, moment(line.at, at), width, others.get(number, 0) if folded else None))
+            seen = len(lines) < rows
+            lines.append(
+                _draw(line, moment(line.at, at), width, others.get(number, 0) if folded else None) if seen else NOT_SEEN
+            )
     if not lines:
         nothing = "nothing yet: decisions, batches and failures of all regions are listed here."
         return [Content.styled(nothing, "$text-muted")]

@@ -64,6 +64,14 @@ class Pane(Titled, ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         self._at_end = new_value >= self.max_scroll_y - 1
+        if self._inputs:
+            self._redraw()  # for a drawing that draws no more lines than there is need of
+
+    @property
+    def needed_rows(self) -> int:
+        """Those down to the end of what is in sight, and a page more; in whole pages."""
+        page = max(1, self.size.height)
+        return (self.scroll_offset.y // page + 3) * page
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """Nothing but its own border depends on the focus."""
@@ -148,4 +156,9 @@ class Pane(Titled, ScrollView, can_focus=True):
         return row.strip.apply_offsets(row.start, row.line)
 
     def get_selection(self, selection: Selection) -> tuple[str, str]:
-        return selection.extract("\n".join(line.plain for line in self._lines)), "\n"
+        return selection.extract(self.text), "\n"
+
+    @property
+    def text(self) -> str:
+        """All of its lines."""
+        return "\n".join(line.plain for line in self._lines)

@@ -172,10 +172,12 @@ class HistoryScreen(BaseScreen):
         return (*known, *newer)
 
     def _draw(self, view: RegionView, width: int, at: float) -> list[Content]:
-        return draw_events(self._happenings.of(self.state.views), self.state.looked, at, width)
+        happenings, rows = self._happenings.of(self.state.views), self._events.needed_rows
+        return draw_events(happenings, self.state.looked, at, width, rows=rows)
 
     def _inputs(self, view: RegionView) -> object:
-        return self._happenings.of(self.state.views), self.state.looked, int(self.state.at // MINUTE)
+        rows = self._events.needed_rows
+        return self._happenings.of(self.state.views), self.state.looked, int(self.state.at // MINUTE), rows
 
     # -- keys
 

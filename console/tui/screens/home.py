@@ -182,12 +182,13 @@ class HomeScreen(BaseScreen):
         return draw_question(view, same_plan(self.state.views, view.region.name), size, at)
 
     def _draw_events(self, view: RegionView, width: int, at: float) -> Sequence[Content]:
-        happenings = self._happenings.of(self.state.views)
-        return draw_events(happenings, self.state.looked, at, width, folded=self._events.size.height < LISTED_LINES)
+        happenings, pane = self._happenings.of(self.state.views), self._events
+        folded = pane.size.height < LISTED_LINES
+        return draw_events(happenings, self.state.looked, at, width, folded=folded, rows=pane.needed_rows)
 
     def _events_inputs(self, view: RegionView) -> object:
-        low = self._events.size.height < LISTED_LINES
-        return self._happenings.of(self.state.views), self.state.looked, int(self.state.at // MINUTE), low
+        low, rows = self._events.size.height < LISTED_LINES, self._events.needed_rows
+        return self._happenings.of(self.state.views), self.state.looked, int(self.state.at // MINUTE), low, rows
 
     def own_keys(self) -> tuple[FooterKey, ...]:
         keys = [FooterKey("n", "next", "screen.next_need", FIRST)] if self.state.needs else []
