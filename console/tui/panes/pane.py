@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from console.runner.view import RegionView
 from console.tui.drawing import safe
-from console.tui.panes.rows import Row, wrapped_rows
+from console.tui.panes.rows import WrappedRow, wrapped_rows
 from console.tui.quiet import Titled
 
 AGES_SECONDS = 10.0  # after which a drawing of the same view is another, since it has grown older
@@ -58,7 +58,7 @@ class Pane(Titled, ScrollView, can_focus=True):
         self._follow = follow
         self._at_end = True
         self._lines: Sequence[Content] = ()
-        self._rows: list[Row] = []
+        self._rows: list[WrappedRow] = []
         self._wrapped_at = 0
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -142,7 +142,7 @@ class Pane(Titled, ScrollView, can_focus=True):
             return Strip.blank(width, style.rich_style)
         return self._strip(self._rows[at], width, style)
 
-    def _strip(self, row: Row, width: int, style: Style) -> Strip:
+    def _strip(self, row: WrappedRow, width: int, style: Style) -> Strip:
         selection = self.text_selection
         look = (style, self.app.theme, width) if selection is None else None
         if look is None or row.look != look:

@@ -9,7 +9,7 @@ from textual.strip import Strip
 NOT_DRAWN = Strip([])
 
 
-class Row:
+class WrappedRow:
     """A line, or a part of one that is too long for a row.
 
     line    the line's number, and `start` where in it the row begins
@@ -31,10 +31,10 @@ class Row:
         return min(max(0, start - self.start), length), min(max(0, last), length)
 
 
-def wrapped_rows(lines: Sequence[Content], width: int, known: Sequence[Row]) -> list[Row]:
+def wrapped_rows(lines: Sequence[Content], width: int, known: Sequence[WrappedRow]) -> list[WrappedRow]:
     """Rows of these lines. known: rows of the same width, which are taken over where their line is still there."""
     by_line = {id(own[0].whole): own for own in (list(rows) for _, rows in groupby(known, key=lambda row: row.line))}
-    wrapped: list[Row] = []
+    wrapped: list[WrappedRow] = []
     for number, line in enumerate(lines):
         own = by_line.pop(id(line), None) or list(_rows(line, number, width))
         for row in own:
@@ -43,13 +43,13 @@ def wrapped_rows(lines: Sequence[Content], width: int, known: Sequence[Row]) -> 
     return wrapped
 
 
-def _rows(line: Content, number: int, width: int) -> Iterator[Row]:
+def _rows(line: Content, number: int, width: int) -> Iterator[WrappedRow]:
     line = line.expand_tabs(8)
     if line.cell_length <= width:
-        yield Row(line, line, number, 0)
+        yield WrappedRow(line, line, number, 0)
         return
     end = 0
     for part in line.wrap(width):
         start = line.plain.find(part.plain, end)
-        yield Row(part, line, number, start)
+        yield WrappedRow(part, line, number, start)
         end = start + len(part.plain)
