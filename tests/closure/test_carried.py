@@ -12,7 +12,7 @@ from tests.closure.carried import Carried, carry
 from tests.closure.deal import OF, dealt
 from tests.life.region import LiveRegion
 
-pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.asyncio]
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio]
 ROUTES = {"replay", "forward", "hybrid", "metadata", "read"}
 LEAST = 24  # rows of the page
 ROWS = (
@@ -56,6 +56,7 @@ async def test_every_kind_of_change_is_carried_and_no_row_is_lost(tmp_path: Path
     await carried(tmp_path, edits(SEED, ROWS, GROUPS, NEWEST, ONCE))
 
 
+@pytest.mark.soak
 async def test_so_are_rarer_ones(tmp_path: Path) -> None:
     rarer = edits(
         SOAK_SEED,
