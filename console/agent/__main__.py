@@ -95,13 +95,16 @@ def _surveyed(entry: dict[str, Any]) -> Any:
 
 def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
     from console.agent.feeds.unattended import resting
+    from console.agent.sandboxes.store import SandboxStore
     from console.agent.store.ledger import Releases, Rollouts
     from console.model.event import Recorded
     from console.model.status import fold
 
     rollouts, releases = Rollouts(warehouse, pipeline), Releases(warehouse, pipeline).all()
     status = rollouts.status()
-    status = fold(status, Recorded(status.rollout, 0, time.time(), resting(warehouse, releases)))
+    sandboxes = SandboxStore(warehouse, pipeline).listed(Releases(warehouse, pipeline))
+    lagging = dataclasses.replace(resting(warehouse, releases), sandboxes=sandboxes)
+    status = fold(status, Recorded(status.rollout, 0, time.time(), lagging))
     return {
         "status": status,
         "plan": rollouts.plan(status.rollout),

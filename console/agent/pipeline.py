@@ -1,6 +1,7 @@
 """The controller of one pipeline: its releases, its rollout, and every operation that changes them, one at a time."""
 
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.recover import record_missing_decision
 from console.agent.rollout.retune import retune
 from console.agent.rollout.watchdog import Watchdog, is_attached
+from console.agent.sandboxes.sandboxes import Sandboxes
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import housekeeping
 from console.agent.store.ledger import Releases, Rollouts
@@ -28,6 +30,8 @@ from console.model.event import ENDED, Ended, Promoted, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Release
 from console.model.plan import Plan
+from console.model.sandbox import Sandbox, SandboxOrder
+from console.model.sandbox_plan import ContinuedPlan
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
 
@@ -66,6 +70,16 @@ class PipelineController:
             recorder=self.recorder,
             resolve=self.path,
             created_with=table_settings(settings.rollback_window_hours + SPARE_HOURS),
+            continued=self._continued,
+        )
+        self.sandboxes = Sandboxes(
+            warehouse=warehouse,
+            pipeline=pipeline,
+            spark=spark,
+            releases=self.releases,
+            follower=follower,
+            keep_hours=settings.rollback_window_hours,
+            created_with=self.acceptance.created_with,
         )
         self._promotion = self._promoting(spark, follower)
 
@@ -81,6 +95,9 @@ class PipelineController:
             refollow=self.feeds.refollow,
             intake=self.intake,
         )
+
+    def _continued(self, plan: Plan) -> ContinuedPlan:
+        return self.sandboxes.continued(plan)
 
     @property
     def spark(self) -> SparkHandle:
@@ -102,6 +119,13 @@ class PipelineController:
             raise RegionError(f"{self.pipeline}: no release is live here yet", hint="console apply")
         return stored.release
 
+    def readable(self, name: str = "") -> Release:
+        """The live release, or a sandbox's by its name.
+
+        raises  RegionError if no release is live yet; DataError E_NO_PREVIEW
+        """
+        return self.sandboxes.release(name) if name else self.live()
+
     # -- the agent's own calls
 
     def resume(self) -> None:
@@ -113,9 +137,12 @@ class PipelineController:
             self.watchdog.attached = is_attached(self.recorder.progress())
             if in_progress(self.recorder.status) and not self.recorder.status.held:
                 self.execution.start()
+            self.sandboxes.resume()
 
     def tick(self) -> None:
-        """Once a second: restart an executor that a full disk ended, and let the watchdog look."""
+        """Once a second: restart an executor that a full disk ended, drop sandboxes that have expired, and let the
+        watchdog look.
+        """
         running = self.execution.running
         status = self.recorder.status
         idle = in_progress(status) and status.state != "awaiting-confirmation" and not status.held and not running
@@ -124,12 +151,19 @@ class PipelineController:
                 self.resume()
             finally:
                 self._lock.release()
+        if self.sandboxes.due(time.time()) and self._lock.acquire(blocking=False):
+            try:
+                for name in self.sandboxes.tick(time.time()):
+                    self.recorder.log(f"preview {name} has expired and is dropped")
+            finally:
+                self._lock.release()
         self.watchdog.tick(self, running)
 
     def halt(self) -> None:
         """Stop the executor because the agent ends; the rollout's state stays as it is."""
         with self._lock:
             self.execution.stop()
+            self.sandboxes.stop()
 
     # -- an operator's calls
 
@@ -159,6 +193,7 @@ class PipelineController:
                 recorder=self.recorder,
                 execution=self.execution,
                 feeds=self.feeds,
+                spared=self.sandboxes.store.paths(),
             ).apply(verb, by)
 
     def tune(self, change: Tuning, by: str, host: str, *, reset: bool = False) -> Status:
@@ -176,6 +211,16 @@ class PipelineController:
         with self._lock:
             return self._promotion.rollback(live, by, host)
 
+    def preview(self, plan: Plan, order: SandboxOrder) -> Sandbox:
+        """Build a sandbox of a plan (`sandboxes.Sandboxes.begin`)."""
+        with self._lock:
+            return self.sandboxes.begin(plan, order)
+
+    def drop_preview(self, name: str) -> tuple[str, ...]:
+        """Drop a sandbox (`sandboxes.Sandboxes.drop`); returns the paths of its versions."""
+        with self._lock:
+            return self.sandboxes.drop(name)
+
     def cleanup(self, by: str, *, dry_run: bool, previous: bool, let_go: Sequence[str] = ()) -> tuple[str, ...]:
         """Delete versions that no kept release names.
 
@@ -189,7 +234,12 @@ class PipelineController:
             building = "" if status.state in ENDED else status.release
             left_out = Quarantine(self.warehouse / "_console" / self.pipeline).copies()
             removable = housekeeping.superseded(
-                self.releases, previous=previous, building=building, let_go=let_go, left_out=left_out
+                self.releases,
+                previous=previous,
+                building=building,
+                let_go=let_go,
+                left_out=left_out,
+                spared=self.sandboxes.store.paths(),
             )
             if previous and (kept := removable.kept):
                 allowed = " ".join(f"--allow-destructive {table}" for table in sorted({each.table for each in kept}))

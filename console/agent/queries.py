@@ -6,6 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -28,8 +29,26 @@ WAIT_SECONDS = 60.0  # that a run waits for another one: a waiting run holds one
 _copy_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # by the copy's path
 
 
+@dataclass(frozen=True, slots=True)
+class PipelineReader:
+    """A pipeline as one request reads it: through its live release, or through that of a sandbox."""
+
+    controller: PipelineController
+    sandbox: str = ""
+
+    def release(self) -> Release:
+        """raises  RegionError if no release is live yet; DataError E_NO_PREVIEW"""
+        return self.controller.readable(self.sandbox)
+
+    def copy_path(self, into: str) -> str:
+        """Where a copy writes: in a sandbox, its own folder."""
+        if self.sandbox:
+            return str(self.controller.sandboxes.store.copies(self.sandbox) / into)
+        return copy_path(self.controller.warehouse, into)
+
+
 def query(
-    controller: PipelineController,
+    reading: PipelineReader,
     spark: SparkHandle,
     sql: str,
     *,
@@ -37,7 +56,7 @@ def query(
     args: Mapping[str, Sequence[str]],
     limit: int,
 ) -> dict[str, Any]:
-    """Run one compiled SELECT over the live release; all tables are of the release that was live when it began.
+    """Run one compiled SELECT; all tables are of the release that was live when it began, or of the sandbox.
 
     tables   logical names that the query reads
     args     name → [value as text, Spark type]
@@ -45,9 +64,9 @@ def query(
     returns  columns [[name, type]], rows, release (its id), truncated
     raises   DataError if a value is not of its parameter's type; RegionError E_QUERY with Spark's first line
     """
-    release, bound = controller.live(), arguments(args)
+    release, bound = reading.release(), arguments(args)
     session = spark.session()
-    register(controller, session, release, tables)
+    register(reading, session, release, tables)
     limit = max(1, min(limit, MAX_ROWS))
     try:
         result = session.sql(sql, args=bound).limit(limit + 1)
@@ -75,19 +94,20 @@ def rows_of(result: Any) -> list[list[Any]]:
     return [[plain(value) for value in row] for row in renamed.select(*shown).collect()]
 
 
-def register(controller: PipelineController, session: Any, release: Release, tables: Sequence[str]) -> None:
+def register(reading: PipelineReader, session: Any, release: Release, tables: Sequence[str]) -> None:
     """Register tables of the release, outputs of its copies and the region's own tables as views.
 
     tables  their logical names
     raises  DataError for an unknown table; RegionError E_NO_COPY, E_NO_LEDGER for one without rows yet
     """
+    controller = reading.controller
     for name in tables:
         state = release.table(name)
         if state is not None:
             stored = session.read.format("delta").load(controller.path(state.version.path))
             logical_rows(session, state, stored).createOrReplaceTempView(name)
         elif any(copy.into == name for copy in release.copies):
-            path = copy_path(controller.warehouse, name)
+            path = reading.copy_path(name)
             if not log.exists(path):
                 raise RegionError(f"{name} has not been copied yet", hint=f"console copy {name}", code="E_NO_COPY")
             session.read.format("delta").load(path).createOrReplaceTempView(name)
@@ -113,7 +133,7 @@ def copy_path(warehouse: Path, into: str) -> str:
     return paths.version_path(warehouse, f"{into}/copy")
 
 
-def run_copy(controller: PipelineController, spark: SparkHandle, name: str, run: str, by: str) -> dict[str, Any]:
+def run_copy(reading: PipelineReader, spark: SparkHandle, name: str, run: str, by: str) -> dict[str, Any]:
     """Run a copy: append its query's rows to its table, or replace it, in one commit. A repeated run does nothing.
 
     run      the run's own name; a caller without a response repeats the call with it. It is part of the transaction's
@@ -121,19 +141,19 @@ def run_copy(controller: PipelineController, spark: SparkHandle, name: str, run:
     returns  rows (0 if the run was committed before), already, path
     raises   RegionError E_BUSY while another run writes the table; E_NO_COMMIT if the run's commit is not in the log
     """
-    release = controller.live()
+    release = reading.release()
     copy = next((copy for copy in release.copies if copy.name == name), None)
     if copy is None:
         known = ", ".join(c.name for c in release.copies) or "none"
         raise DataError(f"no copy {name} in release {release.id} (there is: {known})")
-    path = copy_path(controller.warehouse, copy.into)
-    app_id = f"copy/{controller.pipeline}/{name}/{run}"
+    path = reading.copy_path(copy.into)
+    app_id = f"copy/{reading.controller.pipeline}/{name}/{run}"
     with _exclusive(path):
         before = log.latest_version(path) if log.exists(path) else -1
         if log.position(path, app_id) is not None:
             return {"rows": 0, "already": True, "path": path}
         session = spark.session()
-        register(controller, session, release, [state.table.name for state in release.tables])
+        register(reading, session, release, [state.table.name for state in release.tables])
         note = json.dumps({"kind": "copy", "copy": name, "release": release.id, "by": by, "run": run})
         writer = session.sql(copy.sql).coalesce(1).write.format("delta")
         writer = writer.options(txnAppId=app_id, txnVersion="1", userMetadata=note)
@@ -185,7 +205,7 @@ def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> d
 
     def write(fresh: Path) -> int:
         session = spark.session()
-        register(controller, session, release, [state.table.name for state in release.tables])
+        register(PipelineReader(controller), session, release, [state.table.name for state in release.tables])
         rows = session.sql(sink.sql).coalesce(1)
         count = int(rows.count())
         writer = rows.write.mode("overwrite")

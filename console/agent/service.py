@@ -32,10 +32,11 @@ from console.model import codec
 from console.model.compared import DayExamples
 from console.model.event import Lagging
 from console.model.fleet import FleetWaves
-from console.model.live import Live
+from console.model.live import Live, Release
 from console.model.load import EventRun, LoadState
 from console.model.measured import FeedSample, SamplePage
 from console.model.plan import Plan
+from console.model.sandbox import Sandbox, SandboxOrder
 from console.model.status import Verb
 from console.model.tuning import Tuning
 from console.text import redacted
@@ -71,6 +72,9 @@ class Service:
             "tune": self.tune,
             "note": self.note,
             "accept_until": self.accept_until,
+            "preview": self.preview,
+            "preview_release": self.preview_release,
+            "drop_preview": self.drop_preview,
             "promote": self.promote,
             "rollback": self.rollback,
             "take_over": self.take_over,
@@ -200,7 +204,8 @@ class Service:
         return {}
 
     def _lagging(self, pipeline: str, controller: PipelineController) -> Lagging:
-        return replace(self.follower.lag(pipeline), watchers=controller.recorder.named_watchers)
+        watchers, sandboxes = controller.recorder.named_watchers, controller.sandboxes.listed()
+        return replace(self.follower.lag(pipeline), watchers=watchers, sandboxes=sandboxes)
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
         with ownership.owned(self.controller(pipeline), console) as controller:
@@ -215,6 +220,21 @@ class Service:
 
     def accept_until(self, pipeline: str, release: str, days: dict[str, str], by: str, host: str) -> dict[str, Any]:
         return {"days": accept_until(self.controller(pipeline), release, days, by, host)}
+
+    def preview(self, plan: Any, name: str, days: int, hours: float, by: str, host: str) -> Sandbox:
+        decoded, now = codec.decode(Plan, plan), time.time()
+        if decoded.refusals:
+            raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
+        order = SandboxOrder(name=name, days=max(1, days), at=now, expires=now + hours * 3600, by=by, host=host)
+        return self.controller(decoded.pipeline).preview(decoded, order)
+
+    def preview_release(self, pipeline: str, name: str) -> Release:
+        return self.controller(pipeline).sandboxes.release(name)
+
+    def drop_preview(self, pipeline: str, name: str, by: str, host: str) -> dict[str, Any]:
+        dropped = self.controller(pipeline).drop_preview(name)
+        write_log(pipeline, "info", f"preview {name} dropped by {by} from {host}")
+        return {"dropped": list(dropped)}
 
     def take_over(self, pipeline: str, by: str, host: str, console: str) -> Any:
         return ownership.take_over(self.controller(pipeline), console, by, host)
@@ -247,8 +267,11 @@ class Service:
             return {"done": [maintainer.MaintenanceResult(accept, "accepted", "its feeds continue")]}
         return {"done": list(self.maintainer.run(controller, maintainer.MaintenanceRequest(**request)))}
 
-    def query(self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int) -> dict[str, Any]:
-        return queries.query(self.controller(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
+    def query(
+        self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int, release: str = ""
+    ) -> dict[str, Any]:
+        reading = queries.PipelineReader(self.controller(pipeline), release)
+        return queries.query(reading, self.spark, sql, tables=tables, args=args, limit=limit)
 
     def examples(self, pipeline: str, table: str, day: str) -> DayExamples:
         return queries.examples(self.controller(pipeline), self.spark, table, day)
@@ -260,11 +283,14 @@ class Service:
         """`verify` with progress, for a console that cancels it by closing its connection."""
         return audit.verify(self.warehouse, self.controller(pipeline).pipeline, rollout, self.spark, listener)
 
-    def run(self, pipeline: str, kind: str, name: str, by: str, host: str, run: str = "") -> dict[str, Any]:
+    def run(
+        self, pipeline: str, kind: str, name: str, by: str, host: str, *, run: str = "", release: str = ""
+    ) -> dict[str, Any]:
         match kind:
             case "copy":
                 run = run or uuid4().hex  # an older console names no run, and cannot repeat it
-                return queries.run_copy(self.controller(pipeline), self.spark, name, run, f"{by} from {host}")
+                reading = queries.PipelineReader(self.controller(pipeline), release)
+                return queries.run_copy(reading, self.spark, name, run, f"{by} from {host}")
             case "sink":
                 return queries.run_sink(self.controller(pipeline), self.spark, name)
         raise DataError(f"{kind!r:.60} is neither copy nor sink")

@@ -29,6 +29,9 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         ),
         "adapt": LazyCommand("adapt:adapt", "Put an adapter in front of a landing table that others write."),
         "test": LazyCommand("testing.run:test", "Run the fixture tests of a pipeline: rows in, rows out."),
+        "preview": LazyCommand(
+            "preview:preview", "Build the pending change as a preview beside a region's live release."
+        ),
         "apply": LazyCommand(
             "rollout.plan_apply:apply", "Roll a plan out to the regions, up to the gate; with --yes, through it."
         ),
@@ -65,9 +68,11 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         ),
     },
     "Read and feed a region": {
-        "query": LazyCommand("query:query", "Run a query over a region's live tables."),
-        "endpoint": LazyCommand("query:endpoint", "Call an endpoint of a region's live release."),
-        "copy": LazyCommand("query:copy", "Run a copy of a region's live release."),
+        "query": LazyCommand("query:query", "Run a query over a region's live tables, or over a preview's."),
+        "endpoint": LazyCommand("query:endpoint", "Call an endpoint of a region's live release, or of a preview."),
+        "copy": LazyCommand(
+            "query:copy", "Run a copy of a region's live release, or of a preview, into which it then writes."
+        ),
         "sink": LazyCommand("query:sink", "Run an export of a region's live release."),
         "profile": LazyCommand(
             "review.profile:profile",

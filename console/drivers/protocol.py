@@ -8,12 +8,13 @@ from console.model.codec import QUIET
 from console.model.compared import ComparedPage, DayExamples
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
-from console.model.live import Live, ReleaseRow
+from console.model.live import Live, Release, ReleaseRow
 from console.model.load import EventRun, LoadState
 from console.model.measured import FeedSample
 from console.model.plan import Plan
 from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
+from console.model.sandbox import Sandbox
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
 
@@ -192,16 +193,48 @@ class Driver(Protocol):
         landing tables `let_go` also versions with values or rows that no other one holds. Returns paths."""
         ...
 
+    async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
+        """Build a sandbox of a plan beside live: of what is rebuilt its newest days. Returns when it has begun.
+
+        One of that name and of the same change is kept for longer; one of another change is replaced.
+
+        hours   until it is dropped
+        raises  DataError E_PREVIEW, E_PREVIEW_NAME; Conflict E_STALE
+        """
+        ...
+
+    async def preview_release(self, pipeline: str, name: str) -> Release:
+        """The manifest of a sandbox. raises  DataError E_NO_PREVIEW"""
+        ...
+
+    async def drop_preview(self, pipeline: str, name: str, who: Who) -> tuple[str, ...]:
+        """Drop a sandbox; returns the paths of its versions. raises  DataError E_NO_PREVIEW"""
+        ...
+
     async def query(
-        self, pipeline: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
+        self,
+        pipeline: str,
+        sql: str,
+        tables: Sequence[str],
+        args: Mapping[str, tuple[str, str]],
+        limit: int,
+        *,
+        release: str = "",
     ) -> QueryResult:
-        """Run checked SQL over logical tables of the live release. args: name → (value as text, Spark type)."""
+        """Run checked SQL over logical tables of the live release, or of a sandbox.
+
+        args     name → (value as text, Spark type)
+        release  name of a sandbox
+        """
         ...
 
     async def run(
-        self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = ""
+        self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = "", *, release: str = ""
     ) -> dict[str, Any]:
-        """Run one copy or sink of the live release: {"rows": n, "path": …}, a copy once per `run` id, and "already": bool."""
+        """Run one copy or sink of the live release: {"rows": n, "path": …}, a copy once per `run` id, and "already": bool.
+
+        release  name of a sandbox, of which a copy is run; it then writes there
+        """
         ...
 
     async def ingest(

@@ -15,12 +15,13 @@ from console.errors import DataError, FrameTooLong, NewerFormat, NoAgent, Unreac
 from console.model.compared import NO_PAGE, ComparedPage, DayExamples
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
 from console.model.fleet import FleetWaves
-from console.model.live import Live
+from console.model.live import Live, Release
 from console.model.load import EventRun, LoadState
 from console.model.measured import FeedSample, SamplePage
 from console.model.plan import Plan
 from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
+from console.model.sandbox import Sandbox
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
 
@@ -34,6 +35,11 @@ _AUDIT = 4 * 3600.0  # reads every row that a rollout has carried
 def _signature(who: Who) -> dict[str, str]:
     """The caller's identity. Only a console that steers a rollout sends its own id: older agents do not know the field."""
     return {"by": who.name, "host": who.host, **({"console": who.console} if who.console else {})}
+
+
+def _of_sandbox(release: str) -> dict[str, str]:
+    """A parameter that older agents do not know, and refuse by name."""
+    return {"release": release} if release else {}
 
 
 class RpcDriver:
@@ -211,18 +217,40 @@ class RpcDriver:
         dropped = self._fields("cleanup", await self._call("cleanup", params, _LONG), dropped=list)["dropped"]
         return self._decode(tuple[str, ...], dropped)
 
+    async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
+        params = {"plan": plan, "name": name, "days": days, "hours": hours, "by": who.name, "host": who.host}
+        return self._decode(Sandbox, await self._call("preview", params, _CHANGE))
+
+    async def preview_release(self, pipeline: str, name: str) -> Release:
+        params = {"pipeline": pipeline, "name": name}
+        return self._decode(Release, await self._call("preview_release", params, _QUICK))
+
+    async def drop_preview(self, pipeline: str, name: str, who: Who) -> tuple[str, ...]:
+        params = {"pipeline": pipeline, "name": name, "by": who.name, "host": who.host}
+        dropped = self._fields("drop_preview", await self._call("drop_preview", params, _LONG), dropped=list)["dropped"]
+        return self._decode(tuple[str, ...], dropped)
+
     async def query(
-        self, pipeline: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
+        self,
+        pipeline: str,
+        sql: str,
+        tables: Sequence[str],
+        args: Mapping[str, tuple[str, str]],
+        limit: int,
+        *,
+        release: str = "",
     ) -> QueryResult:
         typed = {name: list(pair) for name, pair in args.items()}
         params = {"pipeline": pipeline, "sql": sql, "tables": list(tables), "args": typed, "limit": limit}
+        params |= _of_sandbox(release)
         return self._decode(QueryResult, await self._call("query", params, _LONG))
 
     async def run(
-        self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = ""
+        self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = "", *, release: str = ""
     ) -> dict[str, Any]:
         params = {"pipeline": pipeline, "kind": kind, "name": name, "by": who.name, "host": who.host}
-        done = await self._call("run", {**params, "run": run} if run else params, _LONG)
+        params |= {**({"run": run} if run else {}), **_of_sandbox(release)}
+        done = await self._call("run", params, _LONG)
         return self._fields("run", done, rows=int, **({"already": bool} if kind == "copy" else {}))
 
     async def ingest(

@@ -8,6 +8,7 @@ from console.model.compared import ColumnSummary, DayTally
 from console.model.fleet import FleetWaves
 from console.model.incident import Incident, SlicedDay
 from console.model.measured import FeedSample, SparkJob
+from console.model.sandbox import Sandbox
 from console.model.watcher import Watcher
 from console.record import dataclass
 
@@ -216,6 +217,7 @@ class Lagging:
 
     samples   the newest ones, of the pipeline and of each feed; () between two measurements
     watchers  None: not reported, as by older agents
+    sandboxes the same; empty where there is none
     """
 
     commits: int
@@ -224,6 +226,7 @@ class Lagging:
     ailing: tuple[Ailing, ...] = field(default=(), metadata=BESIDE)
     samples: tuple[FeedSample, ...] = field(default=(), metadata=BESIDE)
     watchers: tuple[Watcher, ...] | None = field(default=None, metadata=BESIDE)
+    sandboxes: tuple[Sandbox, ...] | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

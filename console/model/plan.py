@@ -248,10 +248,18 @@ def _older(node: NodeChange) -> str:
 
 
 def numbered(plan: Plan, number: int, settings: TableSettings = ()) -> Plan:
-    """The plan as rollout `number` of its region: names for the release and its new versions, and their table settings.
+    """The plan as rollout `number` of its region.
 
     A version's directory contains the number, so that a table rebuilt after a rollback never reuses the
     positions of an earlier attempt.
+    """
+    return named(plan, release_id(number), str(number), settings)
+
+
+def named(plan: Plan, release: str, mark: str, settings: TableSettings = ()) -> Plan:
+    """The plan with an id for its release, and with names and table settings for its new versions.
+
+    mark  end of the versions' directories, of this attempt alone
     """
     tables = tuple(
         state
@@ -260,13 +268,13 @@ def numbered(plan: Plan, number: int, settings: TableSettings = ()) -> Plan:
             state,
             version=replace(
                 state.version,
-                path=f"{_folder(state)}/{_name(plan, state.version.content)}-{number}",
+                path=f"{_folder(state)}/{_name(plan, state.version.content)}-{mark}",
                 settings=settings,
             ),
         )
         for state in plan.release.tables
     )
-    return replace(plan, release=replace(plan.release, id=release_id(number), tables=tables))
+    return replace(plan, release=replace(plan.release, id=release, tables=tables))
 
 
 def _folder(state: TableState) -> str:

@@ -37,6 +37,7 @@ from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, Wa
 from console.model.logline import logline
 from console.model.measured import SparkJob
 from console.model.note import NOTES_KEPT, Note, Noted
+from console.model.sandbox import Sandbox
 from console.model.tuning import AS_PLANNED, Tuned, Tuning
 from console.model.watcher import Watcher
 from console.record import dataclass
@@ -104,6 +105,7 @@ class Status:
     watchers  consoles that watch it now; None where its agent does not name them, and where none runs
     log_dropped  lines of log that are no longer kept
     spark_lost  since when its Spark is lost (seconds since 1970, UTC); 0 while it runs
+    sandboxes   of the pipeline, whatever its rollout does; () where an older agent does not name them
     """
 
     rollout: str = ""
@@ -140,6 +142,7 @@ class Status:
     log_dropped: int = field(default=0, metadata=BESIDE)
     notes: tuple[Note, ...] = field(default=(), metadata=BESIDE)
     watchers: tuple[Watcher, ...] | None = field(default=None, metadata=BESIDE)
+    sandboxes: tuple[Sandbox, ...] = field(default=(), metadata=BESIDE)
 
     @property
     def tuning(self) -> Tuning:
@@ -224,6 +227,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return Status(
                 rollout=recorded.rollout, release=release, was=was, plan=plan, by=by, state="planned", seq=seq, started=recorded.at,
                 changed=recorded.at, steps=waiting, fleet=recorded.event.fleet, watchers=status.watchers,
+                sandboxes=status.sandboxes,
             )  # fmt: skip
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
             return _moved(status, moved)
@@ -254,6 +258,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
 def _lagging(status: Status, lagging: Lagging) -> Status:
     """Values that have not changed stay the same objects, so that faces can tell at a glance."""
     same = lagging.watchers is None or lagging.watchers == status.watchers
+    known = lagging.sandboxes is None or lagging.sandboxes == status.sandboxes
     return replace(
         status,
         lag_commits=lagging.commits,
@@ -261,6 +266,7 @@ def _lagging(status: Status, lagging: Lagging) -> Status:
         lag_seconds=lagging.seconds,
         ailing=status.ailing if lagging.ailing == status.ailing else lagging.ailing,
         watchers=status.watchers if same else lagging.watchers,
+        sandboxes=status.sandboxes if known else lagging.sandboxes or (),
     )
 
 

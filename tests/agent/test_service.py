@@ -237,7 +237,7 @@ def test_a_value_that_is_not_of_its_parameters_type_is_the_askers_mistake_and_st
     line: Any = SimpleNamespace(live=lambda: PLAN.release)
     no_spark: Any = None
     with pytest.raises(DataError, match="parameter n: 'x' is no int") as refused:
-        queries.query(line, no_spark, "SELECT :n", tables=[], args={"n": ["x", "int"]}, limit=1)
+        queries.query(queries.PipelineReader(line), no_spark, "SELECT :n", tables=[], args={"n": ["x", "int"]}, limit=1)
     assert refused.value.exit_code == 65
 
 

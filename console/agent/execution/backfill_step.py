@@ -25,6 +25,7 @@ from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Progres
 from console.model.landing import RELAY
 from console.model.live import Day, TableState, TableStats
 from console.model.policy import kept_hours
+from console.model.sandbox_plan import carried_slices
 from console.model.slices import EARLY, LATE, Slice, by_day, cut, half, pack
 from console.model.step import Backfill
 
@@ -71,11 +72,12 @@ def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries
     rows = _first_budget(context)
     if (unfinished := _unfinished(context, step)) is not None:
         rows = min(rows, max(1.0, unfinished / SHRINK))
-    while not history.done:
+    slices = history.slices if context.newest_days is None else carried_slices(history.slices, context.newest_days)
+    while history.writer.position < len(slices):
         brake.hold(step.id)
         drift.check(history)
         most = tries.limit(_limited(context, rows))  # it may have been changed meanwhile
-        run = pack(history.slices, history.writer.position, most, context.limits.bytes)
+        run = pack(slices, history.writer.position, most, context.limits.bytes)
         tries.begin(run, history, session)
         result = _batch(context, history, run, session)
         tries.done()

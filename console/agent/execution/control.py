@@ -1,5 +1,6 @@
 """Pause, resume, retry, cancel and discard of a rollout: which of them fits its state, and what each does."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never
@@ -18,7 +19,10 @@ from console.model.step_id import VALIDATE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutControl:
-    """Controls the rollout of one pipeline. The caller holds the pipeline's lock."""
+    """Controls the rollout of one pipeline. The caller holds the pipeline's lock.
+
+    spared  paths of versions that sandboxes name
+    """
 
     warehouse: Path
     pipeline: str
@@ -26,6 +30,7 @@ class RolloutControl:
     recorder: Recorder
     execution: Execution
     feeds: FollowedFeeds
+    spared: Set[str] = frozenset()
 
     def apply(self, verb: Verb, by: str) -> Status:
         """Do what the verb means; pausing twice changes nothing.
@@ -77,7 +82,7 @@ class RolloutControl:
         release = self.recorder.status.release
         self.recorder.store(Ended(state, by))
         self.feeds.refollow()
-        housekeeping.drop_preview(self.warehouse, self.releases, release, self.feeds.follower.finish_tick)
+        housekeeping.drop_preview(self.warehouse, self.releases, release, self.feeds.follower.finish_tick, self.spared)
 
 
 def _fits(verb: Verb, status: Status) -> bool:

@@ -174,8 +174,9 @@ class PlanExecutor(threading.Thread):
             retry.pause(self.context, self.brake.clock, len(losses), f"{why}; try {len(losses) + 1} of {DRIVER_TRIES}")
         self.context.recorder.store(StepStarted(step.id, self.context.recorder.away_since()))
         self._run_with_retries(step, do)
-        # before the step's end: after a death in between, the next agent writes them again
-        step_receipts.store(self.context, step)
+        if self.context.newest_days is None:  # else its history is not whole, and the rollout's receipts are to come
+            # before the step's end: after a death in between, the next agent writes them again
+            step_receipts.store(self.context, step)
         self.context.recorder.store(StepDone(step.id))
 
     def _run_with_retries(self, step: Step, do: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import inf
@@ -228,7 +228,19 @@ def needs(controllers: Iterable[PipelineController]) -> dict[str, list[Need]]:
                     if state := release.table(fence.source):
                         reason = f"{controller.pipeline}: the fence of {fence.step}"
                         needs_of[controller.path(state.version.path)].append(Need(fence.version, reason))
+        for path, need in _needs_of_sandboxes(controller):
+            needs_of[path].append(need)
     return needs_of
+
+
+def _needs_of_sandboxes(controller: PipelineController) -> Iterator[tuple[str, Need]]:
+    """Their fences, as of which a rollout may go on; in any version that a kept release or theirs has of the source."""
+    for sandbox in controller.sandboxes.opened():
+        releases = (*_kept_releases(controller), sandbox.plan.release)
+        for fence in sandbox.recorder.events(Fenced):
+            reason = f"{controller.pipeline}: the fence of {fence.step} of preview {sandbox.order.name}"
+            for state in filter(None, (release.table(fence.source) for release in releases)):
+                yield controller.path(state.version.path), Need(fence.version, reason)
 
 
 def accept(controller: PipelineController, follower: FeedFollower, table: str, by: str) -> int:

@@ -1,5 +1,6 @@
 """Acceptance of a plan: whether it still fits what is live, its number, and the events that begin its rollout."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from console.agent.rollout.ownership import in_progress
@@ -13,6 +14,7 @@ from console.model.event import Accepted
 from console.model.fleet import FleetWaves
 from console.model.plan import Plan, numbered
 from console.model.rollout_id import release_number, rollout_id, rollout_number
+from console.model.sandbox_plan import ContinuedPlan
 from console.model.step import Backfill
 
 
@@ -22,6 +24,7 @@ class Acceptance:
 
     resolve       version path → absolute path
     created_with  properties that the rollout's new tables get
+    continued     the plan, going on from what a sandbox holds of it
     """
 
     pipeline: str
@@ -30,6 +33,7 @@ class Acceptance:
     recorder: Recorder
     resolve: Resolve
     created_with: TableSettings
+    continued: Callable[[Plan], ContinuedPlan] = ContinuedPlan
 
     def repeated(self, plan: Plan) -> str:
         """The rollout in progress, if it makes the plan's own change; "" if none is in progress.
@@ -55,7 +59,8 @@ class Acceptance:
         self._check_base(plan)
         number = self.next_number()
         rollout = rollout_id(self.pipeline, number)
-        plan_digest, plan = plan.digest(), numbered(plan, number, self.created_with)
+        plan_digest, begun = plan.digest(), self.continued(plan)
+        plan = numbered(begun.plan, number, self.created_with)
         steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in plan.steps)
         self.releases.propose(plan.release, rollout, by, host)
         event = Accepted(
@@ -69,7 +74,7 @@ class Acceptance:
             attached=attached,
             fleet=fleet,
         )
-        self.recorder.accept(rollout, plan, event)
+        self.recorder.accept(rollout, plan, event, begun.events)
         return rollout
 
     def next_number(self) -> int:

@@ -33,6 +33,7 @@ class RolloutContext:
     keep_hours  the rollback window: how long the new versions keep removed files, besides the rollout itself
     halt        set when the executor is to stop
     job         the running Spark jobs, None between jobs
+    newest_days of a sandbox: days that are carried of each table; None carries all
     """
 
     warehouse: Path
@@ -43,6 +44,7 @@ class RolloutContext:
     keep_hours: float
     halt: threading.Event = field(default_factory=threading.Event)
     job: JobGroup | None = None
+    newest_days: int | None = None
     live_feeds: dict[tuple[str, str], LiveFeed] = field(default_factory=dict)
 
     @property
@@ -88,6 +90,12 @@ class RolloutContext:
         stored = self.releases.in_state("live")
         if stored is None:
             raise RegionError("no release is live here", hint="console plan")
+        if self.newest_days is not None and stored.row.id != self.plan.live:
+            raise RegionError(
+                f"it began beside {self.plan.live}, and {stored.row.id} is live by now",
+                hint="console preview builds it again",
+                code="E_STALE",
+            )
         return stored.release
 
     def live_state(self, table: str) -> TableState:

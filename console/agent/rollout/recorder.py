@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -74,17 +74,21 @@ class Recorder:
         """All stored events of the newest rollout, oldest first."""
         return tuple(recorded.event for recorded in self._stored)
 
-    def accept(self, rollout: str, plan: Plan, event: Accepted) -> Recorded:
-        """Begin a rollout with its first event; it is the newest one from now on."""
+    def accept(self, rollout: str, plan: Plan, event: Accepted, carried: Sequence[Event] = ()) -> Recorded:
+        """Begin a rollout with its first event; it is the newest one from now on.
+
+        carried  what a sandbox has done of it already, stored in the same commit
+        """
         with self._guard:
             if self._unmirrored:  # of the rollout before, at which no later agent looks
                 self._ops.mirror(self.rollout, self._unmirrored, owed=True)
                 self._unmirrored = ()
             crash.point("before-Accepted")
-            recorded = self._rollouts.append(rollout, 1, event, plan)
+            recorded, *more = self._rollouts.append_together(rollout, 1, (event, *carried), plan)
             crash.point("after-Accepted")
             self.rollout, self._plan, self._away_since, self._stored = rollout, plan, 0.0, []
-            self._apply(recorded)
+            for each in (recorded, *more):
+                self._apply(each)
             self._mirror(recorded)
             return recorded
 

@@ -52,6 +52,7 @@ def superseded(
     building: str = "",
     let_go: Collection[str] = (),
     left_out: Collection[LeftOut] = (),
+    spared: Set[str] = frozenset(),
 ) -> Superseded:
     """The releases to which no rollback leads any more, and the versions that only they name.
 
@@ -59,6 +60,7 @@ def superseded(
     building     id of the release of the rollout in progress; any other preview is left over from an agent that died
     let_go       landing tables of which last copies go as well
     left_out     rows in quarantine
+    spared       paths that sandboxes name: these versions go with the last sandbox
     """
     states = ("retired", "previous", "preview") if previous else ("retired", "preview")
     stored_releases = releases.all()
@@ -69,7 +71,7 @@ def superseded(
     staying = {release for each in kept for release in (each.release, each.by)}
     removable = tuple(each for each in removable if each.row.id not in staying)
     ids = {stored.row.id for stored in removable}
-    paths = {path for stored in removable for path in own_versions(releases, stored.release, ids)}
+    paths = {path for stored in removable for path in own_versions(releases, stored.release, ids, spared)}
     return Superseded(removable, tuple(sorted(paths)), kept)
 
 
@@ -90,11 +92,16 @@ def _last_copies(releases: Sequence[StoredRelease], left_out: Collection[LeftOut
                     yield LastCopy(release.row.id, relay.table, alone[path], by.row.id)
 
 
-def own_versions(releases: Releases, release: Release, gone: Set[str]) -> tuple[str, ...]:
-    """Version paths of a release that no release outside `gone` names; of landing tables only later versions."""
+def own_versions(
+    releases: Releases, release: Release, gone: Set[str], spared: Set[str] = frozenset()
+) -> tuple[str, ...]:
+    """Version paths of a release that no release outside `gone` names; of landing tables only later versions.
+
+    spared  paths that sandboxes name
+    """
     kept = {
         state.version.path for stored in releases.all() if stored.row.id not in gone for state in stored.release.tables
-    }
+    } | spared
     return tuple(
         state.version.path
         for state in release.tables
@@ -135,16 +142,23 @@ def _keep_ids(warehouse: Path, releases: Releases, path: str) -> None:
             carry_ids(source, version_path(warehouse, state.version.path))
 
 
-def drop_preview(warehouse: Path, releases: Releases, release: str, release_feeds: Callable[[], None]) -> None:
+def drop_preview(
+    warehouse: Path,
+    releases: Releases,
+    release: str,
+    release_feeds: Callable[[], None],
+    spared: Set[str] = frozenset(),
+) -> None:
     """Delete the versions built for a release that never became live, and its row; does nothing if it is not a preview.
 
     release        its id
     release_feeds  returns when the follower no longer uses a version of it
+    spared         paths that sandboxes name
     """
     stored = next((each for each in releases.all() if each.row.id == release and each.row.state == "preview"), None)
     if stored is None:
         return
-    paths = own_versions(releases, stored.release, {release})
+    paths = own_versions(releases, stored.release, {release}, spared)
     release_feeds()
     for path in paths:
         drop_version(warehouse, path)

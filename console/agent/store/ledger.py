@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,13 +65,14 @@ def open_table(path: Path) -> DeltaTable | None:
     return table
 
 
-def _append(path: Path, columns: dict[str, Any], row: dict[str, Any]) -> None:
-    data = Table.from_pydict({name: Array([row[name]], kind) for name, kind in columns.items()})
+def _append(path: Path, columns: dict[str, Any], *rows: dict[str, Any]) -> None:
+    """Append rows in one commit."""
+    data = Table.from_pydict({name: Array([row[name] for row in rows], kind) for name, kind in columns.items()})
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         write_deltalake(str(path), data, mode="append")
     except Exception:
-        if not _is_stored(path, row):  # on a full disk the commit may have succeeded and only its checkpoint failed
+        if not _is_stored(path, rows[0]):  # on a full disk the commit may have succeeded and only its checkpoint failed
             raise
 
 
@@ -305,12 +306,22 @@ class Rollouts:
 
     def append(self, rollout: str, seq: int, event: Event, plan: Plan | None = None) -> Recorded:
         """Store one event; it is on disk when this returns."""
-        recorded = Recorded(rollout, seq, time.time(), event)
-        plan_text = self._side_files.split(plain_id(rollout), plan) if plan and isinstance(event, Accepted) else ""
-        event_text = self._side_files.split(f"{plain_id(rollout)}.{seq}", event)
-        row = {"rollout": rollout, "seq": seq, "at": recorded.at, "event": event_text, "plan": plan_text}
-        _append(self.path, _EVENT_COLUMNS, row)
+        return self.append_together(rollout, seq, (event,), plan)[0]
+
+    def append_together(
+        self, rollout: str, seq: int, events: Sequence[Event], plan: Plan | None = None
+    ) -> tuple[Recorded, ...]:
+        """Store events in one commit, so that none is there without the others. seq: number of the first one"""
+        recorded = tuple(Recorded(rollout, n, time.time(), event) for n, event in enumerate(events, seq))
+        _append(self.path, _EVENT_COLUMNS, *(self._row(each, plan) for each in recorded))
         return recorded
+
+    def _row(self, recorded: Recorded, plan: Plan | None) -> dict[str, Any]:
+        name, event = plain_id(recorded.rollout), recorded.event
+        plan_text = self._side_files.split(name, plan) if plan and isinstance(event, Accepted) else ""
+        event_text = self._side_files.split(f"{name}.{recorded.seq}", event)
+        where = {"rollout": recorded.rollout, "seq": recorded.seq, "at": recorded.at}
+        return {**where, "event": event_text, "plan": plan_text}
 
     def decision(self) -> Promoted | RolledBack | None:
         """The last promotion or rollback of the newest rollout."""

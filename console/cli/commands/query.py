@@ -22,7 +22,7 @@ from console.model.pipeline import Parameter
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.drivers.protocol import QueryResult
+    from console.drivers.protocol import Driver, QueryResult
     from console.model.live import Release
 
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -30,6 +30,9 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64, "long": 64}
 _MOST = click.IntRange(1, 1_000_000)
+_sandbox_option = click.option(
+    "--release", default="", metavar="NAME", help="Of a preview, by its name, instead of the live release."
+)
 
 
 @command(
@@ -40,8 +43,9 @@ _MOST = click.IntRange(1, 1_000_000)
 @click.argument("sql")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter's value; repeatable.")
 @click.option("--limit", type=_MOST, default=1000, show_default=True, help="Maximum number of rows.")
-def query(sql: str, params: tuple[str, ...], limit: int) -> int:
-    """Run a query over a region's live tables.
+@_sandbox_option
+def query(sql: str, params: tuple[str, ...], limit: int, release: str) -> int:
+    """Run a query over a region's live tables, or over a preview's.
 
     One SELECT over logical table names; checked before it is sent. `-` reads it from stdin.
     """
@@ -49,7 +53,7 @@ def query(sql: str, params: tuple[str, ...], limit: int) -> int:
     given = _given(params)
     declared = tuple(Parameter(name, guessed_type(value)) for name, value in given.items())
     project = open_project(one=True)
-    return _ask(project, lambda _: (text, declared), given, limit)
+    return _ask(project, lambda _: (text, declared), given, limit, sandbox=release)
 
 
 @command(
@@ -59,20 +63,21 @@ def query(sql: str, params: tuple[str, ...], limit: int) -> int:
 @click.argument("name")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter's value; repeatable.")
 @click.option("--limit", type=_MOST, default=1000, show_default=True, help="Maximum number of rows.")
-def endpoint(name: str, params: tuple[str, ...], limit: int) -> int:
-    """Call an endpoint of a region's live release.
+@_sandbox_option
+def endpoint(name: str, params: tuple[str, ...], limit: int, release: str) -> int:
+    """Call an endpoint of a region's live release, or of a preview.
 
     Parameters are checked against their declared types; those left out take their defaults.
     """
     project = open_project(one=True)
 
-    def find(release: "Release") -> "tuple[str, tuple[Parameter, ...]]":
-        known = {endpoint.name: endpoint for endpoint in release.endpoints}
+    def find(manifest: "Release") -> "tuple[str, tuple[Parameter, ...]]":
+        known = {endpoint.name: endpoint for endpoint in manifest.endpoints}
         if name not in known:
-            raise UsageError(f"release {release.id} has no endpoint {name!r}", **choices(list(known), name))
+            raise UsageError(f"release {manifest.id} has no endpoint {name!r}", **choices(list(known), name))
         return known[name].sql, known[name].parameters
 
-    return _ask(project, find, _given(params), limit)
+    return _ask(project, find, _given(params), limit, sandbox=release)
 
 
 def _ask(
@@ -80,6 +85,8 @@ def _ask(
     find: "Callable[[Release], tuple[str, tuple[Parameter, ...]]]",
     given: dict[str, str],
     limit: int,
+    *,
+    sandbox: str,
 ) -> int:
     from console.planning import compile_query
 
@@ -88,16 +95,27 @@ def _ask(
 
     async def work() -> "QueryResult":
         async with project.drivers() as drivers:
-            live = await drivers[region].survey(project.pipeline, project.landing(region))
-            if live.release is None:
-                raise _nothing_live(region)
-            sql, parameters = find(live.release)
+            release = await _release(project, drivers[region], sandbox)
+            sql, parameters = find(release)
             args = typed(parameters, given)
-            compiled = compile_query(sql, live.release, parameters)
-            return await drivers[region].query(project.pipeline, compiled.sql, compiled.tables, args, limit)
+            compiled = compile_query(sql, release, parameters)
+            return await drivers[region].query(
+                project.pipeline, compiled.sql, compiled.tables, args, limit, release=sandbox
+            )
 
     _show(output, run_interruptible(work()), limit)
     return 0
+
+
+async def _release(project: OpenProject, driver: "Driver", sandbox: str) -> "Release":
+    """The region's live release, or that of a preview."""
+    if sandbox:
+        return await driver.preview_release(project.pipeline, sandbox)
+    region = driver.region.name
+    live = await driver.survey(project.pipeline, project.landing(region))
+    if live.release is None:
+        raise _nothing_live(region)
+    return live.release
 
 
 def _nothing_live(region: str) -> RegionError:
@@ -213,8 +231,9 @@ def _cell(value: object) -> str:
 @command("copy", changes=True, examples="console copy daily_totals --region eu")
 @click.argument("name")
 @click.option("--run", metavar="ID", help="Repeat a run whose answer was lost: its rows are inserted once.")
-def copy(name: str, run: str | None) -> int:
-    """Run a copy of a region's live release.
+@_sandbox_option
+def copy(name: str, run: str | None, release: str) -> int:
+    """Run a copy of a region's live release, or of a preview, into which it then writes.
 
     Every run has an id, which its commit records. A script that may be killed and repeated passes its own with --run.
     """
@@ -222,7 +241,7 @@ def copy(name: str, run: str | None) -> int:
         raise UsageError(
             f"{run!r:.60} is not a valid id for a run", hint="letters, digits, '.', '_' and '-', at most 64"
         )
-    return _run("copy", name, run or uuid4().hex[:16])
+    return _run("copy", name, run or uuid4().hex[:16], sandbox=release)
 
 
 @command("sink", changes=True, examples="console sink errors_export --region eu")
@@ -232,23 +251,22 @@ def sink(name: str) -> int:
     return _run("sink", name)
 
 
-def _run(kind: Literal["copy", "sink"], name: str, run: str = "") -> int:
+def _run(kind: Literal["copy", "sink"], name: str, run: str = "", *, sandbox: str = "") -> int:
     project = open_project(one=True)
     output = Output(cli_context().flags)
     region = project.names[0]
 
     async def work() -> dict[str, object]:
         async with project.drivers() as drivers:
-            live = await drivers[region].survey(project.pipeline, project.landing(region))
-            if live.release is None:
-                raise _nothing_live(region)
-            known = [node.name for node in (live.release.copies if kind == "copy" else live.release.sinks)]
+            release = await _release(project, drivers[region], sandbox)
+            known = [node.name for node in (release.copies if kind == "copy" else release.sinks)]
             if name not in known:
-                raise UsageError(f"release {live.release.id} has no {kind} {name!r}", **choices(known, name))
+                raise UsageError(f"release {release.id} has no {kind} {name!r}", **choices(known, name))
             with _asked_again(again):
-                return await drivers[region].run(project.pipeline, kind, name, who(), run)
+                return await drivers[region].run(project.pipeline, kind, name, who(), run, release=sandbox)
 
-    again = f"console copy {name} --region {region} --run {run}" if run else ""
+    of = f" --release {sandbox}" if sandbox else ""
+    again = f"console copy {name} --region {region} --run {run}{of}" if run else ""
     result = run_interruptible(work(), lambda: f"its rows may still be inserted:  {again}" if again else "")
     if output.json:
         output.document({"region": region, kind: name, **({"run": run} if run else {}), **result})

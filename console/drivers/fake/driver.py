@@ -16,6 +16,8 @@ from console.model.load import EventRun, LoadState
 from console.model.measured import FeedSample
 from console.model.plan import Plan
 from console.model.receipt import AuditProgress, Finding, Past
+from console.model.sandbox import Sandbox, check_name
+from console.model.sandbox_plan import cannot_preview
 from console.model.status import Status, Verb, replay
 from console.model.tuning import Tuning
 
@@ -172,32 +174,54 @@ class FakeDriver:
         await self._arrive("cleanup", pipeline)
         return self.world.agent.cleanup(who, dry_run=dry_run, previous=previous)
 
+    async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
+        await self._arrive("preview", plan.pipeline)
+        if why := cannot_preview(plan):
+            raise DataError(f"this change cannot be previewed: {why}", hint="console apply", code="E_PREVIEW")
+        return self.world.put_sandbox(plan, who, name=check_name(name), days=days, hours=hours)
+
+    async def preview_release(self, pipeline: str, name: str) -> Release:
+        await self._arrive("preview_release", pipeline)
+        return self._release(name)
+
+    async def drop_preview(self, pipeline: str, name: str, who: Who) -> tuple[str, ...]:
+        await self._arrive("drop_preview", pipeline)
+        self._release(name)
+        return self.world.drop_sandbox(name)
+
     async def query(
-        self, pipeline: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
+        self,
+        pipeline: str,
+        sql: str,
+        tables: Sequence[str],
+        args: Mapping[str, tuple[str, str]],
+        limit: int,
+        *,
+        release: str = "",
     ) -> QueryResult:
         await self._arrive("query", pipeline)
-        release = self._release()
+        manifest = self._release(release)
         for table in tables:
-            if release.table(table) is None:
+            if manifest.table(table) is None:
                 raise DataError(
-                    f"{self.region.name}: {release.id} has no table {table}",
+                    f"{self.region.name}: {manifest.id} has no table {table}",
                     region=self.region.name,
                     hint="console status",
                 )
         counts = tuple((name, stats.rows) for name, stats in sorted(self.world.disk.stats.items()) if name in tables)
-        blank = QueryResult((("table", "string"), ("rows", "bigint")), counts, release.id)
-        answer = replace(self.world.answers.get(sql, blank), release=release.id)
+        blank = QueryResult((("table", "string"), ("rows", "bigint")), counts, manifest.id)
+        answer = replace(self.world.answers.get(sql, blank), release=manifest.id)
         return replace(answer, rows=answer.rows[:limit], truncated=len(answer.rows) > limit)
 
     async def run(
-        self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = ""
+        self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = "", *, release: str = ""
     ) -> dict[str, Any]:
         await self._arrive("run", pipeline)
-        release = self._release()
-        nodes = release.copies if kind == "copy" else release.sinks
+        manifest = self._release(release)
+        nodes = manifest.copies if kind == "copy" else manifest.sinks
         if all(node.name != name for node in nodes):
             raise DataError(
-                f"{self.region.name}: {release.id} has no {kind} {name}", region=self.region.name, hint="console plan"
+                f"{self.region.name}: {manifest.id} has no {kind} {name}", region=self.region.name, hint="console plan"
             )
         already = (name, run) in self.world.copied
         if kind == "copy":
@@ -248,7 +272,16 @@ class FakeDriver:
     async def close(self) -> None:
         return None
 
-    def _release(self) -> Release:
+    def _release(self, sandbox: str = "") -> Release:
+        if sandbox and sandbox not in self.world.sandboxes:
+            raise DataError(
+                f"{self.world.pipeline} has no preview {sandbox!r:.60}",
+                region=self.region.name,
+                hint="console preview --list",
+                code="E_NO_PREVIEW",
+            )
+        if sandbox:
+            return self.world.sandboxes[sandbox][0].release
         release = self.world.survey().release
         if release is None:
             raise Conflict(f"{self.region.name}: no release is live yet", region=self.region.name, hint="console apply")

@@ -10,12 +10,16 @@ from console.drivers.fake.scenario import Scenario
 from console.drivers.protocol import QueryResult, RegionState, Who
 from console.errors import Unreachable
 from console.model.compared import ComparedColumn, DayExamples
-from console.model.event import Event, Recorded
+from console.model.event import Event, Lagging, Recorded
 from console.model.live import Live, ReleaseRow, TableState, TableStats
 from console.model.load import Loads
 from console.model.measured import FeedSample
+from console.model.plan import Plan
 from console.model.receipt import Finding, Receipt
 from console.model.region import Region
+from console.model.sandbox import Sandbox, SandboxOrder
+from console.model.sandbox_plan import described, own_paths, sandboxed
+from console.model.status import Status
 from console.model.watcher import Watcher
 
 
@@ -54,6 +58,7 @@ class FakeRegion:
         self.findings: dict[str, tuple[Finding, ...]] = {}  # rollout → what checking it again finds
         self.samples: list[FeedSample] = []  # kept by its agent, oldest first
         self.heard: list[Callable[[Recorded], None]] = []  # called with every event, before a watcher gets it
+        self.sandboxes: dict[str, tuple[Plan, Sandbox]] = {}  # ready at once
         self._survey = live
         self._watchers: set[asyncio.Queue[Recorded | None]] = set()
         self._named: dict[asyncio.Queue[Recorded | None], Watcher] = {}
@@ -91,8 +96,27 @@ class FakeRegion:
         return replace(self._survey, release=release, releases=tuple(disk.releases), stats=stats)
 
     def state(self) -> RegionState:
-        status = replace(self.disk.status, watchers=tuple(self._named.values()) or None)
+        watchers = tuple(self._named.values()) or None
+        status = replace(self.disk.status, watchers=watchers, sandboxes=self._sandboxes())
         return RegionState(status, self.disk.plan, tuple(self.disk.releases))
+
+    def put_sandbox(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
+        """A sandbox that is built at once, in place of one of that name."""
+        now = self._clock()
+        order = SandboxOrder(name=name, days=days, at=now, expires=now + hours * 3600, by=who.name, host=who.host)
+        built = sandboxed(plan, name, f"p{len(self.sandboxes)}", ())
+        sandbox = replace(described(order, built, Status(), frozenset()), state="ready")
+        self.sandboxes[name] = built, sandbox
+        self.disk.say(Lagging(commits=0, rows=0, seconds=0.4, sandboxes=self._sandboxes()))
+        return sandbox
+
+    def drop_sandbox(self, name: str) -> tuple[str, ...]:
+        plan, _ = self.sandboxes.pop(name)
+        self.disk.say(Lagging(commits=0, rows=0, seconds=0.4, sandboxes=self._sandboxes()))
+        return tuple(sorted(own_paths(plan)))
+
+    def _sandboxes(self) -> tuple[Sandbox, ...]:
+        return tuple(sandbox for _, sandbox in self.sandboxes.values())
 
     async def watch(self, after: int, who: Who | None = None) -> AsyncGenerator[Recorded]:
         queue: asyncio.Queue[Recorded | None] = asyncio.Queue()

@@ -91,7 +91,7 @@ def main() -> None:
     opened = line(Path(warehouse), spark)
     match words:
         case ["copy", run]:
-            print(json.dumps(queries.run_copy(opened, spark, "daily", run, "eve")))
+            print(json.dumps(queries.run_copy(queries.PipelineReader(opened), spark, "daily", run, "eve")))
         case ["carry"]:
             print(carried(opened))
         case ["compact"]:

@@ -46,7 +46,7 @@ def live(warehouse: Path, spark: SparkHandle, copy: Copy = DAILY) -> PipelineCon
 
 
 def copied(opened: PipelineController, spark: SparkHandle, run: str = "run-1") -> tuple[int, bool]:
-    done = queries.run_copy(opened, spark, "daily", run, "ada")
+    done = queries.run_copy(queries.PipelineReader(opened), spark, "daily", run, "ada")
     return done["rows"], done["already"]
 
 

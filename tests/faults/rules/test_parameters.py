@@ -36,5 +36,7 @@ def test_a_parameter_is_bound_where_delta_parses(
 ) -> None:
     sql = "WITH asked AS (SELECT :given AS it) SELECT it, count(*) AS n FROM asked WHERE it = :given GROUP BY it LIMIT :most"
     args = {"given": [text, kind], "most": ["5", "int"]}
-    result = queries.query(line, spark, sql, tables=[], args=json.loads(json.dumps(args)), limit=10)
+    result = queries.query(
+        queries.PipelineReader(line), spark, sql, tables=[], args=json.loads(json.dumps(args)), limit=10
+    )
     assert result["rows"] == [[value, 1]]

@@ -1,0 +1,240 @@
+"""The sandboxes of one pipeline in its agent: begun, built, gone on with by a rollout, and dropped."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from uuid import uuid4
+
+from console.agent.execution.executor import PlanExecutor
+from console.agent.feeds.follower import FeedFollower
+from console.agent.rollout.context import RolloutContext
+from console.agent.rollout.recorder import Recorder
+from console.agent.sandboxes.store import SandboxStore, named_paths
+from console.agent.spark_session import SparkHandle
+from console.agent.store import housekeeping
+from console.agent.store.ledger import Releases
+from console.errors import Conflict, DataError
+from console.model.created import TableSettings
+from console.model.event import Accepted, Fenced, Logged, Resumed
+from console.model.live import Release
+from console.model.plan import Plan
+from console.model.rollout_id import rollout_id
+from console.model.sandbox import Sandbox, SandboxOrder, check_name
+from console.model.sandbox_plan import ContinuedPlan, cannot_preview, continuable, continued, described, sandboxed
+from console.model.step import Backfill
+
+
+@dataclass(slots=True, kw_only=True)
+class OpenSandbox:
+    """A sandbox in this process. executor: of its build, None before the first"""
+
+    order: SandboxOrder
+    recorder: Recorder
+    executor: PlanExecutor | None = None
+
+    @property
+    def plan(self) -> Plan:
+        assert self.recorder.plan is not None  # its first event is stored before its order
+        return self.recorder.plan
+
+    @property
+    def running(self) -> bool:
+        return self.executor is not None and self.executor.is_alive()
+
+    def stop(self) -> None:
+        if self.executor is not None:
+            self.executor.stop()
+            self.executor.join()
+            self.executor = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Sandboxes:
+    """All sandboxes of a pipeline. The caller holds the pipeline's lock, but for `listed`.
+
+    keep_hours    as of `RolloutContext`
+    created_with  settings of the tables that are built
+    """
+
+    warehouse: Path
+    pipeline: str
+    spark: SparkHandle
+    releases: Releases
+    follower: FeedFollower
+    keep_hours: float
+    created_with: TableSettings
+    store: SandboxStore = field(init=False)
+    _open: dict[str, OpenSandbox] = field(default_factory=dict, init=False)
+    _taken: tuple[int, frozenset[str]] = field(default=(-2, frozenset()), init=False)
+
+    def __post_init__(self) -> None:
+        self.store = SandboxStore(self.warehouse, self.pipeline)
+
+    def resume(self) -> None:
+        """Go on where the last agent stopped: sandboxes half dropped, and builds that are not done."""
+        self.store.sweep()
+        for order in self.store.orders():
+            if order.name not in self._open:
+                self._open[order.name] = OpenSandbox(order=order, recorder=Recorder(self.store.log(order.name)))
+            if order.dropping:
+                self._drop(self._open[order.name])
+        self._build_all()
+
+    def begin(self, plan: Plan, order: SandboxOrder) -> Sandbox:
+        """Begin a sandbox of a plan; one of the same name and change is kept for longer, and tried again if it failed.
+
+        One of that name and of another change, beside another release or with fewer days is dropped first.
+
+        raises  DataError E_PREVIEW, E_PREVIEW_NAME; Conflict E_STALE, E_TAKEN
+        """
+        check_name(order.name)
+        if why := cannot_preview(plan):
+            raise DataError(f"this change cannot be previewed: {why}", hint="console apply", code="E_PREVIEW")
+        live = self.releases.in_state("live")
+        if live is None or live.row.id != plan.live:
+            now = live.row.id if live else "no release"
+            raise Conflict(
+                f"the plan starts from {plan.live}, but live is {now}", hint="console preview", code="E_STALE"
+            )
+        known = self._open.get(order.name)
+        if known is not None and not _fits(known, plan, order):
+            self.drop(order.name)
+            known = None
+        return self._shown(self._go_on(known, order) if known else self._new(plan, order))
+
+    def _new(self, plan: Plan, order: SandboxOrder) -> OpenSandbox:
+        plan_digest = plan.digest()
+        built = sandboxed(plan, order.name, f"p{uuid4().hex[:8]}", self.created_with)
+        steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in built.steps)
+        event = Accepted(
+            release=order.name, was=plan.live, plan=plan_digest, by=order.by, host=order.host, steps=steps, allowed=plan.allowed
+        )  # fmt: skip
+        recorder = Recorder(self.store.log(order.name))
+        recorder.accept(rollout_id(f"{self.pipeline}-{order.name}", 0), built, event)
+        self.store.write(order)
+        sandbox = self._open[order.name] = OpenSandbox(order=order, recorder=recorder)
+        self._build(sandbox)
+        return sandbox
+
+    def _go_on(self, sandbox: OpenSandbox, order: SandboxOrder) -> OpenSandbox:
+        sandbox.order = replace(order, days=sandbox.order.days, at=sandbox.order.at)
+        self.store.write(sandbox.order)
+        if sandbox.recorder.status.held == "failed":
+            sandbox.stop()
+            sandbox.recorder.store(Resumed(order.by))
+            self._build(sandbox)
+        return sandbox
+
+    def drop(self, name: str) -> tuple[str, ...]:
+        """Drop a sandbox with the versions that nothing else names; returns their paths.
+
+        raises  DataError E_NO_PREVIEW
+        """
+        sandbox = self._named(name)
+        sandbox.order = replace(sandbox.order, dropping=True)
+        self.store.write(sandbox.order)
+        return self._drop(sandbox)
+
+    def _drop(self, sandbox: OpenSandbox) -> tuple[str, ...]:
+        sandbox.stop()
+        name = sandbox.order.name
+        paths: tuple[str, ...] = ()
+        if sandbox.recorder.plan is not None:
+            paths = housekeeping.own_versions(self.releases, sandbox.plan.release, frozenset(), self.store.paths())
+        dropped = tuple(path for path in paths if housekeeping.drop_version(self.warehouse, path))
+        self.store.forget(name)
+        self._open.pop(name, None)
+        return dropped
+
+    def tick(self, now: float) -> tuple[str, ...]:
+        """Drop what has expired, and go on with builds that were broken off. Returns the names of those dropped."""
+        gone = tuple(name for name, sandbox in self._open.items() if sandbox.order.expires <= now)
+        for name in gone:
+            self.drop(name)
+        self._build_all()
+        return gone
+
+    def due(self, now: float) -> bool:
+        """Whether `tick` has anything to do."""
+        return any(each.order.expires <= now or self._unfinished(each) for each in tuple(self._open.values()))
+
+    def stop(self) -> None:
+        """The agent ends; what is not done is gone on with by the next one."""
+        for sandbox in self._open.values():
+            sandbox.stop()
+
+    def listed(self) -> tuple[Sandbox, ...]:
+        """All sandboxes as they are now, oldest first."""
+        shown = sorted(tuple(self._open.values()), key=lambda each: (each.order.at, each.order.name))
+        return tuple(self._shown(each) for each in shown if not each.order.dropping)
+
+    def release(self, name: str) -> Release:
+        """raises  DataError E_NO_PREVIEW"""
+        return self._named(name).plan.release
+
+    def opened(self) -> tuple[OpenSandbox, ...]:
+        return tuple(self._open.values())
+
+    def continued(self, plan: Plan) -> ContinuedPlan:
+        """The plan of a rollout, going on from what a sandbox of the same change holds; its own build ends here."""
+        candidates = ((each, continuable(each.plan, plan)) for each in self._open.values() if not each.order.dropping)
+        usable = [(sandbox, tables) for sandbox, tables in candidates if tables]
+        if not usable:
+            return ContinuedPlan(plan)
+        sandbox, tables = max(usable, key=lambda each: each[0].recorder.status.rows_done)
+        sandbox.stop()
+        steps = {s.id for s in sandbox.plan.steps if isinstance(s, Backfill) and s.target in tables}
+        fences = tuple(fenced for fenced in sandbox.recorder.events(Fenced) if fenced.step in steps)
+        line = Logged(f"goes on from preview {sandbox.order.name}: {', '.join(tables)}")
+        return ContinuedPlan(continued(sandbox.plan, plan, tables), (*fences, line))
+
+    # -- builds
+
+    def _build_all(self) -> None:
+        for sandbox in self._open.values():
+            if self._unfinished(sandbox):
+                self._build(sandbox)
+
+    def _unfinished(self, sandbox: OpenSandbox) -> bool:
+        return not sandbox.running and self._shown(sandbox).state == "building" and not self.spark.lost
+
+    def _build(self, sandbox: OpenSandbox) -> None:
+        """Carry its newest days, in a thread; nothing where they are carried, or a rollout has taken its versions over."""
+        if self._shown(sandbox).state == "adopted":
+            return
+        context = RolloutContext(
+            warehouse=self.warehouse,
+            spark=self.spark,
+            releases=self.releases,
+            recorder=sandbox.recorder,
+            follower=self.follower,
+            keep_hours=self.keep_hours,
+            newest_days=sandbox.order.days,
+        )
+        sandbox.executor = PlanExecutor(context, _nothing)
+        sandbox.executor.start()
+
+    def _shown(self, sandbox: OpenSandbox) -> Sandbox:
+        version = self.releases.version()
+        if version != self._taken[0]:
+            self._taken = version, named_paths(self.releases)
+        return described(sandbox.order, sandbox.plan, sandbox.recorder.status, self._taken[1])
+
+    def _named(self, name: str) -> OpenSandbox:
+        if name not in self._open or self._open[name].order.dropping:
+            known = ", ".join(sorted(self._open)) or "none"
+            raise DataError(
+                f"{self.pipeline} has no preview {name!r:.60} (there is: {known})",
+                hint="console preview --list",
+                code="E_NO_PREVIEW",
+            )
+        return self._open[name]
+
+
+def _fits(sandbox: OpenSandbox, plan: Plan, order: SandboxOrder) -> bool:
+    """Whether the sandbox is what is asked for."""
+    same = (sandbox.plan.desired, sandbox.plan.live) == (plan.desired, plan.live)
+    return same and order.days <= sandbox.order.days and not sandbox.order.dropping
+
+
+def _nothing() -> None:
+    """A sandbox is not followed: live rows wait in their sources."""

@@ -1,0 +1,103 @@
+"""`_console/<pipeline>/previews/<name>/`: the sandboxes of a pipeline, each with a log of its own.
+
+    preview.json   what was asked for (`model.sandbox.SandboxOrder`); a folder without it is no sandbox
+    rollouts/      its plan and its events, in the table that a rollout's are in
+
+They lie beside the tables that 0.1.0 reads, which does not open this folder.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from console.agent.errors import LogDamaged
+from console.agent.store.ledger import Releases, Rollouts, plain_id
+from console.errors import DataError
+from console.model import codec
+from console.model.plan import Plan
+from console.model.sandbox import Sandbox, SandboxOrder
+from console.model.sandbox_plan import described
+
+_FOLDER, _ORDER = "previews", "preview.json"
+
+
+class SandboxStore:
+    """The sandboxes of one pipeline on disk. Read by a survey without a lock, written by the agent alone."""
+
+    def __init__(self, warehouse: Path, pipeline: str) -> None:
+        self._warehouse, self._pipeline = warehouse, pipeline
+        self.path = warehouse / "_console" / pipeline / _FOLDER
+
+    def orders(self) -> tuple[SandboxOrder, ...]:
+        """Oldest first, with those that are being dropped.
+
+        raises  RegionError E_LOG_DAMAGED
+        """
+        orders = []
+        for place in self.path.glob(f"*/{_ORDER}"):
+            try:
+                data = codec.loads(place.read_text())
+                orders.append(codec.decode(SandboxOrder, data["order"]))
+            except FileNotFoundError:  # dropped meanwhile
+                continue
+            except (ValueError, KeyError, TypeError, DataError):
+                raise LogDamaged(f"{place} cannot be read", hint="console doctor") from None
+        return tuple(sorted(orders, key=lambda order: (order.at, order.name)))
+
+    def write(self, order: SandboxOrder) -> None:
+        """Store what was asked for; from now on it is a sandbox, whatever happens to the agent."""
+        folder = self._folder(order.name)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = folder / f".{_ORDER}.new"
+        with fresh.open("w") as file:
+            json.dump({"format_version": 1, "order": codec.encode(order)}, file, allow_nan=False)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(folder / _ORDER)
+
+    def forget(self, name: str) -> None:
+        """Delete a sandbox's folder, once its versions are gone."""
+        (self._folder(name) / _ORDER).unlink(missing_ok=True)  # first: from now on it is no sandbox
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Delete what an agent that died left: folders of sandboxes that were not stored yet, or were being deleted."""
+        for folder in self.path.glob("*") if self.path.is_dir() else ():
+            if folder.is_dir() and not (folder / _ORDER).exists():
+                shutil.rmtree(folder)
+
+    def log(self, name: str) -> Rollouts:
+        """The table of its plan and its events."""
+        return Rollouts(self._warehouse, f"{self._pipeline}/{_FOLDER}/{plain_id(name)}")
+
+    def plan(self, name: str) -> Plan | None:
+        log = self.log(name)
+        return log.plan(log.latest())
+
+    def copies(self, name: str) -> Path:
+        """Where its copies write: a folder for each of their tables."""
+        return self._folder(name) / "copies"
+
+    def paths(self) -> frozenset[str]:
+        """Paths of all versions that sandboxes name: live's, and their own."""
+        plans = [self.plan(order.name) for order in self.orders() if not order.dropping]
+        return frozenset(state.version.path for plan in plans if plan for state in plan.release.tables)
+
+    def listed(self, releases: Releases) -> tuple[Sandbox, ...]:
+        """All sandboxes as they are now, from the logs alone. releases: of the pipeline"""
+        shown = []
+        for order in self.orders():
+            log = self.log(order.name)
+            plan = log.plan(log.latest())
+            if plan is not None and not order.dropping:
+                shown.append(described(order, plan, log.status(), named_paths(releases)))
+        return tuple(shown)
+
+    def _folder(self, name: str) -> Path:
+        return self.path / plain_id(name)
+
+
+def named_paths(releases: Releases) -> frozenset[str]:
+    """Paths of the versions that the region's releases name."""
+    return frozenset(state.version.path for stored in releases.all() for state in stored.release.tables)

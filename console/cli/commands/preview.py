@@ -1,0 +1,174 @@
+"""`console preview`: the pending change as a sandbox beside a region's live release."""
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from console.cli.commands.run import plan_and_ground, refused
+from console.cli.flags import command, loss_options, refuse_readonly
+from console.cli.format import count, table
+from console.cli.interrupt import run_interruptible
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, cli_context, open_project, who
+from console.errors import RegionError, UsageError
+from console.model.codec import encode
+from console.model.sandbox import EXPIRES_HOURS, Sandbox
+from console.text import safe_text
+
+if TYPE_CHECKING:
+    from console.drivers.protocol import Driver
+
+POLL_SECONDS = 0.5
+_DEFAULT = "preview"
+
+
+class Lifetime(click.ParamType[float]):
+    """`90m`, `12h`, `2d`, in hours."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        number, unit = text[:-1], {"m": 1 / 60, "h": 1.0, "d": 24.0}.get(text[-1:])
+        if unit is None or not number.isdecimal() or not 0 < int(number) * unit <= 24 * 30:
+            self.fail(f"{text!r:.40} is no time up to 30d, as 12h or 2d", param, ctx)
+        return int(number) * unit
+
+
+@command(
+    "preview",
+    examples="""console preview --region us
+    console preview --region us --name fix-cast --days 3
+    console query --region us --release fix-cast "SELECT day, count(*) AS n FROM requests GROUP BY day"
+    console preview --region us --list
+    console preview --region us --drop fix-cast""",
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 366),
+    default=1,
+    show_default=True,
+    help="Newest days to carry of each rebuilt table.",
+)
+@click.option("--name", default=_DEFAULT, show_default=True, metavar="NAME", help="Its name; one per branch, say.")
+@click.option("--expires", type=Lifetime(), metavar="TIME", help="Drop it after 90m, 12h, 2d … 30d  [default: 2d]")
+@click.option("--list", "listing", is_flag=True, help="List the region's previews.")
+@click.option("--drop", metavar="NAME", help="Drop a preview and its files.")
+@loss_options
+def preview(*, days: int, name: str, expires: float | None, listing: bool, drop: str | None) -> int:
+    """Build the pending change as a preview beside a region's live release.
+
+    What does not change is the live release's own table; of what is rebuilt the newest days are carried, as of now, by
+    the steps with which `apply` then goes on. Readers see it where they name it: query, endpoint and copy take --release.
+
+    The same name again replaces it if the files have changed, and else keeps it for longer. Exits 1 if its build
+    fails. Ctrl-C detaches: the agent goes on building.
+    """
+    if listing and drop:
+        raise UsageError("--list and --drop are two commands", hint="give one of them")
+    project = open_project(one=True)
+    output = Output(cli_context().flags)
+    if listing:
+        return _show(output, project, run_interruptible(_sandboxes(project)))
+    refuse_readonly(click.get_current_context(), "preview")
+    if drop:
+        return _drop(output, project, drop)
+    hours = EXPIRES_HOURS if expires is None else expires
+    again = f"it goes on being built:  console preview --region {project.names[0]} --list"
+    sandbox = run_interruptible(_build(project, output, name=name, days=days, hours=hours), lambda: again)
+    return _show(output, project, (sandbox,) if sandbox else ())
+
+
+async def _build(project: OpenProject, output: Output, *, name: str, days: int, hours: float) -> Sandbox | None:
+    """The sandbox once it is ready; None where nothing is to be changed.
+
+    raises  RegionError E_PREVIEW_FAILED; errors of the planner, refusals
+    """
+    plans, _ = await plan_and_ground(project)
+    if refusal := refused(list(plans)):
+        raise refusal
+    (plan,) = plans
+    region = project.names[0]
+    if not plan.changes:
+        output.info(f"{region}: nothing to preview: live is what the files declare")
+        return None
+    async with project.drivers() as drivers:
+        driver = drivers[region]
+        sandbox = await driver.preview(plan, who(), name=name, days=days, hours=hours)
+        output.info(f"{region}: building {name} beside {sandbox.live} …")
+        while sandbox.state == "building":
+            await asyncio.sleep(POLL_SECONDS)
+            sandbox = await _state_of(driver, project.pipeline, name)
+    if sandbox.state == "failed":
+        message = f"{region}: preview {name} could not be built: {sandbox.why}"
+        raise RegionError(message, region=region, hint=sandbox.hint, code="E_PREVIEW_FAILED")
+    return sandbox
+
+
+async def _state_of(driver: "Driver", pipeline: str, name: str) -> Sandbox:
+    """raises  RegionError E_NO_PREVIEW if somebody has dropped it meanwhile"""
+    for sandbox in (await driver.state(pipeline)).status.sandboxes:
+        if sandbox.name == name:
+            return sandbox
+    region = driver.region.name
+    raise RegionError(
+        f"{region}: preview {name} was dropped meanwhile", region=region, hint="console preview", code="E_NO_PREVIEW"
+    )
+
+
+async def _sandboxes(project: OpenProject) -> tuple[Sandbox, ...]:
+    async with project.drivers() as drivers:
+        return (await drivers[project.names[0]].state(project.pipeline)).status.sandboxes
+
+
+def _drop(output: Output, project: OpenProject, name: str) -> int:
+    async def work() -> tuple[str, ...]:
+        async with project.drivers() as drivers:
+            return await drivers[project.names[0]].drop_preview(project.pipeline, name, who())
+
+    dropped = run_interruptible(work())
+    if output.json:
+        output.document({"region": project.names[0], "dropped": [*dropped], "preview": name})
+    else:
+        output.data(f"{safe_text(name)}: dropped, with {count(len(dropped), 'version')}")
+    return 0
+
+
+def _show(output: Output, project: OpenProject, sandboxes: tuple[Sandbox, ...]) -> int:
+    if output.json:
+        output.document({"region": project.names[0], "previews": [encode(sandbox) for sandbox in sandboxes]})
+    elif sandboxes:
+        output.data(sandboxes_text(sandboxes, time.time()))
+    else:
+        output.info(f"{project.names[0]}: no previews")
+    return 0
+
+
+def sandboxes_text(sandboxes: tuple[Sandbox, ...], now: float) -> str:
+    """A line for each: its state, what it holds and was written for it, and when it is dropped."""
+    heads = ["preview", "state", "beside", "days", "slices", "rows", "bytes", "tables", "expires in", "by"]
+    rows = [
+        [
+            sandbox.name,
+            sandbox.state,
+            sandbox.live,
+            str(sandbox.days),
+            f"{sandbox.slices} of {sandbox.of}",
+            f"{sandbox.rows:,}",
+            f"{sandbox.bytes:,}",
+            safe_text(", ".join(sandbox.tables) or "none"),
+            _left(sandbox.expires - now),
+            safe_text(sandbox.by),
+        ]
+        for sandbox in sandboxes
+    ]
+    return table(heads, rows, right=[3, 5, 6])
+
+
+def _left(seconds: float) -> str:
+    hours = max(0.0, seconds) / 3600
+    return f"{hours:.0f} h" if hours >= 1 else f"{hours * 60:.0f} min"

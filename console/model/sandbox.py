@@ -1,0 +1,74 @@
+"""Sandboxes: releases of pending changes beside the live one, in which what is rebuilt holds its newest days only."""
+
+import re
+from typing import Literal
+
+from console.errors import DataError
+from console.record import dataclass
+
+SandboxState = Literal["building", "ready", "failed", "adopted"]
+EXPIRES_HOURS = 48.0
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_RELEASES = re.compile(r"r\d+|live|previous|retired")  # what `--release` could be taken for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOrder:
+    """What was asked for, as the region keeps it.
+
+    days         newest days that are carried of each rebuilt table
+    at, expires  seconds since 1970, UTC
+    dropping     its files are being deleted
+    """
+
+    name: str
+    days: int
+    at: float
+    expires: float
+    by: str
+    host: str
+    dropping: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """One sandbox of a pipeline, as it is now.
+
+    live     release beside which it was made;  digest  of the pipeline that it was made from
+    state    adopted: a rollout goes on with its versions
+    slices, of   slices of history that it holds, of all
+    rows, bytes  written for it
+    tables   those with versions of its own
+    why, hint    of a failure
+    """
+
+    name: str
+    state: SandboxState
+    live: str
+    digest: str
+    days: int
+    at: float
+    expires: float
+    by: str
+    slices: int = 0
+    of: int = 0
+    rows: int = 0
+    bytes: int = 0
+    tables: tuple[str, ...] = ()
+    why: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        days = "1 day" if self.days == 1 else f"{self.days} days"
+        return f"{self.name}: {self.state}, {days}, beside {self.live}"
+
+
+def check_name(name: str) -> str:
+    """raises  DataError E_PREVIEW_NAME"""
+    if not _NAME.fullmatch(name) or _RELEASES.fullmatch(name):
+        raise DataError(
+            f"{name!r:.60} cannot be the name of a preview",
+            hint="letters, digits, '-' and '_', at most 40, and not the name of a release",
+            code="E_PREVIEW_NAME",
+        )
+    return name

@@ -1,0 +1,145 @@
+"""A pending change as a sandbox: its newest day beside live, by the steps with which its rollout then goes on.
+
+A wrong cast is planted, and seen in the sandbox alone. What the rollout carried, and where, is judged by the tables' logs;
+rows by DuckDB over the landing table.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from deltalake import DeltaTable
+
+from console.errors import DataError, Unreachable
+from console.model.sandbox import Sandbox
+from tests.life.region import ME, LiveRegion, multiset
+from tests.life.test_history import LANDING, written
+
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+ROWS = "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date"
+BYTES = "get_json_object(payload, '$.bytes')"
+POINTS = ("before-commit-history", "after-commit-history")
+TRUTH = "SELECT id, CAST(json_extract_string(payload, '$.bytes') AS BIGINT) FROM landing"
+NEWEST = "CAST(ts AS DATE) >= DATE '2026-11-04'"  # the region's last day, and what is dated after it
+
+
+def files(bytes_as: str = "") -> dict[str, str]:
+    """bytes_as: the type of the column that is added, "" for none"""
+    column, value = (f", bytes: {bytes_as}", f", try_cast({BYTES} AS {bytes_as}) AS bytes") if bytes_as else ("", "")
+    return {
+        "pipeline.yaml": "description: a column, looked at before it is rolled out\n",
+        "tables/landing.yaml": LANDING,
+        "tables/requests.yaml": f"{ROWS}{column}}}\n",
+        "materializations/parse.sql": f"/* into: requests */\nSELECT id, ts, to_date(ts) AS day{value} FROM landing\n",
+        "tables/seen.yaml": f"time: ts\ncolumns: {{id: string, ts: timestamp{column}}}\n",
+        "materializations/see.sql": f"/* into: seen */\nSELECT id, ts{', bytes' if bytes_as else ''} FROM requests\n",
+    }
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
+    live = LiveRegion(tmp_path_factory.mktemp("preview"), rows=300, most=60)
+    live.install("web", written(tmp_path_factory.mktemp("before"), files()))
+    with pytest.MonkeyPatch.context() as patch:
+        crashes = live.root / "crashes"
+        (crashes / "fired").mkdir(parents=True)
+        patch.setenv("CONSOLE_CRASH_DIR", str(crashes))
+        try:
+            await live.roll_out("web")
+            yield live
+        finally:
+            await live.close()
+
+
+async def built(region: LiveRegion, name: str, seconds: float = 300) -> Sandbox:
+    """The sandbox as soon as it is ready. An agent that was killed is started again."""
+    until = asyncio.get_running_loop().time() + seconds
+    while asyncio.get_running_loop().time() < until:
+        with suppress(Unreachable):
+            await region.driver.start_agent()
+            shown = {each.name: each for each in (await region.driver.state("web")).status.sandboxes}
+            assert shown[name].state != "failed", shown[name]
+            if shown[name].state == "ready":
+                return shown[name]
+        await asyncio.sleep(0.5)
+    raise AssertionError(f"{name} is not ready after {seconds:g} s")
+
+
+def slices(region: LiveRegion, version: str) -> Counter[int]:
+    """How often each slice was committed to a version, by the notes in its log."""
+    notes = [line.get("userMetadata") for line in DeltaTable(str(region.warehouse / version)).history()]
+    histories = [note for text in notes if text and (note := json.loads(text)).get("kind") == "history"]
+    return Counter(n for note in histories for n in range(note["slices"][0], note["slices"][1] + 1))
+
+
+def versions(region: LiveRegion) -> set[str]:
+    return {str(log.parent.relative_to(region.warehouse)) for log in region.warehouse.glob("*/*/_delta_log")} - {
+        str(log.parent.relative_to(region.warehouse)) for log in region.warehouse.glob("_console/*/_delta_log")
+    }
+
+
+async def asked(region: LiveRegion, name: str, table: str) -> list[tuple[object, ...]]:
+    answer = await region.driver.query("web", f"SELECT id, bytes FROM {table}", [table], {}, 100_000, release=name)
+    assert answer.release == name
+    return list(answer.rows)
+
+
+async def test_a_sandbox_holds_its_newest_day_and_shows_a_wrong_cast_that_live_never_sees(
+    region: LiveRegion, tmp_path: Path
+) -> None:
+    before = versions(region)
+    region.install("web", written(tmp_path, files("tinyint")))  # wrong: bytes are up to 9,999
+    await region.driver.preview(await region.plan("web"), ME, name="wrong", days=1, hours=1)
+    sandbox = await built(region, "wrong")
+    assert 0 < sandbox.slices < sandbox.of
+    truth = dict(region.truth(f"{TRUTH} WHERE {NEWEST}"))
+    for table in ("requests", "seen"):
+        shown = dict(await asked(region, "wrong", table))
+        assert shown.keys() == truth.keys()
+        assert any(shown[id] is None and truth[id] is not None for id in truth)
+    live = await region.driver.query("web", "SELECT * FROM requests", ["requests"], {}, 1)
+    assert "bytes" not in dict(live.columns)
+    assert len(versions(region) - before) == 2
+
+    await region.driver.drop_preview("web", "wrong", ME)
+    assert versions(region) == before
+    assert not list((region.warehouse / "_console" / "web" / "previews").iterdir())
+    with pytest.raises(DataError, match="no preview 'wrong'"):
+        await asked(region, "wrong", "requests")
+
+
+async def test_a_rollout_goes_on_from_a_sandbox_that_was_killed_and_carries_no_slice_twice(
+    region: LiveRegion, tmp_path: Path
+) -> None:
+    region.install("web", written(tmp_path, files("bigint")))
+    region.write("web")
+    for point in POINTS:
+        (region.root / "crashes" / point).touch()
+    await region.driver.preview(await region.plan("web"), ME, name="right", days=2, hours=1)
+    sandbox = await built(region, "right")
+    fired = {each.name.partition(".")[0] for each in (region.root / "crashes" / "fired").iterdir()}
+    assert fired == {*POINTS}
+    release = await region.driver.preview_release("web", "right")
+    paths = {state.table.name: state.version.path for state in release.tables}
+    carried = slices(region, paths["requests"])
+    assert sandbox.slices == len(carried) < sandbox.of
+    assert set(carried.values()) == {1}
+
+    status = await region.roll_out("web")
+    live = (await region.driver.survey("web", [])).release
+    assert live is not None
+    assert {state.table.name: state.version.path for state in live.tables} == paths
+    assert slices(region, paths["requests"]) == Counter(range(1, sandbox.of + 1))
+    assert any("goes on from preview right: requests, seen" in line for line in status.log)
+    assert [each for each in await region.driver.verify("web", status.rollout) if each.ok is not True] == []
+
+    await region.quiet(["web"])
+    await region.driver.drop_preview("web", "right", ME)
+    for table in ("requests", "seen"):
+        counted = multiset(await region.table("web", "id, bytes", table))
+        assert counted == multiset(region.truth(TRUTH)), table
