@@ -122,6 +122,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "may_pause_until": status.reads_until or None,
         "steps_percent": {step.id: step_percent(step) for step in status.steps},
         "comparison": comparison_data(status),
+        "previews": encode(status.sandboxes),
         "status": encode(status),
     }
 
@@ -181,6 +182,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
     if watching := watchers_text(view.others_watching):
         notes.append(f"watched by {safe_text(watching)}")
     notes += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
+    notes += [safe_text(sandbox.text(view.live, now), 300) for sandbox in status.sandboxes]
     if status.quarantined:
         rows = count(status.quarantined, "row")
         notes.append(f"{rows} that do not convert are in quarantine: SELECT * FROM _console.quarantine")

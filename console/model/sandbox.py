@@ -58,9 +58,17 @@ class Sandbox:
     why: str = ""
     hint: str = ""
 
-    def __str__(self) -> str:
+    def text(self, live: str, now: float) -> str:
+        """`preview fix: ready, 1 day, beside r3; dropped in 47 h`. From outside; live: the release that is live now"""
         days = "1 day" if self.days == 1 else f"{self.days} days"
-        return f"{self.name}: {self.state}, {days}, beside {self.live}"
+        beside = f"beside {self.live}" + (", which is not live now" if live and live != self.live else "")
+        why = f" ({self.why})" if self.why else ""
+        return f"preview {self.name}: {self.state}{why}, {days}, {beside}; dropped in {time_left(self.expires - now)}"
+
+
+def time_left(seconds: float) -> str:
+    hours = max(0.0, seconds) / 3600
+    return f"{hours:.0f} h" if hours >= 1 else f"{hours * 60:.0f} min"
 
 
 def check_name(name: str) -> str:

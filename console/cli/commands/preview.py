@@ -14,7 +14,7 @@ from console.cli.output import Output
 from console.cli.wiring import OpenProject, cli_context, open_project, who
 from console.errors import RegionError, UsageError
 from console.model.codec import encode
-from console.model.sandbox import EXPIRES_HOURS, Sandbox
+from console.model.sandbox import EXPIRES_HOURS, Sandbox, time_left
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -70,11 +70,12 @@ def preview(*, days: int, name: str, expires: float | None, listing: bool, drop:
     """
     if listing and drop:
         raise UsageError("--list and --drop are two commands", hint="give one of them")
+    if not listing:
+        refuse_readonly(click.get_current_context(), "preview")
     project = open_project(one=True)
     output = Output(cli_context().flags)
     if listing:
         return _show(output, project, run_interruptible(_sandboxes(project)))
-    refuse_readonly(click.get_current_context(), "preview")
     if drop:
         return _drop(output, project, drop)
     hours = EXPIRES_HOURS if expires is None else expires
@@ -150,7 +151,7 @@ def _show(output: Output, project: OpenProject, sandboxes: tuple[Sandbox, ...]) 
 
 def sandboxes_text(sandboxes: tuple[Sandbox, ...], now: float) -> str:
     """A line for each: its state, what it holds and was written for it, and when it is dropped."""
-    heads = ["preview", "state", "beside", "days", "slices", "rows", "bytes", "tables", "expires in", "by"]
+    heads = ["preview", "state", "beside", "days", "slices", "rows", "bytes", "tables", "dropped in", "by"]
     rows = [
         [
             sandbox.name,
@@ -161,14 +162,9 @@ def sandboxes_text(sandboxes: tuple[Sandbox, ...], now: float) -> str:
             f"{sandbox.rows:,}",
             f"{sandbox.bytes:,}",
             safe_text(", ".join(sandbox.tables) or "none"),
-            _left(sandbox.expires - now),
+            time_left(sandbox.expires - now),
             safe_text(sandbox.by),
         ]
         for sandbox in sandboxes
     ]
     return table(heads, rows, right=[3, 5, 6])
-
-
-def _left(seconds: float) -> str:
-    hours = max(0.0, seconds) / 3600
-    return f"{hours:.0f} h" if hours >= 1 else f"{hours * 60:.0f} min"

@@ -23,6 +23,7 @@ from console.tui.labels import (
 )
 
 REASON_LINES = 4
+MAX_PREVIEWS = 3  # named in the head
 
 
 def draw_summary(view: RegionView, width: int, at: float) -> Content:
@@ -53,6 +54,10 @@ def _figures(view: RegionView, at: float) -> Content:
     if step := running_step(view):
         rows = f" ({count(step.batch_rows)} rows so far)" if step.batch_rows else ""
         parts.append(safe(f"batch {step.batch}{rows}", limit=80))
+    if previews := view.status.sandboxes:
+        named = ", ".join(f"{each.name} {each.state}" for each in previews[:MAX_PREVIEWS])
+        more = f" and {len(previews) - MAX_PREVIEWS} more" if len(previews) > MAX_PREVIEWS else ""
+        parts.append(safe(f"{'preview' if len(previews) == 1 else 'previews'} {named}{more}", limit=140))
     if under_way(view) and view.status.started:
         parts.append(Content(f"since {_clock(view, view.status.started)} ({span(max(0.0, at - view.status.started))})"))
     return Content(" · ").join(parts)
