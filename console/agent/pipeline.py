@@ -72,15 +72,7 @@ class PipelineController:
             created_with=table_settings(settings.rollback_window_hours + SPARE_HOURS),
             continued=self._continued,
         )
-        self.sandboxes = Sandboxes(
-            warehouse=warehouse,
-            pipeline=pipeline,
-            spark=spark,
-            releases=self.releases,
-            follower=follower,
-            keep_hours=settings.rollback_window_hours,
-            created_with=self.acceptance.created_with,
-        )
+        self.sandboxes = self._sandboxes(settings.rollback_window_hours)
         self._promotion = self._promoting(spark, follower)
 
     def _promoting(self, spark: SparkHandle, follower: FeedFollower) -> Promotion:
@@ -94,6 +86,17 @@ class PipelineController:
             resolve=self.path,
             refollow=self.feeds.refollow,
             intake=self.intake,
+        )
+
+    def _sandboxes(self, keep_hours: float) -> Sandboxes:
+        return Sandboxes(
+            warehouse=self.warehouse,
+            pipeline=self.pipeline,
+            spark=self._spark,
+            releases=self.releases,
+            follower=self.feeds.follower,
+            keep_hours=keep_hours,
+            created_with=self.acceptance.created_with,
         )
 
     def _continued(self, plan: Plan) -> ContinuedPlan:

@@ -62,7 +62,10 @@ class Service:
         self._guard = threading.Lock()
         self._failed_pipelines: dict[str, str] = {}  # pipelines that failed to load → why
         self._tried = 0.0  # monotonic: when the failed pipelines were tried last
-        self._methods: dict[str, Callable[..., Any]] = {
+        self._methods = self._by_name()
+
+    def _by_name(self) -> dict[str, Callable[..., Any]]:
+        return {
             "hello": self.hello,
             "survey": self.survey,
             "state": self.state,
