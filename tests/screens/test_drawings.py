@@ -14,6 +14,7 @@ from console.drivers.replay import Given, Ran
 from console.errors import Problem
 from console.model.event import Ailing, Checked, State
 from console.model.plan import Answer, Rollback
+from console.model.sandbox import Sandbox
 from console.model.status import Status, StepStatus
 from console.runner.view import Link, RegionView
 from console.text import safe_text
@@ -261,6 +262,19 @@ def test_a_stopped_feed_is_shown_in_the_list_and_in_the_summary() -> None:
     fails = replace(live, status=replace(live.status, ailing=(replace(ill, standing=False, tries=2),)))
     assert state_label(fails) == state_label(live)
     assert "feed parse is failing, attempt 2: landing" in draw_summary(fails, 120, s.NOON).plain
+
+
+def test_the_head_of_a_region_names_its_previews_and_counts_those_that_do_not_fit() -> None:
+    one = Sandbox(name="fix", state="ready", live="r7", digest="d", days=1, at=0.0, expires=9.0, by="ada")
+    more = tuple(replace(one, name=f"b{number}", state="building") for number in range(4))
+    live = replace(s.running(s.EU), status=Status(state="live"), plan=None, live="r7")
+    for sandboxes, text in (
+        ((one,), "· preview fix ready"),
+        ((one, *more), "· previews fix ready, b0 building, b1 building and 2 more"),
+    ):
+        shown = draw_summary(replace(live, status=replace(live.status, sandboxes=sandboxes)), 120, s.NOON)
+        assert text in shown.plain
+    assert "preview" not in draw_summary(live, 120, s.NOON).plain
 
 
 def line_of(view: RegionView, width: int) -> str:
