@@ -17,6 +17,7 @@ from console.agent.compared.examples import ComparedReleases, day_examples
 from console.agent.compared.records import records_of
 from console.agent.feeds.live_feed import logical_rows
 from console.agent.pipeline import PipelineController
+from console.agent.rows.arguments import arguments
 from console.agent.spark_session import SparkHandle
 from console.agent.store import exports, log
 from console.errors import DataError, RegionError
@@ -219,35 +220,6 @@ def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> d
         return count
 
     return {"rows": exports.put(out, write), "path": str(out.target)}
-
-
-def arguments(args: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Texts as typed Python values, which Spark binds as literals.
-
-    raises  DataError naming the parameter whose text is not a value of its type
-    """
-    return {name: _typed(name, value, kind) for name, (value, kind) in args.items()}
-
-
-def _typed(name: str, text: str, kind: str) -> Any:
-    try:
-        match kind.partition("(")[0]:
-            case "tinyint" | "smallint" | "int" | "bigint":
-                return int(text)
-            case "float" | "double":
-                return float(text)
-            case "decimal":
-                return Decimal(text)
-            case "boolean":
-                return {"true": True, "false": False}[text.lower()]
-            case "date":
-                return date.fromisoformat(text)
-            case "timestamp":
-                at = datetime.fromisoformat(text)
-                return at if at.tzinfo else at.replace(tzinfo=UTC)
-    except (ValueError, KeyError, InvalidOperation):
-        raise DataError(f"parameter {name}: {text!r:.60} is no {kind}") from None
-    return text
 
 
 def plain(value: Any) -> Any:

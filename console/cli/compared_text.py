@@ -30,6 +30,18 @@ def comparison_data(status: Status) -> list[dict[str, Any]]:
     ]
 
 
+def calls_data(status: Status) -> list[dict[str, Any]]:
+    """Recorded calls as they were run at the gate, for `--output json`: figures alone."""
+    calls = (call for check in status.checks for call in check.calls)
+    return [
+        {
+            **_plain(call),
+            **{side: _plain(cost) if cost else None for side, cost in (("live", call.live), ("new", call.new))},
+        }
+        for call in calls
+    ]
+
+
 def comparison_lines(status: Status) -> list[str]:
     """A line for each table with days that differ, and where all of them are."""
     return [_line(status, check, tally) for check, tally in _tallies(status) if tally.differing]

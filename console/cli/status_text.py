@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Literal
 
-from console.cli.compared_text import comparison_data, comparison_lines
+from console.cli.compared_text import calls_data, comparison_data, comparison_lines
 from console.cli.format import count, span, table
 from console.cli.history_options import option_lines
 from console.model.codec import encode
@@ -123,6 +123,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "steps_percent": {step.id: step_percent(step) for step in status.steps},
         "comparison": comparison_data(status),
         "previews": encode(status.sandboxes),
+        "recorded_calls": calls_data(status),
         "status": encode(status),
     }
 

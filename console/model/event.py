@@ -8,6 +8,7 @@ from console.model.compared import ColumnSummary, DayTally
 from console.model.fleet import FleetWaves
 from console.model.incident import Incident, SlicedDay
 from console.model.measured import FeedSample, SparkJob
+from console.model.recorded_call import ReplayedCall
 from console.model.sandbox import Sandbox
 from console.model.watcher import Watcher
 from console.record import dataclass
@@ -170,6 +171,7 @@ class Checked:
                    are in the region's records (`model/compared`)
     tally          of a comparison per day: how many there are of each
     summaries      of columns that are meant to change
+    calls          of an endpoint, whose name is `table`: its recorded calls, as they were run
     """
 
     table: str
@@ -181,6 +183,7 @@ class Checked:
     days: tuple[ComparedDay, ...] = field(default=(), metadata=BESIDE)
     tally: DayTally | None = field(default=None, metadata=BESIDE)
     summaries: tuple[ColumnSummary, ...] = field(default=(), metadata=BESIDE)
+    calls: tuple[ReplayedCall, ...] = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from console.errors import Problem
 from console.model.codec import QUIET, encode
+from console.model.recorded_call import RecordedCall
 from console.model.schema import Table
 from console.model.sources import Sources
 from console.record import dataclass
@@ -89,6 +90,7 @@ class Pipeline:
     """The desired state of one region. Nodes are sorted by name, so that moving a file changes nothing.
 
     ineffective  warnings about keys and files of the pipeline that nothing reads
+    calls        recorded calls of its endpoints, in the order of their files; like tests they are part of no digest
     """
 
     name: str
@@ -102,6 +104,7 @@ class Pipeline:
     overrides: tuple[Override, ...] = ()
     sources: Sources | None = field(default=None, metadata=QUIET)
     ineffective: tuple[Problem, ...] = field(default=(), metadata=QUIET)
+    calls: tuple[RecordedCall, ...] = field(default=(), metadata=QUIET)
 
     def table(self, name: str) -> Table | None:
         return self._by_name.get(name)
@@ -126,6 +129,7 @@ class Pipeline:
             overrides=tuple(replace(node, where="") for node in self.overrides),
             sources=None,
             ineffective=(),
+            calls=(),
         )
         return digest(encode(placeless))
 

@@ -4,6 +4,7 @@ from dataclasses import field
 from typing import Literal
 
 from console.model.codec import BESIDE, QUIET, needed
+from console.model.recorded_call import PlannedCall
 from console.model.schema import Column
 from console.model.step_id import BACKFILL, PROMOTE, VALIDATE, StepId
 from console.record import dataclass
@@ -146,9 +147,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Validate:
-    """Run the comparisons, and check that every rebuilt feed is live."""
+    """Run the comparisons and recorded calls, and check that every rebuilt feed is live."""
 
     comparisons: tuple[Comparison, ...]
+    calls: tuple[PlannedCall, ...] = field(default=(), metadata=BESIDE)
 
     @property
     def id(self) -> str:

@@ -97,10 +97,3 @@ def unused_variables(head: Document, texts: Iterable[str]) -> tuple[Problem, ...
         for name in head.get(("variables",)) or ()
         if name not in named
     )
-
-
-def unread_file(path: str) -> Problem:
-    """A file of a pipeline that belongs to the project and that nothing reads. path: below the project"""
-    message = f"{path} has no effect: recorded calls are not run"
-    instead = Edit(node="", how="call the endpoint in a fixture test: console test")
-    return _problem(message, f"{path}:1:1", (instead,))

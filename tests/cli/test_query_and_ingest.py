@@ -41,6 +41,31 @@ def test_an_endpoint_takes_typed_parameters_and_defaults(deployed: World) -> Non
     assert "did you mean newest?" in unknown.stderr
 
 
+def test_a_call_is_recorded_once_behind_the_others_and_the_next_plan_would_run_it(deployed: World) -> None:
+    file = deployed.root / "plans/web/endpoints/newest.calls.yaml"
+    words = ("endpoint", "newest", "--region", "us", "--record", "--param")
+    assert deployed.call(*words, "day=2026-11-77").exit_code == 64
+    assert not file.exists()
+    first = deployed.call(*words, "day=2026-11-07")
+    assert (first.exit_code, "recorded in plans/web/endpoints/newest.calls.yaml" in first.stderr) == (0, True)
+    file.write_text("# asked at night\n" + file.read_text())
+    file.chmod(0o640)
+    assert deployed.call(*words, "day=2026-11-08", "--param", "most=3").exit_code == 0
+    again = deployed.call(*words, "day=2026-11-07")
+    assert (again.exit_code, "recorded already, as `call 1`" in again.stderr) == (0, True)
+    assert file.read_text() == (
+        "# asked at night\ncalls:\n  - {parameters: {day: 2026-11-07}}\n  - {parameters: {day: 2026-11-08, most: 3}}\n"
+    )
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in file.parent.iterdir() if path.name.startswith(".")] == []
+    text = (deployed.root / "plans/web/endpoints/newest.sql").read_text()
+    deployed.write({"plans/web/endpoints/newest.sql": text.replace("SELECT id, ts", "SELECT id")})
+    assert "2 recorded calls of newest" in deployed.call("plan", "--regions", "us", "--explain").stdout
+    file.write_text("calls: [{parameters: {day: 2026-11-07}}]\n")
+    refused = deployed.call(*words, "day=2026-11-09")
+    assert (refused.exit_code, "cannot be written behind the others" in refused.stderr) == (65, True)
+
+
 def test_a_region_without_a_release_has_nothing_to_ask(world: World) -> None:
     result = world.call("query", "--region", "us", "SELECT 1")
     assert result.exit_code == 1

@@ -25,7 +25,7 @@ FILES: dict[str, str] = {
     "plans/web/endpoints/top.sql": (
         "/*\nparameters: {day: date, limit: {type: int, default: 10}}\nowner: web\n*/\nSELECT * FROM requests\n"
     ),
-    "plans/web/endpoints/top.calls.yaml": "not: ours\n",
+    "plans/web/endpoints/top.calls.yaml": "calls:\n  - parameters: {day: 2026-11-01}\n",
     "plans/web/copies/daily.sql": "/* into: by_day */ SELECT day FROM requests",
     "plans/web/sinks/export.sql": "/*\npath: exports/requests\nformat: csv\n*/\nSELECT * FROM requests",
     "plans/web/tests/one.yaml": "not: ours\n",

@@ -10,6 +10,7 @@ from console.agent.compared.quarantined import affected_tables
 from console.agent.compared.resumed import begin
 from console.agent.errors import AgentEnding
 from console.agent.execution import expectations
+from console.agent.execution.endpoint_calls import call_checks
 from console.agent.feeds import commit, planted_bugs
 from console.agent.feeds.live_feed import LiveFeed, stalled_targets
 from console.agent.recount import liveness
@@ -62,6 +63,8 @@ def validate(context: RolloutContext, step: Validate) -> None:
                 context.recorder.store(planted_bugs.blind(check))
     for check in expectations.checks(context, session, pins):
         context.recorder.store(planted_bugs.blind(check))
+    for check in call_checks(context, step, pins):
+        context.recorder.store(planted_bugs.blind(_but_for_quarantine(context, check)))
     for check in _complete(context):
         context.recorder.store(planted_bugs.blind(check))
 

@@ -20,7 +20,8 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from console.agent.queries import arguments, plain
+from console.agent.queries import plain
+from console.agent.rows.arguments import arguments
 from console.agent.spark_session import BRIEF, Settings, SparkHandle
 from console.errors import ConsoleError, DataError
 

@@ -58,16 +58,19 @@ def query(sql: str, params: tuple[str, ...], limit: int, release: str) -> int:
 
 @command(
     "endpoint",
-    examples="console endpoint top_errors --region eu\nconsole endpoint top_errors --region eu --param day=2026-11-07",
+    examples="""console endpoint top_errors --region eu
+    console endpoint top_errors --region eu --param day=2026-11-07 --record""",
 )
 @click.argument("name")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter's value; repeatable.")
 @click.option("--limit", type=_MOST, default=1000, show_default=True, help="Maximum number of rows.")
 @_sandbox_option
-def endpoint(name: str, params: tuple[str, ...], limit: int, release: str) -> int:
+@click.option("--record", is_flag=True, help="Append the call to those that rollouts run at their gates.")
+def endpoint(name: str, params: tuple[str, ...], limit: int, release: str, record: bool) -> int:
     """Call an endpoint of a region's live release, or of a preview.
 
-    Parameters are checked against their declared types; those left out take their defaults.
+    Parameters are checked against their declared types; those left out take their defaults. With --record the call is appended
+    to endpoints/NAME.calls.yaml: rollouts run it against the live release and the new one.
     """
     project = open_project(one=True)
 
@@ -77,7 +80,12 @@ def endpoint(name: str, params: tuple[str, ...], limit: int, release: str) -> in
             raise UsageError(f"release {manifest.id} has no endpoint {name!r}", **choices(list(known), name))
         return known[name].sql, known[name].parameters
 
-    return _ask(project, find, _given(params), limit, sandbox=release)
+    code = _ask(project, find, _given(params), limit, sandbox=release)
+    if record:
+        from console.cli.commands.record_call import record_call
+
+        record_call(project, name, _given(params))
+    return code
 
 
 def _ask(

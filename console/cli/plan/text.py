@@ -223,9 +223,12 @@ def step_text(step: Step) -> str:
                 start
             ]
             return f"catch up {target} with {source} since {since}"
-        case Validate(comparisons):
-            names = ", ".join(comparison.table for comparison in comparisons) or "nothing to compare"
-            return f"validate old against new at the same position: {names}"
+        case Validate(comparisons, calls):
+            names = [comparison.table for comparison in comparisons]
+            if calls:
+                endpoints = dict.fromkeys(call.endpoint for call in calls)
+                names.append(f"{count(len(calls), 'recorded call')} of {', '.join(endpoints)}")
+            return f"validate old against new at the same position: {', '.join(names) or 'nothing to compare'}"
         case Promote():
             return "stop at the gate; then make the new release live in one commit"
         case _:

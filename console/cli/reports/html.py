@@ -10,14 +10,15 @@ from console.cli.reports.charts import CLASSES, days, days_label, swatch, timeli
 from console.cli.reports.run_report import RegionReport, RegionVerdict, RunReport, ordered
 from console.cli.reports.style import STYLE
 from console.cli.reports.words import (
+    CALL_HEADS,
     CHECK_VERDICTS,
     CHECK_WORDS,
     ROWS_SHOWN,
+    call_figures,
     checks_words,
     column_label,
     day_counts,
     day_label,
-    differing_days,
     error_lines,
     facts,
     headline,
@@ -27,6 +28,7 @@ from console.cli.reports.words import (
     release_words,
     share_words,
     short_moments,
+    unlike,
 )
 from console.errors import Problem
 from console.markup import Element, element, html
@@ -107,7 +109,7 @@ def _region(region: RegionReport, at: int) -> Element:
     ]
     if region.error:
         parts += _paragraphs(error_lines(region.error), _TONES[region.verdict])
-    parts += [*_course(region), *_checks(region), *_compared(region)]
+    parts += [*_course(region), *_checks(region), *_compared(region), *_calls(region)]
     if region.plan:
         parts.append(_plan(region.plan))
     parts += [*map(_history, region.course.days), *_receipts(region), *_decisions(region)]
@@ -144,8 +146,8 @@ def _checks(region: RegionReport) -> Iterator[Element]:
 
 
 def _detail(check: Checked) -> Element:
-    """The figures, and each day that differs."""
-    listed = [element("li", line) for line in differing_days(check)] if check.ok is not True else []
+    """The figures, and each day and call that differs."""
+    listed = [element("li", line) for line in unlike(check)] if check.ok is not True else []
     return element("div", check.detail, *([element("ul", *listed)] if listed else []))
 
 
@@ -170,6 +172,15 @@ def _compared(region: RegionReport) -> Iterator[Element]:
             f"{count(len(shown), 'day')} of {check.table}",
             _table(("day", "result", "live rows", "new rows", "columns that differ"), rows, figures=(2, 3), prose=(4,)),
         )
+
+
+def _calls(region: RegionReport) -> Iterator[Element]:
+    """Recorded calls, live → new: what they gave, and what they cost."""
+    for check in region.checks:
+        if check.calls:
+            yield element("h3", f"Recorded calls of {check.table}, live → new")
+            rows = [(call.name, _badge(CHECK_VERDICTS[call.same], CHECK_WORDS[call.same]), *call_figures(call)) for call in check.calls]  # fmt: skip
+            yield _table(CALL_HEADS, rows, figures=(2, 3, 4, 5), stacked=True)
 
 
 def _plan(plan: Plan) -> Element:

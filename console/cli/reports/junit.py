@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from console.cli.reports.run_report import RegionReport, RegionVerdict, ReportedError, RunReport, RunState
-from console.cli.reports.words import differing_days, error_lines, headline, release_words
+from console.cli.reports.words import error_lines, headline, release_words, unlike
 from console.markup import Element, element, xml
 from console.model.event import Checked
 
@@ -74,12 +74,12 @@ def _rollout(place: str, region: RegionReport) -> Element:
 
 
 def _check(place: str, check: Checked) -> Element:
-    """A failed check names the days that differ; one that says nothing is an error, never a success."""
+    """A failed check names the days and calls that differ; one that says nothing is an error, never a success."""
     attributes = {"classname": place, "name": f"{check.table}: {check.check}"}
     if check.ok is True:
         return element("testcase", **attributes)
     kind, word = ("failure", "differs") if check.ok is False else ("error", "inconclusive")
-    lines = [check.detail, *differing_days(check)]
+    lines = [check.detail, *unlike(check)]
     return element("testcase", element(kind, *lines, message=check.detail, type=word), **attributes)
 
 

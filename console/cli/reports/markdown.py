@@ -6,13 +6,14 @@ from itertools import groupby
 from console.cli.format import count, size, span
 from console.cli.reports.run_report import RegionReport, RegionVerdict, RunReport, ordered
 from console.cli.reports.words import (
+    CALL_HEADS,
     CHECK_WORDS,
     DAYS_NAMED,
+    call_figures,
     checks_words,
     column_label,
     day_counts,
     day_label,
-    differing_days,
     error_lines,
     facts,
     headline,
@@ -21,6 +22,7 @@ from console.cli.reports.words import (
     most_telling,
     release_words,
     share_words,
+    unlike,
 )
 from console.markup import escaped, safe_markdown
 from console.model.plan import ACTIONS, Plan
@@ -84,6 +86,7 @@ def _region(region: RegionReport) -> Iterator[str]:
     if region.plan:
         yield from _plan(region.plan)
     yield from _compared(region)
+    yield from _calls(region)
     yield from _receipts(region)
 
 
@@ -92,7 +95,7 @@ def _checks(region: RegionReport) -> Iterator[str]:
         return
     rows = []
     for check in region.checks:
-        listed = tuple(differing_days(check)) if check.ok is not True else ()
+        listed = tuple(unlike(check)) if check.ok is not True else ()
         rows.append((check.table, check.check, CHECK_WORDS[check.ok], "; ".join((check.detail, *listed))))
     yield from _table(("table", "check", "result", "figures"), rows)
 
@@ -137,6 +140,14 @@ def _compared(region: RegionReport) -> Iterator[str]:
             for day in shown
         ]  # fmt: skip
         yield from _folded(title, ("day", "live rows", "new rows", "result", "columns that differ"), rows)
+
+
+def _calls(region: RegionReport) -> Iterator[str]:
+    for check in region.checks:
+        if check.calls:
+            rows = [(call.name, CHECK_WORDS[call.same], *call_figures(call)) for call in check.calls]
+            title = f"{check.table}, {count(len(check.calls), 'recorded call')}, live → new"
+            yield from _folded(title, CALL_HEADS, rows)
 
 
 def _receipts(region: RegionReport) -> Iterator[str]:

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from console.cli.format import count, percent, span
+from console.cli.format import count, percent, size, span
 from console.cli.reports.run_report import RegionReport, RegionVerdict, ReportedError, RunReport, RunState
 from console.model.account import Part, Use
 from console.model.compared import TOGETHER
 from console.model.event import Checked, ComparedDay
 from console.model.identity import identity
+from console.model.recorded_call import ReplayedCall
 
 DAYS_NAMED = 20  # of those that differ, in one text
 ROWS_SHOWN = 400  # of one table of days or receipts
@@ -126,6 +127,30 @@ def differing_days(check: Checked) -> Iterator[str]:
     yield from (day_words(day) for day in differ[:DAYS_NAMED])
     if (more := day_counts(check)[1] - min(len(differ), DAYS_NAMED)) > 0:
         yield f"and {count(more, 'day')} more"
+
+
+def unlike(check: Checked) -> Iterator[str]:
+    """A line for each day that differs, and for each recorded call whose answer does."""
+    yield from differing_days(check)
+    yield from (f"{call.name}: {call.why}" for call in check.calls if call.same is not True)
+
+
+CALL_HEADS = ("call", "answer", "rows", "files read", "bytes read", "time")
+
+
+def call_figures(call: ReplayedCall) -> tuple[str, str, str, str]:
+    """Rows, files, bytes and time of a recorded call, live → new."""
+    live, new = call.live, call.new
+    if new is None:
+        return "–", "–", "–", "–"
+    if live is None:
+        return f"{call.rows_new:,}", f"{new.files:,}", size(new.bytes), f"{new.seconds:.2f} s"
+    return (
+        f"{call.rows_live:,} → {call.rows_new:,}",
+        f"{live.files:,} → {new.files:,}",
+        f"{size(live.bytes)} → {size(new.bytes)}",
+        f"{live.seconds:.2f} s → {new.seconds:.2f} s",
+    )
 
 
 def most_telling(days: Sequence[ComparedDay]) -> tuple[ComparedDay, ...]:

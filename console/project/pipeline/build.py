@@ -1,18 +1,19 @@
 """Builds a pipeline from its files: checks each node by itself, then all of them together."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from console.errors import Problem
 from console.model.expectation import Expectation
 from console.model.pipeline import Copy, Endpoint, Materialization, Override, Parameter, Pipeline, Sink
+from console.model.recorded_call import RecordedCall
 from console.model.schema import Accepts, Column, Table
 from console.project import documents as docs
 from console.project import values
 from console.project.explain import D, validated
-from console.project.ineffective import unread, unread_file, unused_variables
+from console.project.ineffective import unread, unused_variables
 from console.project.names import did_you_mean, kept_column, wrong_column, wrong_name, wrong_parameter
-from console.project.pipeline import adapter, expectations, newest
+from console.project.pipeline import adapter, calls, expectations, newest
 from console.project.pipeline.checks import together
 from console.project.pipeline.folder import Folder, Query
 from console.project.yaml import Document, Keys
@@ -27,6 +28,7 @@ def build(folder: Folder, overrides: tuple[Override, ...] = ()) -> tuple[Pipelin
     """The pipeline and all its problems; a node that is invalid by itself is left out."""
     nodes = _Nodes(folder)
     head = nodes.head()
+    endpoints = _each(folder.queries["endpoints"], nodes.endpoint)
     pipeline = Pipeline(
         name=folder.name,
         description=head.description,
@@ -38,7 +40,8 @@ def build(folder: Folder, overrides: tuple[Override, ...] = ()) -> tuple[Pipelin
                 key=lambda node: node.name,
             )
         ),
-        endpoints=_each(folder.queries["endpoints"], nodes.endpoint),
+        endpoints=endpoints,
+        calls=nodes.calls(endpoints),
         copies=_each(folder.queries["copies"], nodes.copy),
         sinks=_each(folder.queries["sinks"], nodes.sink),
         sources=folder.sources,
@@ -51,7 +54,7 @@ def build(folder: Folder, overrides: tuple[Override, ...] = ()) -> tuple[Pipelin
 def _unread(folder: Folder) -> tuple[Problem, ...]:
     queries = [query.sql for kind in folder.queries.values() for query in kind.values()]
     lists = [str(table.data.get(key, "")) for table in folder.tables.values() for key in ("forward_query", "select")]
-    return (*unused_variables(folder.head, [*queries, *lists]), *map(unread_file, folder.unread))
+    return unused_variables(folder.head, [*queries, *lists])
 
 
 def _each(sources: dict[str, S], make: Callable[[str, S], N | None]) -> tuple[N, ...]:
@@ -301,6 +304,11 @@ class _Nodes:
             owner=doc.owner,
             where=query.where,
         )
+
+    def calls(self, endpoints: Sequence[Endpoint]) -> tuple[RecordedCall, ...]:
+        recorded, problems = calls.declared(self.folder.calls, endpoints, tuple(self.folder.queries["endpoints"]))
+        self.problems += problems
+        return recorded
 
     def parameter(self, node: str, path: str, spec: docs.ParameterDoc, default: str | None, where: str) -> None:
         if spec.type.startswith((*_NESTED, "binary")):

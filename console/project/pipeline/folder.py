@@ -11,6 +11,7 @@ from console.project.yaml import Document, parse, read_text, refuse
 
 KINDS = ("materializations", "endpoints", "copies", "sinks")
 FOLDERS = frozenset((*KINDS, "tables", "tests", "migrations"))
+CALLS = ".calls.yaml"  # of an endpoint, behind its name
 FILES = frozenset(("pipeline.yaml", "replication.yaml", "README.md"))
 # read by parts of their own
 _ELSEWHERE = frozenset(("migrations", "tests"))
@@ -33,7 +34,7 @@ class Folder:
     file     `plans/web`
     queries  kind (`endpoints`) → name → query
     texts    name below the folder (`tables/requests.yaml`) → text
-    unread   files that belong there and that nothing reads, below the project
+    calls    endpoint → its recorded calls
     """
 
     name: str
@@ -42,7 +43,7 @@ class Folder:
     tables: dict[str, Document] = field(default_factory=dict)
     queries: dict[str, dict[str, Query]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    unread: list[str] = field(default_factory=list)
+    calls: dict[str, Document] = field(default_factory=dict)
     sources: Sources | None = None
 
 
@@ -90,8 +91,11 @@ def _nodes(folder: Folder, path: Path, root: Path) -> list[Problem]:
         if entry.name.startswith(".") or entry.name == "README.md":
             continue
         shown = entry.relative_to(root).as_posix()
-        if path.name == "endpoints" and entry.name.endswith(".calls.yaml"):
-            folder.unread.append(shown)
+        if path.name == "endpoints" and entry.name.endswith(CALLS):
+            try:
+                folder.calls[entry.name.removesuffix(CALLS)] = parse(read_text(entry, root), shown)
+            except Problems as invalid:
+                problems += invalid.problems
             continue
         if entry.suffix != suffix:
             hint = f"files here end in {suffix}"

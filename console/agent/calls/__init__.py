@@ -1,0 +1,1 @@
+"""Recorded calls of endpoints, run against the live release and the new one at one position."""

@@ -1,0 +1,51 @@
+"""What a finished query read, by Spark's own metrics."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+
+_PLANS = "org.apache.spark.sql.execution.adaptive"
+LISTENER_MILLISECONDS = 5_000  # that the last metrics of a job may take to arrive
+
+
+def read_cost(session: Any, frame: Any, group: str) -> tuple[int, int]:
+    """Files that the scans of a finished query opened, and bytes that the tasks of its jobs read.
+
+    frame  the DataFrame that was collected: its plan holds the metrics
+    group  the job group of that run, and of no other
+    """
+    context = session.sparkContext
+    files = sum(_metric(leaf, "numFiles") for leaf in _leaves(context, frame._jdf.queryExecution().executedPlan()))
+    return files, _input_bytes(context, group)
+
+
+def _leaves(context: Any, plan: Any) -> Iterator[Any]:
+    """The scans of a physical plan as it was run, those of its subqueries included; what is read once is named once."""
+    if is_instance_of(context._gateway, plan, f"{_PLANS}.AdaptiveSparkPlanExec"):
+        yield from _leaves(context, plan.executedPlan())
+    elif is_instance_of(context._gateway, plan, f"{_PLANS}.QueryStageExec"):
+        yield from _leaves(context, plan.plan())
+    else:
+        children, inner = plan.children(), plan.subqueries()
+        for at in range(children.size()):
+            yield from _leaves(context, children.apply(at))
+        for at in range(inner.size()):
+            yield from _leaves(context, inner.apply(at))
+        if not children.size():
+            yield plan
+
+
+def _metric(plan: Any, name: str) -> int:
+    metric = plan.metrics().get(name)
+    return int(metric.get().value()) if metric.isDefined() else 0
+
+
+def _input_bytes(context: Any, group: str) -> int:
+    """The sum of what Spark counted for each stage of the group's jobs."""
+    spark = context._jsc.sc()
+    spark.listenerBus().waitUntilEmpty(LISTENER_MILLISECONDS)
+    tracker, store = context.statusTracker(), spark.statusStore()
+    jobs = (tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(group))
+    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+    return sum(int(store.lastStageAttempt(stage).inputBytes()) for stage in stages)

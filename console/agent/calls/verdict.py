@@ -1,0 +1,149 @@
+"""What the figures of calls mean for the gate. Pure.
+
+What a call reads is the same each time, so a budget of files and bytes decides. Time is not: it decides where each run is
+slower than all of the other side, and then by half of it alone.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from console.agent.calls.difference import Difference
+from console.model.event import Checked
+from console.model.recorded_call import (
+    BYTES_FACTOR,
+    BYTES_SPARE,
+    FILES_FACTOR,
+    FILES_SPARE,
+    CallBudget,
+    CallCost,
+    PlannedCall,
+    ReplayedCall,
+)
+
+ANSWERS, COST = "recorded calls: answers", "recorded calls: cost"
+JUDGED_RUNS = 3  # of each side, for time to say anything
+SLOWER, MUCH_SLOWER = 1.25, 2.0
+SLOWER_SECONDS, MUCH_SLOWER_SECONDS = 0.1, 0.25  # besides: a few milliseconds are no loss
+NAMED = 4  # calls that one line names
+
+
+def judge_answers(call: PlannedCall, differs: Difference, rows: tuple[int, int]) -> tuple[bool | None, str]:
+    """Whether the answers are the same, and why not. rows: of the live answer and of the new one
+
+    An answer that differs is right only where the plan expects another one and the operator said so. What is expected and
+    was not declared is for a person, as is what the query itself leaves open.
+    """
+    if differs.equal:
+        return True, ""
+    what = _what(differs, rows)
+    if call.changed and call.differs:
+        return True, f"differs as declared ({call.differs}): {what}"
+    if call.changed:
+        return None, f"{what}; {call.changed}: where that is wanted, `differs` in the call's file says why"
+    if call.form.doubt:
+        return None, f"{what}; {call.form.doubt}"
+    if differs.tied and not (differs.lacking or differs.retyped):
+        return None, f"{what}; they are equal in its order, and its answer ends after some rows"
+    undue = ", and `differs` does not count: the change leaves the meaning of its answer alone" if call.differs else ""
+    return False, what + undue
+
+
+def _what(differs: Difference, rows: tuple[int, int]) -> str:
+    """`1 of 14 rows only live, 0 of 13 only new`"""
+    parts = []
+    if differs.only_live or differs.only_new:
+        parts.append(
+            f"{differs.only_live:,} of {rows[0]:,} rows only live, {differs.only_new:,} of {rows[1]:,} only new"
+        )
+    if differs.reordered:
+        parts.append(f"{rows[1]:,} equal rows in another order")
+    parts += [f"no column {name}" for name in differs.lacking]
+    parts += [f"another type of {name}" for name in differs.retyped]
+    return ", ".join(parts)
+
+
+def judge_cost(
+    live: CallCost | None, new: CallCost, budget: CallBudget, seconds: tuple[Sequence[float], Sequence[float]]
+) -> tuple[bool | None, str]:
+    """Whether the new release answers as cheaply, and what is dearer. seconds: of the runs that count, live and new"""
+    over = [
+        text
+        for text in (
+            _over("files", live.files if live else None, new.files, budget.files, FILES_FACTOR, FILES_SPARE),
+            _over("bytes", live.bytes if live else None, new.bytes, budget.bytes, BYTES_FACTOR, BYTES_SPARE),
+        )
+        if text
+    ]
+    slow, words = _slower(live, new, *seconds)
+    verdict = False if over else slow
+    return verdict, ", ".join([*over, *([words] if words else [])])
+
+
+def _over(what: str, was: int | None, reads: int, budget: int | None, factor: float, spare: int) -> str:
+    """`2 → 14 files, 6 at most`; "" where it is within the budget."""
+    if budget is not None:
+        most, whose = budget, "by its budget"
+    elif was is not None:
+        most, whose = max(int(was * factor), was + spare), "without a budget"
+    else:
+        return ""
+    change = f"{was:,} → {reads:,}" if was is not None else f"{reads:,}"
+    return f"{change} {what}, {most:,} at most {whose}" if reads > most else ""
+
+
+def _slower(
+    live: CallCost | None, new: CallCost, before: Sequence[float], after: Sequence[float]
+) -> tuple[bool | None, str]:
+    if live is None or min(len(before), len(after)) < JUDGED_RUNS or min(after) <= max(before):
+        return True, ""
+    more = new.seconds - live.seconds
+    words = f"{live.seconds:.2f} s → {new.seconds:.2f} s"
+    if new.seconds >= live.seconds * MUCH_SLOWER and more >= MUCH_SLOWER_SECONDS:
+        return False, words
+    if new.seconds >= live.seconds * SLOWER and more >= SLOWER_SECONDS:
+        return None, f"{words}: by time alone less than {MUCH_SLOWER:g} × says nothing"
+    return True, ""
+
+
+def checks_of(endpoint: str, calls: Sequence[ReplayedCall]) -> tuple[Checked, Checked]:
+    """The two checks of an endpoint at the gate; the first one holds the figures."""
+    rows = sum(call.rows_new for call in calls)
+    number = f"{len(calls)} call{'' if len(calls) == 1 else 's'}"
+    answers = _lines((call.name, call.why) for call in calls) or f"{number}, {rows:,} rows: the answers are equal"
+    cost = _lines((call.name, call.why_cost) for call in calls) or f"{number}: {_total(calls)}"
+    return (
+        Checked(
+            table=endpoint, check=ANSWERS, ok=_all(call.same for call in calls), detail=answers, calls=tuple(calls)
+        ),
+        Checked(table=endpoint, check=COST, ok=_all(call.same_cost for call in calls), detail=cost),
+    )
+
+
+def _all(results: Iterable[bool | None]) -> bool | None:
+    """False where one is, else None where one is."""
+    each = set(results)
+    return False if False in each else None if None in each else True
+
+
+def _lines(said: Iterable[tuple[str, str]]) -> str:
+    lines = [f"{name}: {why}" for name, why in said if why]
+    more = f"; and {len(lines) - NAMED} more calls" if len(lines) > NAMED else ""
+    return "; ".join(lines[:NAMED]) + more
+
+
+def _total(calls: Iterable[ReplayedCall]) -> str:
+    """`28 → 28 files, 61,200 → 60,114 bytes, 0.21 s → 0.20 s`"""
+    pairs = [(call.live, call.new) for call in calls if call.live is not None and call.new is not None]
+    if not pairs:
+        return "within their budgets"
+    files, bytes_read, seconds = (
+        (sum(old), sum(new))
+        for old, new in (
+            ([a.files for a, _ in pairs], [b.files for _, b in pairs]),
+            ([a.bytes for a, _ in pairs], [b.bytes for _, b in pairs]),
+            ([a.seconds for a, _ in pairs], [b.seconds for _, b in pairs]),
+        )
+    )
+    return (
+        f"{files[0]:,} → {files[1]:,} files, {bytes_read[0]:,} → {bytes_read[1]:,} bytes, "
+        f"{seconds[0]:.2f} s → {seconds[1]:.2f} s"
+    )

@@ -1,0 +1,114 @@
+"""Recorded calls that a plan has run against both releases: those whose answers a change may reach."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from console.model.live import Live, Release, TableState
+from console.model.newest import Newest
+from console.model.pipeline import Endpoint, Parameter, Pipeline
+from console.model.plan import Answer, NodeChange
+from console.model.recorded_call import AnswerForm, CallQuery, PlannedCall, RecordedCall
+from console.model.schema import types
+from console.model.step import Step, Validate
+from console.planning.sql.answer import answer_form, answer_order, marked
+from console.planning.sql.compile import reads
+from console.planning.sql.relation import physical
+from console.planning.sql.tree import Text
+
+
+def planned_calls(
+    pipeline: Pipeline, release: Release, live: Live, answers: Sequence[Answer], made: Sequence[Step]
+) -> tuple[PlannedCall, ...]:
+    """The calls of endpoints that are edited, or that read a table which is built anew or read otherwise.
+
+    release  the new one;  answers, made  the plan's: endpoints whose results change, and its steps
+    """
+    if live.release is None or not pipeline.calls:
+        return ()
+    old = {endpoint.name: endpoint for endpoint in live.release.endpoints}
+    new = {endpoint.name: endpoint for endpoint in release.endpoints}
+    why = {answer.name: answer.why for answer in answers if answer.kind == "endpoint"}
+    joined = _joined_again(made)
+    planned: list[PlannedCall] = []
+    for call in pipeline.calls:
+        endpoint, was = new.get(call.endpoint), old.get(call.endpoint)
+        tables = reads(Text(sql=endpoint.sql)) if endpoint is not None else ()
+        if endpoint is not None and (why.get(endpoint.name) or _reached(endpoint, was, tables, release, live.release)):
+            planned.append(_planned(call, endpoint, was, release, why.get(endpoint.name, ""), joined))
+    return tuple(planned)
+
+
+def with_calls(
+    made: tuple[Step, ...], calls: tuple[PlannedCall, ...], changes: Sequence[NodeChange]
+) -> tuple[Step, ...]:
+    """The steps with calls to be run at their end; a plan that builds no table is validated for them alone.
+
+    changes  the plan's nodes: one that changes nothing has no steps
+    """
+    if not calls or not (made or any(node.changes for node in changes)):
+        return made
+    kept = tuple(step for step in made if not isinstance(step, Validate))
+    comparisons = tuple(each for step in made if isinstance(step, Validate) for each in step.comparisons)
+    return (*kept, Validate(comparisons, calls))
+
+
+def _joined_again(made: Sequence[Step]) -> frozenset[str]:
+    """Tables whose history is joined with others as these are now."""
+    validated = (each for step in made if isinstance(step, Validate) for each in step.comparisons)
+    return frozenset(each.table for each in validated if each.joins)
+
+
+def _reached(endpoint: Endpoint, was: Endpoint | None, tables: Sequence[str], release: Release, live: Release) -> bool:
+    """Whether it is another query, or one of its tables has another version or is read otherwise."""
+    if was is None or (endpoint.sql, endpoint.parameters) != (was.sql, was.parameters):
+        return True
+    for name in tables:
+        state, before = release.table(name), live.table(name)
+        if (state is None) != (before is None):
+            return True
+        if state is not None and before is not None and _shown(state) != _shown(before):
+            return True
+    return False
+
+
+def _shown(state: TableState) -> tuple[str, str, Newest | None]:
+    return state.version.path, state.read, state.newest
+
+
+def _planned(
+    call: RecordedCall, endpoint: Endpoint, was: Endpoint | None, release: Release, why: str, joined: frozenset[str]
+) -> PlannedCall:
+    tables = reads(Text(sql=endpoint.sql))
+    exact, inexact = {}, {}
+    for state in (release.table(name) for name in tables):
+        if state is not None:
+            columns = types(state.table.columns)
+            exact[state.table.name] = physical(state.table.name, "", dict.fromkeys(columns, ""))
+            names = frozenset(name.lower() for name in state.inexact)
+            inexact[state.table.name] = marked(exact[state.table.name], names)
+    form = answer_form(endpoint.sql, exact, inexact) if len(exact) == len(tables) else AnswerForm()
+    if again := joined.intersection(tables):
+        form = replace(form, doubt=f"history of {', '.join(sorted(again))} was joined with tables as they are now")
+    new = _query(endpoint.sql, endpoint.parameters, dict(call.parameters))
+    assert new is not None, "a call that lacks a parameter is refused when its file is read"
+    return PlannedCall(
+        endpoint=call.endpoint,
+        name=call.name,
+        new=new,
+        live=_query(was.sql, was.parameters, dict(call.parameters)) if was is not None else None,
+        form=form if was is None else replace(form, order=answer_order(was.sql)),
+        changed=why,
+        differs=call.differs,
+        budget=call.budget,
+    )
+
+
+def _query(sql: str, parameters: Sequence[Parameter], given: Mapping[str, str]) -> CallQuery | None:
+    """The call of one release; None where it lacks a parameter that this release has no default for."""
+    args = []
+    for parameter in parameters:
+        value = given.get(parameter.name, parameter.default)
+        if value is None:
+            return None
+        args.append((parameter.name, value, parameter.type))
+    return CallQuery(sql, reads(Text(sql=sql)), tuple(args))
