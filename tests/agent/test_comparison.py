@@ -22,6 +22,7 @@ from console.model.compared import PAGE, ROWS, ComparedColumn
 from console.model.event import Checked
 from tests.agent.test_resilience import Region
 from tests.life import region as life
+from tests.reports.runs import documents
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 CANARY = "canary-8d1f"  # an address that three rows have
@@ -129,7 +130,10 @@ async def test_three_defects_shut_the_gate_by_day_and_no_value_leaves_the_tables
     assert CANARY in json.dumps(examples.differing.old)
     assert CANARY[:9] in json.dumps(region.service.examples("web", "requests", BAD).differing.new)
     # and nowhere else
-    assert not [text for text in (*printed, *capfd.readouterr(), json.dumps(encode(status))) if CANARY[:9] in text]
+    reports = documents(status.checks)
+    assert all(BAD in text for text in reports)
+    printed += [*reports, *capfd.readouterr(), json.dumps(encode(status))]
+    assert not [text for text in printed if CANARY[:9] in text]
     assert CANARY in "".join(text for _, text in texts(region.warehouse / "landing"))
     assert [path for path, text in texts(region.warehouse / "_console") if CANARY[:9] in text] == []
     region.discard()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from console.model.live import Live, Release, TableState
 from console.model.newest import Newest
 from console.model.pipeline import Endpoint, Parameter, Pipeline
-from console.model.plan import Answer, NodeChange
+from console.model.plan import Plan
 from console.model.recorded_call import AnswerForm, CallQuery, PlannedCall, RecordedCall
 from console.model.schema import types
 from console.model.step import Step, Validate
@@ -16,40 +16,31 @@ from console.planning.sql.relation import physical
 from console.planning.sql.tree import Text
 
 
-def planned_calls(
-    pipeline: Pipeline, release: Release, live: Live, answers: Sequence[Answer], made: Sequence[Step]
-) -> tuple[PlannedCall, ...]:
-    """The calls of endpoints that are edited, or that read a table which is built anew or read otherwise.
+def with_calls(plan: Plan, pipeline: Pipeline, live: Live) -> Plan:
+    """The plan with the calls that its validation runs; one that builds no table is validated for them alone.
 
-    release  the new one;  answers, made  the plan's: endpoints whose results change, and its steps
+    live  the region as it is called now
     """
-    if live.release is None or not pipeline.calls:
-        return ()
-    old = {endpoint.name: endpoint for endpoint in live.release.endpoints}
-    new = {endpoint.name: endpoint for endpoint in release.endpoints}
-    why = {answer.name: answer.why for answer in answers if answer.kind == "endpoint"}
-    joined = _joined_again(made)
+    if not plan.steps or live.release is None or not (calls := _calls(plan, pipeline, live.release)):
+        return plan
+    *made, last = (step for step in plan.steps if not isinstance(step, Validate))
+    comparisons = tuple(each for step in plan.steps if isinstance(step, Validate) for each in step.comparisons)
+    return replace(plan, steps=(*made, Validate(comparisons, calls), last))
+
+
+def _calls(plan: Plan, pipeline: Pipeline, live: Release) -> tuple[PlannedCall, ...]:
+    """The calls of endpoints that are edited, or that read a table which is built anew or read otherwise."""
+    old = {endpoint.name: endpoint for endpoint in live.endpoints}
+    new = {endpoint.name: endpoint for endpoint in plan.release.endpoints}
+    why = {answer.name: answer.why for answer in plan.answers if answer.kind == "endpoint"}
+    joined = _joined_again(plan.steps)
     planned: list[PlannedCall] = []
     for call in pipeline.calls:
         endpoint, was = new.get(call.endpoint), old.get(call.endpoint)
         tables = reads(Text(sql=endpoint.sql)) if endpoint is not None else ()
-        if endpoint is not None and (why.get(endpoint.name) or _reached(endpoint, was, tables, release, live.release)):
-            planned.append(_planned(call, endpoint, was, release, why.get(endpoint.name, ""), joined))
+        if endpoint is not None and (why.get(endpoint.name) or _reached(endpoint, was, tables, plan.release, live)):
+            planned.append(_planned(call, endpoint, was, plan.release, why.get(endpoint.name, ""), joined))
     return tuple(planned)
-
-
-def with_calls(
-    made: tuple[Step, ...], calls: tuple[PlannedCall, ...], changes: Sequence[NodeChange]
-) -> tuple[Step, ...]:
-    """The steps with calls to be run at their end; a plan that builds no table is validated for them alone.
-
-    changes  the plan's nodes: one that changes nothing has no steps
-    """
-    if not calls or not (made or any(node.changes for node in changes)):
-        return made
-    kept = tuple(step for step in made if not isinstance(step, Validate))
-    comparisons = tuple(each for step in made if isinstance(step, Validate) for each in step.comparisons)
-    return (*kept, Validate(comparisons, calls))
 
 
 def _joined_again(made: Sequence[Step]) -> frozenset[str]:

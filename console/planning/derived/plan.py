@@ -8,7 +8,7 @@ from console.model.plan import Plan, Price
 from console.model.region import Region
 from console.planning import rules
 from console.planning.cache.planner_cache import PlannerCache
-from console.planning.derived.calls import planned_calls, with_calls
+from console.planning.derived.calls import with_calls
 from console.planning.derived.changes import nodes
 from console.planning.derived.prices import everything
 from console.planning.derived.release import release
@@ -46,10 +46,6 @@ def planned(
     """
     changes = nodes(wanted, verdicts, here, region.limits, cache=cache, allowed=allowed)
     problems, acceptances = accepted(rules.plan_problems(wanted, verdicts.tables, here, cache), allowed)
-    told = answers(wanted, here, cache)
-    new = release(pipeline, wanted, verdicts, here, cache=cache, tool=tool, rules=rules_by)
-    made = steps(verdicts, here, region.limits, cache)
-    made = with_calls(made, planned_calls(pipeline, new, live, told, made), changes)
     plan = Plan(
         format_version=FORMAT,
         tool=tool,
@@ -59,8 +55,8 @@ def planned(
         live=live.release.id if live.release else "",
         content=baseline(pipeline, live, cache).digest,
         nodes=changes,
-        steps=with_promote(made, changes),
-        release=new,
+        steps=with_promote(steps(verdicts, here, region.limits, cache), changes),
+        release=release(pipeline, wanted, verdicts, here, cache=cache, tool=tool, rules=rules_by),
         problems=(*problems, *pipeline.ineffective, *region.ineffective),
         price=sum((node.price for node in changes), Price()),
         everything=everything(verdicts, here, region.limits),
@@ -69,8 +65,8 @@ def planned(
         bytes_limit=region.limits.bytes,
         target_seconds=region.limits.target_seconds,
         drift=drift(live, cache),
-        answers=told,
+        answers=answers(wanted, here, cache),
         allowed=acceptances,
         rollback=rollback(pipeline, verdicts.tables, here),
     )
-    return with_retention(with_cost(plan, here, region), here, region, cache)
+    return with_retention(with_cost(with_calls(plan, pipeline, live), here, region), here, region, cache)

@@ -24,6 +24,9 @@ EXPECTED, BEFORE, COMPILED = (
     f"tests/{name}.py" for name in ("agent/test_expectations", "agent/test_expected_days", "planning/test_expectations")
 )
 AS_EXPECTED, AT_THE_GATE = (f"console/agent/expectations/{name}.py" for name in ("guard", "at_gate"))
+ANSWERED, CALLED = "tests/agent/test_call_answers.py", "tests/planning/test_recorded_calls.py"
+DIFFERENCE, JUDGED = "console/agent/calls/difference.py", "console/agent/calls/verdict.py"
+CALLING = "console/planning/derived/calls.py"
 GROUPS, OF_STATES = "console/planning/reuse/groups.py", "console/planning/routes/of_states.py"
 GROUPED, OLDER = "tests/planning/test_groups.py", "tests/planning/test_older_values.py"
 REMEDIES, NARROWER = "tests/planning/test_remedies.py", "tests/planning/test_narrower.py"
@@ -240,6 +243,19 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a condition reads other tables", "console/planning/sql/compile.py", "        if isinstance(node, _NOT_OF_A_ROW):", "        if False:", COMPILED),
     bug("live rows of a build are not looked at", EDGE, "if self.guarded else ()", "if False else ()", f"{EXPECTED}::test_a_live_row_that_is_not_as_expected_stops_the_version_that_is_built_and_never_the_live_one"),
     bug("a live version goes on being held to it", FOLLOW, "    current.guarded = feed.guarded\n", "", f"{EXPECTED}::test_a_live_version_takes_every_row_whatever_was_expected_of_it"),
+    # recorded calls
+    bug("a row more on one side is not seen", DIFFERENCE, "return [*left, *ours[i:]], [*right, *theirs[j:]]", "return left, right", ANSWERED),
+    bug("rows are compared as sets", DIFFERENCE, "return [*ours[both:]], [*theirs[both:]]", "return [*ours[both:]] if not theirs else [], [*theirs[both:]] if not ours else []", ANSWERED),
+    bug("the order of an answer is not compared", DIFFERENCE, "reordered=not (only_live or only_new) and not near.ordered", "reordered=False and not near.ordered", ANSWERED),
+    bug("any limited answer may differ", DIFFERENCE, "and len(only_live) == len(only_new)\n", "", ANSWERED),
+    bug("an old `differs` hides a new fault", JUDGED, "if call.changed and call.differs:", "if call.differs:", ANSWERED),
+    bug("an expected difference needs no reason", JUDGED, "    if call.changed:\n        return None,", "    if call.changed:\n        return True,", ANSWERED),
+    bug("a budget does not decide", JUDGED, "verdict = False if over else slow", "verdict = slow", ANSWERED),
+    bug("one slow run is slow", JUDGED, "or min(after) <= max(before):", "or max(after) <= max(before):", ANSWERED),
+    bug("an endpoint's own edit is not called", CALLING, "    if was is None or (endpoint.sql, endpoint.parameters) != (was.sql, was.parameters):", "    if was is None:", f"{CALLED}::test_an_edited_endpoint_is_called_although_no_table_is_built"),
+    bug("a rebuilt table below an endpoint is not called", CALLING, "if state is not None and before is not None and _shown(state) != _shown(before):", "if False:", f"{CALLED}::test_a_rebuilt_table_below_an_endpoint_leaves_its_meaning_alone"),
+    bug("a recorded call is a change", "console/model/pipeline.py", "            calls=(),\n", "", f"{CALLED}::test_a_recorded_call_is_no_change_and_nothing_is_called_where_nothing_changes"),
+    bug("a recorded call loses what is behind it", "console/project/pipeline/calls.py", "made = f\"{head}{indent}- {_entry(call)}\\n\"", "made = f\"calls:\\n  - {_entry(call)}\\n\"", "tests/project/test_calls.py"),
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
     bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),
