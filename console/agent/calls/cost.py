@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from py4j.java_gateway import is_instance_of
-
 _PLANS = "org.apache.spark.sql.execution.adaptive"
 LISTENER_MILLISECONDS = 5_000  # that the last metrics of a job may take to arrive
 
@@ -22,6 +20,8 @@ def read_cost(session: Any, frame: Any, group: str) -> tuple[int, int]:
 
 def _leaves(context: Any, plan: Any) -> Iterator[Any]:
     """The scans of a physical plan as it was run, those of its subqueries included; what is read once is named once."""
+    from py4j.java_gateway import is_instance_of
+
     if is_instance_of(context._gateway, plan, f"{_PLANS}.AdaptiveSparkPlanExec"):
         yield from _leaves(context, plan.executedPlan())
     elif is_instance_of(context._gateway, plan, f"{_PLANS}.QueryStageExec"):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from console.agent.calls.cost import read_cost
 from console.agent.calls.difference import CallAnswer, difference
@@ -16,6 +17,7 @@ from console.agent.recount.pinned_tables import reason
 from console.agent.rollout.context import RolloutContext
 from console.agent.rows.arguments import arguments
 from console.agent.store import log
+from console.errors import ConsoleError
 from console.model.live import Release
 from console.model.recorded_call import CallCost, CallQuery, PlannedCall, ReplayedCall
 
@@ -107,8 +109,8 @@ def replay(context: RolloutContext, call: PlannedCall, live: CalledRelease, new:
 
 def _run(context: RolloutContext, call: PlannedCall, side: _Runs, number: int) -> None:
     """One run. raises NotReplayed where it fails or takes too long; RolloutStopped"""
-    which = "live" if side.called.release is not context.plan.release else "new"
-    what = f"call {call.endpoint} {call.name} {which} {number + 1}"
+    # what ran under the name of an earlier run would count as read by this one
+    what = f"call {call.endpoint} {call.name} {number + 1} {uuid4().hex}"
     session, late, ended = side.called.session, threading.Event(), threading.Event()
     with context.jobs(session, what):
         watch = threading.Thread(target=_watch, args=(context, late, ended), name="call", daemon=True)
@@ -127,6 +129,10 @@ def _run(context: RolloutContext, call: PlannedCall, side: _Runs, number: int) -
             context.check_halt()
             if late.is_set():
                 raise NotReplayed(f"no answer within {RUN_SECONDS:.0f} s") from None
+            if isinstance(error, (ValueError, OverflowError, ConsoleError)):
+                raise NotReplayed(
+                    "a value cannot be read: a parameter of another type, or a time before year 1"
+                ) from None
             raise NotReplayed(f"fails: {reason(error)}") from None
         finally:
             ended.set()
