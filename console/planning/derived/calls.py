@@ -38,7 +38,7 @@ def _calls(plan: Plan, pipeline: Pipeline, live: Release) -> tuple[PlannedCall, 
     for call in pipeline.calls:
         endpoint, was = new.get(call.endpoint), old.get(call.endpoint)
         tables = reads(Text(sql=endpoint.sql)) if endpoint is not None else ()
-        if endpoint is not None and (why.get(endpoint.name) or _reached(endpoint, was, tables, plan.release, live)):
+        if endpoint is not None and (why.get(endpoint.name) or _reached(tables, plan.release, live)):
             planned.append(_planned(call, endpoint, was, plan.release, why.get(endpoint.name, ""), joined))
     return tuple(planned)
 
@@ -49,10 +49,8 @@ def _joined_again(made: Sequence[Step]) -> frozenset[str]:
     return frozenset(each.table for each in validated if each.joins)
 
 
-def _reached(endpoint: Endpoint, was: Endpoint | None, tables: Sequence[str], release: Release, live: Release) -> bool:
-    """Whether it is another query, or one of its tables has another version or is read otherwise."""
-    if was is None or (endpoint.sql, endpoint.parameters) != (was.sql, was.parameters):
-        return True
+def _reached(tables: Sequence[str], release: Release, live: Release) -> bool:
+    """Whether one of these tables has another version, or is read otherwise."""
     for name in tables:
         state, before = release.table(name), live.table(name)
         if (state is None) != (before is None):
