@@ -43,7 +43,7 @@ def files(bytes_as: str = "") -> dict[str, str]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
-    live = LiveRegion(tmp_path_factory.mktemp("preview"), rows=300, most=60)
+    live = LiveRegion(tmp_path_factory.mktemp("preview"), rows=300)
     live.install("web", written(tmp_path_factory.mktemp("before"), files()))
     with pytest.MonkeyPatch.context() as patch:
         crashes = live.root / "crashes"

@@ -32,6 +32,20 @@ NEVER = {
     "console demo --chaos": "a screen on a terminal until somebody leaves it; tests/demo kills an agent and compares",
     "make demo LOG=access.log": "a screen on a terminal; tests/demo/test_traffic.py reads logs",
     "console adapt landing --as events": "a table that others write: tests/cli/test_adapt.py, and tests/life/test_adapter.py on Spark",
+    "console endpoint top_errors --region us --param since=2026-11-07 --record": "tests/cli/test_query_and_ingest.py",
+    "console status --region us --output json": "tests/cli, and on the README's page by its table",
+    **dict.fromkeys(
+        (
+            "console preview --region us --name fix-cast --days 3",
+            'console query --region us --release fix-cast "SELECT day, count(*) AS n FROM requests GROUP BY day"',
+            "console endpoint top_errors --region us --release fix-cast",
+            "console copy daily_totals --region us --release fix-cast",
+            "console preview --region us --list",
+            "console apply --region us",
+            "console preview --region us --drop fix-cast",
+        ),
+        "a second change beside the README's: tests/cli/test_preview.py, and tests/life/test_preview.py on Spark",
+    ),
     "ssh-keyscan -p 2222 10.20.0.7 >> known_hosts": "another host",
 }
 # By page, and there by the heading under which they stand: what runs in which place, in this order.
