@@ -86,7 +86,7 @@ class World:
 
     @property
     def partitioned(self) -> Counter[tuple[str, int | None]]:
-        return Counter(row for row in self.landed if draw.held(row[1]))
+        return Counter(row for row in self.landed if draw.storable(row[1]))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -107,7 +107,7 @@ async def test_history_of_any_day_is_carried_once_or_set_aside_by_its_key(world:
     assert await world.held("by_day") == world.partitioned
     moved = DeltaTable(str(region.warehouse / "_console/web/quarantine")).to_pyarrow_table().to_pylist()
     assert Counter(row["key"].partition(",")[0] for row in moved) == Counter(
-        f"id={id}" for id, time in world.landed if not draw.held(time)
+        f"id={id}" for id, time in world.landed if not draw.storable(time)
     )
 
 

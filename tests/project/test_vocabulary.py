@@ -32,7 +32,7 @@ FILE_KINDS = (
 )
 TEXTS = ("description", "owner", "comment")  # docs/files.md: for whoever reads the file
 READERS = {
-    "RegionDoc.warehouse": "drivers/local.py: region.warehouse",
+    "RegionDoc.warehouse": "cli/commands/ingest.py: region.warehouse",
     "RegionDoc.name": "project/regions.py: doc.name",
     "RegionDoc.environment": "tui/fleet/question.py: view.region.environment",
     "RegionDoc.owner": "tui/fleet/regions.py: region.owner",

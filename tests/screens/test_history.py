@@ -78,7 +78,7 @@ DIFFERENT = finding("since", False, "version 9 (DELETE) removed rows \x1b[2J")
 
 
 def report(number: int, *findings: Finding) -> AuditProgress:
-    return AuditProgress(number=number, of=6, table="requests", step=STEP, what="target", finding=findings)
+    return AuditProgress(number=number, of=6, table="requests", step=STEP, what="target", found=findings)
 
 
 @pytest.fixture

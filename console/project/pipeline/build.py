@@ -306,7 +306,11 @@ class _Nodes:
         )
 
     def calls(self, endpoints: Sequence[Endpoint]) -> tuple[RecordedCall, ...]:
-        recorded, problems = calls.declared(self.folder.calls, endpoints, tuple(self.folder.queries["endpoints"]))
+        named = {
+            problem.node for problem in self.problems
+        }  # such an endpoint may declare other parameters than are meant
+        sound = tuple(endpoint for endpoint in endpoints if endpoint.name not in named)
+        recorded, problems = calls.declared(self.folder.calls, sound, tuple(self.folder.queries["endpoints"]))
         self.problems += problems
         return recorded
 

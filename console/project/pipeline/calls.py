@@ -53,6 +53,7 @@ def declared(
     """The calls of all files, and what is wrong in them.
 
     documents  by endpoint
+    endpoints  without those that have problems of their own
     written    endpoints that have a file, valid or not
     """
     known = {endpoint.name: endpoint for endpoint in endpoints}
@@ -66,7 +67,7 @@ def declared(
             continue
         made, wrong = calls_of(name, document)
         problems += wrong
-        if name in known:  # else its own problems are told
+        if name in known:
             problems += [problem for call in made for problem in _unfit(call, known[name].parameters)]
         calls += made
     return tuple(calls), problems
