@@ -444,9 +444,9 @@ def test_a_mistake_is_reported_with_its_place_and_what_was_meant(
 
 def test_all_mistakes_of_all_files_come_at_once_and_none_twice(project: Write) -> None:
     spoiled = {EU: OVERRIDE + "{landng: {}}}}\nwave: x", LANDING: "columns: [", REQUESTS: "columns: {a: itn}", TOP: ""}
-    spoiled["plans/web/endpoints/top.calls.yaml"] = "calls: []"  # of a query without parameters
+    none = {"plans/web/endpoints/top.calls.yaml": None}  # of a query with parameters
     with pytest.raises(Problems) as error:
-        load(project(spoiled))
+        load(project({**spoiled, **none}))
     places = [problem.where for problem in error.value.problems]
     assert places == sorted(set(places))
     assert {place.split(":")[0] for place in places} == {EU, LANDING, REQUESTS, TOP}
