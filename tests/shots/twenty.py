@@ -71,7 +71,7 @@ def region_in_memory(region: Region, number: int) -> FakeRegion:
     made = FakeRegion(region, replace(live, stats=stats), script, clock=time.time, sleep=asyncio.sleep)
     now = time.time()
     made.samples = [sample(number, now - ago) for ago in range(3600, 0, -SAMPLED_SECONDS)]
-    made.agent.wake()
+    made.agent.start()
     return made
 
 
