@@ -12,17 +12,19 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyspark.errors import NumberFormatException
 
 from console import crash
 from console.agent.errors import WriteSkipped
 from console.agent.feeds import commit
 from console.agent.feeds.follower import FeedFollower
-from console.agent.feeds.live_feed import RELAY, relay_feeds
+from console.agent.feeds.live_feed import RELAY, LiveFeed, relay_feeds
 from console.agent.ingest import loads
 from console.agent.ingest.landing import LandingWriter
 from console.agent.pipeline import PipelineController
+from console.agent.relay import switch
 from console.agent.spark_session import Settings
-from console.errors import Conflict
+from console.errors import Conflict, FeedStopped
 from console.model.event import Accepted, Entered
 from console.model.live import Feed, Relay, Release, TableState
 from console.model.load import START, EventRun, chain_of
@@ -167,6 +169,28 @@ def test_rows_follow_the_live_version_forth_and_back_and_forth_again(region: Reg
     assert region.live() == "r2"
     (feed,) = (feed for feed in region.follower.feeds("web") if feed.spec.materialization == RELAY)
     assert (feed.source_path, feed.target_path) == (region.path(NEW), region.path(OLD))
+
+
+def test_a_row_that_does_not_convert_shuts_the_switch_by_its_own_code(
+    region: Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the switch meets it before the follower does."""
+    region.send()
+    region.switch()
+    (feed,) = (feed for feed in region.follower.feeds("web") if feed.spec.materialization == RELAY)
+
+    def failing(*_: Any) -> int:
+        raise NumberFormatException(
+            "[CAST_INVALID_INPUT] The value 'x' of the type \"STRING\" cannot be cast. SQLSTATE: 22018"
+        )
+
+    with region.follower.hold("web", 5, aligned=False):
+        region.send()
+        monkeypatch.setattr(LiveFeed, "step", failing)
+        with pytest.raises(FeedStopped, match="does not convert") as refused:
+            switch.drain(None, region.follower, "web", feed)
+    assert (refused.value.code, "in the forward_query of landing" in refused.value.hint) == ("C301", True)
+    assert feed.health.stopped is not None
 
 
 def test_the_pair_of_versions_that_hold_the_same_rows_is_on_record(region: Region) -> None:

@@ -17,7 +17,6 @@ from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import CheckFailed, ConsoleError
 from console.model.event import Ailing, Lagging
-from console.model.landing import RELAY
 from console.text import redacted, safe_text
 
 HEARTBEAT_COMMITS = 200
@@ -314,8 +313,7 @@ class FeedFollower(threading.Thread):
     def _failed(self, name: str, feed: LiveFeed, error: Exception) -> None:
         self._session = None  # the next try opens a new one, and that detects a dead JVM
         feed.writer = None  # its last commit may be in the log or not: the next try takes the feed over first
-        own = f"the forward_query of {feed.spec.target}" if feed.spec.materialization == RELAY else ""
-        feed.health.record_failure(error, feed.spec.target, own)
+        feed.health.record_failure(error, feed.spec.target, feed.own_query)
         if why := feed.health.stopped:
             self._report(name, "error", f"{feed.spec.materialization} stopped: {message(why)}")
         else:

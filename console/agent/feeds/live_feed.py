@@ -59,6 +59,11 @@ class LiveFeed:
     def app_id(self) -> str:
         return commit.live_id(self.target_path, self.spec, self.source_path)
 
+    @property
+    def own_query(self) -> str:
+        """Where an operator corrects what it computes; "" for the query that feeds its target."""
+        return f"the forward_query of {self.spec.target}" if self.spec.materialization == RELAY else ""
+
     def differs(self, other: "LiveFeed") -> bool:
         """Whether the other feed's release selects other commits of the same source version, or computes other rows from them."""
         ours, theirs = self.source, other.source

@@ -60,8 +60,11 @@ def drain(session: Any, follower: FeedFollower, pipeline: str, live_feed: LiveFe
     try:
         while followed.seen < end and followed.step(session, end) >= 0:
             pass
-    except Exception:
+    except Exception as error:
         followed.writer = None  # its last commit may be in the log or not
+        followed.health.record_failure(error, followed.spec.target, followed.own_query)
+        if followed.health.standing:
+            raise fresh_copy(followed.health.standing) from None
         raise
     return followed
 
