@@ -27,7 +27,7 @@ VALUES = (
 @pytest.fixture
 def line(tmp_path: Path) -> Any:
     release = SimpleNamespace(id="r1", copies=(), table=lambda _: None)
-    return SimpleNamespace(live=lambda: release, warehouse=tmp_path, path=lambda path: str(tmp_path / path))
+    return SimpleNamespace(readable=lambda _: release, warehouse=tmp_path, path=lambda path: str(tmp_path / path))
 
 
 @pytest.mark.parametrize(("kind", "text", "value"), VALUES)
