@@ -121,7 +121,7 @@ async def test_going_back_and_forth_shows_the_same(folder: Path, monkeypatch: py
 async def test_time_passes_at_the_chosen_speed_and_stands_still_in_a_pause(folder: Path) -> None:
     path, _ = await rolled_out(folder)
     seconds = [100.0]
-    player = Playback(open_recording(path), "console playback one.jsonl", clock=lambda: seconds[0], speed=2.0)
+    player = Playback(open_recording(spaced(path)), "console playback one.jsonl", clock=lambda: seconds[0], speed=2.0)
     begins, ends = player.position.begins, player.position.ends
     assert player.now() == begins
     seconds[0] += 2.0
