@@ -15,7 +15,7 @@ PROGRAM = """
 import gc, json, resource, sys, time
 from pathlib import Path
 from tests.bench import fleet
-from tests.bench.fleet import edited, held, pipeline, region, regions
+from tests.bench.fleet import drawn_region, edited, pipeline, region, regions
 from console import planning
 from console.project.recent import Remembered
 
@@ -26,7 +26,7 @@ if what == "fill":
     planning.check(pipeline(), planning.PlannerCache(memory))
     memory.save()
     sys.exit()
-wanted, lives = edited(), list(regions(200, 20)) if what == "fleet" else [held(0)]
+wanted, lives = edited(), list(regions(200, 20)) if what == "fleet" else [drawn_region(0)]
 cache = planning.PlannerCache(memory)
 gc.freeze()  # as the command line does once the surveys are in
 start = time.process_time()
