@@ -1,18 +1,12 @@
 """Three regions on this machine, live traffic into each, and a pending change. `command` is `console demo`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from console.runner.view import Cockpit
+    from console.demo.screen_runner import ScreenRunner
 
 PLANTS = ("skip-day", "double-batch", "early-promote")
-
-
-class ScreenRunner(Protocol):
-    """Opens the terminal screen on a cockpit, and closes the cockpit when the operator quits. Returns the exit code."""
-
-    def __call__(self, cockpit: "Cockpit", *, title: str = "", coach: bool = False, readonly: bool = False) -> int: ...
 
 
 def command(
@@ -25,7 +19,7 @@ def command(
     log: Path | None = None,
     plant: str = "",
     chaos: bool = False,
-    screen: ScreenRunner | None = None,
+    screen: "ScreenRunner | None" = None,
 ) -> int:
     """Do what the flags say. Results go to stdout, progress to stderr.
 
