@@ -1,1 +1,1 @@
-"""What follows from the verdicts: the release to become live, the steps that build it, prices, and what the plan shows of it."""
+"""The parts of a plan that follow from the verdicts: the new release, the steps that build it, prices, changes and options."""

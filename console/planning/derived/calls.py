@@ -1,4 +1,4 @@
-"""Recorded calls that a plan has run against both releases: those whose answers a change may reach."""
+"""Recorded calls that validation runs against both releases: those whose answers a change may affect."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ def with_calls(plan: Plan, pipeline: Pipeline, live: Live) -> Plan:
 
 
 def _calls(plan: Plan, pipeline: Pipeline, live: Release) -> tuple[PlannedCall, ...]:
-    """The calls of endpoints that are edited, or that read a table which is built anew or read otherwise."""
+    """The calls of endpoints that are edited, or that read a table with a new version or a changed read."""
     old = {endpoint.name: endpoint for endpoint in live.endpoints}
     new = {endpoint.name: endpoint for endpoint in plan.release.endpoints}
     why = {answer.name: answer.why for answer in plan.answers if answer.kind == "endpoint"}
@@ -44,13 +44,13 @@ def _calls(plan: Plan, pipeline: Pipeline, live: Release) -> tuple[PlannedCall, 
 
 
 def _joined_again(made: Sequence[Step]) -> frozenset[str]:
-    """Tables whose history is joined with others as these are now."""
+    """Tables whose history is joined with the current contents of other tables."""
     validated = (each for step in made if isinstance(step, Validate) for each in step.comparisons)
     return frozenset(each.table for each in validated if each.joins)
 
 
 def _reached(tables: Sequence[str], release: Release, live: Release) -> bool:
-    """Whether one of these tables has another version, or is read otherwise."""
+    """Whether one of these tables has another version or a changed read."""
     for name in tables:
         state, before = release.table(name), live.table(name)
         if (state is None) != (before is None):
@@ -93,7 +93,7 @@ def _planned(
 
 
 def _query(sql: str, parameters: Sequence[Parameter], given: Mapping[str, str]) -> CallQuery | None:
-    """The call of one release; None where it lacks a parameter that this release has no default for."""
+    """The call for one release; None if it lacks a parameter without a default there."""
     args = []
     for parameter in parameters:
         value = given.get(parameter.name, parameter.default)

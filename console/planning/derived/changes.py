@@ -1,4 +1,4 @@
-"""What a plan does to every node, as the operator is shown it: tables, endpoints, copies and sinks."""
+"""The plan's change of every node as shown to the operator: tables, endpoints, copies and sinks."""
 
 from collections.abc import Collection
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The choices for the rows that a table holds, side by side: what each moves, and what older rows show."""
+"""The choices for a table's history, side by side: the price of each, and what older rows show."""
 
 from collections import ChainMap
 from collections.abc import Collection
@@ -21,7 +21,7 @@ def options(
     verdict: Verdict, desired: Desired, verdicts: Verdicts, live: Live, limits: Limits,
     *, cache: PlannerCache, allowed: Collection[str],
 ) -> tuple[HistoryOption, ...]:  # fmt: skip
-    """Each alternative of a table, priced; one that the plan would be refused with has the reason instead of a price."""
+    """Each alternative for a table with its price; one with which the plan would be refused has the reason instead."""
     if not verdict.alternatives:
         return ()
     taken = verdict.history or "all"
@@ -44,7 +44,7 @@ def _refused(
     alternative: Alternative, desired: Desired, verdicts: Verdicts, live: Live,
     *, cache: PlannerCache, allowed: Collection[str],
 ) -> str:  # fmt: skip
-    """Why the plan would be refused with this choice, "" where it would not."""
+    """Why the plan would be refused with this choice, "" if it would not."""
     assert isinstance(alternative.made, Verdict)
     verdict = alternative.made
     tables = ChainMap({verdict.name: verdict}, dict(verdicts.tables))

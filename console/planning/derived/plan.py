@@ -41,7 +41,7 @@ def planned(
 ) -> Plan:
     """The plan, bound to the region as it is.
 
-    here   the region as it will be called, from which everything is computed;  live  as it is
+    here   the region under its new table names, from which everything is computed;  live  as it is
     tool, allowed  as of `build.plan`;  rules_by  the rules by which `wanted` was fingerprinted
     """
     changes = nodes(wanted, verdicts, here, region.limits, cache=cache, allowed=allowed)

@@ -1,4 +1,4 @@
-"""What a plan moves: of each table that is rebuilt, of its steps, and of rewriting everything."""
+"""Prices: of each rebuilt table, of a plan's steps, and of rewriting everything."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -42,7 +42,7 @@ def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits, cach
 
 
 def everything(verdicts: Verdicts, live: Live, limits: Limits) -> Price:
-    """What rewriting every table would move, landing tables included, as tools do that cannot tell what changed."""
+    """The price of rewriting every table, landing tables included, as tools do that cannot tell what changed."""
     read: dict[str, Price] = {}
     followed: dict[str, Price] = {}
     parts: list[Price] = []
@@ -69,7 +69,7 @@ def everything(verdicts: Verdicts, live: Live, limits: Limits) -> Price:
 
 
 def copied_read(copied: LiveCopy, before: TableState, live: Live, limits: Limits, cache: PlannerCache) -> Reading:
-    """What copying from the live table costs, and which of its columns are read."""
+    """The price of copying from the live table, and the columns that the copy reads."""
     table = before.table
     whole = history(days_until(live, copied.until), table.name, cutting(table), limits)
     columns = before.version.columns if copied.states else table.columns
@@ -80,7 +80,7 @@ def copied_read(copied: LiveCopy, before: TableState, live: Live, limits: Limits
 def replayed_read(
     recomputed: Recomputation, feed: Feed, source: DesiredTable, live: Live, limits: Limits, cache: PlannerCache
 ) -> Reading:
-    """The same of re-reading a source through a feed."""
+    """The same for re-reading a source through a feed."""
     table = source.table
     whole = history(days_since(live, recomputed.since), feed.source, cutting(table), limits)
     needed = columns_read(recomputed.query(feed), feed.source, types(table.columns), feed.joins, cache)

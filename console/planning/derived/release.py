@@ -19,7 +19,7 @@ from console.planning.sql.newest import newest_of, stored_names
 def release(
     pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live, *, cache: PlannerCache, tool: str, rules: str
 ) -> Release:
-    """The manifest. rules: by which `desired` was fingerprinted"""
+    """The manifest. rules: the ones that fingerprinted `desired`"""
     states: list[TableState] = []
     feeds: list[Feed] = []
     for verdict in verdicts.tables.values():
@@ -51,7 +51,7 @@ def release(
 
 
 def _relays(verdicts: Verdicts, live: Live) -> tuple[Relay, ...]:
-    """Of landing tables that get a new version."""
+    """The relays of landing tables that get a new version."""
     relays = []
     for verdict in verdicts.tables.values():
         if verdict.conversion is not None and verdict.live and verdict.wanted:
@@ -94,7 +94,7 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
 
 
 def merging(verdict: Verdict, wanted: DesiredTable) -> Newest | None:
-    """How a table that keeps one row of each key is merged. Rows of equal order go on being told by what told them before."""
+    """How a table that keeps one row of each key is merged. The live version's tie-breaking columns are kept."""
     newest = newest_of(wanted.table)
     if newest is None or verdict.live is None or verdict.live.newest is None:
         return newest
@@ -104,14 +104,14 @@ def merging(verdict: Verdict, wanted: DesiredTable) -> Newest | None:
 
 
 def ties_anew(verdict: Verdict) -> bool:
-    """Whether a rebuilt table may decide otherwise between rows of one order than its live version did."""
+    """Whether a rebuilt table may pick another row among ties than its live version did."""
     if verdict.live is None or verdict.live.newest is None:
         return False
     return len(_tie(verdict)) < len(verdict.live.newest.tie)
 
 
 def _tie(verdict: Verdict) -> tuple[str, ...]:
-    """The columns that decide in the live version, under the names that they have now; those that are the same."""
+    """The live version's tie-breaking columns under their new names, without those that changed."""
     assert verdict.live is not None
     assert verdict.live.newest is not None
     assert verdict.diff is not None
@@ -124,7 +124,7 @@ def _tie(verdict: Verdict) -> tuple[str, ...]:
 def _carried(
     verdict: Verdict, wanted: DesiredTable, above: Sequence[TableState], cache: PlannerCache
 ) -> tuple[str, ...]:
-    """Columns of which some rows do not follow the query: carried now or before, or computed from such columns.
+    """Columns with rows that do not follow the query: carried now or before, or computed from such columns.
 
     above  tables of the new release that come before this one
     """
@@ -156,12 +156,12 @@ def _landing(verdict: Verdict, wanted: DesiredTable, live: Live) -> Version:
 
 
 def _below_warehouse(path: str) -> str:
-    """0.1.0 wrote a landing table's path in full."""
+    """The path relative to the warehouse; 0.1.0 wrote absolute paths for landing tables."""
     return path if is_later_version(path) else path.rpartition("/")[2]
 
 
 def added(verdict: Verdict, live: Live) -> tuple[Column, ...]:
-    """Columns that a managed landing table is to store and does not have yet."""
+    """Columns that a managed landing table must store and lacks."""
     if verdict.storage is not None:
         return verdict.storage.added
     state, stats = verdict.live, live.table(verdict.name)

@@ -24,7 +24,7 @@ from console.planning.routes.verdict import LiveCopy, Verdict, Verdicts
 
 
 def steps(verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -> tuple[Step, ...]:
-    """The steps in order; () where the region's tables stay as they are."""
+    """The steps in order; () if no table of the region changes."""
     wanted = [verdict for verdict in verdicts.tables.values() if verdict.wanted is not None]
     rebuilt = [verdict for verdict in wanted if verdict.rebuilt]
     made: list[Step] = [
@@ -44,8 +44,8 @@ def steps(verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache) -
 def _filled(
     rebuilt: Sequence[Verdict], verdicts: Verdicts, live: Live, limits: Limits, cache: PlannerCache
 ) -> list[Step]:
-    """Backfills, then catch-ups. What a backfill joins is caught up before it: a table that is fed from a rebuilt one's log
-    has no rows until then, and history would find nothing in it.
+    """Backfills, then catch-ups. Tables that a backfill joins are caught up before it: a table fed from a rebuilt one's
+    log is empty until then, and the join would find nothing.
 
     rebuilt  sources first
     """
@@ -66,13 +66,13 @@ def _filled(
 
 
 def _joined_by(verdict: Verdict) -> frozenset[str]:
-    """Tables that its queries join, where they are run over history."""
+    """Tables that its queries join when they run over history."""
     feeds = verdict.wanted.feeds if verdict.wanted is not None and verdict.recomputed is not None else ()
     return frozenset(name for feed in feeds for name in feed.joins)
 
 
 def _above(names: Collection[str], verdicts: Verdicts) -> frozenset[str]:
-    """The same tables and all that they are computed from."""
+    """These tables and everything upstream of them."""
     above: set[str] = set()
     waiting = [*names]
     while waiting:
@@ -111,7 +111,7 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits,
 
 
 def _linked(name: str, copied: LiveCopy) -> Backfill:
-    """History whose files are taken over: one batch, which reads nothing."""
+    """History whose files are linked: one batch, which reads nothing."""
     return Backfill(
         materialization="", source=name, target=name, route="forward", sql=copied.sql, time="", rows=0, bytes=0, days=0,
         batches=1, stored=True, linked=True,
@@ -172,13 +172,13 @@ def _comparison(verdict: Verdict) -> Comparison:
 
 
 def _joined_again(verdict: Verdict) -> tuple[str, ...]:
-    """Tables that rows of its history are joined with anew, as they are then."""
+    """Tables whose contents at the time of the rollout its history is joined with."""
     completed = verdict.recomputed is not None and verdict.recomputed.completes_states
     return () if completed else tuple(sorted(_joined_by(verdict)))
 
 
 def _all_carried(live: TableState) -> bool:
-    """Rows were carried that its query would not give, or not so."""
+    """All columns are carried, so that it may hold rows which its query does not produce."""
     return {*live.carried} >= {column.name for column in live.table.columns}
 
 

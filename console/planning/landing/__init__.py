@@ -1,1 +1,1 @@
-"""Managed landing tables whose declaration changes: what needs no row moved, and how it is stored."""
+"""Managed landing tables whose declaration changes: changes that move no row, and the storage of each column."""

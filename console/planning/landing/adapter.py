@@ -1,6 +1,6 @@
-"""An adapter that is new in front of a live landing table: the region as if its tables had read the adapter all along.
+"""A new adapter in front of a live landing table: the region as if its tables had read the adapter all along.
 
-Their feeds then stay, and move to the adapter's log at the promotion, at the same landing position (`rebind`).
+Their feeds are then kept, and move to the adapter's log at promotion, at the same landing position (`rebind`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,14 +29,14 @@ End = TypeVar("End", Endpoint, Copy, Sink)
 
 
 def is_new_adapter(wanted: DesiredTable, live: TableState) -> bool:
-    """Whether the live state only stands in for it, as `behind_adapters` puts it."""
+    """Whether its live state is only the stand-in that `behind_adapters` adds."""
     return bool(wanted.table.source) and live.table.kind == "landing"
 
 
 def behind_adapters(release: Release, desired: Desired) -> Release:
-    """The release with the feeds, endpoints, copies and sinks that are to read a new adapter reading it already.
+    """The release as if feeds, endpoints, copies and sinks that will read a new adapter read it already.
 
-    The adapter's place is taken by its source: of a column that it passes on as it is, both have one value.
+    The source stands in for the adapter: a column that the adapter passes on unchanged has the same value in both.
     """
     for name, wanted in desired.tables.items():
         live = release.table(wanted.table.source) if wanted.table.source else None
@@ -69,7 +69,7 @@ def _standing_in(wanted: DesiredTable, live: TableState) -> TableState:
 
 
 def _passed_on(wanted: DesiredTable, live: TableState) -> Iterator[str]:
-    """Columns that an adapter takes over under their own name and type."""
+    """Columns that an adapter passes on with the same name and type."""
     for part in (part for feed in wanted.feeds for part in _list(feed)):
         was, now = live.table.column(part.alias_or_name), wanted.table.column(part.alias_or_name)
         value = part.unalias()
@@ -84,7 +84,7 @@ def _passed_on(wanted: DesiredTable, live: TableState) -> Iterator[str]:
 
 
 def _moved(feed: Feed, adapter: DesiredTable, desired: Desired) -> Feed:
-    """A live feed of the adapter's source, over the adapter where that is what it is to read."""
+    """A live feed of the adapter's source, moved to the adapter if the wanted feed reads the adapter."""
     source, name = adapter.table.source, adapter.table.name
     target = desired.tables.get(feed.target)
     now = next((one for one in target.feeds if one.materialization == feed.materialization), None) if target else None

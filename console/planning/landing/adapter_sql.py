@@ -1,4 +1,4 @@
-"""The text of a query, reading an adapter instead of the table that the adapter is fed from."""
+"""The text of a query, rewritten to read an adapter instead of the adapter's source."""
 
 import sqlglot
 from sqlglot import exp
@@ -8,9 +8,9 @@ from console.planning.sql.tree import DIALECT
 
 
 def reading_through(sql: str, source: str, adapter: str) -> str | None:
-    """The query with `adapter` wherever it reads `source`, otherwise as written; columns go on being named by the old name.
+    """The query as written, with `source` replaced by `adapter`, aliased to the old name so that qualified columns still resolve.
 
-    returns  None where the query does not drive itself by `source`, or reads a joined copy of it as well
+    returns  None where `source` is not the query's driving table, or is joined as well
     """
     try:
         tree = sqlglot.parse_one(sql, read=DIALECT)

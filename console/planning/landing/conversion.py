@@ -1,4 +1,5 @@
-"""A landing table whose `forward_query` may fail for a row: a new version holds what it computes, and rows can go back."""
+"""A landing table whose `forward_query` may fail for a row: a new version stores the computed values, and rows can be
+converted back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,12 +22,13 @@ Values = Mapping[str, exp.Expr]  # column → expression over the columns of the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """How rows pass between a live landing version and one with other values.
+    """The conversion of rows between a live landing version and one with other values, in both directions.
 
     forward   over a view of the live table's rows: the new version's columns
-    backward  over a view of the new version's rows: columns of the live one;  lost: those to which not every value can go back
-    keys      columns whose absence tells a line of the older shape
-    why       the reason why it is not possible, "" where it is
+    backward  over a view of the new version's rows: columns of the live one;  lost: those for which some values cannot
+              be converted back
+    keys      columns whose absence identifies a line of the older shape
+    why       why no conversion is possible, "" if one is
     """
 
     forward: str
@@ -38,7 +40,7 @@ class Conversion:
 
 
 def conversion(table: Table, live: TableState) -> Conversion | None:
-    """None where every column is given by reading what is stored."""
+    """None where every column can be computed at read from the stored columns."""
     continuation = continued(table, live)
     if not continuation.converted:
         return None
@@ -69,7 +71,7 @@ def relay(table: Table, live: TableState, made: Conversion, read: str) -> Relay:
 
 
 def _new(table: Table, live: TableState) -> tuple[str, ...]:
-    """Columns that the live version has in no form: what lines give for them stays in the new one."""
+    """Columns without any counterpart in the live version: their values exist only in the new one."""
     known = {*continued(table, live).origins, *(column.name for column in live.table.columns)}
     return tuple(column.name for column in table.columns if column.name not in known)
 
@@ -93,7 +95,7 @@ def _why_not(table: Table, live: TableState) -> str:
 def _inverse(
     table: Table, live: TableState, continuation: Continued
 ) -> tuple[Values, tuple[str, ...], tuple[Problem, ...]]:
-    """What goes back without a word of the operator: columns that are the same, and types that keep every value."""
+    """Backward values that need no `backward_query`: identical columns, and types that keep every value."""
     values: dict[str, exp.Expr] = {}
     lost: list[str] = []
     now = types(table.columns)
@@ -115,7 +117,7 @@ def _inverse(
 
 
 def _given(table: Table, live: TableState) -> tuple[Values, tuple[str, ...], tuple[Problem, ...]]:
-    """What the operator's `backward_query` computes: for every row, since the relay back may stop at none."""
+    """The operator's `backward_query`; it must be total, since no row may stop the relay back."""
     older = replace(live.table, name=table.name, forward_query=table.backward_query, where=table.where)
     sql, wrong = reads.forward(older, replace(live, table=table))
     problems = [replace(each, message=each.message.replace("forward_query", "backward_query", 1)) for each in wrong]

@@ -1,4 +1,4 @@
-"""What the `forward_query` of a landing table says: which live column each declared one continues, and what it computes."""
+"""Analysis of a landing table's `forward_query`: the live column that each declared one continues, and the computed columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,14 +24,14 @@ _TEXT_IN_JSON = ("string", "binary", "date", "timestamp", "timestamp_ntz")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continued:
-    """What becomes of a landing table's columns.
+    """A landing table's columns, by how the new release obtains them.
 
     origins        declared column → the live one that it continues
-    computed       declared column → SQL over the live columns, which gives a value for every row
-    converted      declared column → SQL over the live columns, which may fail, or is stored: only a new version holds it
-    refused        declared columns of which not even that is possible, with the reason
-    distinguished  of `computed`: those that lines of either shape may give, which `accepts` tells apart
-    alike          of `refused`: those that it would tell apart
+    computed       declared column → SQL over the live columns that cannot fail for any row
+    converted      declared column → SQL over the live columns that may fail, or whose result must be stored: needs a new version
+    refused        declared columns that cannot be computed at all, with the reason
+    distinguished  of `computed`: columns that lines of either shape may contain; `accepts` distinguishes the shapes
+    alike          of `refused`: those that declaring `accepts` would make possible
     """
 
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Continued:
 
 
 def continued(table: Table, live: TableState) -> Continued:
-    """One that made the live release says nothing more."""
+    """A `forward_query` that already made the live release has no further effect: the result is empty."""
     if not table.managed or not table.forward_query.strip() or table.forward_query == live.table.forward_query:
         return Continued()
     sql, problems = reads.forward(table, live)
@@ -84,7 +84,7 @@ def continued(table: Table, live: TableState) -> Continued:
 
 
 def tells_lines_apart(table: Table, live: TableState) -> bool:
-    """Whether `accepts` tells lines of this shape from those of the live one: by a marker or a name that is new."""
+    """Whether `accepts` distinguishes lines of this shape from those of the live one: by a new marker or a new shape name."""
     now, was = table.accepts, live.table.accepts
     return now is not None and now != was and (not now.marker or live.table.column(now.marker) is None)
 
@@ -101,8 +101,8 @@ def _without_cast(value: exp.Expr, type: str) -> exp.Expr:
 
 
 def _only_stored(name: str, value: exp.Expr, table: Table, live: TableState) -> bool:
-    """Whether a column is not to be computed whenever the table is read: a read may fail for no row, and days and files are told
-    by stored values."""
+    """Whether a column cannot be computed at read: its expression may fail, or it is the time or a partition column,
+    which must be stored."""
     columns = {column.name.lower(): kind(column.type) for column in live.table.columns}
     return type_if_total(value, columns) is None or name in (table.time, *table.partition_by)
 
@@ -121,7 +121,7 @@ def _why_not(name: str, value: exp.Expr, table: Table, live: TableState) -> str:
 
 
 def _of_either_shape(name: str, new: str, live: TableState) -> str:
-    """Why a line's value for a column may be of the older shape or of the newer, which then read otherwise; "" where it shows."""
+    """Why a line's value for a column does not reveal its shape, old or new; "" where it does."""
     was = live.table.column(name)
     old = kind(was.type) if was else None
     if old == new:
@@ -132,19 +132,19 @@ def _of_either_shape(name: str, new: str, live: TableState) -> str:
 
 
 def _null_of_either_shape(name: str, value: exp.Expr, live: TableState) -> str:
-    """The same of a line that gives NULL, where that is not computed whenever the table is read."""
+    """The same for a NULL in a line, for a column that is not computed at read."""
     if live.table.column(name) is None or _null_for_null(value):
         return ""
     return "a line that gives NULL for it could be of either shape, which are not the same then"
 
 
 def _null_for_null(value: exp.Expr) -> bool:
-    """Whether a value is NULL where what it is computed from is."""
+    """Whether an expression is NULL whenever its input is NULL."""
     return bool(value.find(exp.Column)) and all(isinstance(node, _STRICT) for node in value.walk())
 
 
 def _alike_in_json(old: str, new: str) -> bool:
-    """Whether a value in a line may be of both types."""
+    """Whether one JSON value may be valid for both types."""
     if old in _TEXT_IN_JSON or new in _TEXT_IN_JSON:
         text, other = (old, new) if old in _TEXT_IN_JSON else (new, old)
         nested = text == "string" and other.startswith(("struct", "map", "array"))
@@ -153,7 +153,7 @@ def _alike_in_json(old: str, new: str) -> bool:
 
 
 def renamed(table: Table, live: TableState) -> dict[str, str]:
-    """Live column → its new name, for columns of a managed landing table that are to go on under another one."""
+    """Live column → its new name, for renamed columns of a managed landing table."""
     if table.kind != "landing" or live.table.kind != "landing":
         return {}
     before = {column.name for column in live.table.columns}
@@ -176,7 +176,7 @@ def all_renamed(release: Release, tables: Mapping[str, Table]) -> dict[str, dict
 
 
 def _of_another_meaning(table: Table, live: TableState) -> dict[str, str]:
-    """Live column → a name that no declared one has, for those that go on under name and type with computed values."""
+    """Live column → an internal name, for columns that keep name and type while their values become computed ones."""
     types = {column.name: kind(column.type) for column in live.table.columns}
     named = continued(table, live).distinguished
     return {c.name: f"{c.name}@before" for c in table.columns if c.name in named and types.get(c.name) == kind(c.type)}

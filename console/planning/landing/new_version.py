@@ -1,4 +1,4 @@
-"""Another partitioning of a managed landing table: a new version of it, with the stored columns that it would have in place."""
+"""Repartitioning of a managed landing table: a new version with the same stored columns that an in-place change would have."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from console.planning.landing.forward_query import renamed
 from console.planning.landing.storage import Storage
 from console.planning.sql.tree import cast, name, render
 
-_UNFIT = ("decimal", "double", "float", "binary")  # which deltalake, the writer of these tables, spells otherwise
+_UNFIT = ("decimal", "double", "float", "binary")  # spelled differently by deltalake, which writes these tables
 
 
 @dataclass(frozen=True, slots=True)
 class Relaid:
-    """A landing table whose rows are to lie otherwise. why: the reason why they cannot, "" where they can"""
+    """A wanted change of a landing table's partitioning. why: the reason why it is not possible, "" if it is"""
 
     partition_by: tuple[str, ...]  # stored columns
     why: str = ""
 
 
 def relaid(table: Table, live: TableState, stats: TableStats | None) -> Relaid | None:
-    """None where its partitioning stays as it is, or nobody but its producers may change it."""
+    """None where the partitioning does not change, or only the table's producers may change it."""
     if not table.managed or stats is None or table.partition_by == live.table.partition_by:
         return None
     was = {new: old for old, new in renamed(table, live).items()}
@@ -35,7 +35,7 @@ def relaid(table: Table, live: TableState, stats: TableStats | None) -> Relaid |
 
 
 def _why_not(table: Table, live: TableState, was: Mapping[str, str], places: Sequence[Sequence[str]]) -> str:
-    """was: new name → live column;  places: stored columns of each by which it is to be partitioned"""
+    """was: new name → live column;  places: stored columns of each wanted partition column"""
     if not live.table.managed:
         return "its producers still write it: promote `managed: true` first"
     if table.was and live.table.was:
@@ -51,18 +51,18 @@ def _why_not(table: Table, live: TableState, was: Mapping[str, str], places: Seq
 
 
 def stored_columns(stats: TableStats, storage: Storage) -> tuple[Column, ...]:
-    """The stored columns of the new version: those of the live one, and what is added to both."""
+    """The stored columns of the new version: those of the live one, and the ones added to both."""
     return (*stats.columns, *storage.added)
 
 
 def copied(table: str, stats: TableStats, storage: Storage) -> str:
-    """What fills it: the live version's stored rows as they are."""
+    """The query that fills the new version: the live version's stored rows, unchanged."""
     own = [exp.column(name(column.name)) for column in stats.columns]
     added = [exp.alias_(cast(exp.Null(), column.type), name(column.name)) for column in storage.added]
     return render(exp.select(*own, *added).from_(exp.Table(this=name(table))))
 
 
 def relay(table: str, live: TableState, columns: tuple[Column, ...]) -> Relay:
-    """How rows that arrive later pass from one version to the other: as they are stored, in both directions."""
+    """The relay for rows that arrive later: stored rows, unchanged, in both directions."""
     same = render(exp.select(*(exp.column(name(c.name)) for c in columns)).from_(exp.Table(this=name(table))))
     return Relay(table=table, older=live.version.path, forward=same, backward=same, columns=columns)

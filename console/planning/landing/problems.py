@@ -1,4 +1,5 @@
-"""What a landing table's declaration asks for and its table cannot give without new rows: refused, or continuation."""
+"""Problems of a landing table's declaration: changes that would need its rows rewritten, and properties that the real
+table lacks."""
 
 from console.errors import Problem
 from console.model.live import Live, TableState, TableStats
@@ -12,7 +13,7 @@ from console.remedy import DropKey, Edit, KeepLive, Remedy, RunCommand, SetKey
 
 
 def landing_problems(table: Table, live: TableState, region: Live, diff: Diff) -> tuple[Problem, ...]:
-    """Problems of a landing table that is live and declared otherwise now."""
+    """Problems of a live landing table whose declaration changed."""
     problems = [*_forward_query(table, live), *_columns(table, live, diff), *_told_no_more(table, live)]
     if (stats := region.table(table.name)) is not None:
         problems += _partitioning(table, live, stats)
@@ -20,7 +21,7 @@ def landing_problems(table: Table, live: TableState, region: Live, diff: Diff) -
 
 
 def not_as_declared(table: Table, stats: TableStats | None, live: TableState | None, region: str) -> list[Problem]:
-    """C131 as warnings: declared properties that the real table does not have and that nothing is going to give it."""
+    """C131 as warnings: declared properties that the real table lacks and that no step will add."""
     clustering, nulls = _unclustered(table, stats, region), _nullable_there(table, stats, region)
     return [*_unpartitioned(table, stats, live, region), *clustering, *nulls]
 
@@ -39,7 +40,7 @@ def _unpartitioned(table: Table, stats: TableStats | None, live: TableState | No
 
 
 def _unclustered(table: Table, stats: TableStats | None, region: str) -> list[Problem]:
-    """C131 for a declared clustering of a table whose rows others lay."""
+    """C131 for a declared clustering of a foreign table, whose writers decide its layout."""
     if stats is None or not table.cluster_by or table.managed or "clustering" in stats.features:
         return []
     by = ", ".join(table.cluster_by)
@@ -51,7 +52,7 @@ def _unclustered(table: Table, stats: TableStats | None, region: str) -> list[Pr
 
 
 def _nullable_there(table: Table, stats: TableStats | None, region: str) -> list[Problem]:
-    """C131 for columns of a table that others write which are declared NOT NULL, and are not."""
+    """C131 for columns of a foreign table that are declared NOT NULL, and are nullable there."""
     real = {column.name.lower(): column for column in stats.columns} if stats and not table.managed else {}
     names = tuple(c.name for c in table.columns if not c.nullable and (at := real.get(c.name.lower())) and at.nullable)
     if not names:
@@ -80,12 +81,12 @@ def _partitioned(table: Table, by: tuple[str, ...], effect: str = "") -> tuple[R
 
 
 def in_an_adapter(table: Table, what: str) -> str:
-    """What is done in front of a table that others write, and the command that makes the place for it."""
+    """Remedy text: do `what` in an adapter in front of a foreign table, with the command that creates the adapter."""
     return f"{what} in an adapter in front of it (console adapt {table.name} --as {table.name}_adapter)"
 
 
 def _forward_query(table: Table, live: TableState) -> list[Problem]:
-    """C106, C107 as for other tables; C130 where it computes something."""
+    """C106 and C107 as for other tables; C130 for columns that cannot be computed or continued."""
     if not table.managed and table.forward_query and table.forward_query != live.table.forward_query:
         message = f"forward_query of {table.name}: its producers write this table, and none of its rows are rewritten"
         rest = in_an_adapter(table, "rename and convert")
@@ -108,7 +109,7 @@ def _forward_query(table: Table, live: TableState) -> list[Problem]:
 
 
 def another_day(table: Table, live: Table) -> tuple[Problem, ...]:
-    """C134: the day that ends older shapes is moved where nothing else changes, without a rollout."""
+    """C134: a change of `accepts_until` alone needs `console accept-until`, not a rollout."""
     if table.accepts_until == live.accepts_until:
         return ()
     was, now = live.accepts_until or "their release is cleaned up", table.accepts_until or "their release is cleaned up"
@@ -120,7 +121,7 @@ def another_day(table: Table, live: Table) -> tuple[Problem, ...]:
 
 
 def _told_no_more(table: Table, live: TableState) -> list[Problem]:
-    """C133: whoever still sends the older shape is not told from the others any more."""
+    """C133: without `accepts`, lines of the older shape can no longer be distinguished from newer ones."""
     if live.table.accepts is None or table.accepts is not None:
         return []
     message = f"{table.name} is declared without `accepts`: lines of the older shape are then stored as newer ones"
@@ -133,7 +134,7 @@ def _told_no_more(table: Table, live: TableState) -> list[Problem]:
 
 
 def _told_apart(table: Table, live: TableState) -> Remedy:
-    """The key by which lines say of which shape they are."""
+    """The `accepts` key by which lines name their shape."""
     taken = live.table.accepts.shape if live.table.accepts else ""
     shape = next(name for number in range(2, 4) if (name := f"v{number}") != taken)
     effect = (
@@ -149,7 +150,7 @@ def _stays(table: Table, live: TableState, new: str, old: str) -> str:
 
 
 def _columns(table: Table, live: TableState, diff: Diff) -> list[Problem]:
-    """C132 for what no reading of the stored rows gives."""
+    """C132 for column changes that cannot be computed from the stored rows at read."""
     problems: list[Problem] = []
     continuation = continued(table, live)
     for column in table.columns:
@@ -183,7 +184,7 @@ def _written(table: Table, column: Column, key: str, value: str, effect: str) ->
 
 
 def _retyped(table: Table, column: Column, live: TableState) -> tuple[str, tuple[Remedy, ...]]:
-    """Only a column by which days or files are problems: other types are refused before (C112)."""
+    """The time or a partition column; a type change of any other column was refused before (C112)."""
     was = live.table.column(column.name)
     old = kind(was.type) if was else "?"
     role = "time column" if column.name == table.time else "partition column"

@@ -1,4 +1,4 @@
-"""How a release stores and reads a landing table: every wider or reused name has a stored column of its own."""
+"""Storage of a landing table in a release: a widened column, or one that reuses a name, gets a stored column of its own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from console.planning.sql.tree import DIALECT, cast, kind, name, render
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """read, intake, older, unmarked as in `TableState`; added: stored columns that the real table is to get"""
+    """read, intake, older, unmarked as in `TableState`; added: stored columns that the real table must get"""
 
     read: str
     intake: tuple[Intake, ...] = ()
@@ -30,14 +30,14 @@ class Storage:
 def stored(
     table: Table, live: TableState | None, stats: TableStats | None, diff: Diff | None, exposed: Sequence[str] = ()
 ) -> Storage:
-    """How the new release keeps a landing table.
+    """How the new release stores a landing table.
 
-    live, stats  its state in the live release and the real table; None where there is none
-    exposed      live columns that feeds which stay go on reading under their old names
+    live, stats  its state in the live release, and the real table; None if there is none
+    exposed      live columns that unchanged feeds still read under their old names
     """
     if not table.managed:
         return Storage(read=landing_read(table.columns, exposed))
-    if stats is None:  # it is created, with the columns that are declared
+    if stats is None:  # the table will be created with the declared columns
         return replace(_Columns(table, None, None, None, exposed).storage(), added=())
     return _Columns(table, live, stats, diff, exposed).storage()
 
@@ -87,7 +87,7 @@ class _Columns:
         )
 
     def _unmarked(self) -> tuple[Intake, ...]:
-        """Where lines of the shape before go, as long as the file says how they are told from those of this one."""
+        """Storage for lines of the previous shape, as long as `accepts` distinguishes them from lines of this one."""
         if self._live is None or self._table.accepts is None:
             return ()
         if self._table.accepts == self._live.table.accepts:
@@ -98,7 +98,7 @@ class _Columns:
         return tuple({**{each.column: each for each in self._live.older}, **own}.values())
 
     def _older(self) -> tuple[Intake, ...]:
-        """Names that are declared no more; until when lines may use them can be said later, too."""
+        """Columns that are no longer declared, which older lines may still use; `accepts_until` can be set later, too."""
         if self._live is None:
             return ()
         own = [Intake(column.name, self._live.stored_in(column.name)) for column in self._live.table.columns]
@@ -107,7 +107,8 @@ class _Columns:
         return tuple(each for name, each in sorted(known.items()) if self._table.column(name) is None)
 
     def _continued(self, column: Column) -> tuple[exp.Expr, tuple[str, ...]]:
-        """A column that goes on: its reading, in a wider type beside the values that only this one holds."""
+        """A column that continues a live one; a widened one gets a second stored column for values that only the wider
+        type holds."""
         assert self._live is not None
         pick = self._picks[column.name]
         value, places = self._read[pick.of.lower()].copy(), self._live.stored_in(pick.of)
@@ -118,13 +119,13 @@ class _Columns:
         return value, (*places, wide)
 
     def _computed_from_older(self, column: Column) -> tuple[exp.Expr, tuple[str, ...]]:
-        """What lines give, and where they give nothing what the forward query makes of the older columns."""
+        """The value from the line, or, where the line has none, the forward query over the older columns."""
         assert self._live is not None
         older = self._live.stored_in(column.name) if self._live.table.column(column.name) else ()
         self._taken |= {part.lower() for part in older}
         wish = wider_name(older[0], kind(column.type)) if older else column.name
         place = self._place(wish, column.type)
-        older = () if column.name in self._distinguished else older  # a value goes to one of them, as its line says
+        older = () if column.name in self._distinguished else older  # a line's shape decides which one stores it
         computed = sqlglot.parse_one(self._computed[column.name], read=DIALECT).transform(self._as_read)
         value = exp.Coalesce(this=exp.column(name(place)), expressions=[computed])
         return value, (*older, place)
@@ -133,7 +134,7 @@ class _Columns:
         return exp.Paren(this=self._read[node.name.lower()].copy()) if isinstance(node, exp.Column) else node
 
     def _fresh(self, column: Column) -> tuple[exp.Expr, tuple[str, ...]]:
-        """A column that is new: stored under its own name, unless that holds the values of another one."""
+        """A new column: stored under its own name, unless that stores the values of another one."""
         place = self._place(column.name, column.type)
         value: exp.Expr = exp.column(name(place))
         if column.default is not None:
@@ -142,7 +143,7 @@ class _Columns:
         return value, (place,)
 
     def _place(self, wish: str, type: str) -> str:
-        """A stored column for a value: one of this name and type that no other column has, or a new one."""
+        """A stored column for a value: a free one of this name and type, or a new one."""
         names = (wish, *(numbered_name(wish, number) for number in range(2, len(self._real) + 3)))
         for place in names:
             real = self._real.get(place.lower())

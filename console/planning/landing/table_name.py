@@ -1,4 +1,4 @@
-"""A landing table that is to have another name: the region as if its live release called it so already."""
+"""A renamed landing table: the region as if its live release already used the new name."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -13,10 +13,9 @@ from console.planning.sql.tree import DIALECT, name, render
 
 
 def new_names(tables: Iterable[Table], live: Live) -> dict[str, str]:
-    """Live landing table → the name that it is to have.
+    """Live landing table → its new name.
 
-    A table goes on under a new name where its file says what it was, no file declares that any more, and nothing has the
-    new name yet.
+    A table is renamed if its file names the old table (`was`), no file declares that one any more, and the new name is free.
     """
     release, wanted = live.release, {table.name: table for table in tables}
     if release is None:
@@ -33,7 +32,7 @@ def new_names(tables: Iterable[Table], live: Live) -> dict[str, str]:
 
 
 def called(live: Live, names: Mapping[str, str]) -> Live:
-    """The region with these tables under their new names; the tables themselves say what they were."""
+    """The region with these tables under their new names; `Table.was` keeps the old ones."""
     if not names or live.release is None:
         return live
     stats = tuple(replace(each, name=names.get(each.name, each.name)) for each in live.stats)
@@ -72,7 +71,7 @@ def with_source(feed: Feed, names: Mapping[str, str]) -> Feed:
 
 
 def over_new_names(sql: str, names: Mapping[str, str]) -> str:
-    """The same query over the new names; its columns go on being qualified by the old ones."""
+    """The same query over the new names, aliased to the old ones so that qualified columns still resolve."""
     tree = sqlglot.parse_one(sql, read=DIALECT)
     renamed = [table for table in tree.find_all(exp.Table) if not table.db and table.name in names]
     for table in renamed:

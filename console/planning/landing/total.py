@@ -1,4 +1,4 @@
-"""Expressions that give a value for every row: what a landing table computes at every read may fail for none of them."""
+"""Total expressions, which cannot fail for any row: only these may be computed at every read of a landing table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
 def type_if_total(node: exp.Expr, columns: Mapping[str, str]) -> str | None:
-    """The type of such an expression; None where it may fail or where that is not known.
+    """The type of a total expression; None if it may fail or its type is not known.
 
     columns  in lower case → Spark type
     """
@@ -86,7 +86,7 @@ class _Types:
 
 
 def _converts(old: str, new: str, tried: bool) -> bool:
-    """Whether CAST gives a value for every one; TRY_CAST gives NULL, but for pairs that Spark refuses as a whole."""
+    """Whether CAST cannot fail. TRY_CAST returns NULL instead, except for pairs of types that Spark refuses altogether."""
     if kept(old, new) in ("same", "wider", "whole") and "<" not in old + new:
         return True
     pairs = ((_number, _number), (_text, _simple), (_time, _time))
