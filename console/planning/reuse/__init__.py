@@ -1,1 +1,1 @@
-"""What a live table goes on giving: to its feeds, column by column by proof, and by the states of an aggregate."""
+"""Reuse of a live table: continued feeds, columns proven from stored ones, and the states of an aggregate."""

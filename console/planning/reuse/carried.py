@@ -1,4 +1,4 @@
-"""Columns of which older rows were carried: what is computed from them does not follow the query either."""
+"""Columns with carried older rows: whatever is computed from them does not follow the query either."""
 
 from console.model.live import Feed, TableState
 from console.model.schema import types
@@ -13,5 +13,5 @@ def reads_carried(feed: Feed, state: TableState, cache: PlannerCache) -> bool:
     if state.table.name != feed.source:
         return True
     read = columns_read(feed.sql, feed.source, types(state.table.columns), feed.joins, cache)
-    every = {column.name for column in state.table.columns} <= {*state.carried}  # then it holds other rows as well
+    every = {column.name for column in state.table.columns} <= {*state.carried}  # then its set of rows differs, too
     return every or not {*state.carried}.isdisjoint(read)

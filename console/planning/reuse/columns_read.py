@@ -1,4 +1,4 @@
-"""What an already compiled query reads, column by column."""
+"""The columns that an already compiled query reads."""
 
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.sql.compile import NameScope
@@ -8,9 +8,9 @@ from console.planning.sql.tree import Text, parse
 
 
 def columns_of_query(sql: str, known: NameScope, cache: PlannerCache) -> frozenset[tuple[str, str]]:
-    """(table, column) that an already compiled query reads. Names alone decide, whatever the tables' rows mean.
+    """(table, column) that an already compiled query reads. Only names matter, not the meaning of the tables' rows.
 
-    known  a table without columns is one of which they are not known
+    known  a table without columns is one whose columns are unknown
     """
     tables = (
         (name, tuple(c for v in relation.columns.values() for _, c in v.reads))

@@ -1,13 +1,13 @@
-"""What the stored states of a live aggregate give of a wanted one: its keys, its states, and the groups that a filter leaves.
+"""The keys, states and filtered groups of a wanted aggregate that the stored states of a live one can supply.
 
-The rows that both aggregate must be the same: the same FROM, and of the wanted WHERE only such conditions more as are functions
-of the live keys, which are one value in every row of a group. Then
+Both must aggregate the same rows: the same FROM, and the wanted WHERE may add only conditions that are functions of the
+live keys, which have one value in all rows of a group. Then
 
-- a wanted key that is a function of the live keys puts each live group into one wanted group: the group's states, united, are
-  what its rows give, for states unite in any order and grouping (`planning/sql/states`);
-- a wanted state that means the same as a stored one is that one, under whatever name;
-- a state over a wider type is the stored one, cast: that all values fitted the narrower type is why the state exists, since
-  a value or a sum that does not fit stops its batch (ANSI).
+- a wanted key that is a function of the live keys puts each live group into one wanted group: the states of these
+groups, united, are those of all their rows, since states unite in any order and grouping (`planning/sql/states`);
+- a wanted state that means the same as a stored one is that state, whatever its name;
+- a state over a wider type is the stored one, cast: all values fitted the narrower type, since a value or a sum that
+does not fit stops its batch (ANSI).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ from console.planning.sql.syntax.argument import INTEGERS
 from console.planning.sql.syntax.flat import conjuncts, merged
 from console.planning.sql.tree import DIALECT, cast, kind, name, render
 
-# the finest first; each begins and ends where the ones before it do
+# the finest first; the boundaries of each are also boundaries of the ones before it
 _UNITS = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "QUARTER", "YEAR")
 _SPELLED = {"MM": "MONTH", "MON": "MONTH", "YYYY": "YEAR", "YY": "YEAR", "DD": "DAY"}
 _WIDENED = (exp.Sum, exp.Min, exp.Max, exp.Count)
@@ -37,7 +37,7 @@ Columns = frozenset[tuple[str, str]]  # (table, column)
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """A wanted state in the live version: its stored name there. wider: it is stored in a narrower type, or over one"""
+    """A wanted state's stored name in the live version. wider: the stored state has a narrower type, or is computed over one"""
 
     name: str
     wider: bool = False
@@ -45,13 +45,13 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What the live version gives of a wanted aggregate.
+    """The parts of a wanted aggregate that the live version supplies.
 
     keys      wanted key → SQL over the live version's stored columns
     states    wanted state → the stored one
     filters   conditions over stored columns that only the wanted query has
-    lost_keys, lost_states  what the live version does not give
-    same_groups  the wanted keys are the live ones, one to one, and no group is left out
+    lost_keys, lost_states  wanted ones that the live version cannot supply
+    same_groups  the wanted keys are the live ones, one to one, and no group is dropped
     sliceable    the live version's rows can be cut by the table's time
     """
 
@@ -69,13 +69,13 @@ class Kept:
 
     @property
     def served(self) -> bool:
-        """The stored rows are those that are wanted, whatever is read of them."""
+        """Whether the stored rows are the wanted ones, whatever the read computes from them."""
         return self.whole and self.same_groups and not any(state.wider for state in self.states.values())
 
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
-    """A feed of an aggregate: its rows without WHERE and GROUP BY, what it groups them by and what it computes of them."""
+    """A feed of an aggregate: its query without WHERE and GROUP BY, its conditions, keys and states."""
 
     query: FeedQuery
     keys: Mapping[str, exp.Expr]
@@ -101,8 +101,8 @@ class _Partial:
         return cls(FeedQuery(feed, bare, known), keys, states, tuple(conjuncts(where.this)) if where else ())
 
     def only_plain(self, widened: Columns) -> "_Partial":
-        """Without keys and states for which a wider type of a column may be another value: kept are the column itself, and the
-        sum, minimum, maximum and count of it."""
+        """Without keys and states whose value may change with a column's wider type. Safe are the column itself, and
+        its sum, minimum, maximum and count."""
         if not widened:
             return self
         parts = {**self.keys, **self.states}
@@ -141,11 +141,11 @@ def kept_groups(
     was: NameScope,
     widened: Columns = frozenset(),
 ) -> Kept | None:
-    """What a live aggregate gives of a wanted one; None where it holds other rows.
+    """The parts of a wanted aggregate that a live one supplies; None if it holds other rows.
 
-    feeds     of the live table: each wanted one needs its like there, and all must give the same
+    feeds     of the live table: each wanted feed needs a counterpart there, and all must yield the same result
     now, was  the sources as wanted and as live
-    widened   columns of the sources that are the same numbers in a wider type, and in `now` mean what they mean in `was`
+    widened   source columns with the same numbers in a wider type, whose meaning in `now` is the one in `was`
     """
     if {wanted.table.kind, live.table.kind} != {"aggregate"}:
         return None
@@ -189,7 +189,7 @@ def _kept(wanted: DesiredTable, live: TableState, new: _Partial, old: _Partial, 
 
 
 def _is_sliceable(live: TableState, old: _Partial) -> bool:
-    """Whether the time by which the table is cut is a stored key of that name."""
+    """Whether the table's time column is a stored key of the same name."""
     time = live.table.time
     if not time or time.lower() not in old.keys:
         return not time
@@ -210,14 +210,14 @@ def _stored_keys(old: _Partial) -> dict[str, str]:
         nodes.append(node)
         names.append(column)
         if isinstance(node, exp.Cast) and certain_type(node.this, old.query) == kind(node.to.sql(DIALECT)):
-            nodes.append(node.this)  # a cast to the type that it has
+            nodes.append(node.this)  # a cast to its own type
             names.append(column)
     pairs = zip(old.value(nodes), names, strict=True)
     return {value.hash: column for value, column in pairs if not value.volatile}
 
 
 def _over_keys(new: _Partial, node: exp.Expr, stored: Mapping[str, str]) -> str:
-    """An expression of the source's rows over the stored keys, "" where it is no function of them."""
+    """An expression over source rows, rewritten over the stored keys; "" if it is no function of them."""
     if (
         node.find(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode) is not None
         or new.value([node])[0].volatile
@@ -244,7 +244,7 @@ def _over_keys(new: _Partial, node: exp.Expr, stored: Mapping[str, str]) -> str:
 
 
 def _coarser(new: _Partial, part: exp.Expr, stored: Mapping[str, str]) -> exp.Expr | None:
-    """A time cut to a unit, of a key that is cut to a finer one."""
+    """A time truncated to a unit, computed from a key that is truncated to a finer one."""
     if (finer := _finer(new, part)) is None:
         return None
     for value in new.value(finer):
@@ -256,7 +256,7 @@ def _coarser(new: _Partial, part: exp.Expr, stored: Mapping[str, str]) -> exp.Ex
 
 
 def _finer(new: _Partial, part: exp.Expr) -> list[exp.Expr] | None:
-    """The same time cut to finer units; None for what cuts no time."""
+    """The same time truncated to finer units; None for an expression that truncates no time."""
     match part:
         case exp.TimestampTrunc():
             written = part.args["unit"].name.upper()
@@ -273,7 +273,7 @@ def _finer(new: _Partial, part: exp.Expr) -> list[exp.Expr] | None:
 
 
 def _cut(time: exp.Expr, unit: str) -> list[exp.Expr]:
-    """A time cut to a unit and to all finer ones, as timestamps and, from a day on, as a date."""
+    """A time truncated to a unit and to all finer ones, as timestamps and, from DAY on, as a date."""
     if unit not in _UNITS:
         return []
     units = _UNITS[: _UNITS.index(unit) + 1]
@@ -285,7 +285,7 @@ def _cut(time: exp.Expr, unit: str) -> list[exp.Expr]:
 
 
 def _more_conditions(new: _Partial, old: _Partial, stored: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Conditions over stored keys that only the wanted WHERE has; None where the two differ in anything else."""
+    """The wanted WHERE's additional conditions, over stored keys; None if the two differ in anything else."""
     was, now = ([one.rows(c).filters - one.rows().filters for c in one.conditions] for one in (old, new))
     live, wanted = (frozenset[str]().union(*each) for each in (was, now))
     if not live <= wanted:
@@ -296,7 +296,7 @@ def _more_conditions(new: _Partial, old: _Partial, stored: Mapping[str, str]) ->
 
 
 def _states(wanted: DesiredTable, live: TableState, new: _Partial, old: _Partial) -> dict[str, StoredState]:
-    """Wanted states that are stored: by the same meaning, else in a narrower type or over one."""
+    """Wanted states that are stored: with the same meaning, else in a narrower type or over one."""
     stored: dict[str, str] = {}
     for value, column in zip(old.value(list(old.states.values())), old.states, strict=True):
         stored.setdefault(value.hash, column)
@@ -318,7 +318,7 @@ def _states(wanted: DesiredTable, live: TableState, new: _Partial, old: _Partial
 
 
 def _narrower(node: exp.Expr, old: _Partial) -> list[exp.Expr]:
-    """The same state as it would be stored in a narrower type, or computed of values cast to one."""
+    """The same state in a narrower type, or computed from values cast to one."""
     if not isinstance(node, exp.Cast):
         return []
     call = node.this.this if isinstance(node.this, exp.Filter) else node.this
@@ -336,7 +336,7 @@ def _narrower(node: exp.Expr, old: _Partial) -> list[exp.Expr]:
 
 
 def _narrower_arguments(argument: exp.Expr, old: _Partial) -> list[exp.Expr]:
-    """The argument, and the same cast to narrower types that the live states cast to: whatever fits there is the same number."""
+    """The argument, and the same cast to the live states' narrower types: a value that fits there is the same number."""
     plain = argument.unnest()
     if not isinstance(plain, exp.Cast):
         return [argument]
@@ -347,7 +347,7 @@ def _narrower_arguments(argument: exp.Expr, old: _Partial) -> list[exp.Expr]:
 
 
 def _fits(type: str, to: str) -> bool:
-    """Whether a value that is cast to the one type is the same number cast to the other, or has stopped its batch."""
+    """Whether a value cast to `type` is the same number as cast to `to`, unless it has stopped its batch."""
     if kept(type, to) != "wider":
         return False
     if type in INTEGERS and to in INTEGERS:
@@ -356,7 +356,7 @@ def _fits(type: str, to: str) -> bool:
 
 
 def cuts_by_day(time_key: str, feed: Feed, known: NameScope, source_time: str) -> bool:
-    """Whether a key is of the same day as its source's time, in every row that has one."""
+    """Whether a key and its source's time are on the same day in every row that has a time."""
     partial = _Partial.of(feed, known)
     if partial is None or (node := partial.keys.get(time_key.lower())) is None or not source_time:
         return False

@@ -1,4 +1,4 @@
-"""Whether the live feeds of a table can go on when their sources change, and what they go on needing of them."""
+"""Whether a table's live feeds can continue when their sources change, and the source columns that they still need."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ _NARROWED = Memo[tuple[str, ...]]()
 
 
 class SourceVerdict(Protocol):
-    """What becomes of a source."""
+    """The part of a source's verdict that its readers depend on."""
 
     @property
     def changes(self) -> bool: ...
@@ -37,7 +37,7 @@ class SourceVerdict(Protocol):
 
 
 def as_live(release: Release, names: Collection[str]) -> NameScope:
-    """Some tables of a release, and what their rows and values mean."""
+    """Tables of a release, with the meaning of their rows and values."""
     sources = {state.table.name: as_source(state) for state in release.tables if state.table.name in names}
     return NameScope(
         {name: columns for name, (columns, _) in sources.items()},
@@ -46,7 +46,7 @@ def as_live(release: Release, names: Collection[str]) -> NameScope:
 
 
 def as_wanted(desired: Desired, names: Collection[str]) -> NameScope:
-    """The same of the tables as the files want them."""
+    """The same for the tables as declared in the files."""
     wanted = {name: desired.tables[name] for name in names if name in desired.tables}
     tables = {name: types(one.table.columns) for name, one in wanted.items()}
     return NameScope(tables, {name: physical(name, w.rows, w.values, types=tables[name]) for name, w in wanted.items()})
@@ -55,7 +55,7 @@ def as_wanted(desired: Desired, names: Collection[str]) -> NameScope:
 def as_wanted_but_wider(
     desired: Desired, release: Release, names: Collection[str]
 ) -> tuple[NameScope, frozenset[tuple[str, str]]]:
-    """The tables as wanted, where columns that only get a wider type mean what they mean live; and these columns."""
+    """The tables as wanted, except that columns which only get a wider type keep their live meaning; and these columns."""
     scope = as_wanted(desired, names)
     widened: set[tuple[str, str]] = set()
     relations = dict(scope.relations)
@@ -81,7 +81,7 @@ def of(feeds: Iterable[Feed]) -> frozenset[str]:
 def columns_read(
     sql: str, table: str, columns: Mapping[str, str], others: Collection[str], cache: PlannerCache
 ) -> tuple[str, ...]:
-    """Columns of one table that a compiled query reads, in the table's order. others: tables it reads besides"""
+    """Columns of one table that a compiled query reads, in the table's order. others: further tables that it reads"""
     relations = {name: unknown(name) for name in others} | {table: physical(table, "", columns)}
     of_query = columns_of_query(sql, NameScope({table: columns}, relations), cache)
     read = {column for source, column in of_query if source == table}
@@ -95,10 +95,10 @@ def read_by(feed: Feed, source: str, known: NameScope, cache: PlannerCache) -> t
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """Whether the live feeds into a table go on as they are.
+    """Whether the live feeds into a table continue unchanged.
 
-    broken  the reason why they cannot, "" where they can
-    needs   source → columns that it must go on showing, although it is wanted without them
+    broken  why they cannot, "" if they can
+    needs   source → columns that it must still show although they are no longer declared
     """
 
     broken: str = ""
@@ -108,7 +108,7 @@ class Continuation:
 def continuation(
     name: str, release: Release, verdicts: Mapping[str, SourceVerdict], cache: PlannerCache
 ) -> Continuation:
-    """Whether the live feeds into a table can go on over what becomes of their sources."""
+    """Whether the live feeds into a table can continue over their changed sources."""
     needs: dict[str, set[str]] = {}
     for feed in release.feeds_into(name):
         for source in (feed.source, *feed.joins):
@@ -130,10 +130,10 @@ def continuation(
 
 
 def unrepeatable(name: str, release: Release, verdicts: Mapping[str, SourceVerdict], cache: PlannerCache) -> bool:
-    """Whether the live feeds into a table read of a rebuilt source what another computation of it may not repeat.
+    """Whether the live feeds into a table read volatile columns or rows of a rebuilt source.
 
-    A sample drawn anew, or a stamp of the clock, has the same fingerprint and other rows: a table that took its older
-    rows from the one and its newer ones from the other would agree with neither.
+    A new random sample or timestamp has the same fingerprint and other values: a table with older rows from one
+    computation and newer rows from another would agree with neither.
     """
     for feed in release.feeds_into(name):
         if (verdict := verdicts.get(feed.source)) is None or not verdict.rebuilt or verdict.wanted is None:
@@ -146,7 +146,7 @@ def unrepeatable(name: str, release: Release, verdicts: Mapping[str, SourceVerdi
 
 
 def narrowed(wanted: DesiredTable, release: Release, now: NameScope, cache: PlannerCache) -> tuple[str, ...]:
-    """Materializations whose rows come about as before, but for filters that are new."""
+    """Materializations with the same rows as before, except for new filters."""
     return cache.by_identity(_NARROWED, lambda: _newly_filtered(wanted, release, now), wanted, release)
 
 

@@ -1,12 +1,12 @@
-"""Whether a table whose feed only filters more can be copied from itself: the new filter, over columns that it keeps.
+"""Whether a table whose feed only adds filters can be copied from itself, with the new filter over stored columns.
 
-The rows that the new query wants are among those that the live one gave if adding the live filter to the new one changes
-nothing. Of the new conditions, those that every stored row has passed already are left out; each of the others must be
-a function of stored columns, as in `proof`. A row is kept where all of them are true: NULL leaves it out, as in WHERE.
+The new query's rows are a subset of the live one's if adding the live filter to the new query changes nothing. New
+conditions that every stored row has passed already are dropped; each of the others must be a function of stored
+columns, as in `proof`. A row is kept if all of them are true: NULL drops it, as in WHERE.
 
-Of a table that keeps one row of each key, a filter that asks of the key alone keeps or drops all rows of a key, the newest with them;
-any other may let a row through that was replaced. Where equal rows are one, each row is its key, so that whatever its columns give is
-the same for all the rows that it stands for: of such a table, columns may change as well.
+In a table that keeps one row of each key, a filter on the key alone keeps or drops all rows of a key, the newest
+included; any other filter could admit a row that was replaced. In a distinct table the whole row is the key, so all the
+rows that a stored one stands for have the same column values: there, columns may change as well.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ from console.planning.sql.tree import render
 
 @dataclass(frozen=True, slots=True)
 class Narrower:
-    """conditions: SQL over the live table's logical columns, all of them true of a wanted row;  given: as in `Proof`"""
+    """conditions: SQL over the live table's logical columns, all true for a wanted row;  given: as in `Proof`"""
 
     conditions: tuple[str, ...]
     given: Mapping[str, str]
@@ -42,7 +42,7 @@ def narrower(
     now: NameScope,
     was: NameScope,
 ) -> Narrower | None:
-    """The wanted rows among the stored ones, None where they cannot be told from what the table keeps.
+    """Selection of the wanted rows from the stored ones, None if the stored columns do not determine them.
 
     feeds, columns, now, was  as of `proof.proven`
     """
@@ -50,7 +50,7 @@ def narrower(
     if {wanted.table.kind, live.table.kind} != {"append"} or not _alike_merged(wanted, live):
         return None
     if len(old) != 1 or len(new) != 1:
-        return None  # nothing tells which feed a stored row came from
+        return None  # a stored row does not reveal which feed it came from
     before, after = old[0], new[0]
     if before is None or after is None or not (_row_by_row(before) and _row_by_row(after)):
         return None
@@ -75,7 +75,7 @@ def narrower(
 
 
 def _alike_merged(wanted: DesiredTable, live: TableState) -> bool:
-    """Whether both keep every row, both equal rows once, or both the newest row of the same keys by the same order."""
+    """Whether both keep every row, both keep distinct rows, or both the newest row of the same keys by the same order."""
     new, old = wanted.table, live.table
     if new.is_distinct or old.is_distinct or not (new.key and old.key):
         return new.is_distinct == old.is_distinct and bool(new.key) == bool(old.key)
@@ -93,14 +93,15 @@ def _conditions(query: FeedQuery) -> list[exp.Expr]:
 
 
 def _alike_named(before: FeedQuery, after: FeedQuery) -> bool:
-    """Whether the live conditions can stand in the new query. A row of a join is stored with what was joined when it came, and
-    WHERE judges it by that.
+    """Whether the live conditions can be added to the new query: one source each, or the same aliases. A join's rows
+    were filtered by the values that were joined at their arrival.
     """
     return len(before.aliases()) == len(after.aliases()) == 1 or before.aliases() == after.aliases()
 
 
 def _row_by_row(query: FeedQuery) -> bool:
-    """Its rows pass or do not pass by themselves, each as one row, and on every day in the same way."""
+    """Whether rows are filtered one by one and repeatably: no aggregates, windows or generators, no subquery or
+    volatile function in WHERE."""
     if any(not isinstance(join.this, exp.Table) for join in query.tree.args.get("joins") or ()):
         return False
     parts = [part.unalias() for part in query.tree.expressions]
@@ -111,17 +112,17 @@ def _row_by_row(query: FeedQuery) -> bool:
 
 
 def _unfiltered(query: FeedQuery) -> FeedQuery:
-    """The query without its filter: what an expression means must not rest on the rows that pass."""
+    """The query without its filter, so that the meaning of an expression does not depend on the rows that pass."""
     tree = query.tree.copy()
     tree.set("where", None)
     return replace(query, tree=tree)
 
 
 def _implies(after: FeedQuery, before: FeedQuery) -> bool:
-    """Whether all rows of one query are rows of the other, both over the same rows of their source."""
+    """Whether all rows of `after` are rows of `before`, over the same source rows."""
     rows_before, rows_after = _rows(before), _rows(after)
     if _rows(replace(before, known=after.known)).rows != rows_before.rows:
-        return False  # the live filter means something else over the source as wanted
+        return False  # the live filter has another meaning over the source as wanted
     if _rows(_unfiltered(before)).rows != _rows(_unfiltered(after)).rows:
         return False
     renamed = next(iter(after.aliases())) if len(after.aliases()) == 1 else ""

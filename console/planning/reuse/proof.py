@@ -1,8 +1,8 @@
-"""Whether a column is a function of columns that the live table keeps, proven from the feeds' own expressions.
+"""Proof that a column is a function of columns in the live table, from the feeds' own expressions.
 
-The live feed says what each stored column holds: its projection, cast included, over the source. Wherever that very
-expression occurs in a wanted one (equal by meaning, and not another at every call), the stored column can stand for
-it. If no column of the source is left over, the wanted column is that function of the live table, exactly.
+The live feed defines each stored column: its projection, cast included, over the source. Wherever that expression
+occurs in a wanted one (equal by meaning, and not volatile), the stored column can replace it. If no source column
+remains, the wanted column is exactly that function of the live table.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ _GIVES: dict[type[exp.Expr], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """given: column → SQL over the live table's logical columns; missing: column → what of the source it lacks."""
+    """given: column → SQL over the live table's logical columns; missing: column → the source column that it lacks."""
 
     given: dict[str, str]
     missing: dict[str, str]
@@ -44,7 +44,7 @@ class FeedQuery:
     known: NameScope
 
     def value(self, nodes: Sequence[exp.Expr]) -> tuple[list[Value], Relation]:
-        """What expressions in the place of its projections mean."""
+        """The values of expressions in place of its projections."""
         probe = self.tree.copy()
         probe.set("expressions", [exp.alias_(node.copy(), f"_{i}") for i, node in enumerate(nodes)])
         relation = relation_of(probe, self.known.relations)
@@ -66,7 +66,7 @@ def proven(
     now: NameScope,
     was: NameScope,
 ) -> Proof:
-    """Express columns of a wanted table over the live one; every feed must give the same expression.
+    """Express columns of a wanted table over the live one; every feed must yield the same expression.
 
     feeds     of the live table;  columns  of the wanted one, to be expressed
     now, was  the sources as wanted and as live
@@ -107,7 +107,7 @@ def _partner(feed: Feed, old: list[FeedQuery | None]) -> FeedQuery | None:
 
 
 def logical_columns(live: TableState) -> dict[str, tuple[str, str]]:
-    """Stored column → the logical one that shows it unchanged, and its type; none whose older rows were carried."""
+    """Stored column → the logical one that shows it unchanged, and its type; without columns that were carried."""
     stored = types(live.version.columns)
     logical: dict[str, tuple[str, str]] = {}
     for part in sqlglot.parse_one(live.read, read=DIALECT).expressions:
@@ -118,7 +118,7 @@ def logical_columns(live: TableState) -> dict[str, tuple[str, str]]:
 
 
 def kept_values(query: FeedQuery, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, exp.Expr]:
-    """Meaning of an expression → what gives it of the live table: a logical column, or a wider cast of one."""
+    """Meaning of an expression → the live table's expression for it: a logical column, or a wider cast of one."""
     nodes: list[exp.Expr] = []
     given: list[exp.Expr] = []
     for stored, node in query.projections().items():
@@ -157,7 +157,7 @@ def _wider_casts(node: exp.Expr, type: str) -> Iterator[exp.Cast]:
 
 
 def certain_type(node: exp.Expr, query: FeedQuery) -> str:
-    """The type an expression has whatever its operands are, "" where that is not certain."""
+    """The type of an expression whatever its operands are, "" if that is not certain."""
     node = node.unnest()
     if isinstance(node, exp.Cast):
         return kind(node.to.sql(DIALECT))

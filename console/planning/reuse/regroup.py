@@ -1,4 +1,4 @@
-"""The SQL that puts a wanted aggregate together out of what the live version gives of it (`reuse/groups`)."""
+"""SQL that assembles a wanted aggregate from the parts that the live version supplies (`reuse/groups`)."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from console.planning.sql.tree import DIALECT, cast, name, render
 
 
 def unions(read: str) -> dict[str, exp.Expr]:
-    """Stored state → what unites it in a read, cast to its type."""
+    """Stored state → the aggregate that unites it, cast to its type."""
     united: dict[str, exp.Expr] = {}
     for column in sqlglot.parse_one(read, read=DIALECT).find_all(exp.Column):
         whole = column.find_ancestor(exp.Cast)
@@ -22,7 +22,7 @@ def unions(read: str) -> dict[str, exp.Expr]:
 
 
 def shows_state(read: str, column: str) -> bool:
-    """Whether a column shows its only state as it is."""
+    """Whether a column shows its only state unchanged."""
     parts = sqlglot.parse_one(read, read=DIALECT).expressions
     shown = next(part.unalias() for part in parts if part.alias_or_name == column)
     return isinstance(shown, exp.Cast) and shown.this == unions(read).get(column.lower())
@@ -39,9 +39,9 @@ def read_over(read: str, kept: Kept) -> str:
 
 
 def copied(wanted: DesiredTable, kept: Kept, instead: Mapping[str, str]) -> str:
-    """The wanted stored rows out of the live version's, under a view with the table's name: its groups, united by the wanted keys.
+    """The wanted stored rows from a view of the live version's that has the table's name: its groups, united by the wanted keys.
 
-    instead  SQL for the keys and states that the live version does not give
+    instead  SQL for the keys and states that the live version cannot supply
     """
     united = unions(wanted.read)
     chosen: list[exp.Expr] = []

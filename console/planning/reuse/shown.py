@@ -1,4 +1,4 @@
-"""All that a live table shows: its declared columns, and older ones that feeds go on reading."""
+"""The columns that a live table shows: the declared ones, and older ones that feeds still read."""
 
 from functools import lru_cache
 
@@ -12,14 +12,14 @@ from console.planning.sql.tree import DIALECT
 
 
 def as_source(state: TableState) -> tuple[dict[str, str], Relation]:
-    """A live table as the source of a query: its columns' types, and what its rows and values mean."""
+    """A live table as the source of a query: column types, and the meaning of its rows and values."""
     columns = types(state.table.columns)
     columns |= {name: columns.get(same, "") for name, same in _older_of(state)}
     return columns, physical(state.table.name, state.rows, shown_values(state), types=columns)
 
 
 def shown_values(state: TableState) -> dict[str, str]:
-    """Column → value fingerprint, of all that is shown."""
+    """Column → value fingerprint, for all columns shown."""
     own = {name: f"{mix('older', state.table.name, name.lower())}:" for name, _ in _older_of(state)}
     same = {name: state.values[like] for name, like in _older_of(state) if like in state.values}
     return {**state.values, **own, **same}
@@ -27,13 +27,13 @@ def shown_values(state: TableState) -> dict[str, str]:
 
 def _older_of(state: TableState) -> tuple[tuple[str, str], ...]:
     names = tuple(column.name for column in state.table.columns)
-    # a read with no more commas than columns shows nothing besides them, and need not be parsed
+    # a read with fewer commas than columns shows only those, and need not be parsed
     return _older(state.read, names) if state.read.count(",") >= len(names) else ()
 
 
 @lru_cache(maxsize=4096)
 def _older(read: str, declared: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Columns of a read that are not declared, each with the declared one that is read in the same way, "" for none."""
+    """Undeclared columns of a read, each with the declared one that has the same expression, "" for none."""
     tree = sqlglot.parse_one(read, read=DIALECT)
     if not isinstance(tree, exp.Select) or len(tree.expressions) <= len(declared):
         return ()

@@ -1,7 +1,7 @@
 """An aggregate that keeps some of its states: these are copied, and only the others are computed from its source.
 
-Both halves enter the same new version, each with NULL for the states of the other; the merge at read passes over NULL,
-so the two rows of a key are one again. They end at the same landing position, as the halves of a hybrid do.
+Both halves are written to the same new version, each with NULL for the states of the other; the merge at read ignores
+NULL, so the two rows of a key become one. Both end at the same landing position, like the halves of a hybrid.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -33,16 +33,16 @@ class Parts:
 
 
 def parts(wanted: DesiredTable, live: TableState, feeds: Iterable[Feed], diff: Diff) -> Parts | None:
-    """How a table is put together from kept and computed states; None where it keeps none, or keeps them by other keys.
+    """The split of a table into kept and computed states; None if it keeps none, or keeps them by other keys.
 
-    feeds   of the live table: each wanted one needs its like there, whose position ends its half
+    feeds   of the live table: each wanted feed needs a counterpart there, whose position ends its half
     """
     if {wanted.table.kind, live.table.kind} != {"aggregate"} or not diff.rows or not diff.layout:
         return None
     if _feed_keys(wanted.feeds) != _feed_keys(feeds):
         return None
     if wanted.table.time != live.table.time or wanted.table.time not in ("", *wanted.keys):
-        return None  # stored rows could not be cut by it
+        return None  # stored rows could not be sliced by it
     kept = kept_states(wanted, live, {new for new, old in diff.pairs.items() if new == old} | _reread(diff))
     if not kept >= {key.lower() for key in wanted.keys} or len(kept) == len(wanted.keys):
         return None
@@ -61,7 +61,7 @@ def select_states(table: str, columns: Iterable[Column], kept: Collection[str]) 
 def saves(
     apart: Parts, wanted: DesiredTable, region: Live, sources: Mapping[str, DesiredTable], cache: PlannerCache
 ) -> bool:
-    """Whether copying what is kept and computing the rest reads fewer bytes than computing all of it."""
+    """Whether copying the kept states and computing the others reads fewer bytes than computing all of them."""
 
     def read(feed: Feed, sql: str) -> float:
         columns = sources[feed.source].table.columns
@@ -78,12 +78,12 @@ def _bytes(region: Live, table: str) -> int:
 
 
 def kept_states(wanted: DesiredTable, live: TableState, columns: Collection[str]) -> frozenset[str]:
-    """Stored columns, in lower case, that mean in the live version what they are wanted to mean.
+    """Stored columns, in lower case, whose meaning in the live version is the wanted one.
 
-    A name and a type are not enough: a version that was renamed at read holds one column's states under another's
-    name. So both releases must read the column in the same way from the same stored ones.
+    Name and type are not enough: where a column was renamed at read, its states are stored under another column's name.
+    So both releases must read the column in the same way from the same stored ones.
 
-    columns  of the table, whose values are unchanged
+    columns  those of the table with unchanged values
     """
     live_states = {(state.name.lower(), kind(state.type)) for state in live.version.columns}
     stored = {state.name.lower(): kind(state.type) for state in wanted.columns}
@@ -98,7 +98,7 @@ def kept_states(wanted: DesiredTable, live: TableState, columns: Collection[str]
 
 
 def _reads(read: str) -> dict[str, exp.Expr]:
-    """Column → how it is read from the stored ones; the cast to its declared type takes no part."""
+    """Column → its expression over the stored ones, without the cast to its declared type."""
     readings = {}
     for part in sqlglot.parse_one(read, read=DIALECT).expressions:
         reading = part.unalias()

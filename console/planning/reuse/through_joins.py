@@ -1,7 +1,7 @@
-"""Whether another content of a joined table changes what a feed gives: the query is looked at with that table's own query in
-its place.
+"""Whether changed content of a joined table changes a feed's result: the query is evaluated with that table's own query
+in its place.
 
-A dimension that loses rows which the join leaves out anyway, by its own condition, gives the feed what it gave before.
+A dimension that loses only rows which the join condition excludes anyway does not change the feed's result.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,15 +19,15 @@ from console.planning.sql.relation import Relation
 from console.planning.sql.semantics import relation_of
 from console.planning.sql.tree import DIALECT, kind
 
-Sources = Callable[[Feed], Mapping[str, Relation]]  # a feed's sources, as the tables that they are
+Sources = Callable[[Feed], Mapping[str, Relation]]  # a feed's sources, as tables
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
     """One side of the comparison, live or wanted.
 
-    fed      table → the feeds into it;  sources  what their sources are
-    opaque   tables of which a read shows other columns than the feeds write
+    fed      table → the feeds into it;  sources  the relations that they read
+    opaque   tables whose read shows other columns than the feeds write
     """
 
     fed: Mapping[str, tuple[Feed, ...]]
@@ -36,7 +36,7 @@ class Side:
 
 
 def candidates(release: Release, desired: Desired) -> frozenset[str]:
-    """Tables that differ from the live ones, and join another."""
+    """Tables that differ from their live ones and join another."""
     return frozenset(
         name
         for name, wanted in desired.tables.items()
@@ -47,7 +47,7 @@ def candidates(release: Release, desired: Desired) -> frozenset[str]:
 
 
 def restated(state: TableState, wanted: DesiredTable, live: Side, now: Side) -> TableState:
-    """The live table with the wanted fingerprints of what is the same; the very state where its rows are others."""
+    """The live table with the wanted fingerprints for everything that is equal; the same object if its rows differ."""
     name = state.table.name
     old, new = live.fed.get(name, ()), wanted.feeds
     if len(old) != 1 or len(new) != 1 or old[0].joins != new[0].joins or old[0].source != new[0].source:
@@ -57,7 +57,7 @@ def restated(state: TableState, wanted: DesiredTable, live: Side, now: Side) -> 
         return state
     same = {c for c, value in was.columns.items() if c in will.columns and will.columns[c].hash == value.hash}
     if state.table.kind == "aggregate" and len(same) != len(will.columns):
-        return state  # its columns are made of several states
+        return state  # its columns are computed from several states
     values = dict(state.values)
     for column, value in wanted.values.items():
         kept = state.table.kind == "aggregate" or column.lower() in same
@@ -67,12 +67,12 @@ def restated(state: TableState, wanted: DesiredTable, live: Side, now: Side) -> 
 
 
 def _opened(feed: Feed, side: Side) -> Relation | None:
-    """What a feed gives, with the queries of joined tables in their places; None where one of them has no single query."""
+    """A feed's result with joined tables replaced by their queries; None if one of them has no single query."""
     sources = dict(side.sources(feed))
     for name in feed.joins:
         feeds = side.fed.get(name, ())
         if not feeds:
-            continue  # a landing table is what it is
+            continue  # a landing table has no query
         if len(feeds) != 1 or name in side.opaque:
             return None
         inner = _inner(feeds[0], side.sources(feeds[0]))
@@ -83,7 +83,7 @@ def _opened(feed: Feed, side: Side) -> Relation | None:
 
 
 def _inner(feed: Feed, sources: Mapping[str, Relation]) -> Relation:
-    """A joined table's query, without casts to the types that its expressions surely have: a condition has none."""
+    """A joined table's query, without casts to types that its expressions certainly have, since conditions lack these casts."""
     tables = {name: {column: value.type for column, value in of.columns.items()} for name, of in sources.items()}
     query = flat_query(feed, NameScope(tables, sources))
     if query is None:
@@ -107,7 +107,7 @@ def of_desired(desired: Desired, sources: Sources) -> Side:
 
 
 def _plain(read: str) -> bool:
-    """Whether a read shows stored columns as they are."""
+    """Whether a read shows stored columns unchanged."""
     tree = sqlglot.parse_one(read, read=DIALECT)
     return isinstance(tree, exp.Select) and all(
         isinstance(part.unalias(), exp.Column) and part.unalias().name == part.alias_or_name
