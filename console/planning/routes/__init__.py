@@ -1,7 +1,7 @@
-"""Stage 5, route: the cheapest exact way from the live release to the wanted one, table by table and sources first.
+"""Stage 5, route: the cheapest exact way from the live release to the wanted one, table by table, sources first.
 
-A route is a row of `console.model.plan.ACTIONS`, which says when it is tried, and the module here that has its name. The
-module's function `verdict` returns what becomes of a table that takes this route, or None if the table cannot take it.
+A route is a row of `console.model.plan.ACTIONS`, which defines when it is tried, and the module here of the same name.
+The module's function `verdict` returns the verdict of a table that takes this route, or None if it cannot.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ ROUTES: tuple[Route, ...] = tuple(
 def route(
     desired: Desired, live: Live, diffs: Diffs, cache: PlannerCache, history: Mapping[str, str] = NOTHING_CHOSEN
 ) -> Verdicts:
-    """A verdict for every table wanted or live. history: table → choice that goes before the one in its file"""
+    """A verdict for every table wanted or live. history: table → choice that overrides the one in its file"""
     release = live.release
     same = keep.unchanged(desired, release, diffs, cache) if release else {}
     verdicts: dict[str, Verdict] = {}
@@ -94,7 +94,7 @@ def _stored_copy(verdict: Verdict, region: Live) -> LiveCopy:
 
 
 def _with_read(verdict: Verdict, exposed: set[str], region: Live, cache: PlannerCache) -> Verdict:
-    """How the new release reads a version that stays.
+    """The verdict with the new release's read of a version that is kept.
 
     exposed  live columns that feeds from it still need
     """

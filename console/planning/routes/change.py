@@ -1,4 +1,4 @@
-"""One table, wanted and live, with what became of its sources: what the routes decide from."""
+"""One table, wanted and live, with the verdicts of its sources: the input of every route."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ class Change:
 
     diff      between the two
     release   the live one
-    verdicts  of the tables above it, at least
-    choice    the operator's for its history, None for all of it;  chosen_now: on the command line, not in its file
+    verdicts  at least of all upstream tables
+    choice    the operator's choice of history, None for `all`;  chosen_now: made on the command line, not in its file
     """
 
     wanted: DesiredTable
@@ -63,24 +63,25 @@ class Change:
 
     @cached_property
     def feeds(self) -> Continuation:
-        """Whether the table's live feeds can go on, and what they need of their sources for that."""
+        """Whether the table's live feeds can continue, and the source columns that they need for it."""
         return live_feeds.continuation(self.name, self.release, self.verdicts, self.cache)
 
     @cached_property
     def relaid(self) -> bool:
-        """Its history is wanted in another layout."""
+        """Its history needs another layout."""
         return not self.diff.layout or self._reclustered
 
     @property
     def _reclustered(self) -> bool:
-        """History is to be clustered as well: the operator asks for it by copying the table as it is."""
+        """History must be clustered as well: the operator requests it by a forward query of `*`."""
         new, old = self.wanted.table, self.live.table
         copied = new.forward_query != old.forward_query and _whole(new.forward_query)
         return copied and new.cluster_by != old.cluster_by
 
     @cached_property
     def groups(self) -> Kept | None:
-        """What the stored states of an aggregate give of the wanted one; None where it holds other rows, and for other kinds."""
+        """The wanted keys and states that an aggregate's stored states can supply; None if it holds other rows, and for
+        other kinds."""
         wanted, live = self.wanted, self.live
         if {wanted.table.kind, live.table.kind} != {"aggregate"}:
             return None
@@ -96,7 +97,7 @@ class Change:
 
     @cached_property
     def reread(self) -> tuple[Pick, ...] | None:
-        """Columns of an aggregate that the live version's states give, read in a new way; None where they do not give them all."""
+        """Columns of an aggregate that can be read in a new way from the live version's states; None if not all of them can."""
         diff = self.diff
         anew = [*(pick.name for pick in diff.picks if pick.fresh), *diff.computed]
         if not anew:
@@ -112,7 +113,7 @@ class Change:
 
     @property
     def states_read(self) -> str:
-        """The wanted read over the names that the states have in the live version."""
+        """The wanted read, over the state names of the live version."""
         return regroup.read_over(self.wanted.read, self.groups) if self.reread and self.groups is not None else ""
 
     @cached_property
@@ -124,17 +125,17 @@ class Change:
 
     @cached_property
     def landing_layout(self) -> Relaid | None:
-        """Another partitioning of a landing table of ours."""
+        """A change of a managed landing table's partitioning."""
         return relaid(self.wanted.table, self.live, self.region.table(self.name)) if self.is_landing else None
 
     @cached_property
     def conversion(self) -> Conversion | None:
-        """Other values of a landing table of ours, which only a new version can hold."""
+        """A change of a managed landing table's values that only a new version can store."""
         return conversion(self.wanted.table, self.live) if self.is_landing else None
 
     @property
     def stays(self) -> bool:
-        """The live version serves all that is wanted, and goes on being fed."""
+        """The live version serves everything that is wanted, and its feeds continue."""
         if self.is_landing and self.conversion is not None:
             return bool(self.conversion.why)
         if self.is_landing:
@@ -144,7 +145,7 @@ class Change:
 
     @cached_property
     def proof(self) -> Proof:
-        """What lineage proves of the columns that must be computed; where other rows are wanted, nothing."""
+        """The columns to compute that lineage proves to be functions of stored ones; none if other rows are wanted."""
         wanted, live, computed = self.wanted, self.live, self.diff.computed
         impossible = {column: "" for column, why in computed.items() if why.kind == "nullability"}
         if not self.diff.rows or impossible or wanted.table.kind != live.table.kind:
@@ -161,7 +162,7 @@ class Change:
 
     @cached_property
     def narrower(self) -> Narrower | None:
-        """The wanted rows among those that the table holds; None where it does not hold them all, or cannot tell."""
+        """Selection of the wanted rows from the stored ones; None if some may be missing or cannot be distinguished."""
         wanted, live, computed = self.wanted, self.live, self.diff.computed
         if self.diff.rows or any(why.kind == "nullability" for why in computed.values()):
             return None
@@ -176,7 +177,8 @@ class Change:
         )[0]
 
     def unused_forward_query(self, why: str, *, harmless: bool = False) -> tuple[Problem, ...]:
-        """A forward query that does nothing: left over from the live release, the harmless `*`, or a mistake."""
+        """C107, C108 or C109 for a forward query without effect: left over from the live release, a harmless `*`, or a
+        mistake."""
         table, written = self.wanted.table, self.wanted.table.forward_query.strip()
         if not written:
             return ()
@@ -193,7 +195,7 @@ class Change:
         return (_unused(table, "C108", message, "here it may only be `SELECT *`", severity="refuse"),)
 
     def unused_for_layout(self) -> tuple[Problem, ...]:
-        """The same where only the layout changes; a forward query that asks for the clustering is used."""
+        """The same if only the layout changes; a forward query that requests the clustering is used."""
         if self.diff.layout:
             return ()
         why = "only its layout changes, for which every column is taken as it is"

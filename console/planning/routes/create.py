@@ -1,4 +1,4 @@
-"""A table that is not live yet: adopted where it stands, or computed from its sources."""
+"""A table that is not live yet: adopted in place, or computed from its sources."""
 
 from console.model.live import Live
 from console.planning.fingerprint import DesiredTable

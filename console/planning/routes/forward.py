@@ -1,4 +1,4 @@
-"""A new version copied from the live one: by the operator's query, by proof, or as it is in another layout."""
+"""A new version copied from the live one: by the operator's query, by proof, or unchanged in another layout."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,7 +26,7 @@ def verdict(change: Change) -> Verdict | None:
     if change.readable:
         if change.relaid:
             return _laid_out(change)
-        return _regrouped(change) if change.feeds.broken else None  # the states stay, their feed cannot
+        return _regrouped(change) if change.feeds.broken else None  # the states can be kept, their feed cannot
     if is_given(change):
         return _given(change)
     if change.wanted.table.kind == "aggregate":
@@ -37,7 +37,7 @@ def verdict(change: Change) -> Verdict | None:
 
 
 def _landing(change: Change) -> Verdict | None:
-    """What its forward query computes; else the stored rows as they are, in another layout."""
+    """A new version with the forward query's values; else the stored rows unchanged, in another layout."""
     if (converted := change.conversion) is not None and not converted.why:
         return _converted(change, converted)
     if (layout := change.landing_layout) is None or layout.why:
@@ -58,13 +58,14 @@ def _converted(change: Change, converted: Conversion) -> Verdict:
 
 
 def is_given(change: Change) -> bool:
-    """Whether the operator's query makes the missing columns. An aggregate's merged results give no states back."""
+    """Whether the operator's query computes the missing columns. States cannot be recovered from an aggregate's merged
+    results."""
     table = change.wanted.table
     return bool(table.forward_query) and table.kind != "aggregate" and change.diff.rows
 
 
 def refused(change: Change) -> tuple[Problem, ...]:
-    """What is wrong with a forward query where history has to be computed from the sources all the same."""
+    """Problems of a forward query that has no effect, since history is computed from the sources anyway."""
     table = change.wanted.table
     if not table.forward_query or is_given(change):
         return ()
@@ -89,21 +90,21 @@ def _given(change: Change) -> Verdict:
 
 
 def _proven(change: Change) -> Verdict:
-    """Every missing column is a function of the table's own."""
+    """A copy in which every missing column is a function of the table's own columns."""
     given = change.proof.given
     why = f"{computable(list(given), change.name)}: copied from the live {change.name}"
     return _copy(change, why, LiveCopy(reads.select(change.name, _with(given, change))))
 
 
 def _with(given: Mapping[str, str], change: Change) -> tuple[Pick, ...]:
-    """The wanted columns: those that the live version serves, and the given ones."""
+    """The wanted columns: served by the live version, or computed by `given`."""
     picks = {pick.name: pick for pick in change.diff.picks}
     picks |= {column: Pick(name=column, computed=sql) for column, sql in given.items()}
     return tuple(picks[column.name] for column in change.wanted.table.columns)
 
 
 def _narrowed(change: Change) -> Verdict | None:
-    """Of the rows that it holds, those that pass a filter over columns that it keeps."""
+    """A copy of the stored rows that pass the new filter, which reads only stored columns."""
     if (narrower := change.narrower) is None:
         return None
     name = change.name
@@ -116,7 +117,7 @@ def _narrowed(change: Change) -> Verdict | None:
 
 
 def _laid_out(change: Change) -> Verdict | None:
-    """The same rows; of an aggregate, its partial states, where the live version has them all."""
+    """A copy of the same rows, or of an aggregate's partial states if the live version has them all."""
     wanted, name, problems = change.wanted, change.name, change.unused_for_layout()
     if wanted.table.kind != "aggregate":
         why = f"{laid(change)}: the same rows, copied from the live {name}"
@@ -129,7 +130,7 @@ def _laid_out(change: Change) -> Verdict | None:
 
 
 def _regrouped(change: Change) -> Verdict | None:
-    """The groups of an aggregate put together out of the live version's: by other keys, fewer of them, or in wider types."""
+    """An aggregate's groups, merged from the live version's: by other keys, filtered, or in wider types."""
     groups = change.groups
     if groups is None or not groups.whole or not groups.sliceable or not columns_allow(change):
         return None
@@ -140,12 +141,12 @@ def _regrouped(change: Change) -> Verdict | None:
 
 
 def filtering(change: Change, groups: Kept) -> tuple[str, ...]:
-    """Materializations by which groups are left out."""
+    """Materializations whose new filter drops groups."""
     return tuple(feed.materialization for feed in change.wanted.feeds) if groups.filters else ()
 
 
 def columns_allow(change: Change) -> bool:
-    """No column is to be without NULLs that had them: states do not prove that."""
+    """Whether no column becomes NOT NULL, which stored states cannot prove."""
     return not any(why.kind == "nullability" for why in change.diff.computed.values())
 
 

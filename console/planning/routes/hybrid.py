@@ -1,4 +1,5 @@
-"""Part of the history has expired in the source: replay what is left, copy the rest with declared defaults."""
+"""A hybrid, for history that has partly expired in the source: replay the remaining days, copy the others with declared
+defaults."""
 
 from collections.abc import Mapping
 
@@ -16,7 +17,7 @@ from console.planning.sql.reads import Pick, select
 
 
 def verdict(change: Change) -> Verdict | None:
-    """Where days are missing in the source, and the copied half has a value for every column."""
+    """A hybrid if the source lacks days and the copied half has a value for every column."""
     if change.wanted.table.kind == "aggregate":
         return of_states.verdict(change)
     wanted, diff = change.wanted, change.diff
@@ -40,11 +41,11 @@ def verdict(change: Change) -> Verdict | None:
 def boundary(
     wanted: DesiredTable, live: TableState, source: DesiredTable | None, region: Live, cache: PlannerCache
 ) -> str:
-    """The first day of the replayed half, "" where a hybrid is not needed or not exact.
+    """The first day of the replayed half, "" if a hybrid is not needed or not exact.
 
-    Both sides must be cut by the same value, so the table's time has to be the source's own. The rows of each day must be
-    known, not estimated: a late row would make an expired day look complete. The oldest day that the source still has may
-    be incomplete, so the replay begins with the next one.
+    Both sides must be cut by the same value, so the table's time must be the source's own. The row counts of each day
+    must be exact: a late row would make an expired day look complete. The oldest day that the source still holds may be
+    incomplete, so the replay begins with the next one.
     """
     if source is None or cut_differs(wanted, live, source):
         return ""
@@ -61,7 +62,7 @@ def boundary(
 
 
 def cut_differs(wanted: DesiredTable, live: TableState, source: DesiredTable | None, *, joined: bool = False) -> str:
-    """Why a day would cut a table's rows otherwise than its source's; "" where it cuts both alike.
+    """Why a day would not cut a table and its source at the same rows; "" if it would.
 
     joined  later days may have been joined with other versions of a table than older ones
     """
@@ -86,7 +87,7 @@ def _type(source: DesiredTable, column: str) -> str:
 
 
 def older(wanted: DesiredTable, diff: Diff, given: Mapping[str, str]) -> tuple[Pick, ...] | None:
-    """What the forwarded half reads: kept columns, proven ones, declared defaults; None where one has none of these."""
+    """The forwarded half's columns: kept, proven or declared defaults; None if one of them is none of these."""
     picks = {pick.name: pick for pick in diff.picks}
     for column in wanted.table.columns:
         if column.name in picks:

@@ -1,4 +1,4 @@
-"""Nothing to do: the live version is what is wanted, in its rows, values, layout and declaration."""
+"""Nothing to do: the live version already has the wanted rows, values, layout and declaration."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def verdict(change: Change) -> Verdict | None:
 
 
 def unchanged(desired: Desired, release: Release, diffs: Diffs, cache: PlannerCache) -> dict[str, Verdict]:
-    """Tables that nothing has touched, nor anything above them: the same for all regions of a release, whatever they hold."""
+    """Tables that are unchanged, as is everything upstream of them: the same for all regions of a release, whatever they hold."""
     return cache.by_identity(_UNCHANGED, lambda: _untouched(desired, release, diffs), desired, release)
 
 

@@ -1,4 +1,5 @@
-"""The release changes and the table does not: its stored rows give all that is wanted, read or described otherwise."""
+"""The release changes and the table does not: its stored rows serve the wanted declaration, with a changed read or
+description."""
 
 from console.errors import Problem
 from console.planning.diff import Diff
@@ -11,7 +12,7 @@ from console.remedy import DropKey
 
 
 def verdict(change: Change) -> Verdict | None:
-    """After `keep`: something of it differs."""
+    """Taken if the live version stays; tried after `keep`, so something about the table differs."""
     wanted, diff = change.wanted, change.diff
     if not change.stays:
         return None
@@ -42,7 +43,7 @@ def reason(diff: Diff) -> str:
 
 
 def of_landing(change: Change) -> tuple[Problem, ...]:
-    """What a landing table's declaration asks for in vain, its forward query included."""
+    """The parts of a landing table's declaration that cannot be fulfilled or have no effect, its forward query included."""
     diff, problems = change.diff, landing_problems(change.wanted.table, change.live, change.region, change.diff)
     continuation = continued(change.wanted.table, change.live)
     used = bool(continuation.computed or continuation.converted) or any(
@@ -53,7 +54,7 @@ def of_landing(change: Change) -> tuple[Problem, ...]:
 
 
 def _unused_backward_query(change: Change) -> tuple[Problem, ...]:
-    """C109 where it is left over, C108 where it never did anything."""
+    """C109 if it is left over from the live release, C108 if it never had an effect."""
     table = change.wanted.table
     if not table.backward_query or change.conversion is not None:
         return ()
@@ -73,7 +74,7 @@ def _landing_reason(change: Change) -> str:
 
 
 def landing_changes(change: Change) -> list[str]:
-    """What changes in the declaration of a landing table, but for its layout."""
+    """Changes of a landing table's declaration, except its layout."""
     diff = change.diff
     parts = [f"{c.was} becomes {c.column}" for c in diff.columns if c.change == "renamed"]
     parts += [f"{pick.name} widens to {pick.type}, in a second column" for pick in diff.picks if pick.type]

@@ -1,4 +1,5 @@
-"""A hybrid of an aggregate: days that the source has lost keep their states, and what is new begins with the days that it has."""
+"""A hybrid of an aggregate: days that the source has lost keep their states; new keys and columns begin with the first
+day it holds."""
 
 from collections.abc import Mapping
 
@@ -15,7 +16,8 @@ from console.remedy import SetKey
 
 
 def verdict(change: Change) -> Verdict | None:
-    """Where days are missing in the source; a new key and a changed column have a default for them, a new column that or NULL."""
+    """A hybrid if the source lacks days. There a new key or changed column shows its default, a new column its default
+    or NULL."""
     stored, start = change.groups, boundary(change)
     if stored is None or not start or undeclared(change, stored):
         return None
@@ -39,10 +41,10 @@ def verdict(change: Change) -> Verdict | None:
 
 
 def boundary(change: Change) -> str:
-    """The first day of the replayed half, "" where a hybrid is not needed or not exact.
+    """The first day of the replayed half, "" if a hybrid is not needed or not exact.
 
-    Both halves must be cut by one value: the table's time is the source's, cut to a day at most. A week that begins before the
-    boundary would be copied whole and counted again from the boundary on.
+    Both halves must be cut by one value: the table's time is the source's, cut to a day at most. A week that begins
+    before the boundary would be copied whole and counted again from there on.
     """
     wanted, stored, release = change.wanted, change.groups, change.release
     if stored is None or stored.whole or not stored.sliceable or change.rebuilt_sources or wanted.joined:
@@ -65,10 +67,10 @@ def boundary(change: Change) -> str:
 
 
 def _first_whole(target: TableStats, source: TableStats, *, foreign: bool) -> str:
-    """The first day that the source certainly has whole, "" where it has lost none or where that cannot be told.
+    """The first day that the source certainly holds in full, "" if it has lost none or that cannot be determined.
 
-    Retention takes the oldest days first, and may have taken a part of the oldest that is left. Where files span days only that
-    one is known, and of a foreign table, whose statistics may tell of rows that are deleted, not even that.
+    Retention deletes the oldest days first, and may have deleted a part of the oldest remaining one. If files span
+    days, only that day is known; and not even that of a foreign table, whose statistics may count deleted rows.
     """
     stored = sorted(day.day for day in source.days if day.day and day.rows)
     kept = {day.day for day in target.days if day.day and day.rows}
@@ -76,14 +78,14 @@ def _first_whole(target: TableStats, source: TableStats, *, foreign: bool) -> st
     if not stored or (foreign and not exact):
         return ""
     lost = {day for day in kept if day < stored[0]}
-    if exact and all(day.exact for day in target.days):  # a late row of an old day hides which others are gone
+    if exact and all(day.exact for day in target.days):  # a late row of an old day would hide that others are gone
         lost |= {day for day in kept if day <= stored[-1]} - {*stored}
     whole = [day for day in stored if lost and max(lost) < day]
     return day_after(whole[0]) if whole else ""
 
 
 def remedy(change: Change) -> SetKey | None:
-    """What the operator can declare so that no day is lost: None where nothing helps."""
+    """The declaration that would avoid the loss of days; None if there is none."""
     stored = None if change.rebuilt_sources else change.groups  # None for other kinds of table as well
     if stored is None or not boundary(change):
         return None
@@ -95,7 +97,7 @@ def remedy(change: Change) -> SetKey | None:
 
 
 def undeclared(change: Change, stored: Kept) -> tuple[str, ...]:
-    """Columns without a default that need one: new keys, changed columns (whose older values would go), those without NULLs."""
+    """Columns without a default that need one: new keys, changed columns (whose older values are dropped), NOT NULL columns."""
     table = change.wanted.table
     changed = [name for name in _columns(change, stored.lost_states) if change.live.table.column(name) is not None]
     without_nulls = [column.name for column in table.columns if not column.nullable]
@@ -121,7 +123,7 @@ def _columns(change: Change, states: tuple[str, ...]) -> list[str]:
 
 
 def _instead(change: Change, stored: Kept) -> Mapping[str, str]:
-    """SQL for what the older days lack: a declared default where it can stand for the state, else NULL."""
+    """SQL for the keys and states that older days lack: a declared default if it can stand for the state, else NULL."""
     table, instead = change.wanted.table, dict.fromkeys(stored.lost_states, "NULL")
     for column in table.columns:
         lacks = column.name in stored.lost_keys or column.name in instead
@@ -133,8 +135,8 @@ def _instead(change: Change, stored: Kept) -> Mapping[str, str]:
 def _placeable(change: Change, stored: Kept, column: Column) -> bool:
     """Whether a default can be written: as a key, or as the only state of a column that shows it as it is.
 
-    Several stored rows of one group would add it up, so the copy must make one row of each: its batches are cut by the
-    table's time, and each group lies in one of them.
+    A group stored in several rows would add the default up, so the copy must write one row a group: batches are cut by
+    the table's time, and each group must be within one batch.
     """
     if column.name in stored.lost_keys:
         return True

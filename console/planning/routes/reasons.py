@@ -1,4 +1,4 @@
-"""Parts of the reasons that several routes give."""
+"""Phrases for reasons, shared by several routes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from console.planning.routes.change import Change
 
 
 def computed(change: Change, missing: Mapping[str, str]) -> str:
-    """Why history is re-read. missing: column → the column of a source that it lacks"""
+    """Why history is re-read. missing: column → the source column that the table lacks"""
     wanted, live, diff = change.wanted, change.live, change.diff
     name, sources = wanted.table.name, listed(sorted({feed.source for feed in wanted.feeds}))
     if wanted.table.kind != live.table.kind:
@@ -40,7 +40,7 @@ def computed(change: Change, missing: Mapping[str, str]) -> str:
 
 
 def _rows_kept_otherwise(now: Table, was: Table) -> str:
-    """What differs in how one row of each key is kept; "" where nothing does."""
+    """The difference in how a table keeps one row of each key; "" if there is none."""
     if now.kind_word != was.kind_word:
         return f"{now.name} is now of kind {now.kind_word}, and was of kind {was.kind_word}"
     if {*now.key} != {*was.key}:
@@ -52,9 +52,9 @@ def _rows_kept_otherwise(now: Table, was: Table) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _JoinedOtherwise:
-    """What queries that stay as they are find in the tables that they join.
+    """Changes in the tables that unchanged queries join.
 
-    rows  tables that hold other rows;  columns  column → why its values are others
+    rows  tables that hold other rows;  columns  column → why its values change
     """
 
     rows: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def laid(change: Change) -> str:
 
 
 def last_day(change: Change) -> str:
-    """The day on which retention ends the last row that is stored today; "" where nothing ends it, or no day is known."""
+    """The day on which retention deletes the last row stored today; "" without retention, or if no day is known."""
     stats, keeps = change.region.table(change.name), change.wanted.table.retention_days
     days = sorted(day.day for day in stats.days if day.day) if stats else []
     if keeps is None or not days or days[-1] in (EARLY, LATE):

@@ -1,4 +1,4 @@
-"""A table stays where it is although what it is fed from gets a new version: its feed moves to that at promotion."""
+"""A table keeps its version although its source gets a new one: its feed moves to the new source version at promotion."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from console.planning.routes.verdict import Verdict
 
 
 def verdict(change: Change) -> Verdict | None:
-    """Where what its feeds read of the rebuilt sources is what it was, and comes out the same again."""
+    """A rebind if the columns that its feeds read of the rebuilt sources are unchanged and repeatable."""
     diff, rebuilt = change.diff, change.rebuilt_sources
     if not rebuilt or not change.readable or not diff.layout:
         return None
@@ -29,7 +29,7 @@ def verdict(change: Change) -> Verdict | None:
 
 
 def _of_carried(change: Change) -> bool:
-    """Whether it was computed from rows that were carried in a source, and are computed anew there now."""
+    """Whether it was computed from carried rows of a source that are recomputed now."""
     computed = [name for name in change.rebuilt_sources if change.verdicts[name].recomputed is not None]
     sources = [state for name in computed if (state := change.release.table(name)) is not None]
     feeds = change.release.feeds_into(change.name)

@@ -47,7 +47,7 @@ def _below_rebuilt(change: Change) -> Verdict:
 
 
 def _filters(change: Change) -> tuple[str, ...]:
-    """Materializations whose rows come about as before, but for filters that are new."""
+    """Materializations with the same rows as before, except for new filters."""
     if change.diff.rows:
         return ()
     now = live_feeds.as_wanted(change.desired, live_feeds.of(change.wanted.feeds))
@@ -55,7 +55,7 @@ def _filters(change: Change) -> tuple[str, ...]:
 
 
 def _parts(change: Change) -> Parts | None:
-    """Kept and computed states of an aggregate, where copying the kept ones reads less."""
+    """Kept and computed states of an aggregate, if copying the kept ones reads less."""
     apart = parts(change.wanted, change.live, change.release.feeds_into(change.name), change.diff)
     if apart is None or not saves(apart, change.wanted, change.region, change.desired.tables, change.cache):
         return None

@@ -1,4 +1,4 @@
-"""What becomes of one table: its route, the reason, and all that the steps and the price are made from."""
+"""The verdict of one table: its route, the reason, and the input of its steps and price."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ from console.remedy import Remedy, SetKey
 
 @dataclass(frozen=True, slots=True)
 class LiveCopy:
-    """Rows that the new version takes from the live one.
+    """Rows that the new version copies from the live one.
 
-    sql     over the live table; "" where it could not be made, and the plan is refused
-    until   first day that is not copied, "" where all are
+    sql     over the live table; "" if it could not be built, and the plan is refused
+    until   first day that is not copied, "" if all are
     states  the query copies an aggregate's partial states as they are
-    linked  the live version's files become files of the new one, without a copy; the query says what one would read
+    linked  the live version's files become files of the new one, without a copy; the query is then only for the price
     """
 
     sql: str
@@ -32,10 +32,10 @@ class LiveCopy:
 
 @dataclass(frozen=True, slots=True)
 class Recomputation:
-    """Rows that the new version gets from the sources, by the queries of its feeds.
+    """Rows that the new version computes from the sources, by the queries of its feeds.
 
-    since    first day that is computed, "" where all are
-    queries  materialization → another query than the feed's: NULL for the states that are copied
+    since    first day that is computed, "" if all are
+    queries  materialization → a query instead of the feed's: NULL for the states that are copied
     """
 
     since: str = ""
@@ -43,7 +43,7 @@ class Recomputation:
 
     @property
     def completes_states(self) -> bool:
-        """Copied and computed rows of a key merge into one."""
+        """Whether copied and computed rows of a key merge into one."""
         return bool(self.queries)
 
     def query(self, feed: Feed) -> str:
@@ -72,23 +72,23 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What becomes of one table.
+    """The verdict of one table.
 
     copied, recomputed  where a new version's rows come from
-    read      its read in the new release, where the live version or its files stay
+    read      its read in the new release, if the live version or its files are kept
     picks     columns that a read-time route computes from the others
     filters   materializations that only filter more than before
-    needs     source → live columns that it must go on showing, since the table's feeds stay
-    exposed   live columns that its own read goes on showing, since a feed that stays reads them
+    needs     source → live columns that it must still show, since the table's feeds are kept
+    exposed   live columns that its own read must still show, since a kept feed reads them
     storage   of a landing table that changes: where its columns are stored
     conversion  of a landing table that gets a new version with other values
     layout    of a landing table that gets a new version: the stored columns by which it is partitioned
-    problems  what is wrong with the operator's `forward_query` or `history`, or to be known of it
-    states_read  of an aggregate, the wanted read over the live version's stored states, "" where they have their names
-    older     what days show that the sources have lost;  remedy  what the operator can do where they refuse
-    history   the operator's choice, where it was taken;  older_rows: what older rows will show;  carried: columns of
+    problems  problems of and notes on the operator's `forward_query` or `history`
+    states_read  of an aggregate, the wanted read over the live version's stored states, "" if their names are unchanged
+    older     values of the days that the sources have lost;  remedy  the declaration that avoids a refusal
+    history   the operator's choice, if taken;  older_rows: the values of older rows;  carried: columns of
               which older rows do not follow the query;  older_until: the day on which the last of these rows expires
-    alternatives  the choices for its history, this verdict's among them; () where there is nothing to choose
+    alternatives  the choices for its history, this verdict's among them; () if there is nothing to choose
     may_be_carried  `history: carry` would be possible instead;  may_be_given: a `forward_query` would be used
     """
 
@@ -131,20 +131,20 @@ class Verdict:
 
     @property
     def rebuilt(self) -> bool:
-        """It gets a new version that must be filled."""
+        """Whether it gets a new version that must be filled."""
         if not ACTIONS[self.action].rebuilds or self.wanted is None:  # most tables are kept, and this is asked often
             return False
         return self.copied is not None or not self.is_landing
 
     @property
     def shows_older(self) -> bool:
-        """It can go on showing live columns under their old names."""
+        """Whether it can still show live columns under their old names."""
         return not self.rebuilt or (self.is_landing and self.conversion is None)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Of a whole plan. tables: sources first, dropped ones last"""
+    """The verdicts of a whole plan. tables: sources first, dropped ones last"""
 
     tables: Mapping[str, Verdict]
 

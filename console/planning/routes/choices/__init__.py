@@ -1,1 +1,1 @@
-"""The operator's choice for the rows that a table already holds: recomputed, copied as they are, or cut at a day."""
+"""The operator's choice for the rows that a table already holds: recomputed, copied unchanged, or split at a day."""

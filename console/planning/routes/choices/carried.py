@@ -1,4 +1,4 @@
-"""`history: carry`: the rows that a table holds are copied, and its feeds go on behind them with the new query."""
+"""`history: carry`: the stored rows are copied, and the feeds continue after them with the new query."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _COMPUTED = "all rows are computed from the source"
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """Older rows as they will read. shown: in words; columns: those that do not follow the new query"""
+    """Values that older rows will show. shown: in words; columns: those that do not follow the new query"""
 
     shown: str
     columns: tuple[str, ...]
@@ -31,13 +31,13 @@ class Older:
 
 @dataclass(frozen=True, slots=True)
 class CarriedRows:
-    """The query that copies older rows, and what they show."""
+    """The query that copies older rows, and the values that they show."""
 
     copied: LiveCopy
     older: Older
 
 
-# alike in all regions of a release
+# the same in all regions of a release
 _CARRIED: Mapping[OlderValues, Memo["CarriedRows | Impossible"]] = {older: Memo() for older in OLDER_VALUES}
 
 
@@ -55,9 +55,9 @@ def carry(change: Change, older: OlderValues = "") -> Verdict | Impossible:
 
 
 def carried_rows(change: Change, older: OlderValues = "") -> CarriedRows | Impossible:
-    """How the rows that a table holds are copied without being computed again; why they cannot be.
+    """How the stored rows are copied without being recomputed, or why they cannot be.
 
-    older  what they show for new and changed columns
+    older  the operator's choice of values for new and changed columns
     """
     if change.rebuilt_sources:
         return _of_rebuilt(change)
@@ -74,7 +74,7 @@ def carried_rows(change: Change, older: OlderValues = "") -> CarriedRows | Impos
 
 
 def shown(change: Change, which: str, older: Older, how: str = "copied from the live version") -> Problem:
-    """C118: what the operator has chosen, and what it makes of older rows."""
+    """C118: the operator's choice, and its effect on older rows."""
     until = last_day(change)
     ends = f", the last of them until {until}" if until else ""
     later = "rows that arrive later follow the new query, those of older days too"
@@ -118,14 +118,12 @@ def _impossible(change: Change) -> Impossible | None:
 
 
 def _is_other_newest(table: Table, live: Table) -> bool:
-    """Whether rows of the live version may be missing that are the newest of a key now. Where equal rows are one, none is hidden
-    behind another.
-    """
+    """Whether the row that is now a key's newest may be missing in the live version. A distinct table drops only equal rows."""
     return bool(table.key or live.key) and not (table.is_distinct and live.is_distinct)
 
 
 def _continued(change: Change) -> bool:
-    """Whether each feed has a live one, of the same source, whose position it can take over."""
+    """Whether each feed has a live counterpart with the same source, whose position it can take over."""
     live = change.release.feeds_into(change.name)
     sources = {feed.materialization: feed.source for feed in live}
     wanted = change.wanted.feeds
@@ -135,7 +133,7 @@ def _continued(change: Change) -> bool:
 
 
 def _no_such_values(change: Change) -> Impossible | None:
-    """Why no word says what older rows show."""
+    """Why the values of older rows cannot be chosen; None if they can."""
     if change.wanted.table.kind == "aggregate":
         why = "stored groups are merged with later rows as they are, and count nothing in a new column"
     elif not change.diff.computed:
@@ -146,7 +144,8 @@ def _no_such_values(change: Change) -> Impossible | None:
 
 
 def _rows(change: Change, older_values: OlderValues) -> CarriedRows | Impossible:
-    """Stored columns as they are, changed ones too; a new one by proof, by its default or NULL; or all by the operator's word."""
+    """Copies stored columns unchanged, changed ones too; a new one by proof, default or NULL; all by the operator's
+    choice if given."""
     picks = {pick.name: pick for pick in change.diff.picks}
     older: list[str] = []
     words: list[str] = []
@@ -168,7 +167,8 @@ def _rows(change: Change, older_values: OlderValues) -> CarriedRows | Impossible
 
 
 def _chosen_value(change: Change, column: Column, older: OlderValues) -> tuple[Pick, str] | Impossible:
-    """What the operator's word makes of a column in older rows, and the same in words; a computed one is given before."""
+    """A column's value in older rows by the operator's choice, as SQL and in words. The caller handles columns proven
+    computable."""
     name = column.name
     if older == "computed":
         why = f"{name} is not proven to be computable from columns that {change.name} keeps"
@@ -183,7 +183,7 @@ def _chosen_value(change: Change, column: Column, older: OlderValues) -> tuple[P
 
 
 def _older_value(change: Change, column: Column) -> tuple[Pick, str] | Impossible:
-    """What an older row gives for a column that only the source can give, and the same in words."""
+    """An older row's value for a column that only the source could compute, as SQL and in words."""
     before, name = change.live.table.column(column.name), column.name
     if before is not None:
         if before.nullable and not column.nullable:
@@ -205,7 +205,7 @@ def _older_value(change: Change, column: Column) -> tuple[Pick, str] | Impossibl
 
 
 def _states(change: Change) -> CarriedRows | Impossible:
-    """Partial states as they are; NULL for those of new columns, which the merge passes over."""
+    """Copies partial states unchanged; those of new columns are NULL, which the merge ignores."""
     wanted, live, diff = change.wanted, change.live, change.diff
     if why := _other_keys(change):
         return _no(why, without(change, _COMPUTED))
@@ -237,7 +237,7 @@ def _states(change: Change) -> CarriedRows | Impossible:
 
 
 def _other_keys(change: Change) -> str:
-    """Why stored states and new ones would not merge by one key; "" where they do."""
+    """Why stored states and new ones would not merge by the same keys; "" if they would."""
     wanted, live = change.wanted, change.live
     terms = [feed.terms for feed in change.release.feeds_into(change.name)]
     same = all(one is not None and set(one.keys) == set(wanted.keys) for one in terms)

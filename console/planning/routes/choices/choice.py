@@ -24,7 +24,7 @@ _OLDER = "it holds no row of an older day"
 
 
 def applied(change: Change, cheapest: Verdict) -> Verdict:
-    """What becomes of a table by the operator's choice, else by its cheapest exact route.
+    """The verdict by the operator's choice, else by the cheapest exact route.
 
     cheapest  verdict for `history: all`
     """
@@ -47,7 +47,7 @@ def _chosen(change: Change, cheapest: Verdict) -> Verdict:
 
 
 def _without_way_back(change: Change, choice: HistoryChoice, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
-    """A stale forward query is not to be dropped where the choice beside it would then not be possible."""
+    """Without the remedy to drop a stale forward query, if the operator's choice would not be possible without that query."""
     if not is_given(change) or not isinstance(_made(change, choice), Impossible):
         return problems
     drop = DropKey(node=change.name, key="forward_query")
@@ -69,7 +69,7 @@ def _made(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
 
 
 def _helpful(choice: HistoryChoice, remedies: tuple[Remedy, ...]) -> tuple[Remedy, ...]:
-    """Files that are taken over show no default for a column that may be NULL, declared or not."""
+    """Without the remedy to declare a default: linked files cannot show one for a nullable column."""
     if not isinstance(choice, FromNow):
         return remedies
     return tuple(one for one in remedies if not (isinstance(one, SetKey) and one.key == "default"))
@@ -88,7 +88,7 @@ def _by_kind(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
 
 
 def _alternatives(change: Change, cheapest: Verdict) -> tuple[Alternative, ...]:
-    """Every choice beside the others; () where no row has to be moved, or each choice comes to the same."""
+    """All choices for comparison; () if no row has to move, or all of them have the same result."""
     if not cheapest.rebuilt:
         return ()
     possible = [Alternative("all", cheapest)]
@@ -106,7 +106,7 @@ def _alternatives(change: Change, cheapest: Verdict) -> tuple[Alternative, ...]:
 
 
 def _since(change: Change) -> tuple[Since, ...]:
-    """The day that the operator named, else an example: the last week, or what the source still has of it."""
+    """The day that the operator named, else an example: the last week, or as much of it as the source still holds."""
     if isinstance(change.choice, Since):
         return (change.choice,)
     stats = change.region.table(change.name)
@@ -121,7 +121,7 @@ def _since(change: Change) -> tuple[Since, ...]:
 
 
 def _refusal(change: Change, choice: HistoryChoice, made: Impossible) -> Problem:
-    """C140: the choice is not possible, and what is."""
+    """C140: the choice is not possible; the remedies name what is."""
     message = f"history of {change.name} ({choice}) is not possible: {made.why}"
     edits = all(isinstance(one, Edit) for one in made.remedies)
     remedies = (*made.remedies, without(change)) if edits else made.remedies
@@ -130,7 +130,7 @@ def _refusal(change: Change, choice: HistoryChoice, made: Impossible) -> Problem
 
 
 def unused(table: Table, choice: HistoryChoice, why: str, change: Change | None = None) -> Problem:
-    """C109 where it is left over from the release that is live, else C141."""
+    """C109 if the choice is left over from the live release, else C141."""
     if change is not None and _is_repeated(change, choice):
         message = f"history of {table.name} ({choice}) is left over from the release that is live: {why}"
         return _warning(table, "C109", message, DropKey(node=table.name, key="history"))
@@ -143,7 +143,7 @@ def _warning(table: Table, code: str, message: str, *remedies: Remedy) -> Proble
 
 
 def _with_alternative(change: Change, cheapest: Verdict) -> Verdict:
-    """The same; a replay of what could be carried is told apart, for the remedy of a loss."""
+    """The verdict, with the alternatives to a replay noted for the remedies of a loss."""
     if cheapest.recomputed is None or not cheapest.rebuilt:
         return cheapest
     possible = not isinstance(carried_rows(change), Impossible)
@@ -153,7 +153,7 @@ def _with_alternative(change: Change, cheapest: Verdict) -> Verdict:
 
 
 def _computed_anew(change: Change, *, possible: bool) -> Problem:
-    """C118: what an earlier choice carried gets the values of the query after all."""
+    """C118: rows that an earlier choice carried are recomputed after all."""
     columns = listed(change.live.carried)
     message = f"{change.name}: older rows of {columns} were carried, or computed from such, and are computed anew now"
     keeps = SetKey(node=change.name, key="history", value="carry", effect="keeps them as they are")
@@ -161,14 +161,14 @@ def _computed_anew(change: Change, *, possible: bool) -> Problem:
 
 
 def _no_effect(change: Change, cheapest: Verdict, choice: HistoryChoice) -> str:
-    """Why a choice changes nothing here; "" where it does."""
+    """Why a choice has no effect here; "" if it has one."""
     if not cheapest.rebuilt and not cheapest.picks:
         return _STAYS
     if change.is_landing and isinstance(choice, FromNow):
         return ""
     if is_given(change) and cheapest.recomputed is None:
         return _GIVEN
-    named = choice.older in ("default", "null")  # other values than the exact ones
+    named = choice.older in ("default", "null")  # values that differ from the exact ones
     if isinstance(choice, FromNow):
         return "" if cheapest.rebuilt or named else _STAYS
     recomputed = cheapest.recomputed is not None
@@ -182,7 +182,7 @@ def _no_effect(change: Change, cheapest: Verdict, choice: HistoryChoice) -> str:
 
 
 def _keeps_older(change: Change, choice: HistoryChoice) -> bool:
-    """Whether older rows stay other than a copy by the new query makes them: filtered rows, or values computed as before."""
+    """Whether older rows would differ from a copy by the new query: rows that it filters, or values computed as before."""
     if change.wanted.table.kind != "append":
         return False
     changed = any(why.kind == "expression" for why in change.diff.computed.values())

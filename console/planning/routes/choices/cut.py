@@ -1,4 +1,5 @@
-"""`history: since D`: rows of days before D are carried, the others are computed from the source; a hybrid by the operator's word."""
+"""`history: since D`: rows of days before D are carried, the others are computed from the source: a hybrid by the
+operator's choice."""
 
 from console.model.schema import OlderValues, Since
 from console.model.slices import day_after
@@ -12,7 +13,8 @@ from console.remedy import Remedy, SetKey
 
 
 def since(change: Change, day: str, older: OlderValues = "") -> Verdict | Impossible:
-    """Both halves end at one position: the source is read as of the position that the live version had reached."""
+    """A hybrid verdict. Both halves end at one position: the source is read as of the position that the live version
+    had reached."""
     if problem := _not_exact(change, day):
         return problem
     made = carried_rows(change, older)
@@ -29,7 +31,7 @@ def since(change: Change, day: str, older: OlderValues = "") -> Verdict | Imposs
 
 
 def _not_exact(change: Change, day: str) -> Impossible | None:
-    """Why rows would be lost or taken twice at the cut, and what to do instead."""
+    """Why rows would be lost or duplicated at the cut, and what to do instead."""
     instead: Remedy = SetKey(node=change.name, key="history", value="carry", effect="copies all rows so far")
     if isinstance(carry(change), Impossible):
         instead = without(change)

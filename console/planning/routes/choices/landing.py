@@ -1,4 +1,4 @@
-"""`history: from now` of a landing table: its lines are the rows themselves, so there is no query that later ones could follow alone."""
+"""`history: from now` of a landing table, which has no query that only later rows could follow."""
 
 from console.planning.landing.forward_query import continued
 from console.planning.routes.change import Change
@@ -11,7 +11,7 @@ _AT_READ = "give them by try_cast, CASE or coalesce: then every row shows a valu
 
 
 def landing_from_now(change: Change) -> Impossible:
-    """Why a new version of a landing table takes every row, and what moves none."""
+    """Why a new version of a landing table needs every row copied, and the change that would move none."""
     drop = without(change, "every row is copied to the new version")
     if change.conversion is None:
         why = "a Delta table is partitioned in one way, so that rows which stay where they lie keep the one that it has"

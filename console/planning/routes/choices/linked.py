@@ -1,4 +1,4 @@
-"""`history: from now`: the files of the live version are older rows of the new one as they are; no row is read or written."""
+"""`history: from now`: the live version's files become older rows of the new one unchanged; no row is read or written."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ from console.planning.sql.reads import Pick, compose
 from console.planning.sql.tree import DIALECT
 from console.remedy import SetKey
 
-# alike in all regions of a release
+# the same in all regions of a release
 _READS: Mapping[OlderValues, Memo["str | Impossible"]] = {older: Memo() for older in OLDER_VALUES}
 
 
@@ -41,7 +41,7 @@ def from_now(change: Change, older: OlderValues = "") -> Verdict | Impossible:
 
 
 def _read(change: Change, older: OlderValues) -> str | Impossible:
-    """How the new version is read, in which older files lack new columns; why its files cannot be those of the live one."""
+    """The read of the new version, whose older files lack new columns; or why the live version's files cannot be linked."""
     wanted, live = change.wanted, change.live
     if change.relaid or not change.diff.layout:
         return _no(change, "its rows are to be laid out otherwise")
@@ -65,12 +65,12 @@ def _changed(change: Change, column: Column, stored: Collection[str]) -> bool:
 
 
 def _keys(change: Change) -> list[str]:
-    """Group columns, which `carried_rows` has compared."""
+    """Group columns; `carried_rows` has compared them."""
     return [key.lower() for key in change.wanted.keys]
 
 
 def _of_rows(change: Change, fresh: list[Column], older: OlderValues) -> str | Impossible:
-    """Of a new column a file of older rows has nothing, which reads as NULL: the value that is to stand there instead."""
+    """A read with substitutes for new columns, which are NULL in older files."""
     wanted = change.wanted
     picks = {column.name: Pick(name=column.name, of=column.name) for column in wanted.table.columns}
     for column in fresh:
