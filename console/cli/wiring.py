@@ -14,7 +14,7 @@ from console.cli.flags import Flags, root_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from console.demo.screen_runner import ScreenRunner
+    from console.demo.cockpit import ScreenRunner
     from console.drivers.protocol import Driver, Who
     from console.model.live import Live
     from console.model.pipeline import Pipeline

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from console.demo.screen_runner import ScreenRunner
+    from console.demo.cockpit import ScreenRunner
 
 PLANTS = ("skip-day", "double-batch", "early-promote")
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from deltalake.exceptions import DeltaError
 
@@ -20,9 +20,15 @@ from console.model.status import Status, Verb
 from console.runner.fleet import Fleet
 from console.runner.journal import Journal
 from console.runner.region_planner import RegionPlanner
-from console.runner.view import Outcome, RegionView
+from console.runner.view import Cockpit, Outcome, RegionView
 
 ChaosMode = Literal["none", "struck", "judged"]
+
+
+class ScreenRunner(Protocol):
+    """Opens the terminal screen on a cockpit, and closes the cockpit when the operator quits. Returns the exit code."""
+
+    def __call__(self, cockpit: Cockpit, *, title: str = "", coach: bool = False, readonly: bool = False) -> int: ...
 
 
 class DemoFleet(Fleet):

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from console.demo.cockpit import DemoFleet
+from console.demo.cockpit import DemoFleet, ScreenRunner
 from console.demo.prepare import Demo, demo_home, screen_processes, stop_all_in
 from console.demo.prepare import stop as stop_all
 from console.demo.run import DemoOutput, headless, prepare
-from console.demo.screen_runner import ScreenRunner
 
 QUIT_SECONDS = 1.0  # for traffic, and then for each agent, to end after the screen has closed
 

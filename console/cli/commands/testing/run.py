@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from console.cli.flags import command, root_of
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
-from console.cli.wiring import cli_context
+from console.cli.wiring import cli_context, open_project
 from console.errors import Problems, UsageError
 from console.project import load
 from console.text import hide, safe_text
 
 if TYPE_CHECKING:
     from console.drivers.replay import Replayer
+    from console.model.live import Release
     from console.model.pipeline import Pipeline
     from console.model.region import Region
     from console.project import Project
@@ -54,15 +56,37 @@ def tested_pipeline() -> TestedPipeline:
     return TestedPipeline(project, project.pipeline(flags.pipeline, chosen), chosen)
 
 
+def previewed_pipeline(name: str) -> TestedPipeline:
+    """The pipeline as the files declare it from which a region's preview was made; the tests are today's.
+
+    raises  errors of the project, the region and its preview
+    """
+    from console.cli.commands.testing.released import released
+
+    if not cli_context().flags.regions:
+        raise UsageError("--release names a preview in a region", hint="add --region NAME")
+    project = open_project(one=True)
+    region = project.regions[0]
+
+    async def manifest() -> "Release":
+        async with project.drivers() as drivers:
+            return await drivers[region.name].preview_release(project.pipeline, name)
+
+    sources = run_interruptible(manifest()).sources
+    return TestedPipeline(project.files, released(project.files, project.pipeline, region, sources), region)
+
+
 @command(
     "test",
     examples="""console test
     console test parse_requests --output json
     console test --region ap
+    console test --region us --release fix-cast
     console test --watch
     console test --create parse_requests --from us --rows 5 --plain payload.status""",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--release", default="", metavar="NAME", help="Test the files of a region's preview; needs --region.")
 @click.option("--watch", is_flag=True, help="Run them again after each change of the pipeline's files, until Ctrl-C.")
 @click.option(
     "--create", metavar="NODE", help="Write a test of a materialization or query, from live rows; needs --from."
@@ -76,6 +100,7 @@ def tested_pipeline() -> TestedPipeline:
 def test(
     names: tuple[str, ...],
     *,
+    release: str,
     watch: bool,
     create: str | None,
     source: str | None,
@@ -87,17 +112,20 @@ def test(
 
     The files are plans/PIPELINE/tests/*.yaml: rows that go into tables, and what tables and queries should hold then.
     They run on a Spark that is started here and reads no warehouse; no region is contacted. With --region, that
-    region's overrides and Spark settings apply. Exits 1 if a test fails.
+    region's overrides and Spark settings apply; with --release, the tables and queries are those of a preview there, and
+    the tests are the project's. Exits 1 if a test fails.
     """
     from console.drivers.replay import Replayer
 
+    if release and (watch or create is not None):
+        raise UsageError("--release tests a preview, whose files stay as they are", hint="without --watch and --create")
     if create is not None:
         return _create(names, create, source, rows=rows, plain=plain, masked=masked, watch=watch)
     if source or plain or masked:
         raise UsageError(
             "--from, --plain and --masked belong to --create", hint="console test --create NODE --from REGION"
         )
-    tested = tested_pipeline()
+    tested = previewed_pipeline(release) if release else tested_pipeline()
     with Replayer(tested.conf) as spark:
         return _watch(tested, names, spark) if watch else run_tests(tested, names, spark)
 
