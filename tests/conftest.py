@@ -4,6 +4,7 @@ every run, unless `HYPOTHESIS_PROFILE=drawn` asks for others."""
 import gc
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,36 @@ UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside"
 LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|stores|spark|faults|ssh|bench|soak)\b", re.MULTILINE)
 
 
+# the marks of which each has an area of `make test`, beside `pure`
+AREAS = ("stores", "ssh", "spark", "faults")
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """For `make check` such a file is not even imported: what it imports takes longer than the tests that run."""
-    if "QUICK" not in os.environ or collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+    """For `make check`, and for an area that is named by MARKED in the environment, what has no test to run is not even
+    imported: that takes longer than the tests."""
+    if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
         return None
-    return bool(LEFT_OUT.search(collection_path.read_text(encoding="utf-8"))) or None
+    if area := os.environ.get("MARKED"):
+        return area not in written_marks(collection_path) or None
+    return ("QUICK" in os.environ and bool(LEFT_OUT.search(collection_path.read_text(encoding="utf-8")))) or None
+
+
+@cache
+def written_marks(path: Path) -> frozenset[str]:
+    """The names behind `mark.` in a file."""
+    return frozenset(re.findall(r"\bmark\.(\w+)", path.read_text(encoding="utf-8")))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test of an area whose file does not have the mark in its text would run nowhere."""
+    hidden = [
+        f"{item.nodeid}: its file does not say mark.{area}"
+        for item in items
+        for area in AREAS
+        if item.get_closest_marker(area) and area not in written_marks(item.path)
+    ]
+    if hidden:
+        raise pytest.UsageError("\n".join(hidden))
 
 
 @pytest.hookimpl(trylast=True)

@@ -99,7 +99,10 @@ def same_rows(result: list[tuple[Any, ...]], truth: dict[str, dict[str, Any]]) -
     )
 
 
-@pytest.mark.parametrize("word", ["since 2026-11-03", "carry as null", "from now"])
+# `from now` is in every run by test_from_now, and what two versions of linked files do to each other by tests/agent/test_linked_history.py
+@pytest.mark.parametrize(
+    "word", ["since 2026-11-03", "carry as null", pytest.param("from now", marks=pytest.mark.soak)]
+)
 async def test_older_rows_are_as_chosen_and_later_ones_as_computed(
     region: LiveRegion, tmp_path: Path, word: str
 ) -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ class Reader:
         await self._task
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="module")
 async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
     live = LiveRegion(tmp_path_factory.mktemp("landing"), rows=0)
     shutil.rmtree(live.warehouse / "landing")
@@ -215,12 +216,16 @@ def slowest(seconds: list[float]) -> float:
     return sorted(seconds)[int(len(seconds) * 0.99)]
 
 
+@pytest.mark.parametrize(
+    "forward_again", [LiveRegion.roll_back, pytest.param(LiveRegion.roll_out, marks=pytest.mark.soak)]
+)
 async def test_columns_are_renamed_widened_and_converted_under_a_writer_that_never_stops(
-    region: LiveRegion, tmp_path: Path
+    region: LiveRegion, tmp_path: Path, forward_again: Callable[[LiveRegion, str], Awaitable[object]]
 ) -> None:
     producer = Producer(region)
     actions = {"landing": "metadata", "requests": "replay", "visits": "keep"}
-    await forth_and_back(region, tmp_path, (BEFORE, AFTER), producer, actions=actions, forward_again=region.roll_out)
+    forward = partial(forward_again, region)
+    await forth_and_back(region, tmp_path, (BEFORE, AFTER), producer, actions=actions, forward_again=forward)
     stored = DeltaTable(str(region.warehouse / "landing")).to_pyarrow_table()
     assert stored.num_rows == len(producer.lines)
     assert {row["n"] for row in stored.to_pylist() if row["n"] is not None} <= set(range(1000))

@@ -11,7 +11,8 @@ import pytest_asyncio
 from tests.life.region import LiveRegion, multiset
 from tests.life.test_history import LANDING, written
 
-pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+# its kinds are in every run among the rows of tests/closure/test_carried.py
+pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.asyncio(loop_scope="module")]
 IP, STATUS = "get_json_object(payload, '$.ip')", "CAST(get_json_object(payload, '$.status') AS INT)"
 LEFT_OUT = "192.0.2.7"
 

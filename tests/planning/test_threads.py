@@ -90,13 +90,14 @@ def test_two_caches_share_nothing() -> None:
 
 @pytest.mark.slow
 def test_a_plan_over_a_warm_cache_is_the_plan_over_a_fresh_one() -> None:
-    warm = PlannerCache()
+    warm, fresh = PlannerCache(), dict[str, Plan]()
     possible = {name: edit for name, edit in EDITS.items() if not name.startswith(("C104", "C110", "C111", "C112"))}
     for _ in range(2):
         for name, edit in possible.items():
             wanted, region = edit.pipeline(), edit.survey()
-            fresh = plan(wanted, region, REGION, "test", allowed=edit.allowed)
-            assert plan(wanted, region, REGION, "test", warm, allowed=edit.allowed) == fresh, name
+            if name not in fresh:
+                fresh[name] = plan(wanted, region, REGION, "test", allowed=edit.allowed)
+            assert plan(wanted, region, REGION, "test", warm, allowed=edit.allowed) == fresh[name], name
 
 
 def test_the_oldest_results_make_room() -> None:
