@@ -1,1 +1,1 @@
-"""The sqlglot door: all that knows SQL as a tree. What leaves this room is text, names, hashes and problems."""
+"""The only package that handles SQL as a tree (sqlglot). Its results are text, names, hashes and problems."""

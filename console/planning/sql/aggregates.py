@@ -1,8 +1,8 @@
-"""Aggregates kept as partial states: one table of functions gives state types, partial query and merging read.
+"""Aggregates kept as partial states: one table of functions defines state types, partial query and merging read.
 
     operator's query   SELECT hour, count(*) AS hits, avg(ms) AS mean FROM requests GROUP BY hour
     partial (the feed) SELECT hour, count(*) AS hits, sum(ms) AS mean__sum, count(ms) AS mean__count … GROUP BY hour
-    stored             hour, hits bigint, mean__sum bigint, mean__count bigint: one row a key and commit
+    stored             hour, hits bigint, mean__sum bigint, mean__count bigint: one row per key and commit
     read               SELECT hour, sum(hits), sum(mean__sum) / sum(mean__count) FROM stored GROUP BY hour
 
 A state is cast back to its type at every merge: a decimal sum widens each time it is summed.
@@ -32,7 +32,7 @@ class Split:
     stored   keys and states, in order;  partial  the feed's query;  read  over the view `stored`
     keys     the group columns;  inexact  columns whose merged value is not reproducible bit by bit
     formats  column → hash of its states' functions and types, a part of its value fingerprint
-    terms    the states that are not reproducible, and what a row adds to them
+    terms    the states that are not reproducible, and the summand of each row
     """
 
     stored: tuple[Column, ...]
@@ -45,7 +45,7 @@ class Split:
 
 
 def split(query: exp.Query, table: Table, text: Text) -> Split | None:
-    """Take an aggregate query apart; None where it cannot be, and the problems are in `text`.
+    """Take an aggregate query apart; None if that is not possible, with the problems in `text`.
 
     query  qualified, with types inferred; its output names are those of `table`
     """
@@ -98,7 +98,7 @@ def _check_keys(query: exp.Select, group: exp.Expr, parts: list[tuple[Column, ex
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One stored state: its column, what the feed computes for it, and how it unites."""
+    """One stored state: its column, the feed's expression for it, and how states unite."""
 
     column: Column
     partial: exp.Expr
@@ -151,7 +151,7 @@ class _Column:
 
 
 def _around(call: exp.Expr) -> tuple[exp.Expr, exp.Expr | None]:
-    """An aggregate call with what stands around it, and the condition of its FILTER."""
+    """An aggregate call with the expression around it, and the condition of its FILTER."""
     whole, condition = call, None
     while isinstance(whole.parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
         whole = whole.parent
@@ -160,7 +160,7 @@ def _around(call: exp.Expr) -> tuple[exp.Expr, exp.Expr | None]:
 
 
 def _filtered(partial: exp.Expr, condition: exp.Expr | None) -> exp.Expr:
-    """The same over rows that pass a FILTER: each of its aggregates takes it."""
+    """The same over rows that pass a FILTER, which is applied to each of its aggregates."""
     if condition is None:
         return partial
     if is_aggregate(partial):

@@ -1,11 +1,11 @@
-"""Which SQL the operator may write: an allow-list of node types and functions over the sqlglot tree.
+"""The SQL that the operator may write: an allow-list of node types and functions over the sqlglot tree.
 
-What is not listed is refused, so a function or a construct that Spark or sqlglot learns tomorrow is refused until
-somebody has looked at it. Listed is what computes a value from rows; what reads files, classes, the environment or
-other tables, or runs a program, is not. Names of tables are checked where the tables are known.
+Anything else is refused, so a function or construct that Spark or sqlglot adds later is refused until it has been
+reviewed. The list has everything that computes a value from rows, and nothing that reads files, classes, the
+environment or other tables, or runs a program. Table names are checked where the tables are known.
 
 source  Spark SQL's built-in functions; sqlglot 30.30 (`to_char`, `parse_json`, `any`, `last_day(d, part)` are left out
-        because that version does not write them back as they were read)
+        because that version does not write them back unchanged)
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ _NAMES = """
 NODES = frozenset((_NODES + _FUNCTIONS).split())
 NAMES = frozenset(_NAMES.split())
 
-# what a feed may not say twice and get the same answer
+# not repeatable: another result at each evaluation
 VOLATILE_NODES = frozenset(
     [
         "Rand",
@@ -126,7 +126,7 @@ _HINTS = {
 def refusals(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
     """Every node that is not on the list.
 
-    returns  (the node, what is refused, the reason or "")
+    returns  (the node, the refused construct, the reason or "")
     """
     for node in tree.walk():
         kind = type(node).__name__

@@ -1,4 +1,4 @@
-"""What may differ between two answers of one query: its order, where it ends, and columns that are not exact."""
+"""Legitimate differences between two answers of one query: row order, the rows that a LIMIT keeps, and inexact columns."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,13 +13,13 @@ from console.planning.sql.tree import Text, parse
 
 _ESTIMATING = frozenset(
     ("approx_percentile", "percentile_approx", "approx_top_k", "kll_sketch_agg_double", "kll_sketch_agg_bigint")
-)  # whose result depends on the order of its rows; those of HLL do not
+)  # sketches whose result depends on the order of rows; that of HLL does not
 
 
 def answer_form(sql: str, exact: Mapping[str, Relation], inexact: Mapping[str, Relation]) -> AnswerForm:
     """The form of a compiled query's answer.
 
-    exact    the tables that it reads, as if each value were exact;  inexact  the same with the columns marked that are not
+    exact    the tables that it reads, as if each value were exact;  inexact  the same with inexact columns marked
     """
     tree = parse(Text(sql=sql))
     if tree is None:
@@ -41,17 +41,17 @@ def answer_form(sql: str, exact: Mapping[str, Relation], inexact: Mapping[str, R
 
 
 def _volatile(tree: exp.Query, relations: Mapping[str, Relation]) -> tuple[str, ...]:
-    """Output columns of which two computations may differ, as they are written in the answer."""
+    """Output columns of which two computations may differ, as spelled in the answer."""
     try:
         relation = evaluate(tree, relations, strict=True).relation
     except Unclear:
-        return ()  # what differs from one run to the next is seen by running it
+        return ()  # a difference from one run to the next is detected by running it twice
     names = {part.lower(): part for part in tree.named_selects}
     return tuple(names.get(name.lower(), name) for name, value in relation.columns.items() if value.volatile)
 
 
 def marked(relation: Relation, columns: frozenset[str]) -> Relation:
-    """A table of which some columns are not exact. columns: in lower case"""
+    """A table with some columns marked as inexact. columns: in lower case"""
     values = {
         name: replace(value, volatile=True) if name in columns else value for name, value in relation.columns.items()
     }
@@ -59,7 +59,7 @@ def marked(relation: Relation, columns: frozenset[str]) -> Relation:
 
 
 def answer_order(sql: str) -> tuple[str, ...]:
-    """Output columns by which a compiled query's answer is ordered, the first ones of its ORDER BY."""
+    """Output columns by which a compiled query's answer is ordered: the leading ones of its ORDER BY."""
     tree = parse(Text(sql=sql))
     return tuple(_order(tree)) if tree is not None else ()
 
@@ -69,7 +69,7 @@ def _outputs(tree: exp.Query) -> dict[str, exp.Expr]:
 
 
 def _order(tree: exp.Query) -> Iterator[str]:
-    """The first terms of its ORDER BY, for as long as they are columns of the answer."""
+    """The leading terms of its ORDER BY that are columns of the answer."""
     by = tree.args.get("order")
     names = {name.lower(): name for name in tree.named_selects}
     written = {part.unalias().sql(): name for name, part in _outputs(tree).items()}

@@ -1,4 +1,5 @@
-"""Operator's queries to trees whose names are resolved; those of the read side to Spark SQL over the logical tables' views."""
+"""Compiles the operator's queries to trees with resolved names, and those of the read side to Spark SQL over the
+logical tables' views."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -51,7 +52,7 @@ class NameScope:
 class ResolvedTree:
     """A query whose tables and columns are all known.
 
-    written     as the operator wrote it, variables put in;  tree  with every name resolved
+    written     as the operator wrote it, with variables substituted;  tree  with every name resolved
     parameters  those that occur
     """
 
@@ -104,7 +105,7 @@ def guarded(text: Text) -> Iterator[None]:
 
 
 def _named(tree: exp.Query) -> None:
-    """Name outermost expressions that have no name by their text, as Spark does."""
+    """Name unnamed outermost expressions by their text, as Spark does."""
     for part in list(_outermost(tree)):
         named = part.output_name or part.is_star or isinstance(part, (exp.Alias, exp.Aliases))
         if not named and not functions.generates(part):
@@ -129,7 +130,7 @@ def _outermost(tree: exp.Query) -> list[exp.Expr]:
 
 
 def reads(text: Text) -> tuple[str, ...]:
-    """Tables that a query names; () where it cannot be read."""
+    """Tables that a query names; () if it cannot be parsed."""
     with guarded(text):
         tree = parse(text)
         return tuple(sorted({table for table, _ in sources(tree)})) if tree is not None else ()
@@ -156,7 +157,7 @@ def row_condition(text: Text, columns: Mapping[str, str]) -> exp.Expr | None:
 
 
 def _only_row(tree: exp.Query) -> exp.Expr | str:
-    """The condition as an expression over one row of the table, or why it is none."""
+    """The condition as an expression over one row of the table, or why it is not one."""
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         return "more than one condition is written"
     if {key for key, value in tree.args.items() if value} - {"expressions", "from_"}:

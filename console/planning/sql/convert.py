@@ -1,4 +1,4 @@
-"""What becomes of values whose type changes: one table for all pairs of types, as Spark's CAST converts them."""
+"""The effect of a type change on values: one table for all pairs of types, as Spark's CAST converts them."""
 
 from functools import lru_cache
 from typing import Literal
@@ -9,12 +9,12 @@ from sqlglot.errors import SqlglotError
 from console.planning.sql.syntax.argument import INTEGERS, decimal
 from console.planning.sql.tree import DIALECT
 
-# what is kept, from the best to the worst
+# from lossless to lossy
 Kept = Literal["same", "wider", "whole", "may fail", "cut"]
 _ORDER: tuple[Kept, ...] = ("same", "wider", "whole", "may fail", "cut")
-_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))  # that an integer type may need
-_FITS = dict(zip(INTEGERS, (2, 4, 9, 18), strict=True))  # that it holds whatever they are
-_FLOATS = {"float": 7, "double": 15}  # digits of a whole number that come back as they were
+_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))  # digits that an integer type may need
+_FITS = dict(zip(INTEGERS, (2, 4, 9, 18), strict=True))  # digits that a type always holds
+_FLOATS = {"float": 7, "double": 15}  # digits of a whole number that survive a round trip
 _EXACT = {"float": ("tinyint", "smallint"), "double": ("tinyint", "smallint", "int")}
 _TIMES = ("timestamp", "timestamp_ntz")
 _TO_TEXT = ("boolean", *INTEGERS, "float", "double", "date", *_TIMES)
@@ -23,18 +23,18 @@ _NESTED = (exp.DataType.Type.ARRAY, exp.DataType.Type.MAP, exp.DataType.Type.STR
 
 @lru_cache(maxsize=4096)
 def kept(old: str, new: str) -> Kept:
-    """What a change of type does to the values.
+    """The effect of a type change on values.
 
     old, new  as `tree.kind` spells types
-    returns   same, or wider: each value is the same number, also where the stored one is cast at read; whole: each value
-              converts and none loses anything; may fail: one that does not convert stops its batch; cut: values lose
-              something and no error tells, as digits of a double that becomes an int
+    returns   same, or wider: each value is the same number, also if the stored one is cast at read; whole: each value
+              converts without loss; may fail: a value that does not convert stops its batch; cut: values are truncated
+              without an error, as a double's digits in a cast to int
     """
     if old == new:
         return "same"
     try:
         was, now = (exp.DataType.build(type, dialect=DIALECT) for type in (old, new))
-    except SqlglotError:  # a type that sqlglot spells and does not read again, as an interval
+    except SqlglotError:  # a type that sqlglot writes but cannot parse, such as an interval
         return "may fail"
     if was.this in _NESTED and was.this == now.this:
         return _nested(was, now)
@@ -44,13 +44,13 @@ def kept(old: str, new: str) -> Kept:
         return _number(old, new)
     if old in _TIMES and new == "date":
         return "cut"
-    if old == "timestamp" and _is_number(new):  # seconds, of which only a decimal of six places keeps all
+    if old == "timestamp" and _is_number(new):  # seconds, which only a decimal with six places keeps completely
         return "may fail" if new.startswith("decimal") and decimal(new)[1] >= 6 else "cut"
     return "whole" if old == "date" and new in _TIMES else "may fail"
 
 
 def read_wider(old: str, new: str) -> bool:
-    """Whether each value has one reading in the new type, so that values of both may stand in one column when it is read."""
+    """Whether each value has one representation in the new type, so that a read may show values of both types in one column."""
     if kept(old, new) == "wider":
         return True
     if new == "string":
@@ -92,7 +92,7 @@ def _as_float(old: str, new: str) -> Kept:
 
 
 def _nested(old: exp.DataType, new: exp.DataType) -> Kept:
-    """By elements, keys and values, or fields of one name; a field that is gone takes its values along."""
+    """By elements, keys and values, or fields of the same name; a removed field loses its values."""
     if old.this == exp.DataType.Type.STRUCT:
         kinds = {part.name.lower(): part.args["kind"] for part in new.expressions}
         pairs = [(part.args["kind"], kinds.get(part.name.lower())) for part in old.expressions]

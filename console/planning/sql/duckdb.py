@@ -1,4 +1,4 @@
-"""Queries for DuckDB: a release's reads, and queries that are tried on generated rows."""
+"""Queries for DuckDB: a release's reads, and queries to run on generated rows."""
 
 import re
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ _SPARK_ONLY = ("hll_", "kll_")
 
 
 def read_of(read: str) -> exp.Query:
-    """A table's read as it stands in a region's manifest: one SELECT over `stored` and nothing else.
+    """A table's read from a region's manifest: one SELECT over `stored` and nothing else.
 
-    The program that reads a release runs this SQL with its own rights. Whoever can write the region's files could have
-    put another there, which reads files of this machine or calls Java.
+    The program that reads a release runs this SQL with its own privileges. Anyone with write access to the region's
+    files could have replaced it by SQL that reads local files or calls Java.
 
-    raises  Problems, a DataError, where it is not a query that this planner can have compiled
+    raises  Problems, a DataError, if this planner cannot have compiled it
     """
     text = Text(sql=read, where="", node="the release")
     tree = parse(text)
     if tree is None:
         raise Problems.of(text.problems)
-    # no read has a CTE, and a name that one gives can hide a table or a file of the same name
+    # no read has a CTE, whose name could hide a table or file
     for part in tree.find_all(exp.Table, exp.CTE):
         if part.sql(dialect=DIALECT) != "stored":
             text.report("S106", f"the release reads {part.sql(dialect=DIALECT):.80}, and not what is stored", part)
@@ -38,7 +38,7 @@ def read_of(read: str) -> exp.Query:
     return tree
 
 
-# what DuckDB and Spark give one value for: columns, defaults, and casts from numbers to wider ones and from dates to times
+# expressions with the same value in DuckDB and Spark: columns, defaults, casts of numbers to wider ones and of dates to times
 _SHARED = (
     exp.Select, exp.Star, exp.From, exp.Table, exp.Alias, exp.Column, exp.Identifier, exp.Coalesce, exp.Cast, exp.DataType,
     exp.DataTypeParam, exp.Literal, exp.Null, exp.Boolean, exp.Neg, exp.Paren,
@@ -46,7 +46,7 @@ _SHARED = (
 
 
 def refuse_computed(read: str, table: str) -> None:
-    """raises  DataError where a landing table's read computes what two engines may compute otherwise"""
+    """raises  DataError if a landing table's read contains expressions that two engines may evaluate differently"""
     tree = sqlglot.parse_one(read, read=DIALECT)
     computed = (node for node in tree.walk() if not isinstance(node, _SHARED) or node.args.get("safe"))
     texts = (
@@ -63,7 +63,7 @@ def refuse_computed(read: str, table: str) -> None:
 def in_duckdb(read: str) -> str:
     """The read of an append table as DuckDB understands it, over a relation named `stored`.
 
-    raises  DataError where the table keeps states that only Spark can merge, or the read is no read
+    raises  DataError if the table keeps states that only Spark can merge, or the SQL is not a read
     """
     tree = read_of(read)
     calls = [node.name.lower() for node in tree.find_all(exp.Anonymous)]
@@ -80,7 +80,7 @@ def in_duckdb(read: str) -> str:
 class Trial:
     """A query to be run on generated rows, and the values that those rows should cover.
 
-    sql        compiled Spark SQL;  duckdb  the same for DuckDB, "" where it has no equivalent
+    sql        compiled Spark SQL;  duckdb  the same for DuckDB, "" without an equivalent
     columns    its output's names, in order;  reads  table → the columns it names, typed
     numbers    and `texts`: the literals in it;  documents  columns whose text is read as JSON;  keys  read from those
     """
@@ -96,7 +96,7 @@ class Trial:
 
 
 def trial(sql: str, tables: Tables, node: str = "the query") -> Trial:
-    """Check a query against the allow-list and make it ready to be run.
+    """Check a query against the allow-list and prepare it for running.
 
     raises  Problems, a DataError: unreadable, refused, or naming what is not there
     """
@@ -147,7 +147,7 @@ def _keys(node: exp.Expr) -> list[str]:
 def _duckdb(tree: exp.Expr) -> str:
     copy = tree.copy()
     for call in list(copy.find_all(exp.JSONExtractScalar)):
-        # Spark reads NULL from a text that is no JSON; DuckDB refuses the text
+        # Spark reads NULL from invalid JSON; DuckDB raises an error
         valid = exp.Anonymous(this="json_valid", expressions=[call.this.copy()])
         call.replace(exp.Case(ifs=[exp.If(this=valid, true=call.copy())]))
     for named in list(copy.find_all(exp.Anonymous)):

@@ -21,10 +21,10 @@ class FeedCode:
     """One materialization compiled for its table.
 
     stored    the target's stored columns;  read  logical columns over the view `stored`
-    rows      fingerprint of the operator's query;  values  column in lower case → that of its expression
+    rows      fingerprint of the operator's query;  values  column in lower case → fingerprint of its expression
     reads     column → (table, column) that it is computed from
     volatile  columns of which two computations may differ;  joined  those that depend on a table other than the driving one
-    literals  columns that are one constant, with its SQL;  exact_types  column → the type its expression surely has
+    literals  columns that are constant, with its SQL;  exact_types  column → the certain type of its expression
     """
 
     feed: Feed
@@ -42,7 +42,7 @@ class FeedCode:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedFeed:
-    """One materialization whose names are resolved: what its rows and values mean is not known yet.
+    """One materialization with resolved names; its rows and values are not fingerprinted yet.
 
     tree   of its query;  source  the table that drives it;  joins  the other tables that it reads, sorted
     """
@@ -53,8 +53,8 @@ class ResolvedFeed:
 
 
 def resolve(text: Text, table: Table, known: NameScope, variables: Mapping[str, str]) -> ResolvedFeed | None:
-    """Resolve the names of a materialization's query, and check what it computes against its table. None where there is
-    nothing to go on with; other problems are in `text` as well.
+    """Resolve the names of a materialization's query, and check what it computes against its table. None if it cannot
+    be evaluated; all problems are in `text`.
     """
     with guarded(text):
         names = resolve_names(text, known, variables)
@@ -71,7 +71,8 @@ def resolve(text: Text, table: Table, known: NameScope, variables: Mapping[str, 
 
 
 def evaluate(resolved: ResolvedFeed, text: Text, table: Table, known: NameScope) -> FeedCode | None:
-    """Fingerprint a resolved query over what its sources mean (`known.relations`), and make the feed's SQL. None if there are
+    """Fingerprint a resolved query over the meaning of its sources (`known.relations`), and make the feed's SQL. None
+    if there are
     problems, those that `resolve` left in `text` included.
     """
     with guarded(text):
@@ -80,7 +81,7 @@ def evaluate(resolved: ResolvedFeed, text: Text, table: Table, known: NameScope)
 
 
 def _without_distinct(resolved: ResolvedFeed) -> ResolvedFeed:
-    """The query whose repeated rows the table merges: DISTINCT of a commit's rows alone would be nothing more."""
+    """The query without DISTINCT, since the table merges repeated rows, of one commit and of several."""
     tree = resolved.tree
     if not isinstance(tree, exp.Select) or not tree.args.get("distinct") or tree.args["distinct"].args.get("on"):
         return resolved
@@ -117,7 +118,7 @@ def _evaluated(resolved: ResolvedFeed, text: Text, table: Table, known: NameScop
 
 
 def _terms(parts: Split | None, relation: Relation) -> Terms | None:
-    """Of an aggregate, with the states that depend on now(), rand() and the like."""
+    """An aggregate's terms, with the states that depend on now(), rand() and the like."""
     if parts is None:
         return None
     shaky = [column for column, value in relation.columns.items() if value.volatile or relation.volatile]
@@ -152,7 +153,7 @@ def _outputs_match(done: exp.Query, table: Table, text: Text) -> bool:
 
 
 def _driving(tree: exp.Expr) -> str | None:
-    """The leftmost FROM table, CTEs and subqueries followed."""
+    """The leftmost FROM table, through CTEs and subqueries."""
     ctes: dict[str, exp.Expr] = {}
     while True:
         if with_ := tree.args.get("with_"):
@@ -235,7 +236,7 @@ def _check_incremental(relation: Relation, table: Table, text: Text, done: exp.Q
 
 
 def _as_kind(done: exp.Query, marks: frozenset[str]) -> str:
-    """The kind of table that is what a query wants of all rows, with what else would do behind it."""
+    """Beginning of a remedy: the kind of table that does over all rows what the query asks for."""
     if marks == {"distinct"} and isinstance(done, exp.Select) and done.args.get("distinct"):
         return "`kind: distinct` keeps each row once; or "
     if marks == {"window"} and done.find(exp.RowNumber) is not None:
@@ -244,7 +245,7 @@ def _as_kind(done: exp.Query, marks: frozenset[str]) -> str:
 
 
 def _rows(done: exp.Query, table: Table, exact: Mapping[str, str]) -> str:
-    """The query with its columns cast, named and ordered as stored. exact: its `_exact_types`"""
+    """The query with columns cast, named and ordered as stored. exact: its `_exact_types`"""
     tree = done.copy()
     plain = isinstance(tree, exp.Select) and not any(
         tree.args.get(key) for key in ("distinct", "order", "limit", "offset", "group")
@@ -295,5 +296,5 @@ def _is_literal(node: exp.Expr) -> bool:
 
 
 def _plain_read(columns: tuple[Column, ...]) -> str:
-    """Stored columns as they are."""
+    """A read that shows stored columns unchanged."""
     return render(exp.select(*(exp.column(name(c.name)) for c in columns)).from_(exp.to_table(STORED)))

@@ -1,4 +1,4 @@
-"""Tables that keep one row of each key: what their rows mean, and the read that merges them."""
+"""Tables that keep one row of each key: the fingerprint of their rows, and the read that merges them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,9 +23,7 @@ def newest_of(table: Table) -> Newest | None:
 
 
 def _merged(newest: Newest, stored: tuple[str, ...]) -> str:
-    """Of each key the row with the greatest order. Rows that are equal in all that places them differ in columns that came
-    later, if in anything: these decide then.
-    """
+    """The row of each key with the greatest order. Ties can differ only in columns that were added later, which then decide."""
     order = f"struct({listed((*newest.order, ROW_HASH))}, {hashed(stored)})"
     kept = f"max_by(struct({listed(stored)}), {order}) AS newest"
     sql = f"SELECT newest.* FROM (SELECT {kept} FROM {STORED} GROUP BY {listed(newest.key)})"
@@ -33,7 +31,7 @@ def _merged(newest: Newest, stored: tuple[str, ...]) -> str:
 
 
 def merged_rows(rows: str, table: Table, values: Mapping[str, str]) -> str:
-    """The fingerprint of the merged rows: of the same rows another key, or another order, keeps others."""
+    """The fingerprint of the merged rows, which depends on key and order as well."""
     key, order = (sorted(values[c] for c in table.key), [values[c] for c in table.order_by])
     return mix("newest", rows, "key", *key, "order", *order)
 
@@ -45,6 +43,6 @@ def merged_read(newest: Newest, shown: tuple[Column, ...]) -> str:
 
 
 def stored_names(read: str) -> dict[str, str]:
-    """Shown column → the stored one that it is, for those that are shown as they are stored."""
+    """Shown column → the stored one, for columns shown unchanged."""
     parts = sqlglot.parse_one(read, read=DIALECT).expressions
     return {part.alias_or_name: part.unalias().name for part in parts if isinstance(part.unalias(), exp.Column)}

@@ -1,4 +1,4 @@
-"""Reads and forward queries: SQL built from an existing table's columns instead of its sources."""
+"""Reads and forward queries: SQL over an existing table's columns instead of its sources."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class Pick:
 
     of       an older logical column;  literal, computed  SQL, the latter over older logical columns
     type     to which it is cast, "" not to be cast
-    fresh    an aggregate's column whose states are kept and whose reading is a new one
+    fresh    an aggregate's column with kept states and a changed read
     """
 
     name: str
@@ -40,7 +40,7 @@ class Pick:
 
 
 def compose(read: str, picks: tuple[Pick, ...], wanted: str) -> str:
-    """A new read over the same stored table, from the read it had and, for fresh columns, the read that is wanted."""
+    """A new read over the same stored table, from its previous read and, for fresh columns, the wanted one."""
     tree = sqlglot.parse_one(read, read=DIALECT)
     old = _projections(tree)
     if fresh := {pick.of.lower() for pick in picks if pick.fresh}:
@@ -51,7 +51,7 @@ def compose(read: str, picks: tuple[Pick, ...], wanted: str) -> str:
 
 
 def projections(read: str) -> dict[str, exp.Expr]:
-    """Column in lower case → how a read computes it."""
+    """Column in lower case → its expression in a read."""
     return _projections(sqlglot.parse_one(read, read=DIALECT))
 
 
@@ -60,14 +60,14 @@ def _projections(tree: exp.Expr) -> dict[str, exp.Expr]:
 
 
 def select(table: str, picks: Sequence[Pick], conditions: Sequence[str] = ()) -> str:
-    """The same over a view with the table's name: what a forward reads. conditions: SQL over older logical columns"""
+    """The same over a view with the table's name, for a forward copy. conditions: SQL over older logical columns"""
     chosen = [exp.alias_(_picked(pick), name(pick.name)) for pick in picks]
     rows = exp.select(*chosen).from_(exp.Table(this=name(table)))
     return render(rows.where(*(sqlglot.parse_one(condition, read=DIALECT) for condition in conditions)))
 
 
 def stored(table: str, columns: Sequence[Column]) -> str:
-    """Stored columns as they are, over a view with the table's name."""
+    """Stored columns unchanged, over a view with the table's name."""
     return render(exp.select(*(exp.column(name(c.name)) for c in columns)).from_(exp.Table(this=name(table))))
 
 
@@ -81,7 +81,7 @@ def _landing_read(names: tuple[str, ...]) -> str:
 
 
 def _picked(pick: Pick, old: Mapping[str, exp.Expr] | None = None) -> exp.Expr:
-    """Its expression; `old` says how older columns are read, None by their names."""
+    """The pick's expression; `old`: expressions of older columns, None for their names."""
 
     def read(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column) or old is None:
@@ -98,7 +98,7 @@ def _picked(pick: Pick, old: Mapping[str, exp.Expr] | None = None) -> exp.Expr:
 
 
 def forward(table: Table, live: TableState) -> tuple[str, tuple[Problem, ...]]:
-    """The operator's `forward_query` as a whole query over the live table; "" and problems where it is not one."""
+    """The operator's `forward_query` as a whole query over the live table; "" and problems if it is not one."""
     written = table.forward_query.strip().rstrip(",")
     whole = written if written[:6].upper() == "SELECT" else f"SELECT {written}"
     text = Text(sql=whole, where="", node=table.name)
@@ -110,7 +110,7 @@ def forward(table: Table, live: TableState) -> tuple[str, tuple[Problem, ...]]:
 
 
 def _row_by_row(tree: exp.Select, text: Text) -> bool:
-    """Whether each row gives one: a copy runs in batches, so anything over several rows would be computed per batch."""
+    """Whether each row yields one row: a copy runs in batches, so anything over several rows would be computed per batch."""
     for part in tree.expressions:
         if aggregates(part) or windows(part) or part.find(exp.Query) is not None:
             what = "aggregates, uses a window or asks another query"

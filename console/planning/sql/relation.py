@@ -1,4 +1,4 @@
-"""Rows and values as hashes: the values that `semantics` evaluates a query to."""
+"""Rows and values as hashes: the results of evaluating a query in `semantics`."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -14,10 +14,10 @@ def mix(*parts: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """One expression. reads: (table, column) it is computed from; volatile: two computations may differ;
-    joined: it depends on a table other than the driving one; name: as it is written, "" where that is not known;
-    type: Spark's, of what a table declares, "" of all else; kind, parts: the operator and its operands where it is nothing
-    but those, else None."""
+    """One expression. reads: (table, column) inputs; volatile: two computations may differ;
+    joined: it depends on a table other than the driving one; name: as written, "" if unknown;
+    type: Spark's, for a table's declared columns, else ""; kind, parts: the operator and its operands if the value is
+    determined by them, else None."""
 
     hash: str
     reads: frozenset[tuple[str, str]] = frozenset()
@@ -29,7 +29,7 @@ class Value:
     parts: "tuple[Value, ...] | None" = field(default=None, compare=False, repr=False)
 
     def opaque(self, hash: str) -> "Value":
-        """Another value that reads the same, of which no operator is known."""
+        """Another value with the same inputs and an unknown operator."""
         return replace(self, hash=hash, kind="", parts=None)
 
     def tagged(self, tag: str) -> "Value":
@@ -42,7 +42,7 @@ TRUE, FALSE = Value(hash=mix("boolean", True), parts=()), Value(hash=mix("boolea
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The columns of a source whose schema is not known, but for those in `but`."""
+    """The columns of a source with unknown schema, except those in `but`."""
 
     hash: str
     table: str
@@ -60,7 +60,7 @@ class Rest:
 
     @property
     def value(self) -> Value:
-        """All of them at once."""
+        """All of them as one value."""
         reads = frozenset({(self.table, "*")})
         return Value(hash=mix("rest", self.hash, *sorted(self.but)), reads=reads, joined=self.joined)
 
@@ -69,16 +69,16 @@ class Rest:
 class Relation:
     """Rows with named values: those of the product of `parts` that pass every one of `filters`.
 
-    parts   what is multiplied, in no order: tables, grouped or united rows, and what is applied to each row (a LEFT
-            JOIN, a generator), which carries its own condition
-    rest    sources whose columns are not known and all pass through
-    bare    hashes of values are unique within this relation only: they need a tag beside another one
+    parts   the factors, unordered: tables, grouped or united rows, and operations on each row (a LEFT JOIN, a
+            generator) with their own conditions
+    rest    sources with unknown columns, which all pass through
+    bare    hashes of values are unique within this relation only: a product with another one must tag them
     unique  values of which no two rows have the same, if any are known
-    doubts  reasons why there may be other rows than is known
-    order   in which the rows come, "" where in none: it matters to what counts or collects them, and to nothing else
-    predicates  the filters whose expression is known;  branches  the members of a UNION ALL
-    earlier_arrival  arrival of the rows before they were sealed into one part: it decides in which order ties come
-    marks   what a feed must know of how the rows come about: `join`, `inner join`, `group`, `distinct`, `window`,
+    doubts  reasons why the rows may differ from those described
+    order   order of the rows, "" for none; only numbering and collecting functions depend on it
+    predicates  filters with a known expression;  branches  the members of a UNION ALL
+    earlier_arrival  arrival of the rows before they were sealed into one part: it decides the order of ties
+    marks   the operations behind the rows that a feed must know of: `join`, `inner join`, `group`, `distinct`, `window`,
             `limit`, `generate`, `set`
     """
 
@@ -103,7 +103,7 @@ class Relation:
 
     @property
     def arrival(self) -> str:
-        """Hash of the order in which ties come: the same rows from swapped sides arrive in another order."""
+        """Hash of the order of ties: the same rows from swapped sides arrive in another order."""
         return mix("arrival", *self.parts, self.order, self.earlier_arrival)
 
     def all_values(self) -> list[Value]:
@@ -125,7 +125,7 @@ class Relation:
         )
 
     def distinguished(self, taken: Iterable[str]) -> tuple["Relation", tuple[str, ...]]:
-        """The same relation beside other parts, its hashes tagged where they would be equal; and the tags."""
+        """The same relation beside other parts, with its hashes tagged where they would collide; and the tags."""
         relation, taken = self, set(taken)
         tags: tuple[str, ...] = ()
         if self.bare:
@@ -144,7 +144,7 @@ class Relation:
         return replace(self, columns=columns, rest=tuple(replace(rest, joined=True) for rest in self.rest))
 
     def sealed(self, part: str, mark: str = "") -> "Relation":
-        """The rows as one part, in no order, with the same values."""
+        """The rows as one unordered part, with the same values."""
         marks = self.marks | ({mark} if mark else set())
         sealed = replace(
             self, parts=(part,), filters=frozenset(), bare=True, marks=marks, order="", earlier_arrival=self.arrival
@@ -173,7 +173,7 @@ def physical(
     volatile: frozenset[str] = frozenset(),
     types: Mapping[str, str] | None = None,
 ) -> Relation:
-    """A table as a source, with the hashes of its rows and values. types: column → Spark's, where it is known"""
+    """A table as a source, with the hashes of its rows and values. types: column → Spark type, if known"""
     known = types or {}
     columns = {
         column: Value(
@@ -191,12 +191,12 @@ def physical(
 
 
 def unknown(table: str) -> Relation:
-    """A table of which only the name is known, with any columns."""
+    """A table with a known name and unknown columns."""
     return Relation(parts=(mix("table", table),), columns={}, rest=(Rest(mix("open", table), table),))
 
 
 def built_of(value: Value, keys: frozenset[str]) -> bool:
-    """Whether a value is computed from these alone."""
+    """Whether a value is computed only from these."""
     if value.hash in keys:
         return True
     return value.parts is not None and not value.volatile and all(built_of(part, keys) for part in value.parts)

@@ -44,7 +44,7 @@ def _keep_case(tree: exp.Query) -> None:
         for member in struct.expressions:
             for key in ("this" if isinstance(member, exp.PropertyEQ) else "alias", "alias"):
                 if isinstance(name := member.args.get(key), exp.Identifier):
-                    member.set(key, name := name.copy())  # the parser names a field by the very name of its column
+                    member.set(key, name := name.copy())  # the parser gives a field the identifier of its column
                     name.meta["case_sensitive"] = True
     for node in tree.find_all(exp.ColumnDef, exp.Dot):
         if isinstance(name := node.this if isinstance(node, exp.ColumnDef) else node.expression, exp.Identifier):
@@ -96,7 +96,7 @@ def _left_out_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
 
 
 def _generators_named(tree: exp.Query, text: Text) -> bool:
-    """Whether what yields rows has names for its columns: Spark's own for them are none that a text tells."""
+    """Whether generators name their columns: Spark's default names cannot be derived from the text."""
     parts = [part for select in tree.find_all(exp.Select) for part in select.expressions]
     bare = [part for part in parts if not isinstance(part, (exp.Alias, exp.Aliases)) and functions.generates(part)]
     for part in bare:
@@ -107,7 +107,7 @@ def _generators_named(tree: exp.Query, text: Text) -> bool:
 
 
 def _qualify_clear(tree: exp.Query, text: Text, tables: Tables) -> bool:
-    """Whether each QUALIFY means to Spark what its names are read as, which takes the source's column before an output."""
+    """Whether the names in each QUALIFY resolve as in Spark, which prefers the source's column to an output."""
     before = len(text.problems)
     for scope in traverse_scope(tree):
         if (condition := scope.expression.args.get("qualify")) is None:
@@ -158,7 +158,7 @@ def _columns_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
                 good = False
         shown = _outputs(scope, tables) if isinstance(scope.expression, exp.SetOperation) else set()
         for column in scope.unqualified_columns:
-            if column.name.lower() in shown:  # ORDER BY of a set operation names what it shows
+            if column.name.lower() in shown:  # ORDER BY of a set operation refers to its outputs
                 continue
             holders = [alias for alias, source in scope.sources.items() if column.name in _outputs(source, tables)]
             if len(holders) > 1:
@@ -179,7 +179,7 @@ def _columns_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
 
 
 def _reads_a_query(node: exp.Expr) -> bool:
-    """Whether the SELECT in which a node stands reads anything else than tables."""
+    """Whether the SELECT around a node reads anything but tables."""
     select = node.find_ancestor(exp.Select)
     ctes = {cte.alias.lower() for cte in select.root().find_all(exp.CTE)} if select else set()
     sources = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())] if select else []

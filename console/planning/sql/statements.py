@@ -1,4 +1,4 @@
-"""Statements to the tables that they read and write, and the lineage of each column."""
+"""The tables that statements read and write, and the lineage of each column."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,9 +15,9 @@ from console.planning.sql.semantics.scope import Evaluation, Scope
 from console.planning.sql.semantics.values import Values
 
 Pair = tuple[tuple[str, str], tuple[str, str]]
-# what of a statement is looked at; of all others nothing flows
+# statement kinds with lineage; all others are ignored
 _FIRST = ("SELECT", "WITH", "FROM", "(", "VALUES", "INSERT", "CREATE", "REPLACE", "MERGE", "UPDATE", "COPY", "ALTER")
-# partitions or all rows of one table become another's
+# moves partitions or all rows from one table to another
 _SWAPS = [
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
@@ -30,7 +30,7 @@ _FILES = ("parquet", "csv", "json", "orc", "text", "delta", "avro", "xml", "bina
 
 
 def table_name(table: exp.Expr) -> str:
-    """A table as it is written, lower case; a path of files as the path."""
+    """A table's name as written, in lower case; a path of files unchanged."""
     if isinstance(table, exp.Directory):
         return str(table.this.name)
     parts = [part.name for part in table.parts] if isinstance(table, exp.Table) else [table.name]
@@ -41,7 +41,7 @@ def statements(sql: str, dialect: str) -> Iterator[exp.Expr]:
     """The statements of a script that can be parsed, in the dialect that is named or else in Spark's."""
     known = dialect if dialect in ("", *sqlglot.Dialect.classes) else "spark"
     for text in _split(sql, known):
-        # ahead of the parser, which reads no such statement in most dialects
+        # before the parser, which has no such statement in most dialects
         if (swap := next(filter(None, (pattern.fullmatch(text) for pattern in _SWAPS)), None)) is not None:
             yield exp.insert(exp.select("*").from_(swap["of"], dialect=known), swap["to"], dialect=known)
             continue
@@ -63,7 +63,7 @@ def _split(sql: str, dialect: str) -> list[str]:
     for at, token in enumerate(tokens):
         if token.token_type == TokenType.SEMICOLON or at == len(tokens) - 1:
             last = at if token.token_type == TokenType.SEMICOLON else at + 1
-            # ahead of the parser, which warns about statements it does not know
+            # before the parser, which warns about statements that it does not know
             if first < last and tokens[first].text.upper() in _FIRST:
                 texts.append(sql[tokens[first].start : tokens[last - 1].end + 1])
             first = at + 1
@@ -71,7 +71,7 @@ def _split(sql: str, dialect: str) -> list[str]:
 
 
 def tables_read(node: exp.Expr, hidden: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Physical tables below a node, CTEs followed by name and scope."""
+    """Physical tables below a node, with CTEs resolved by name and scope."""
     with_ = node.args.get("with_")
     for cte in with_.expressions if with_ else ():
         own = frozenset({cte.alias.lower()}) if with_ is not None and with_.args.get("recursive") else frozenset()
@@ -88,12 +88,12 @@ def tables_read(node: exp.Expr, hidden: frozenset[str] = frozenset()) -> Iterato
 
 
 def _target(written: exp.Expr) -> str:
-    """The table that a statement writes, which may stand with the columns that it fills."""
+    """The table that a statement writes, which may be given with a list of columns."""
     return table_name(written.this if isinstance(written, exp.Schema) else written)
 
 
 class Flow:
-    """Statement after statement: a table that one makes is known to the next."""
+    """Lineage over successive statements: a table created by one is known to the next."""
 
     def __init__(self, schema: Mapping[str, Iterable[str]]) -> None:
         self.sources: list[str] = []
@@ -105,7 +105,7 @@ class Flow:
         }
 
     def follow(self, tree: exp.Expr) -> None:
-        """raises  Unclear where a name in the statement is unknown; its tables are recorded all the same"""
+        """raises Unclear if a name in the statement is unknown; its tables are recorded anyway"""
         match tree:
             case exp.Query() | exp.Values():
                 self._select(tree)
@@ -158,7 +158,7 @@ class Flow:
         return query_in(tree, self._scope())
 
     def _fill(self, target: str, columns: list[str], relation: Relation) -> None:
-        """Columns by position, or by the query's own names where the target's are not known."""
+        """Columns by position, or by the query's own names if the target's are unknown."""
         given = [(name.rstrip(REPEATED), value) for name, value in relation.columns.items()]
         named = columns if columns and not relation.rest else [name for name, _ in given]
         pairs = [(name, value) for name, (_, value) in zip(named, given, strict=False)]

@@ -1,7 +1,7 @@
-"""The aggregate functions that have partial states: what is kept of each, how two states unite, and what is read of them.
+"""Aggregate functions with partial states: the states of each, how two of them unite, and the read of the result.
 
-Every state unites in any order and any grouping to the same one, up to the last digits of doubles (`inexact`); NULL takes no
-part. That is what lets commits, batches, and copies by coarser keys put a group together in any way.
+States unite to the same result in any order and grouping, up to the last digits of doubles (`inexact`); NULL is
+ignored. So commits, batches, and copies by coarser keys may assemble a group in any way.
 
 source  docs/design.md, rule 13; Apache DataSketches HLL (lgK 12) and KLL (k 200) as Spark builds them; moments as in
         Chan, Golub & LeVeque, Updating formulae and a pairwise algorithm for computing sample variances, 1979
@@ -28,7 +28,7 @@ _ONE, _TWO = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """One stored part of an aggregate: `partial` computes it from rows, `merge` names how two unite."""
+    """One stored part of an aggregate: `partial` computes it from rows, `merge` names the operation that unites two."""
 
     suffix: str
     type: str
@@ -71,7 +71,7 @@ _UNITE_TWO = """aggregate(collect_list(x), CAST(struct(0, 0, 0, 0, 0, 0)
     a.sx + b.sx + (b.mx - a.mx) * (b.mx - a.mx) * (a.n * (b.n / (a.n + b.n))) AS sx,
     a.sy + b.sy + (b.my - a.my) * (b.my - a.my) * (a.n * (b.n / (a.n + b.n))) AS sy,
     a.sxy + b.sxy + (b.mx - a.mx) * (b.my - a.my) * (a.n * (b.n / (a.n + b.n))) AS sxy) END)"""
-# what is read of united moments; one value has no sample variance, and what does not vary correlates with nothing
+# reads of united moments; one value has no sample variance, and a constant has no correlation
 _MOMENTS: dict[str, str] = {
     "Variance": "CASE WHEN s.n > 1 THEN s.sx / (s.n - 1) END",
     "VariancePop": "CASE WHEN s.n > 0 THEN s.sx / s.n END",
@@ -84,7 +84,7 @@ _MOMENTS: dict[str, str] = {
 
 
 def _template(sql: str, **places: exp.Expr) -> exp.Expr:
-    """SQL over the names `x`, `y`, `s`, with expressions in their places."""
+    """SQL over the names `x`, `y`, `s`, with expressions substituted for them."""
 
     def put(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
@@ -134,7 +134,7 @@ def _extreme(call: exp.Expr, type: str) -> Recipe:
 
 
 def _condition(call: exp.Expr, type: str) -> Recipe:
-    """All of them are true where the least is."""
+    """All are true if the least is."""
     all_of = isinstance(functions.of_conditions(call) or call, exp.LogicalAnd)
     return [State(suffix="", type="boolean", partial=call, merge="min" if all_of else "max")], _first
 
@@ -159,18 +159,18 @@ def _bitmap(call: exp.Expr, type: str) -> Recipe:
 
 
 def _by_order(call: exp.Expr, type: str) -> Recipe:
-    """The value beside the greatest order: of rows that tie the greatest value (of `min_by`, the smallest), NULL being least."""
+    """The value at the greatest order; among ties the greatest value (for `min_by`, the smallest), NULL being least."""
     least = isinstance(call, exp.ArgMin)
     pair = _template(
         "CASE WHEN y IS NOT NULL THEN struct(y AS o, x AS v) END", x=call.this, y=call.expression
-    )  # rows without an order take no part
+    )  # rows without an order are ignored
     partial = exp.Min(this=pair) if least else exp.Max(this=pair)
     state = State(suffix="by", type=type, partial=partial, merge="min" if least else "max")
     return [state], lambda s: _template("s.v", s=s[0])
 
 
 def _set(call: exp.Expr, type: str) -> Recipe:
-    """Sorted, so that one set has one spelling."""
+    """A sorted set, so that equal sets are equal arrays."""
     partial = _template("array_sort(x)", x=call)
     return [State(suffix="set", type=type, partial=partial, merge="set")], _first
 
@@ -212,7 +212,7 @@ def _quantile(call: exp.Expr, type: str) -> Recipe:
 
 
 def _sketch(call: exp.Expr, type: str) -> Recipe:
-    """A sketch that is itself the column: endpoints read estimates, ranks and quantiles of it."""
+    """A sketch that is itself the column: endpoints read estimates, ranks and quantiles from it."""
     suffix, merge = ("hll", "hll_union_agg") if "hll" in functions.called(call) else ("kll", "kll_merge_agg_double")
     return [State(suffix=suffix, type="binary", partial=call, merge=merge, inexact=True)], _first
 
@@ -253,7 +253,7 @@ def argument_of(call: exp.Expr) -> exp.Expr:
 
 
 def recipe(call: exp.Expr, column: Column, text: Text) -> Recipe | None:
-    """The states of one aggregate call and how it is read from them; None where it has none, and the problem is in `text`."""
+    """The states of one aggregate call and its read from them; None if it has none, with the problem in `text`."""
     make = _NAMED.get(functions.called(call)) or _TABLE.get(type(call))
     if make is None:
         shown = functions.called(call) or (call.sql_name().lower() if isinstance(call, exp.Func) else call.key)
@@ -284,7 +284,7 @@ def _is_fraction(node: exp.Expr | None) -> bool:
 
 
 def _kept_type(call: exp.Expr, column: Column, make: Make, text: Text) -> str | None:
-    """The type of a call's state, None where it is not known and something could be lost."""
+    """The type of a call's state, None if it is unknown and a value could be lost."""
     argument, declared = argument_of(call), kind(column.type)
     if make in (_moments, _condition):
         return _TWO if isinstance(call, (exp.Corr, exp.CovarPop, exp.CovarSamp)) else _ONE
@@ -338,10 +338,10 @@ def _sketch_type(call: exp.Expr, column: Column, text: Text) -> str | None:
 
 
 def _state_type(call: exp.Expr, argument: exp.Expr, declared: str) -> str | None:
-    """The type in which parts are kept: the argument's own, so that nothing is cut before the last merge.
+    """The type of stored states: the argument's own, so that nothing is truncated before the last merge.
 
-    declared  the column's, which stands where the argument's is not certain and it can lose nothing
-    returns   None where it could
+    declared  the column's, used if the argument's is not certain and nothing can be lost
+    returns   None if something could
     """
     plain = isinstance(argument, (exp.Column, exp.Cast))
     known = certain(argument)
@@ -350,19 +350,19 @@ def _state_type(call: exp.Expr, argument: exp.Expr, declared: str) -> str | None
         return declared if alike or not known else known
     if isinstance(call, (exp.Sum, exp.Avg)) or functions.called(call) == "mean":
         if declared in ("float", "double") and not (plain and known):
-            return declared  # as wide as can be: the last digits may differ, which is said of the column
+            return declared  # the widest type; the last digits may differ, so the column is marked inexact
         return known or None
-    return (known if plain else "") or declared  # of a sketch: another argument would be another sketch
+    return (known if plain else "") or declared  # for a sketch: another argument would make another sketch
 
 
-# names under which a query is hashed whose calls are kept in an order of their own
+# names for hashing calls whose states have their own order
 _SETTLED: dict[type[exp.Expr], str] = {
     exp.ArgMax: "max_by_value", exp.ArgMin: "min_by_value", exp.ArrayUniqueAgg: "sorted_set",
 }  # fmt: skip
 
 
 def settled_ties(query: exp.Query) -> exp.Query:
-    """A query for its meaning alone: `max_by` and its like give the same at every computation once they are kept as states."""
+    """A query for hashing only: `max_by` and the like are repeatable once they are kept as states."""
     settled = query.copy()
     for call in list(settled.find_all(*_SETTLED)):
         arguments = [call.this, *([call.expression] if call.args.get("expression") else [])]

@@ -1,4 +1,4 @@
-"""Text to a checked tree: parse, allow, substitute variables; and a tree back to text.
+"""Conversion of text to a checked tree (parse, allow-list, variables), and of a tree back to text.
 
 Positions in messages are those of the operator's file. Unquoted and quoted names are compared without case, as Spark
 compares them.
@@ -27,7 +27,7 @@ from console.remedy import Edit, Remedy
 DIALECT = AsRead
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type, as declared
 _FIRST = {"SELECT", "WITH", "FROM", "("}
-_EDITS = {  # what to do where nothing closer is known
+_EDITS = {  # the generic remedy
     "S101": "split the query",
     "S102": "correct the query at this place",
     "S104": "write one SELECT",
@@ -41,12 +41,18 @@ _EDITS = {  # what to do where nothing closer is known
     "S112": "compute it in an endpoint",
     "S113": "compute it in an endpoint",
 }
-BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # sqlglot, of a call with odd arguments
+BROKEN = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)  # raised by sqlglot for a call with odd arguments
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownColumn:
-    """A column that a query reads and none of these tables declares, in lower case; column: "" where there is no such table."""
+    """A column that a query reads and none of these tables declares, in lower case; column: "" for an unknown table."""
 
     column: str
     tables: tuple[str, ...]
@@ -59,7 +65,7 @@ class Text:
     where  `file:line:column` of its first line, or ""
     node   its logical name
     own    whether it may read the region's own `_console` tables
-    unknown  problems that are about a column which no table declares
+    unknown  problems with a column that no table declares
     """
 
     sql: str
@@ -104,7 +110,7 @@ class Text:
 
 
 def start(node: exp.Expr) -> int | None:
-    """Where a node begins in its text, by the leftmost name or literal in it."""
+    """The position of a node in its text, by its leftmost name or literal."""
     return min((part.meta["start"] for part in node.walk() if "start" in part.meta), default=None)
 
 
@@ -114,7 +120,7 @@ def _line_column(sql: str, offset: int) -> tuple[int, int]:
 
 
 def parse(text: Text) -> exp.Query | None:
-    """One SELECT, allowed in every node; else None and the problems are in `text`."""
+    """One SELECT with only allowed nodes; else None, with the problems in `text`."""
     try:
         return _parse(text)
     except RecursionError:
@@ -139,7 +145,7 @@ def parse(text: Text) -> exp.Query | None:
 
 
 def misfit(sql: str) -> tuple[int, str] | None:
-    """The innermost call that sqlglot breaks on, for want of an argument it takes for granted: where it is, and its text."""
+    """The innermost call that makes sqlglot fail for lack of an expected argument: its position and text."""
     tokens = sqlglot.Dialect.get_or_raise(DIALECT).tokenize(sql)
     for at in range(len(tokens) - 2, -1, -1):
         depth = 0
@@ -163,7 +169,7 @@ def _parse(text: Text) -> exp.Query | None:
     if len(text.sql.encode()) > allow.BYTES:
         text.report_query("S101", "the query is longer than 64 KiB", fix="split it into several materializations")
         return None
-    # ahead of the parser, which needs some twenty frames a level
+    # before the parser, which needs some twenty frames per level
     if (deep := _deepest(text.sql)) is not None:
         text.report_query("S101", "the query is nested too deeply", deep, fix=f"at most {allow.DEPTH} levels")
         return None
@@ -176,7 +182,7 @@ def _parse(text: Text) -> exp.Query | None:
         return None
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
-    # ahead of the parser, which writes to the log about statements it does not know
+    # before the parser, which logs statements that it does not know
     if second := next((token for token in tokens if token.token_type == TokenType.SEMICOLON), None):
         text.report_query("S103", "more than one statement", second.start, fix="one query a file, without `;`")
         return None
@@ -199,7 +205,7 @@ def _parse(text: Text) -> exp.Query | None:
 
 
 def _own(table: exp.Table) -> None:
-    """Name one of the region's own tables as its view is: `_console.ops` is `_console_ops`, for a view's name has no dot."""
+    """Rename the region's own tables to their views: `_console.ops` is `_console_ops`, since a view's name has no dot."""
     if table.name.lower() in LEDGER and table.db.lower() == LEDGER_VIEW[:-1] and not table.catalog:
         if not table.alias:
             table.set("alias", exp.TableAlias(this=name(table.name)))
@@ -220,7 +226,7 @@ def _deepest(sql: str) -> int | None:
 
 
 def substitute(tree: exp.Query, text: Text, variables: Mapping[str, str], parameters: Iterable[str]) -> set[str]:
-    """Put variables in as literals, leave declared parameters. Returns the parameters that occur."""
+    """Substitute variables by literals, leave declared parameters. Returns the parameters that occur."""
     declared, used = set(parameters), set()
     for place in list(tree.find_all(exp.Placeholder)):
         name = place.name
@@ -236,7 +242,7 @@ def substitute(tree: exp.Query, text: Text, variables: Mapping[str, str], parame
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint that names the closest spelling, "" where none is close; without case."""
+    """A hint with the closest name, ignoring case, "" if none is close."""
     spelled = {one.lower(): one for one in sorted(known)}
     near = difflib.get_close_matches(name.lower(), list(spelled), 1, 0.6)
     return f"did you mean {spelled[near[0]]}?" if near else ""
@@ -246,7 +252,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def kind(name: str) -> str:
     """A Spark type in one canonical spelling: `decimal(10, 2)` and `DECIMAL(10,2)` are `decimal(10,2)`.
 
-    raises  ValueError where it is no type
+    raises  ValueError if it is not a type
     """
     try:
         spelled: str = exp.DataType.build(name, dialect=DIALECT).sql(DIALECT).lower().replace(" ", "")
@@ -256,7 +262,7 @@ def kind(name: str) -> str:
 
 
 def inferred(node: exp.Expr) -> str:
-    """The type sqlglot gives an expression, "" where it does not know."""
+    """The type that sqlglot infers for an expression, "" if unknown."""
     if node.type is None or node.type.is_type(exp.DataType.Type.UNKNOWN):
         return ""
     return kind(node.type.sql(DIALECT))
@@ -267,12 +273,12 @@ def cast(node: exp.Expr, type: str) -> exp.Expr:
 
 
 def name(text: str) -> exp.Identifier:
-    """A column's or table's name as Spark must quote it."""
+    """A column's or table's name, quoted for Spark."""
     return exp.to_identifier(text, quoted=True)
 
 
 def render(tree: exp.Expr) -> str:
-    """Plain Spark SQL without comments; raises where sqlglot cannot write a node for Spark."""
+    """Plain Spark SQL without comments; raises if sqlglot cannot write a node for Spark."""
     with strict():
         text: str = tree.sql(DIALECT, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
     return text
@@ -280,7 +286,7 @@ def render(tree: exp.Expr) -> str:
 
 @contextmanager
 def strict() -> Iterator[None]:
-    """Errors inside sqlglot as its own error class.
+    """Converts errors inside sqlglot to its own error class.
 
     raises  SqlglotError
     """
@@ -291,7 +297,7 @@ def strict() -> Iterator[None]:
 
 
 def sources(tree: exp.Query) -> Iterator[tuple[str, exp.Table]]:
-    """Physical tables the tree reads, with the node of each use; CTE names are no tables."""
+    """Physical tables that the tree reads, with the node of each use; CTE names are no tables."""
     seen: set[int] = set()
     for scope in traverse_scope(tree):
         for source in scope.sources.values():

@@ -1,1 +1,1 @@
-"""Spark's SQL as text: how it is read into sqlglot's trees and written back."""
+"""Spark's SQL as text: parsed into sqlglot's trees and written back."""

@@ -1,4 +1,4 @@
-"""Values that stand in the files, as literals of a query."""
+"""Values from the pipeline's files as literals of a query."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 def literal(value: str) -> exp.Expr:
     """A variable's value as a SQL literal: a number, true, false or null as such, all else as a string.
 
-    value  as written; in double quotes, as JSON's, it is a string whatever it looks like
+    value  as written; in double quotes, as in JSON, it is always a string
     """
     if len(value) > 1 and value[0] == value[-1] == '"':
         with suppress(ValueError):

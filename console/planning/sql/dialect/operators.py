@@ -1,4 +1,4 @@
-"""Which of Spark's operators binds tighter: expressions are read by it, and written back by it.
+"""Precedence of Spark's operators, for parsing and for writing expressions.
 
     OR < AND < NOT < one predicate (BETWEEN, IN, LIKE, RLIKE, IS) < comparisons < | < ^ < & < shifts < + - || < * / % DIV
     < unary + - ~ < COLLATE, ::, [], .
@@ -14,7 +14,7 @@ from sqlglot.parsers.spark import SparkParser
 
 
 class Level(IntEnum):
-    """How tight an operator binds, the loosest first."""
+    """Precedence levels, the loosest first."""
 
     OR = 0
     AND = 1
@@ -50,7 +50,7 @@ _TOKENS: dict[TokenType, tuple[Level, type[exp.Binary]]] = {
     TokenType.MOD: (Level.PRODUCT, exp.Mod),
     TokenType.DIV: (Level.PRODUCT, exp.IntDiv),
 }
-# what is written between or before its operands; all else, calls above all, keeps its operands apart by itself
+# infix and prefix operators; everything else, above all calls, delimits its operands itself
 _LEVELS: dict[type[exp.Expr], Level] = {
     **{kind: level for level, kind in _TOKENS.values()},
     exp.Or: Level.OR, exp.And: Level.AND, exp.Not: Level.NOT, exp.Between: Level.PREDICATE, exp.In: Level.PREDICATE,
@@ -78,8 +78,8 @@ _SIGNS = (TokenType.PLUS, TokenType.DASH)
 
 
 class Intervals(SparkParser):
-    """Reads `INTERVAL 1 DAY - 2 HOURS` as one interval, and `INTERVAL 1 DAY + 2` as a sum: sqlglot takes any number or text
-    behind an interval for a part of it, and a unit behind `- 2` for a name."""
+    """Parses `INTERVAL 1 DAY - 2 HOURS` as one interval, and `INTERVAL 1 DAY + 2` as a sum: sqlglot takes any number or
+    text after an interval for a part of it, and a unit after `- 2` for a name."""
 
     def _parse_interval(
         self, require_interval: bool = True, parse_function_unit: bool = True
@@ -88,7 +88,7 @@ class Intervals(SparkParser):
         if not self._match(TokenType.INTERVAL):
             return None
         value = self._quantity()
-        # a column of that name, unless a literal stands behind it, and a unit behind a number
+        # a column of that name, unless a literal follows, and a unit after a number
         literal = isinstance(value, exp.Literal) or (isinstance(value, exp.Neg) and isinstance(value.this, exp.Literal))
         if value is None or not literal or not (value.is_string or self._curr.text.upper() in _UNITS):
             self._retreat(index)
@@ -113,7 +113,7 @@ class Intervals(SparkParser):
 
 
 class Operators(Intervals):
-    """Reads operators as Spark does; sqlglot's own levels are those of most other engines."""
+    """Parses operators as Spark does; sqlglot's own levels are those of most other engines."""
 
     ARRAY_CONSTRUCTORS: ClassVar = {}  # `array[0]` is an item of a column
 
@@ -207,7 +207,7 @@ class Operators(Intervals):
         return this
 
     def _operator(self, percent: bool) -> tuple[Level, type[exp.Binary] | None, int] | None:
-        """The operator that comes next, and of how many tokens it is; None as its kind for `>>>`."""
+        """The next operator and its number of tokens; None as its kind for `>>>`."""
         token = self._curr.token_type
         if token in (TokenType.LT, TokenType.GT):
             length = self._run_of(token)
@@ -222,7 +222,7 @@ class Operators(Intervals):
         return *operator, 1
 
     def _run_of(self, token: TokenType) -> int:
-        """How many of these follow each other without a space."""
+        """The number of these tokens in a row without a space."""
         length = 1
         while (at := self._index + length) < len(self._tokens):
             before, after = self._tokens[at - 1], self._tokens[at]
@@ -232,7 +232,7 @@ class Operators(Intervals):
         return length
 
     def build_cast(self, strict: bool, **kwargs: object) -> exp.Expr:
-        """`-1.5BD` is a literal, whose sign sqlglot's own reading of its digits does not take."""
+        """`-1.5BD` is a literal with a sign, which sqlglot's own parsing of its digits does not accept."""
         of = kwargs["this"]
         if self._prev.text.upper() != "BD" or not isinstance(of, exp.Paren):
             return super().build_cast(strict, **kwargs)
@@ -243,7 +243,7 @@ class Operators(Intervals):
         return self.expression(exp.Neg(this=cast))
 
     def _parse_unary(self) -> exp.Expr | None:
-        if self._match(TokenType.PLUS):  # which makes a number of a text
+        if self._match(TokenType.PLUS):  # which converts a text to a number
             return self.expression(exp.Anonymous(this="positive", expressions=[self._parse_unary()]))
         if self._match_set(_UNARY_SIGNS):
             sign = self._prev.token_type
@@ -281,7 +281,7 @@ class Operators(Intervals):
 
 
 def parenthesised(tree: exp.Expr) -> exp.Expr:
-    """The same tree with parentheses wherever Spark would otherwise read another one; changed in place."""
+    """The tree with parentheses wherever Spark would otherwise parse a different one; changed in place."""
     for node in list(tree.walk()):
         for key, least in _needs(node):
             operand = node.args.get(key)
@@ -291,7 +291,7 @@ def parenthesised(tree: exp.Expr) -> exp.Expr:
 
 
 def _needs(node: exp.Expr) -> list[tuple[str, int]]:
-    """The operands of a node, and how tight each must bind."""
+    """The operands of a node, and the level that each needs."""
     own = _LEVELS.get(type(node))
     match node:
         case exp.And() | exp.Or():

@@ -1,6 +1,6 @@
 """Pipe syntax to nested queries: an operator after `|>` acts on the whole query before it.
 
-source  the rule operatorPipeRightSide of Spark's SqlBaseParser.g4, and how its AstBuilder builds a plan of each operator
+source  the rule operatorPipeRightSide of Spark's SqlBaseParser.g4, and the plan that its AstBuilder makes of each operator
 """
 
 from typing import ClassVar
@@ -19,7 +19,7 @@ _WRITTEN = "written"
 
 
 class Pipes(Operators):
-    """Parses `query |> operator |> …`, each operator as a SELECT over the query before it."""
+    """Parses `query |> operator |> …`, each operator as a SELECT over the preceding query."""
 
     PRIMARY_PARSERS: ClassVar = {
         **Operators.PRIMARY_PARSERS,
@@ -27,7 +27,7 @@ class Pipes(Operators):
     }
 
     def _written_star(self) -> exp.Expr | None:
-        """`FROM t` alone is SELECT * with a star that nobody wrote."""
+        """`FROM t` alone is SELECT * with an implicit star."""
         star = self._parse_star_ops()
         if star is not None:
             star.meta[_WRITTEN] = True
@@ -220,9 +220,9 @@ class Pipes(Operators):
 
 
 class _Piped:
-    """A query as far as it was read, and what the next operator sees of it.
+    """The query parsed so far, and the part of it that the next operator sees.
 
-    name  by which its columns may still be called, "" for none
+    name  qualifier that its columns may still have, "" for none
     open  whether it is FROM and WHERE alone: the next operator sees the sources themselves
     """
 
@@ -236,7 +236,7 @@ class _Piped:
         return cls(query if isinstance(query, exp.Query) else _select(query))
 
     def opened(self) -> exp.Select:
-        """A SELECT whose sources are what an operator sees."""
+        """A SELECT whose sources are visible to the next operator."""
         if self.open and isinstance(self.query, exp.Select):
             return self.query
         return _select(self.query, exp.to_identifier(self.name) if self.name else None)
@@ -249,7 +249,7 @@ class _Piped:
         return _select(self.query, exp.to_identifier(name) if name else None)
 
     def alone(self) -> exp.Select:
-        """The same of one source without clauses of its own, which all of what came before is."""
+        """The same with everything before as one source, without clauses of its own."""
         query = self.unfiltered()
         of = query.args["from_"].this
         if _only_name(query) and not any(of.args.get(key) for key in ("pivots", "sample")):

@@ -1,4 +1,4 @@
-"""Doubled quotes in texts, which Spark 4 reads as one quote and sqlglot as the end of one text and the start of another."""
+"""Doubled quotes in string literals: one quote to Spark 4, the end of one literal and the start of another to sqlglot."""
 
 from itertools import pairwise
 
@@ -8,7 +8,7 @@ from sqlglot.errors import SqlglotError
 
 
 def single(sql: str) -> str:
-    """The same query with `'O''Brien'` written as `'O\\'Brien'`: as long as it was, so that places in it stay.
+    """The same query with `'O''Brien'` written as `'O\\'Brien'`: of the same length, so that positions do not change.
 
     source  Spark's `legacy.consecutiveStringLiterals.enabled`, off since 4.0; texts with a space between are still joined
     """
@@ -17,7 +17,7 @@ def single(sql: str) -> str:
     try:
         tokens = Spark().tokenize(sql)
     except SqlglotError:
-        return sql  # whoever parses it says what is wrong
+        return sql  # the parser will report the error
     letters = list(sql)
     for one, other in pairwise(tokens):
         both = one.token_type == other.token_type == TokenType.STRING

@@ -1,5 +1,5 @@
-"""Spark's SQL as Spark reads it: sqlglot's dialect where it reads another thing, or would write a call that only mostly does
-what was read."""
+"""Corrections to sqlglot's Spark dialect, where it parses something else than Spark, or writes a call that is not quite
+equivalent."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from console.planning.sql.dialect.pipes import Pipes
 
 
 def _to_date(self: SparkGenerator, node: exp.TsOrDsToDate) -> str:
-    """With its format, which sqlglot leaves out where it is what a cast takes: a cast takes other texts as well."""
+    """Keeps the format, which sqlglot drops if it is a cast's default: a cast accepts other texts as well."""
     if node.args.get("format"):
         return self.func("TO_DATE", node.this, self.format_time(node))
     plain: str = SparkGenerator.TRANSFORMS[exp.TsOrDsToDate](self, node)
@@ -20,7 +20,8 @@ def _to_date(self: SparkGenerator, node: exp.TsOrDsToDate) -> str:
 
 
 def _log(self: SparkGenerator, node: exp.Log) -> str:
-    """LOG10 and LOG2 as such: `LOG(10, 1000)` is 2.9999999999999996. A base that was written has its place in the text."""
+    """Keeps LOG10 and LOG2: `LOG(10, 1000)` is 2.9999999999999996. A base that was written explicitly has a position in
+    the text."""
     base = node.this
     if isinstance(base, exp.Literal) and base.name in ("2", "10") and "start" not in base.meta and node.expression:
         return self.func(f"LOG{base.name}", node.expression)
@@ -33,9 +34,9 @@ class _Generator(SparkGenerator):
         **SparkGenerator.TRANSFORMS,
         exp.TsOrDsToDate: _to_date,
         exp.Log: _log,
-        # QUALIFY stays one: in a query around it, its names would stand for other columns
+        # QUALIFY is kept: in an enclosing query, its names would resolve to other columns
         exp.Select: transforms.preprocess([transforms.unnest_to_explode, transforms.any_to_exists]),
-        # a comparison, where IS NOT DISTINCT FROM would be a predicate, which binds looser
+        # a comparison; IS NOT DISTINCT FROM would be a predicate, which binds looser
         exp.NullSafeEQ: lambda self, node: self.binary(node, "<=>"),
         exp.BitwiseLeftShift: lambda self, node: self.binary(node, "<<"),
         exp.BitwiseRightShift: lambda self, node: self.binary(node, ">>"),
@@ -46,7 +47,7 @@ class _Generator(SparkGenerator):
 
 
 class AsRead(Spark):
-    """Spark's SQL as it was read."""
+    """Spark's SQL, written as it was parsed."""
 
     INTERSECT_BINDS_TIGHTER_THAN_UNION_AND_EXCEPT = True
 

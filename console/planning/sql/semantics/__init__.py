@@ -1,12 +1,12 @@
 """The semantics of a query as hashes: of its rows (`rows`), and of the values in each column.
 
 A query is evaluated symbolically over its sources' hashes. A CTE or subquery that only selects, filters and joins
-dissolves into its sources, so that moving an expression into one changes nothing; everything that is not understood
-goes into the hash of the rows, so that a doubt costs a rebuild and never a wrong "unchanged". Every expression is the
-hash of its operator and of its operands' hashes: names of aliases, CTEs and files take no part, operands of AND, OR, +,
-*, = stand in no order.
+dissolves into its sources, so that moving an expression into one changes nothing; everything that is not understood is
+hashed into the rows, so that a doubt costs a rebuild and never a wrong "unchanged". Every expression is the
+hash of its operator and of its operands' hashes: names of aliases, CTEs and files are ignored, operands of AND, OR, +,
+*, = are unordered.
 
-Two queries with the same `rows` give the same rows over the same tables, and a column with the same hash in both has
+Two queries with the same `rows` return the same rows over the same tables, and a column with the same hash in both has
 the same value in each of them. The reverse is not promised.
 """
 

@@ -14,7 +14,7 @@ _BRANCH = "\x1fbranch"
 
 
 def is_taken_by_rows(tree: exp.Select) -> bool:
-    """Whether each row of its only source gives one at most, whatever the others are."""
+    """Whether each row of its only source yields at most one, independently of the others."""
     from_ = tree.args.get("from_")
     clauses = {key for key, clause in tree.args.items() if clause}
     if from_ is None or not clauses <= {"expressions", "from_", "where", "with_"}:
@@ -30,13 +30,13 @@ def is_taken_by_rows(tree: exp.Select) -> bool:
 
 
 def united(tree: exp.Select, views: Mapping[str, Relation], scope: Scope) -> Relation | None:
-    """The SELECT of each branch, put together; None where its source is no UNION ALL."""
+    """The SELECT over each branch, combined; None if its source is no UNION ALL."""
     if len(views) != 1 or not (branches := next(iter(views.values())).branches):
         return None
     if any(
         len({branch.columns[name].type for branch in branches} | {""}) != 2 for name in _computed_with(tree, branches)
     ):
-        return None  # of another type they are cast before anything is computed
+        return None  # branches of another type are cast before anything is computed
     alias = next(iter(views))
     relations = []
     for branch in branches:
@@ -46,13 +46,13 @@ def united(tree: exp.Select, views: Mapping[str, Relation], scope: Scope) -> Rel
         one.args["from_"].set("this", named)
         relations.append(scope.run.query(one, replace(scope.beside(), ctes={**scope.ctes, _BRANCH: branch})))
     if all(len({branch.columns[name].type for branch in relations} | {""}) == 2 for name in relations[0].columns):
-        # of another type they would be cast to what they have in common
+        # branches of another type would be cast to a common type
         relations = [branch for branch in relations if FALSE.hash not in branch.filters] or relations[:1]
     return put_together(relations) if len(relations) > 1 else relations[0]
 
 
 def _computed_with(tree: exp.Select, branches: tuple[Relation, ...]) -> set[str]:
-    """The columns of which a SELECT makes something, and does not show as they are."""
+    """The columns that a SELECT computes with, instead of showing them unchanged."""
     shown = [part for part in tree.expressions if not isinstance(part.unalias(), exp.Column)]
     parts = [*shown, *([tree.args["where"].this] if tree.args.get("where") else [])]
     names = {one.name.lower() for part in parts for column in part.find_all(exp.Column) for one in column.parts}

@@ -1,4 +1,4 @@
-"""What rewrites ask of the SELECT whose expressions they evaluate."""
+"""The interface by which rewrites evaluate expressions of a SELECT."""
 
 from typing import Protocol
 

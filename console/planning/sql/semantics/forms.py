@@ -11,9 +11,9 @@ from console.planning.sql.semantics import functions
 from console.planning.sql.tree import DIALECT, kind
 
 _UNITS = {"MM": "MONTH", "MON": "MONTH", "YY": "YEAR", "YYYY": "YEAR", "DD": "DAY"}  # of trunc and date_trunc
-TO_DATE = "TsOrDsToDate/safe=True/this"  # of a time it is a cast
+TO_DATE = "TsOrDsToDate/safe=True/this"  # for a time it is a cast
 _DATES = ("date", "timestamp", "timestamp_ntz", "timestamp_ltz")
-# calls by name and number of arguments: what they are another spelling of, and where its arguments stand
+# calls by name and number of arguments: the function of which they are another spelling, and its argument order
 _CALLED = {
     ("locate", 2): ("StrPosition/substr/this", (0, 1)),
     ("shiftleft", 2): ("BitwiseLeftShift/expression/this", (1, 0)),
@@ -27,7 +27,7 @@ def mentions(node: exp.Expr, name: str) -> bool:
 
 
 def type_of(node: exp.Expr) -> str:
-    """A type in one spelling; names of fields as they are written, for `to_json` writes them, and what it is collated by."""
+    """A type in one spelling, with its collation; field names as written, since `to_json` writes them."""
     text = node.sql(DIALECT)
     if node.find(exp.ColumnDef):
         return text.replace("`", "")
@@ -73,7 +73,7 @@ def field(type: str, name: str) -> tuple[str, str]:
 
 
 def is_unit(node: exp.Expr, key: str, item: exp.Expr) -> bool:
-    """Whether an argument is a unit of time, which is no data: HOUR and 'hour' are one."""
+    """Whether an argument is a unit of time, which is no data: HOUR and 'hour' are the same."""
     literal = isinstance(item, exp.Var) or (isinstance(item, exp.Literal) and item.is_string)
     return literal and (key == "unit" or functions.called(node) in ("date_trunc", "trunc"))
 
@@ -99,7 +99,7 @@ def is_time(type: str) -> bool:
 
 
 def in_windows(node: exp.Window, named: Mapping[str, exp.Expr]) -> list[exp.Expr]:
-    """A window and those that it is built on, by name, the innermost first."""
+    """A window and the named ones that it refers to, the innermost first."""
     chain: list[exp.Expr] = [node]
     seen: set[str] = set()
     while chain[0].args.get("alias") and (name := chain[0].alias.lower()) in named and name not in seen:
@@ -109,7 +109,7 @@ def in_windows(node: exp.Window, named: Mapping[str, exp.Expr]) -> list[exp.Expr
 
 
 def by_rows(frame: str) -> bool:
-    """Whether a frame ends between rows that tie."""
+    """Whether a frame may end between tied rows."""
     return frame.startswith("ROWS:") and frame != "ROWS:UNBOUNDED PRECEDING:UNBOUNDED FOLLOWING:"
 
 

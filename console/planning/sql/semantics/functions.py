@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from console.planning.sql import allow
 
-# names that sqlglot keeps as they are written, and the class it gives their other name
+# names that sqlglot keeps as written, and its class for their synonym
 SYNONYMS = {
     "mean": "Avg",
     "std": "Stddev",
@@ -17,10 +17,10 @@ SYNONYMS = {
     "dayofmonth": "day",
     "to_unix_timestamp": "unix_timestamp",
 }
-_RANKS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)  # the same for all that tie
+_RANKS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)  # the same for all tied rows
 _BY_POSITION = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile, exp.NthValue, exp.FirstValue, exp.LastValue)
 SAME = {"AnyValue": "First", "StddevSamp": "Stddev", "FirstValue": "First", "LastValue": "Last"}
-# every call says something new, also within one statement
+# another result at every call, also within one statement
 _FRESH = {"Rand", "Randn", "Uuid", "Shuffle", "RandStr"}
 _FRESH_NAMES = {"monotonically_increasing_id", "uniform", "random", "randstr", "spark_partition_id", "uuid"}
 _GENERATORS = (exp.UDTF, exp.Explode, exp.Posexplode, exp.PosexplodeOuter, exp.ExplodeOuter, exp.Inline, exp.Stack)
@@ -40,7 +40,7 @@ _KNOWN = allow.NAMES | {
     "kll_sketch_to_string_double", "kll_sketch_to_string_float", "theta_sketch_estimate", "theta_union", "randstr",
     "theta_difference", "theta_intersection", "spark_partition_id", "random", "char", "now", "curdate", "current_catalog",
 }  # fmt: skip
-# also read as they stand where queries are only compared
+# also kept as written where queries are only compared
 _KNOWN |= {
     "charindex", "convert_timezone", "date_format", "date_sub", "date_trunc", "day", "dayofmonth", "dayofweek", "dayofyear",
     "element_at", "from_unixtime", "from_utc_timestamp", "get_json_object", "hex", "locate", "log", "log10", "log2", "lpad",
@@ -74,8 +74,8 @@ def of_conditions(node: exp.Expr) -> exp.Expr | None:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether this very call aggregates, leaving open whether over a window."""
-    if isinstance(node, exp.Any):  # `any(x)` is read like the `= ANY (…)` of other dialects
+    """Whether this call aggregates, over a window or not."""
+    if isinstance(node, exp.Any):  # `any(x)` is parsed like the `= ANY (…)` of other dialects
         return not isinstance(node.parent, (exp.Binary, exp.Like))
     return isinstance(node, exp.AggFunc) or called(node) in _AGGREGATES
 
@@ -86,7 +86,7 @@ def aggregates(node: exp.Expr) -> bool:
 
 
 def aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Calls that aggregate the rows of the query in which they stand, those of subqueries and of windows left out."""
+    """Calls that aggregate the rows of their own query, without those in subqueries and windows."""
     for call in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
         if is_aggregate(call) and not over_window(call):
             yield call
@@ -102,7 +102,7 @@ def over_window(call: exp.Expr) -> bool:
 def takes_order(call: exp.Expr) -> bool:
     """Whether the result of an aggregate depends on the order of its rows."""
     if isinstance(call.parent, exp.WithinGroup):
-        return False  # it has an order of its own
+        return False  # it has its own order
     return is_volatile(call) or isinstance(call, exp.GroupConcat) or strange(call)
 
 
@@ -120,12 +120,12 @@ def windows(node: exp.Expr) -> bool:
 
 
 def generates(node: exp.Expr) -> bool:
-    """Whether a projection yields any number of rows for one."""
+    """Whether a projection yields any number of rows per row."""
     return generator(node) is not None
 
 
 def generator(node: exp.Expr) -> exp.Expr | None:
-    """The call of a projection that yields any number of rows for one, if there is one."""
+    """The call in a projection that yields any number of rows per row, if any."""
     for call in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
         if isinstance(call, _GENERATORS) or type(call).__name__ == "_ExplodeOuter":
             return call
@@ -135,7 +135,7 @@ def generator(node: exp.Expr) -> exp.Expr | None:
 
 
 def outer(node: exp.Expr) -> bool:
-    """Whether a generator keeps the row for which it yields nothing."""
+    """Whether a generator keeps a row for which it yields nothing."""
     return "Outer" in type(node).__name__ or called(node).endswith("_outer")
 
 
@@ -163,7 +163,7 @@ def is_volatile(node: exp.Expr) -> bool:
 
 
 def only_columns(part: exp.Expr) -> bool:
-    """Whether a projection needs a row of its own: it reads a column, and nothing in it could be an aggregate."""
+    """Whether a projection is computed per row: it reads a column, and nothing in it could be an aggregate."""
     if part.is_star:
         return True
     calls = [n for n in part.walk() if strange(n) or isinstance(n, (exp.Query, exp.Window))]

@@ -89,7 +89,7 @@ class _Reader:
         return frozenset({value.hash})
 
     def outside(self, part: exp.Expr) -> list[str]:
-        """The columns of a projection that stand outside of its aggregates; all of it, where it has none."""
+        """The columns of a projection outside of its aggregates; all of its columns if it has none."""
         if part.is_star:
             scope, alias = self.values.scope, part.args.get("table")
             named, rests = scope.star(alias.name.lower() if alias else "")

@@ -20,7 +20,7 @@ _KINDS = {"", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"}
 
 @dataclass(slots=True)
 class From:
-    """rows: the product;  views: alias → its columns as seen from here; merged, hidden: as in `Scope`"""
+    """rows: the product;  views: alias → its visible columns; merged, hidden: as in `Scope`"""
 
     rows: Relation
     views: dict[str, Relation]
@@ -34,7 +34,7 @@ class From:
 
 
 def read(from_: exp.Expr, joins: Iterable[exp.Expr], scope: Scope) -> From:
-    """A FROM with its joins; `scope` is where its outer names and CTEs come from."""
+    """Evaluate a FROM with its joins; `scope` supplies outer names and CTEs."""
     sources = source(from_, scope)
     for join in joins:
         sources = _joined(sources, join, scope)
@@ -42,7 +42,7 @@ def read(from_: exp.Expr, joins: Iterable[exp.Expr], scope: Scope) -> From:
 
 
 def source(node: exp.Expr, scope: Scope) -> From:
-    """One item of a FROM, with the joins in its own parentheses."""
+    """Evaluate one item of a FROM, with the joins in its own parentheses."""
     alias = node.alias_or_name.lower() or f"{NAMELESS}{id(node)}"
     pivots = node.args.get("pivots") or []
     if pivots and pivots[-1].alias:
@@ -84,7 +84,7 @@ def _relation(node: exp.Expr, scope: Scope) -> Relation:
             return _function(node.this, scope)
         name = ".".join(_part(part.name) for part in node.parts)
         relation = scope.ctes.get(name) or scope.run.tables.get(name)
-        if relation is None and node.name.lower() in scope.run.tables:  # the same columns in another database
+        if relation is None and node.name.lower() in scope.run.tables:  # equally named columns in another database
             relation = scope.run.tables[node.name.lower()].tagged(mix("of", name))
         relation = relation if relation is not None else unknown(name)
         if version := node.args.get("version"):
@@ -100,13 +100,13 @@ def _relation(node: exp.Expr, scope: Scope) -> Relation:
 
 
 def _part(name: str) -> str:
-    """One part of a table's name: a path keeps its case, and a dot within it parts nothing."""
+    """One part of a table's name: a path keeps its case, and a dot in it is no separator."""
     written = name if "/" in name else name.lower()
     return f"`{written}`" if "." in written and "/" not in written else written
 
 
 def _values(node: exp.Values, scope: Scope) -> Relation:
-    """Rows written out, in any order."""
+    """VALUES, in any order."""
     values = Values(scope=scope.beside())
     tuples = [list(row.expressions) if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     rows = sorted(mix(*(values.value(cell).hash for cell in row)) for row in tuples)
@@ -137,7 +137,7 @@ def _modified(node: exp.Expr, relation: Relation, scope: Scope) -> Relation:
 
 
 def renamed(relation: Relation, names: list[str]) -> Relation:
-    """Columns by new names, as `AS t(a, b)` gives them."""
+    """Columns renamed by `AS t(a, b)`."""
     if not names:
         return relation
     if relation.rest:
@@ -193,7 +193,7 @@ def _joined(left: From, join: exp.Expr, scope: Scope) -> From:
 
 
 def _product(left: From, right: From, side: str, conditions: list[Value]) -> From:
-    """Both sides as one; what LEFT, RIGHT and FULL add may be missing, so it carries its conditions within."""
+    """The product of both sides; an optional side of LEFT, RIGHT and FULL carries the join's conditions itself."""
     hashes = {one.hash for one in conditions}
     reads = left.rows.reads.union(right.rows.reads, *(one.reads for one in conditions))
     marks = (
@@ -235,7 +235,7 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
 
 
 def _at_most_one(kept: From, added: From, conditions: list[Value]) -> bool:
-    """Whether no row meets two: of the added rows no two have the same values of those that the kept ones fix."""
+    """Whether each kept row matches at most one added row: the columns that the condition fixes are unique there."""
     unique = added.rows.unique
     if unique is None or added.rows.volatile or added.rows.doubts:
         return False
@@ -245,7 +245,7 @@ def _at_most_one(kept: From, added: From, conditions: list[Value]) -> bool:
         if condition.kind == "EQ" and condition.parts:
             one, other = condition.parts
             if not one.type or one.type.lower() != other.type.lower():
-                continue  # of another type they are cast, and two keys may become one
+                continue  # keys of another type are cast, which may make two of them equal
             fixed |= {a.hash for a, b in ((one, other), (other, one)) if built_of(b, mine) and a.hash not in mine}
         elif condition.kind == "In" and condition.parts and len(condition.parts) == 2:
             of, option = condition.parts
@@ -256,7 +256,7 @@ def _at_most_one(kept: From, added: From, conditions: list[Value]) -> bool:
 
 
 def _another(parts: tuple[str, ...], part: str) -> tuple[str, ...]:
-    """The parts and one more, which stays distinct from equal parts."""
+    """The parts and one more, distinct from equal parts."""
     unique_part, at = part, 0
     while unique_part in parts:
         at += 1
@@ -265,7 +265,7 @@ def _another(parts: tuple[str, ...], part: str) -> tuple[str, ...]:
 
 
 def _shared(left: From, right: From, join: exp.Expr, scope: Scope) -> dict[str, tuple[Value, Value]]:
-    """Columns that USING and NATURAL make equal, by name."""
+    """Columns that USING and NATURAL equate, by name."""
     names = [part.name.lower() for part in join.args.get("using") or ()]
     mine, others = _scope(left, scope), _scope(right, scope)
     if str(join.args.get("method") or "").upper() == "NATURAL":
@@ -284,7 +284,7 @@ def _shared(left: From, right: From, join: exp.Expr, scope: Scope) -> dict[str, 
 
 
 def _half(left: From, right: From, join: exp.Expr, scope: Scope, kind: str) -> From:
-    """LEFT SEMI and LEFT ANTI JOIN: rows of the left side for which there is one, or none, on the right."""
+    """LEFT SEMI and LEFT ANTI JOIN: rows of the left side with, or without, a match on the right."""
     around = _scope(left, scope)
     pairs = _shared(left, right, join, scope)
     conditions = [
@@ -306,7 +306,7 @@ def _half(left: From, right: From, join: exp.Expr, scope: Scope, kind: str) -> F
 
 
 def generated(sources: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | None = None) -> From:
-    """LATERAL VIEW, LATERAL and what else yields rows for each row."""
+    """LATERAL VIEW, LATERAL and other generators of rows per row."""
     alias = lateral.alias.lower() or f"{NAMELESS}{id(lateral)}"
     if alias in sources.views:
         raise Unclear(f"two sources are called {alias}")
@@ -346,7 +346,7 @@ def generated(sources: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | N
 
 
 def yielded(call: exp.Expr, value: Value, names: list[str], values: Values) -> Relation:
-    """What a generator yields: columns by position, or by names that are not known; `json_tuple` one for each key."""
+    """A generator's columns, by position, or by unknown names; `json_tuple` has one for each key."""
     if functions.is_one_row(call) and call.expressions:
         document, *keys = (values.value(part) for part in call.expressions)
         names = names or [f"c{at}" for at in range(len(keys))]
@@ -359,7 +359,7 @@ def yielded(call: exp.Expr, value: Value, names: list[str], values: Values) -> R
 
 
 def generator(call: exp.Expr, values: Values) -> Value:
-    """A generator by its kind and arguments, alike for its OUTER form."""
+    """Hash of a generator by kind and arguments, the same for its OUTER form."""
     if functions.generator(call) is not call:
         return values.value(call)
     kind = functions.called(call).removesuffix("_outer") or type(call).__name__.strip("_").removesuffix("Outer").lower()

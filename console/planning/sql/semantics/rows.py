@@ -1,4 +1,4 @@
-"""Queries to relations: SELECT, set operations, CTEs, clause by clause in the order in which they act."""
+"""Evaluates queries to relations: SELECT, set operations, CTEs, clause by clause in the order of their evaluation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ class QuerySemantics:
 
 
 def relation_of(tree: exp.Query, tables: Mapping[str, Relation]) -> Relation:
-    """Evaluate a qualified tree over its tables; a query that is not understood is equal to its own text only."""
+    """Evaluate a qualified tree over its tables; a query that is not understood is equal only to its own text."""
     try:
         return evaluate(tree, tables, strict=True).relation
     except Unclear as reason:
@@ -49,7 +49,7 @@ def relation_of(tree: exp.Query, tables: Mapping[str, Relation]) -> Relation:
 
 
 def names(tree: exp.Query, tables: Mapping[str, Relation]) -> frozenset[tuple[str, str]]:
-    """(table, column) that a qualified tree names, whether its result depends on them or not."""
+    """(table, column) pairs that a qualified tree names, whether its result depends on them or not."""
     run = Evaluation(tables=dict(tables), strict=True, query=query_in)
     try:
         relation = query_in(tree, Scope(run=run, ctes={}))
@@ -59,9 +59,9 @@ def names(tree: exp.Query, tables: Mapping[str, Relation]) -> frozenset[tuple[st
 
 
 def evaluate(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> QuerySemantics:
-    """Evaluate a tree over what is known of its tables.
+    """Evaluate a tree over the known tables.
 
-    strict  a column that nothing has is an error, also in a query without FROM
+    strict  an unknown column is an error, also in a query without FROM
     raises  Unclear
     """
     alone(tree)
@@ -71,7 +71,7 @@ def evaluate(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> Qu
 
 
 def query_in(tree: exp.Expr, scope: Scope) -> Relation:
-    """A query where it stands: `scope` holds the CTEs and outer names it sees, and no sources."""
+    """Evaluate a nested query: `scope` holds the visible CTEs and outer names, and no sources."""
     with_ = tree.args.get("with_")
     for cte in with_.expressions if with_ else ():
         name = cte.alias.lower()
@@ -103,7 +103,7 @@ def query_in(tree: exp.Expr, scope: Scope) -> Relation:
 
 
 def _recursive(tree: exp.Expr, name: str, names: list[str], scope: Scope) -> Relation:
-    """A CTE over itself: every row and value may come of every other one."""
+    """A recursive CTE: every row and value may depend on every other one."""
     if not isinstance(tree, exp.Union):
         raise Unclear(f"{name} refers to itself without UNION")
     first = query_in(tree.this, scope.beside())
@@ -128,7 +128,7 @@ def _recursive(tree: exp.Expr, name: str, names: list[str], scope: Scope) -> Rel
 
 @dataclass(slots=True)
 class _Output:
-    """One item of a SELECT: a column by name, or all columns of a source that is not known."""
+    """One item of a SELECT: a column by name, or all columns of an unknown source."""
 
     name: str
     value: Value
@@ -236,7 +236,7 @@ class _Select:
         return groups, values
 
     def _order_of(self, keys: GroupingSets) -> str:
-        """`grouping_id()` counts in the order of the GROUP BY."""
+        """The order of the GROUP BY if `grouping_id()`, whose bits depend on it, is used."""
         asks = self.tree.find(exp.GroupingId) is not None
         return mix(*keys.values) if asks else ""
 
@@ -263,7 +263,7 @@ class _Select:
         return rows
 
     def _unknown_functions(self, part: exp.Expr, rows: Relation, safe: bool, values: Values) -> Relation:
-        """An unknown function may yield any number of rows, or one for all, unless it cannot stand there."""
+        """The rows with a doubt for each unknown function that could yield any number of rows, or one for all."""
         for call in (n for n in part.walk(prune=lambda inner: isinstance(inner, exp.Query)) if functions.strange(n)):
             outermost = call is part or (call.parent is part and isinstance(part, (exp.Alias, exp.Aliases)))
             if outermost or not safe:
@@ -325,7 +325,7 @@ class _Select:
             self.outputs += [_Output(to, rests[0].column(name)) for name, to in renames.items()]
 
     def _left_out(self, star: exp.Expr, of: str) -> tuple[set[str], frozenset[tuple[str, str]]]:
-        """What EXCEPT names: columns of whatever source has them, and (source, column)."""
+        """The columns that EXCEPT names: of any source, and as (source, column)."""
         plain: set[str] = set()
         but: set[tuple[str, str]] = set()
         for part in star.args.get("except_") or ():
@@ -335,7 +335,7 @@ class _Select:
                 continue
             at = source.name.lower()
             if part.args.get("db") is not None or at not in ({of} if of else set(self.scope.sources)):
-                if self.scope.run.lenient:  # a field of a column, which stays
+                if self.scope.run.lenient:  # a field of a column, which is kept
                     continue
                 raise Unclear(f"EXCEPT ({part.sql(DIALECT)}) may leave out a field of a column")
             if not of and (at, part.name.lower()) in self.scope.hidden:

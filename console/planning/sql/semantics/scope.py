@@ -8,8 +8,8 @@ from sqlglot import exp
 from console.planning.sql.relation import Relation, Rest, Value, combined, mix
 from console.planning.sql.tree import DIALECT
 
-_STEPS = 2_000  # aliases replaced by what they stand for
-NAMELESS = "\x1f"  # begins what stands for the name of a source without one
+_STEPS = 2_000  # limit of aliases replaced by their expressions
+NAMELESS = "\x1f"  # prefix of the generated name of an unnamed source
 
 
 class Unclear(Exception):
@@ -24,10 +24,10 @@ class Evaluation:
     strict   an unknown table is an error
     query    evaluates a query seen from a scope
     numbers  calls with another result each time, numbered in order
-    lenient  for lineage: a name that nothing has costs its own column only, and count(*) reads what it counts
-    notes    clauses as (name, hash), by which two queries are compared for a reason
-    ties     (what takes rows in an order that may leave ties, in which order those come)
-    named    (table, column) that are named anywhere, also where nothing that the query gives depends on them
+    lenient  for lineage: an unknown name affects its own column only, and count(*) reads the counted tables
+    notes    clauses as (name, hash), to find the reason why two queries differ
+    ties     (operation on rows in an order that may have ties, the order of those ties)
+    named    (table, column) named anywhere, also if the result does not depend on them
     """
 
     tables: dict[str, Relation]
@@ -41,13 +41,13 @@ class Evaluation:
     named: set[tuple[str, str]] = field(default_factory=set)
 
     def step(self) -> None:
-        """raises  Unclear for a query that unfolds without end, as aliases of aliases may"""
+        """raises Unclear for a query that expands without end, as aliases of aliases may"""
         self.steps += 1
         if self.steps > _STEPS:
             raise Unclear("it unfolds into too large a query")
 
     def number(self, node: exp.Expr) -> int:
-        # the entry references the node, so that its id is not reused
+        # the entry holds a reference to the node, so that its id is not reused
         return self.numbers.setdefault(id(node), (len(self.numbers), node))[0]
 
 
@@ -55,7 +55,7 @@ class Evaluation:
 class Scope:
     """The names visible in one SELECT.
 
-    sources  alias → relation;  merged  columns of USING, which stand for both sides;  hidden  (alias, column) they replace
+    sources  alias → relation;  merged  columns of USING, which represent both sides;  hidden  (alias, column) they replace
     """
 
     run: Evaluation
@@ -66,17 +66,17 @@ class Scope:
     hidden: set[tuple[str, str]] = field(default_factory=set)
 
     def beside(self) -> "Scope":
-        """For a query that stands in this FROM: it sees what this one sees from outside."""
+        """The scope of a query in this FROM: it has the same outer names."""
         return Scope(run=self.run, ctes=dict(self.ctes), outer=self.outer)
 
     def within(self) -> "Scope":
-        """For a query that stands in an expression: it may name this one's columns."""
+        """The scope of a query in an expression: it may refer to this one's columns."""
         return Scope(run=self.run, ctes=dict(self.ctes), outer=self)
 
     def plain(self, name: str) -> Value | None:
         """An unqualified column of this SELECT's own sources.
 
-        raises  Unclear where two of them have it
+        raises  Unclear if two of them have it
         """
         if name in self.merged:
             return self.merged[name]
@@ -95,11 +95,11 @@ class Scope:
         return None
 
     def has(self, name: str) -> bool:
-        """Whether one of this SELECT's own sources surely has a column."""
+        """Whether one of this SELECT's own sources certainly has a column."""
         return name in self.merged or any(name in source.columns for source in self.sources.values())
 
     def may_have(self, name: str) -> bool:
-        """Whether one of which the columns are not known may have it; to who asks for lineage, none has."""
+        """Whether a source with unknown columns may have it; for lineage, none does."""
         rests = (rest for source in self.sources.values() for rest in source.rest)
         return not self.run.lenient and not self.has(name) and any(name not in rest.but for rest in rests)
 
@@ -111,9 +111,9 @@ class Scope:
         )
 
     def named(self, name: str) -> Value:
-        """An unqualified column, looked up outwards.
+        """An unqualified column, resolved from the innermost scope outwards.
 
-        raises  Unclear where nothing has it
+        raises  Unclear if no source has it
         """
         scope, depth = self, 0
         while (column := scope.plain(name)) is None and scope.outer is not None:
@@ -134,7 +134,7 @@ class Scope:
         return f" in {' or '.join(names)}" if names else ""
 
     def of(self, alias: str, name: str) -> Value | None:
-        """A column of one source; None where no source is called so."""
+        """A column of one source; None if no source has that name."""
         scope: Scope | None = self
         depth = 0
         while scope is not None:
@@ -145,8 +145,8 @@ class Scope:
         return None
 
     def label(self, part: exp.Expr) -> str:
-        """The name that a projection's column gets, lower case: its alias; a column's own, also where it is cast; else
-        its text, without the names of sources. As Spark's analyzer names them; who asks for lineage gets the text.
+        """The name of a projection's column, lower case: its alias; a column's own, also if cast; else its text,
+        without the names of sources. As Spark's analyzer names them; for lineage, the text.
         """
         if part.alias_or_name and not isinstance(part, (exp.Literal, exp.Func)):
             return str(part.alias_or_name).lower()
@@ -163,7 +163,7 @@ class Scope:
         return str(text.sql(DIALECT, comments=False)).lower()
 
     def _own(self, node: exp.Expr) -> bool:
-        """Whether it is a column of a source, and no field of one."""
+        """Whether it is a column of a source, not a field of one."""
         if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
             return False
         return not node.table or (not node.args.get("db") and node.table.lower() in self.sources)
@@ -171,9 +171,9 @@ class Scope:
     def star(
         self, alias: str = "", but: frozenset[tuple[str, str]] = frozenset()
     ) -> tuple[list[tuple[str, Value]], list[Rest]]:
-        """What `*` or `alias.*` stands for: known columns in order, and what is not known.
+        """The expansion of `*` or `alias.*`: known columns in order, and sources with unknown ones.
 
-        but  (source, column) that EXCEPT leaves out by the name of their source
+        but  (source, column) that EXCEPT excludes by a qualified name
         """
         if alias and alias not in self.sources and self.run.lenient:
             alias = next((one for one, candidate in self.sources.items() if alias in _tables(candidate)), alias)
@@ -191,7 +191,7 @@ class Scope:
 
 
 def _from_outside(value: Value, depth: int) -> Value:
-    """A value of an enclosing query is tagged, to differ from the query's own."""
+    """A value of an enclosing query, tagged to differ from the query's own."""
     return value.tagged(f"outer {depth}") if depth else value
 
 
@@ -211,7 +211,7 @@ def _tables(source: Relation) -> set[str]:
 
 
 def counted(scope: Scope) -> frozenset[tuple[str, str]]:
-    """What count(*) reads, to who asks for lineage: the tables whose rows it counts."""
+    """The inputs of count(*) for lineage: the tables whose rows it counts."""
     if not scope.run.lenient:
         return frozenset()
     return frozenset((table, "*") for source in scope.sources.values() for table in _tables(source))

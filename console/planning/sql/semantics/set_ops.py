@@ -19,9 +19,9 @@ _OF_QUERIES = {"this", "expression", "distinct", "by_name", "side", "kind", "on"
 
 
 def united(tree: exp.SetOperation, query: Query, notes: list[tuple[str, str]]) -> Relation:
-    """What a set operation gives.
+    """The result of a set operation.
 
-    raises  Unclear where the sides have not the same number of columns
+    raises  Unclear if the sides have different numbers of columns
     """
     if odd := [key for key in ("side", "kind", "on") if tree.args.get(key)]:
         raise Unclear(f"{odd[0].upper()} of a set operation is not understood")
@@ -41,7 +41,7 @@ def united(tree: exp.SetOperation, query: Query, notes: list[tuple[str, str]]) -
 
 
 def alone(tree: exp.Expr) -> None:
-    """raises  Unclear where something follows a set operation, or a query in parentheses, that only a source can have"""
+    """raises Unclear if a set operation, or a query in parentheses, has a modifier that only a source can have"""
     if not isinstance(tree, (exp.SetOperation, exp.Subquery)):
         return
     if odd := [key for key, value in tree.args.items() if value and key not in _OF_QUERIES]:
@@ -49,7 +49,7 @@ def alone(tree: exp.Expr) -> None:
 
 
 def _branches(node: exp.Expr, plain: bool, above: exp.Expr, query: Query) -> list[Relation]:
-    """The branches of nested unions, which are one union; below UNION it does not matter whether repeats are kept."""
+    """The branches of nested unions, which are one union; below UNION, UNION ALL and UNION are alike."""
     inner = node
     while isinstance(inner, exp.Subquery) and set(k for k, v in inner.args.items() if v) <= {"this"}:
         inner = inner.this
@@ -103,7 +103,7 @@ def put_together(relations: list[Relation]) -> Relation:
 
 
 def _open(relations: list[Relation], names: list[str]) -> Relation:
-    """Of a star over a table that is not known, no position is sure."""
+    """A union with a star over an unknown table, in which no column position is certain."""
     hashes = sorted(mix(one.rows, *(value.hash for value in one.all_values())) for one in relations)
     part = mix("union", *sorted(one.rows for one in relations))
     every = [value for one in relations for value in one.all_values()]
@@ -128,13 +128,13 @@ def _relation_of(part: str, columns: dict[str, Value], relations: list[Relation]
 
 
 def either_order(relations: list[Relation]) -> str:
-    """The order of rows that come of several relations, "" where none of them has one."""
+    """The order of rows from several relations, "" if none of them has one."""
     orders = [one.order for one in relations]
     return mix(*orders) if any(orders) else ""
 
 
 def without_repeats(rows: Relation, mark: str) -> Relation:
-    """The same rows, none twice: as grouped by all of their values."""
+    """The distinct rows: grouped by all of their values."""
     keys = frozenset(value.hash for value in rows.all_values())
     if rows.unique is not None and rows.unique <= keys:
         return replace(rows, marks=rows.marks | {mark})
@@ -145,14 +145,14 @@ def without_repeats(rows: Relation, mark: str) -> Relation:
 
 
 def _compared(tree: exp.SetOperation, left: Relation, right: Relation, plain: bool) -> Relation:
-    """INTERSECT and EXCEPT: which rows stay depends on every column of both sides."""
+    """INTERSECT and EXCEPT: the result depends on every column of both sides."""
     how, first, second, columns = type(tree).__name__, left, right, left.columns
     if left.rest or right.rest:
         pairs = [mix(*(value.hash for value in side.all_values())) for side in (left, right)]
     elif len(left.columns) != len(right.columns):
         raise Unclear(f"the sides of {how.upper()} have not the same number of columns")
     else:
-        if isinstance(tree, exp.Intersect):  # of which the sides are in no order
+        if isinstance(tree, exp.Intersect):  # INTERSECT's sides are unordered
             first, second = sorted((left, right), key=lambda one: _Branch(one, tuple(one.columns.values())).order)
         both = list(zip(first.columns.values(), second.columns.values(), strict=True))
         pairs = sorted(mix(one.hash, other.hash) for one, other in both)
@@ -166,7 +166,7 @@ def _compared(tree: exp.SetOperation, left: Relation, right: Relation, plain: bo
 
 
 def limited(tree: exp.Expr, rows: Relation, values: Values, shown: list[Value]) -> Relation:
-    """ORDER BY with LIMIT or OFFSET; an order alone changes no row, but those that a LIMIT above it takes.
+    """ORDER BY with LIMIT or OFFSET; an order alone only affects the rows that an outer LIMIT takes.
 
     shown  the outputs, in order
     """
@@ -212,7 +212,7 @@ def _ordered(tree: exp.Expr, values: Values, shown: list[Value]) -> tuple[str, l
 
 
 def pivoted(relation: Relation, pivot: exp.Expr, scope: Scope) -> Relation:
-    """The relation pivoted; columns that the pivot does not name are grouped by, or repeated."""
+    """The pivoted relation; columns that the pivot does not name are grouped by, or repeated."""
     named = {column.name.lower() for column in pivot.find_all(exp.Column)}
     kept = {name: value for name, value in relation.columns.items() if name not in named}
     rests = tuple(rest.without(named) for rest in relation.rest)
@@ -244,7 +244,7 @@ def _pivot(relation: Relation, pivot: exp.Expr, values: Values, grouped: list[st
             hashes = [fields[0].hash, option.hash, result.hash]
         reads = frozenset().union(*(value.reads for value in (*fields, *results)))
         columns[name] = Value(hash=mix("pivoted", part, *hashes), reads=reads)
-    # without names for what it makes, its columns are as good as unknown
+    # without names for the new columns, all columns count as unknown
     return columns, part if names else mix(part, *all_hashes)
 
 

@@ -1,4 +1,4 @@
-"""Expressions to values: the hash of the operator and of its operands, with equivalent spellings in one form."""
+"""Evaluates expressions to values: the hash of the operator and its operands, with equivalent spellings in one form."""
 
 from dataclasses import dataclass, field, replace
 
@@ -14,18 +14,18 @@ from console.planning.sql.semantics.windowed import windowed
 
 _COMMUTES = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.Greatest, exp.Least)
 _CASTS = ("int", "bigint", "smallint", "tinyint")
-_PARSER_ARGS = {"big_int", "_type"}  # what the parser adds by itself
+_PARSER_ARGS = {"big_int", "_type"}  # arguments that the parser adds by itself
 
 
 @dataclass(slots=True, kw_only=True)
 class Values:
     """Evaluates the expressions of one SELECT.
 
-    rows     the rows that windows and calls like rand() run over;  order  in which they come;  arrival  and ties among them
-    unique   values of which no two of these rows have the same, None where none are known
-    group    what is aggregated, "" where nothing is;  keys  hashes of the GROUP BY's values;  nonempty  whether every
+    rows     the rows that windows and calls like rand() run over;  order  of these rows;  arrival  the order of ties among them
+    unique   values that are unique among these rows, None if none are known
+    group    the aggregated rows, "" for none;  keys  hashes of the GROUP BY's values;  nonempty  whether every
              group has a row
-    aliases  outputs that a clause may name;  done  those that are evaluated;  first  whether they win over columns of
+    aliases  outputs that a clause may refer to;  done  those already evaluated;  first  whether they win over columns of
              the same name
     """
 
@@ -54,7 +54,7 @@ class Values:
     def value(self, node: exp.Expr) -> Value:
         """One expression.
 
-        raises  Unclear where a name in it is known to nobody
+        raises  Unclear if a name in it is unknown
         """
         node = node.unnest()
         if isinstance(node, CONDITIONS) or turned(node) or functions.is_null_test(node) or self._is_truth(node):
@@ -64,7 +64,7 @@ class Values:
         if (named := functions.of_conditions(node)) is not None:
             return self.value(named)
         all_of = isinstance(node, (exp.LogicalAnd, exp.Min)) and not functions.over_window(node)
-        if all_of and self.truths.is_condition(node.this):  # all are true where none is not
+        if all_of and self.truths.is_condition(node.this):  # every row passes if none fails
             return self.truths.of(exp.Not(this=exp.Max(this=exp.Not(this=node.this.copy()))))
         if (whole := integer(node)) is not None:
             return simpler.integer(whole)
@@ -78,7 +78,7 @@ class Values:
         result = counts.aggregate(call, self) or self._spelled(call) or self._generic(call)
         self.inside -= 1
         if functions.over_window(call):
-            return result  # whose order is the window's
+            return result  # functions whose order is the window's
         if self.order and functions.takes_order(call):
             result = result.opaque(mix("in order", self.order, result.hash))
         return self.grouped(result)
@@ -102,7 +102,7 @@ class Values:
         return (counts.some(test[0], self), test[1]) if test is not None else None
 
     def _spelled(self, node: exp.Expr) -> Value | None:
-        """Expressions with several spellings, or with semantics beyond their arguments."""
+        """Evaluates expressions with several spellings, or with semantics beyond their arguments."""
         match node:
             case exp.Alias() | exp.Where() | exp.PivotAlias():
                 return self.value(node.this)
@@ -198,7 +198,7 @@ class Values:
         if alias is None:
             return self.scope.named(name)
         sure, may = self.scope.has(name), self.scope.may_have(name)
-        if self.keys or self.group:  # HAVING: what is grouped by, or is to be aggregated, is the source's
+        if self.keys or self.group:  # HAVING: grouping and aggregated columns are the source's
             value = self.scope.plain(name) if sure or may or self.inside else None
             grouped = value is not None and value.hash in self.keys
             sure, may = grouped or (sure and bool(self.inside)), may and not grouped and bool(self.inside)
@@ -214,7 +214,7 @@ class Values:
             self.scope.run.step()
             others = {key: one for key, one in self.aliases.items() if key != name}
             value = replace(self, aliases=others).value(alias)
-        # a source whose columns are not known may have it, and would come first
+        # a source with unknown columns may have it, and would take precedence
         return combined("either", [self.scope.named(name), value]) if may and not self.first else value
 
     def _field(self, of: Value, part: exp.Expr) -> Value:
@@ -227,7 +227,7 @@ class Values:
         return combined("star", self._starred(alias))
 
     def _starred(self, alias: str) -> list[Value]:
-        """All that a star stands for, by names as they are written."""
+        """The columns that a star expands to, by names as written."""
         names, rests = self.scope.star(alias)
         spelled = [(value.name if value.name.lower() == name else name, value) for name, value in names]
         return [*(combined(f"named {name}", [value]) for name, value in spelled), *(rest.value for rest in rests)]
@@ -245,7 +245,7 @@ class Values:
         )
 
     def _asked(self, node: exp.Expr, filters: bool) -> Value:
-        """EXISTS, and IN over a query, which is an EXISTS where unknown counts as false."""
+        """EXISTS, and IN over a query, which is an EXISTS if unknown counts as false."""
         asked_of = node.this if isinstance(node, exp.Exists) else node.args["query"]
         inner: Relation = self.scope.run.query(_with_repeats(asked_of), self.scope.within())
         if isinstance(node, exp.Exists):
@@ -300,7 +300,7 @@ class Values:
         return combined(f"lambda {len(names)}", [body])
 
     def _struct(self, node: exp.Struct) -> Value:
-        """A field's name is data: `to_json` writes it."""
+        """A struct, hashed with its field names, which are data: `to_json` writes them."""
         parts: list[Value] = []
         for at, member in enumerate(node.expressions):
             if member.is_star:
@@ -345,7 +345,7 @@ class Values:
 
 
 def _with_repeats(query: exp.Expr) -> exp.Expr:
-    """A query that is only tested for rows may lose its DISTINCT."""
+    """The query without DISTINCT, if it is only tested for rows."""
     inner = query
     while isinstance(inner, exp.Subquery) and {key for key, value in inner.args.items() if value} <= {"this"}:
         inner = inner.this

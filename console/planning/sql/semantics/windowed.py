@@ -1,4 +1,4 @@
-"""Window functions: the rows that they run over, the order of these, and the treatment of ties."""
+"""Window functions: their rows, the order of these, and the treatment of ties."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ def windowed(node: exp.Window, values: Evaluator) -> Value:
     order = [values.value(part) for part in ordered]
     frames = [one.args["spec"] for one in given if one.args.get("spec")]
     frame = _plain(forms.frame(frames[-1]) if frames else _FRAME, bool(order))
-    before = "" if order else values.order  # rows without an order of their own come in that of the source
+    before = "" if order else values.order  # rows without an order of their own keep the source's
     label = f"window/{values.rows}{before}/{len(partition)}/{frame}"
     result = combined(label, [function, *(partition[key] for key in sorted(partition)), *order])
     result = result.opaque(result.hash)
@@ -40,5 +40,5 @@ def _plain(frame: str, ordered: bool) -> str:
 
 
 def total(by: Iterable[str], unique: frozenset[str] | None) -> bool:
-    """Whether rows in an order by these values have no ties, as far as it is known which values no two rows share."""
+    """Whether an order by these values certainly has no ties, by the values known to be unique."""
     return unique is not None and unique <= set(by)

@@ -1,1 +1,1 @@
-"""Text to trees and back, as it is written."""
+"""Conversion of text to trees and back."""

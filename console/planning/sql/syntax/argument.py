@@ -1,4 +1,4 @@
-"""Types that Spark surely gives an expression, decimals digit by digit: sqlglot's own inference leaves those out.
+"""Certain Spark types of expressions, decimals with precision and scale, which sqlglot's own inference omits.
 
 source  Spark's DecimalPrecision: the type of a decimal sum, product and quotient, and of a decimal literal
 """
@@ -13,13 +13,21 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from console.planning.sql.tree import DIALECT, inferred
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
-_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 20), strict=True))  # as Spark counts them when one meets a decimal
+_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 20), strict=True))  # as Spark counts them in an operation with a decimal
 _FLOATS = ("float", "double")
 _MOST, _LEAST_SCALE = 38, 6
 _DECIMAL = re.compile(r"(\d*)\.(\d*)")
 _Digits = tuple[int, int]
 
-_PLAIN = (*INTEGERS, *_FLOATS, "string", "binary", "boolean", "date", "timestamp")  # that sqlglot infers as Spark does
+_PLAIN = (
+    *INTEGERS,
+    *_FLOATS,
+    "string",
+    "binary",
+    "boolean",
+    "date",
+    "timestamp",
+)  # types that sqlglot infers as Spark does
 _SECONDS = ("SECOND", "SECONDS", "S", "SEC", "SECS")
 # functions that sqlglot does not know
 _GIVES = {
@@ -32,7 +40,7 @@ _GIVES = {
 
 
 def decimal(type: str) -> _Digits:
-    """Digits and places of a decimal type."""
+    """Precision and scale of a decimal type."""
     precision, _, scale = type[len("decimal(") : -1].partition(",")
     return int(precision), int(scale or 0)
 
@@ -64,7 +72,7 @@ def _output(query: exp.Expr, column: str) -> str:
 
 
 def certain(node: exp.Expr) -> str:
-    """The type of an expression as Spark has it, "" where that is not certain.
+    """The Spark type of an expression, "" if that is not certain.
 
     node  of a query with its types inferred
     """
@@ -153,7 +161,7 @@ def _digits(type: str, node: exp.Expr) -> _Digits:
 
 
 def _fitting(digits: int, places: int) -> str:
-    """Where there are too many digits, places are given up down to six."""
+    """If there are too many digits, the scale is reduced to no less than six."""
     if digits > _MOST:
         places = max(_MOST - (digits - places), min(places, _LEAST_SCALE))
         digits = _MOST
@@ -161,7 +169,7 @@ def _fitting(digits: int, places: int) -> str:
 
 
 def _widest(branches: Sequence[exp.Expr | None]) -> str:
-    """The type of all branches together; a NULL has none of its own."""
+    """The common type of all branches; a NULL has none of its own."""
     types = [certain(branch) for branch in branches if branch is not None and not isinstance(branch.unnest(), exp.Null)]
     return reduce(_either, types) if types and all(types) else ""
 

@@ -1,4 +1,4 @@
-"""Queries taken apart: subqueries dissolved, conditions one by one."""
+"""Queries taken apart: subqueries merged, conditions split."""
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -6,7 +6,7 @@ from sqlglot.optimizer.merge_subqueries import merge_subqueries
 
 
 def merged(tree: exp.Expr) -> exp.Expr | None:
-    """A copy of the query with its subqueries dissolved where they can be; None where sqlglot gives up on it."""
+    """A copy of the query with subqueries merged where possible; None if sqlglot cannot do it."""
     try:
         return merge_subqueries(tree.copy())
     except (SqlglotError, KeyError, AttributeError):

@@ -1,4 +1,4 @@
-"""Any query to a tree, to be compared and never run: the allow-list does not apply."""
+"""Parses any query, for comparison only: the query is never run, and the allow-list does not apply."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from console.planning.sql.tree import BROKEN, DIALECT, misfit
 
 BYTES = 1024 * 1024
 _FIRST = ("SELECT", "WITH", "FROM", "(", "VALUES", "TABLE")
-# whose arguments sqlglot rewrites on reading, a format or a unit into its own notation, so that two may become one
+# functions whose format or unit sqlglot rewrites to its own notation, so that different ones may become equal
 REWRITTEN = frozenset([
     "CHARINDEX", "CONVERT_TIMEZONE", "DATE_FORMAT", "DATE_SUB", "DATE_TRUNC", "DAY", "DAYOFMONTH", "DAYOFWEEK",
     "DAYOFYEAR", "ELEMENT_AT", "FROM_UNIXTIME", "FROM_UTC_TIMESTAMP", "GET_JSON_OBJECT", "HEX", "LOCATE", "LOG",
@@ -34,14 +34,14 @@ class _Parser(Pipes):
 
 
 class AsWritten(AsRead):
-    """Spark's SQL with such calls as they stand."""
+    """Spark's SQL with such calls kept as written."""
 
     Parser = _Parser
 
 
 @contextmanager
 def _understood() -> Iterator[None]:
-    """raises  Unclear for whatever cannot be read, however deep"""
+    """raises Unclear for anything that cannot be parsed, however deep"""
     try:
         yield
     except RecursionError:
@@ -59,7 +59,7 @@ def _understood() -> Iterator[None]:
 def parsed(sql: str) -> exp.Expr:
     """One query.
 
-    raises  Unclear where it is none
+    raises  Unclear if it is not one
     """
     if len(sql.encode()) > BYTES:
         raise Unclear("it is longer than 1 MiB")
@@ -72,7 +72,9 @@ def parsed(sql: str) -> exp.Expr:
             raise Unclear("it is empty")
         if any(token.token_type == TokenType.SEMICOLON for token in tokens):
             raise Unclear("it is more than one statement")
-        if tokens[0].text.upper() not in _FIRST:  # ahead of the parser, which warns about statements it does not know
+        if (
+            tokens[0].text.upper() not in _FIRST
+        ):  # before the parser, which warns about statements that it does not know
             raise Unclear(f"only a SELECT can be compared, not {tokens[0].text.upper()}")
         if tokens[0].text.upper() == "TABLE":
             return exp.select("*").from_(exp.to_table(sql.strip().rstrip(";")[5:].strip(), dialect=DIALECT))
@@ -93,7 +95,7 @@ def understood(tree: exp.Expr, tables: dict[str, Relation]) -> QuerySemantics:
 
 
 def spelled(tree: exp.Expr) -> dict[str, str]:
-    """The outermost names as they are written, by their lower case."""
+    """The outermost names as written, by lower case."""
     first = tree
     while isinstance(first, (exp.SetOperation, exp.Subquery)):
         first = first.this
@@ -107,7 +109,7 @@ def spelled(tree: exp.Expr) -> dict[str, str]:
 
 
 def canonical(tree: exp.Expr) -> str:
-    """The text without comments, case of keywords and layout."""
+    """The text without comments, keyword case and layout."""
     with _understood():
         text: str = tree.sql(DIALECT, comments=False)
     return text

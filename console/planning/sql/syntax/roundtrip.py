@@ -1,4 +1,4 @@
-"""Calls that sqlglot writes back as a different call: they are refused, since Spark would run that one."""
+"""Refuses calls that sqlglot writes back as a different call, since Spark would run that one."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from console.planning.sql import allow
 from console.planning.sql.syntax.lenient import REWRITTEN, AsWritten
 from console.planning.sql.tree import DIALECT, Text, render
 
-_ANY_CASE = ("DATE_TRUNC", "TRUNC")  # whose unit means the same in capitals
+_ANY_CASE = ("DATE_TRUNC", "TRUNC")  # functions whose unit means the same in capitals
 _FIRST_GROUP = ("number", "1")
 _SECONDS = ("text", "yyyy-MM-dd HH:mm:ss")
 _DEFAULT = {  # arguments that may be lost, since they are Spark's defaults
@@ -35,7 +35,7 @@ _SYNONYMS = frozenset([
 
 
 def check(text: Text) -> None:
-    """Note every call that would not reach Spark as it is written.
+    """Report every call that would not reach Spark as written.
 
     sqlglot turns a few functions' arguments into its own notation and back: the frequency of `percentile` is dropped,
     a column as the unit of `date_trunc` becomes a unit of that name, the pattern letters `YYYY` and `y` become `yyyy`.
@@ -62,13 +62,13 @@ def check(text: Text) -> None:
 
 
 def _renamed(sql: str) -> list[tuple[str, int]]:
-    """Functions, and where they are called, whose name is not in what would be sent, nor one that means the very same."""
+    """Functions, with the nodes of their calls, for which neither their name nor a synonym is in the text that would be sent."""
     try:
         sent = render(sqlglot.parse_one(sql, read=DIALECT))
         missing = Counter(name for name, _ in _called(sql)) - Counter(name for name, _ in _called(sent))
         return [(name, at) for name, at in _called(sql) if name in missing and name not in _SYNONYMS]
     except (SqlglotError, RecursionError):
-        return []  # the compiler says what is wrong
+        return []  # the compiler reports the error
 
 
 def _called(sql: str) -> Iterator[tuple[str, int]]:
@@ -84,7 +84,7 @@ def _calls(sql: str) -> Iterator[exp.Anonymous]:
     try:
         trees = AsWritten().parse(sql)
     except (SqlglotError, RecursionError):
-        return  # the compiler reads it for itself, and says what is wrong with it
+        return  # the compiler parses it separately, and reports its errors
     for tree in trees:
         for node in tree.find_all(exp.Anonymous) if tree is not None else ():
             if str(node.this).upper() in REWRITTEN:
@@ -93,7 +93,7 @@ def _calls(sql: str) -> Iterator[exp.Anonymous]:
 
 @lru_cache(maxsize=8192)
 def _otherwise(written: str, function: str) -> str:
-    """The text that would be sent instead of a call, "" where it is equivalent."""
+    """The text that would be sent instead of a call, "" if it is equivalent."""
     try:
         sent = render(sqlglot.parse_one(f"SELECT {written}", read=DIALECT)).removeprefix("SELECT ")
         again = AsWritten().parse(f"SELECT {sent}")[0]
@@ -109,7 +109,7 @@ def _otherwise(written: str, function: str) -> str:
 
 
 def _parts(tree: exp.Expr, function: str) -> Counter[tuple[str, str]]:
-    """Names and literals, as a multiset: texts as they are, names and numbers without case."""
+    """Names and literals, as a multiset: texts unchanged, names and numbers without case."""
     counts: Counter[tuple[str, str]] = Counter()
     for node in tree.walk():
         if isinstance(node, exp.Literal):

@@ -1,1 +1,1 @@
-"""Spellings of one thing brought to one: conditions, choices, counts, and joins that keep fewer rows than they seem to."""
+"""Rewrites of equivalent spellings to one form: conditions, choices, counts, and outer joins that are inner ones in effect."""

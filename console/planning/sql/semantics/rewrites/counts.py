@@ -9,7 +9,7 @@ from console.planning.sql.semantics.rewrites import simpler
 from console.planning.sql.semantics.rewrites.numbers import integer
 from console.planning.sql.semantics.rewrites.predicates import searched
 
-# of one argument, whose NULLs they pass over
+# aggregates of one argument, whose NULLs they ignore
 _PASS_OVER_NULLS = (
     exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop,
     exp.LogicalOr, exp.LogicalAnd,
@@ -18,13 +18,13 @@ _NEVER: dict[type[exp.Expr], int] = {
     exp.GT: 0,
     exp.GTE: 1,
     exp.NEQ: 0,
-}  # what a count is compared with that asks for one at least
+}  # comparisons of a count that require at least one
 _NONE: dict[type[exp.Expr], int] = {exp.EQ: 0, exp.LT: 1, exp.LTE: 0}
 _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE}
 
 
 def aggregate(call: exp.Expr, values: Evaluator) -> Value | None:
-    """An aggregate that has another spelling, before its rows are hashed in; None for any other."""
+    """The normal form of an aggregate with another spelling, before its rows are hashed in; None for any other."""
     if isinstance(call, exp.CountIf):
         return counted([call.this], values)
     if isinstance(call, exp.Count) and isinstance(inner := call.this, exp.Expr) and not call.expressions:
@@ -41,7 +41,7 @@ def aggregate(call: exp.Expr, values: Evaluator) -> Value | None:
 
 
 def counted(conditions: list[exp.Expr], values: Evaluator) -> Value:
-    """How many rows pass all of these."""
+    """The count of rows that pass all of these."""
     parts = [values.truths.of(one, filters=True) for one in conditions]
     asked = simpler.one(exp.And, simpler.merged(exp.And, parts, filters=True))
     inner = asked.parts[0] if asked.kind == "Not" and asked.parts else asked
@@ -51,7 +51,7 @@ def counted(conditions: list[exp.Expr], values: Evaluator) -> Value:
 
 
 def filtered(node: exp.Filter) -> exp.Expr | None:
-    """The same aggregate with a CASE in place of its FILTER; None where it takes NULLs for something."""
+    """The same aggregate with a CASE in place of its FILTER; None if it does not ignore NULLs."""
     call, where = node.this, node.expression
     condition = where.this if isinstance(where, exp.Where) else where
     rewritten: exp.Expr | None = None
@@ -75,7 +75,7 @@ def filtered(node: exp.Filter) -> exp.Expr | None:
 
 
 def asks_for_one(node: exp.Expr, values: Evaluator) -> tuple[exp.Expr, bool] | None:
-    """(the condition, whether none is asked for) of `count_if(p) > 0` and its like; None for any other comparison."""
+    """(the condition, whether no row may pass) of `count_if(p) > 0` and the like; None for any other comparison."""
     for call, number, kind in (
         (node.this, node.args.get("expression"), type(node)),
         (node.args.get("expression"), node.this, _TURNED.get(type(node), type(node))),
@@ -95,7 +95,7 @@ def asks_for_one(node: exp.Expr, values: Evaluator) -> tuple[exp.Expr, bool] | N
 
 
 def _asked(call: exp.Expr, values: Evaluator) -> tuple[exp.Expr, bool] | None:
-    """(the condition, whether it is 1 at most) of a call that counts, or is the maximum of 1 and 0."""
+    """(the condition, whether the result is at most 1) of a call that counts, or is the maximum of 1 and 0."""
     if isinstance(call, exp.Filter):
         call = filtered(call) or call
     if functions.over_window(call):
@@ -116,7 +116,7 @@ def _asked(call: exp.Expr, values: Evaluator) -> tuple[exp.Expr, bool] | None:
 
 
 def of_zero(node: exp.Coalesce, values: Evaluator) -> Value | None:
-    """`coalesce(sum(CASE WHEN p THEN 1 ELSE 0 END), 0)` counts, also where there is no row."""
+    """`coalesce(sum(CASE WHEN p THEN 1 ELSE 0 END), 0)` is a count, also without rows."""
     inner = node.this.unnest()
     if len(node.expressions) != 1 or integer(node.expressions[0]) != 0 or not isinstance(inner, exp.Sum):
         return None
@@ -126,7 +126,7 @@ def of_zero(node: exp.Coalesce, values: Evaluator) -> Value | None:
 
 
 def some(condition: exp.Expr, values: Evaluator) -> Value:
-    """Whether any row passes: false where there is none."""
+    """Whether any row passes; false without rows."""
     values.inside += 1
     maximum = combined("Max", [values.truths.of(condition, filters=True)])
     values.inside -= 1
@@ -134,7 +134,7 @@ def some(condition: exp.Expr, values: Evaluator) -> Value:
 
 
 def _only_branch(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
-    """(condition, value) of a CASE with one branch and NULL for all else."""
+    """(condition, value) of a CASE with one branch, else NULL."""
     ifs = searched(node)
     default = node.args.get("false" if isinstance(node, exp.If) else "default")
     if len(ifs) != 1:
@@ -145,14 +145,14 @@ def _only_branch(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
 
 
 def _one_or_none(node: exp.Expr) -> list[exp.Expr] | None:
-    """The condition of a CASE that gives a literal, or NULL."""
+    """The condition of a CASE whose result is a literal or NULL."""
     if not isinstance(node, (exp.Case, exp.If)) or (split := _only_branch(node)) is None:
         return None
     return [split[0]] if isinstance(split[1], (exp.Literal, exp.Boolean)) else None
 
 
 def _ones(node: exp.Expr, zero: bool) -> list[exp.Expr] | None:
-    """The condition of a CASE that gives 1, and 0 for all else. zero: or NULL, where that is not allowed"""
+    """The condition of a CASE that is 1, else 0. zero: else NULL is not accepted"""
     if not isinstance(node, (exp.Case, exp.If)):
         return None
     ifs = searched(node)

@@ -12,7 +12,7 @@ _NEUTRAL: dict[type[exp.Expr], int] = {exp.Add: 0, exp.Mul: 1}
 
 
 def arithmetic(kind: type[exp.Expr], left: Value, right: Value) -> Value:
-    """A sum, difference or product; its sides in no order where they commute."""
+    """A sum, difference or product; commuting operands are unordered."""
     if (plain := plain_sum(kind, left, right)) is not None:
         return plain
     if kind is exp.Sub:
@@ -32,7 +32,7 @@ def joined(parts: Iterable[Value]) -> list[Value]:
 
 
 def concatenated(parts: Iterable[Value]) -> Value:
-    """A concatenation; one literal where it is of nothing else."""
+    """A concatenation; one literal if it consists of literals only."""
     pieces = joined(parts)
     return pieces[0] if pieces[0].kind.startswith("text:") and not pieces[1:] else combined("Concat", pieces)
 

@@ -1,4 +1,4 @@
-"""Whole numbers that stand in a query."""
+"""Whole numbers in a query."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from console.planning.sql.relation import Value
 
-INT = 1 << 31  # the first number that is no INT
+INT = 1 << 31  # the first number above INT
 _WHOLE = (exp.DataType.Type.INT, exp.DataType.Type.BIGINT)
 _FOLDED: dict[type[exp.Expr], Callable[[int, int], int]] = {
     exp.Add: lambda a, b: a + b, exp.Sub: lambda a, b: a - b, exp.Mul: lambda a, b: a * b,
@@ -14,7 +14,7 @@ _FOLDED: dict[type[exp.Expr], Callable[[int, int], int]] = {
 
 
 def ordinal(node: exp.Expr) -> int | None:
-    """The number of a column, as GROUP BY and ORDER BY take a literal."""
+    """The column position that a literal means in GROUP BY and ORDER BY."""
     node = node.unnest()
     return int(node.this) if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit() else None
 
@@ -36,7 +36,7 @@ def whole(node: exp.Expr) -> exp.Expr:
 
 
 def as_whole(node: exp.Expr, beside: Value) -> exp.Expr:
-    """The integer in `CAST(1 AS DOUBLE)` where it is compared with a double: Spark compares both forms alike."""
+    """The integer in `CAST(1 AS DOUBLE)` when compared with a double: Spark compares both forms alike."""
     inner = node.unnest()
     if beside.type != "double" or not isinstance(inner, exp.Cast) or not inner.to.is_type(exp.DataType.Type.DOUBLE):
         return node
@@ -45,7 +45,7 @@ def as_whole(node: exp.Expr, beside: Value) -> exp.Expr:
 
 
 def integer(node: exp.Expr) -> int | None:
-    """An expression of INT literals as the INT it is."""
+    """The INT that an expression of INT literals evaluates to."""
     node = node.unnest()
     number: int | None = None
     if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():

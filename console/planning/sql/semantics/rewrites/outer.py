@@ -1,4 +1,4 @@
-"""Outer joins whose added rows a condition drops again: they are the inner ones."""
+"""Outer joins whose additional rows are filtered out again: they are inner joins."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,7 +7,7 @@ from sqlglot import exp
 from console.planning.sql.relation import Relation
 from console.planning.sql.semantics import functions
 
-# NULL where any operand is
+# NULL if any operand is
 _STRICT = (
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.Neg, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.DPipe, exp.Concat, exp.Lower, exp.Upper, exp.Length, exp.Abs, exp.Trim,
@@ -20,7 +20,7 @@ Names = frozenset[str]
 def strengthened(
     joins: Sequence[exp.Expr], where: exp.Expr | None, views: Mapping[str, Relation]
 ) -> list[exp.Expr] | None:
-    """The joins with LEFT, RIGHT and FULL taken down as far as conditions allow; None where nothing changes."""
+    """The joins with LEFT, RIGHT and FULL reduced as far as conditions allow; None if nothing changes."""
     result = list(joins)
     rights = [join.this.alias_or_name.lower() if isinstance(join.this, exp.Expr) else "" for join in joins]
     first = frozenset(views) - frozenset(rights)
@@ -35,7 +35,7 @@ def strengthened(
             ]
             lost = frozenset().union(*(_rejects(one, False, views) for one in asked)) if asked else frozenset()
             left = first | frozenset(rights[:at])
-            # what a later RIGHT or FULL join makes NULL again is no row of this one
+            # a later RIGHT or FULL join adds rows with NULLs that are not this join's
             if any(sides[i] in ("RIGHT", "FULL") for i in later) or not _plain(join):
                 continue
             if (side := _taken_down(sides[at], bool(lost & left), rights[at] in lost)) != sides[at]:
@@ -53,7 +53,7 @@ def _plain(join: exp.Expr) -> bool:
 
 
 def _taken_down(side: str, left: bool, right: bool) -> str:
-    """A side where rows without a left, or without a right partner, are dropped."""
+    """The join side if rows without a left, or without a right partner, are filtered out."""
     match side, left, right:
         case "LEFT", _, True:
             return ""
@@ -69,7 +69,7 @@ def _taken_down(side: str, left: bool, right: bool) -> str:
 
 
 def _rejects(node: exp.Expr, negated: bool, views: Mapping[str, Relation]) -> Names:
-    """Sources of which no row is all NULL where a condition is true, or is false."""
+    """Sources whose row cannot be all NULL if a condition is true, or if it is false."""
     node = node.unnest()
     match node:
         case exp.Not():
@@ -96,11 +96,11 @@ def _rejects(node: exp.Expr, negated: bool, views: Mapping[str, Relation]) -> Na
 
 
 def _strict(node: exp.Expr, views: Mapping[str, Relation]) -> Names:
-    """Sources of which an expression needs a row: NULL without it."""
+    """Sources whose row an expression needs: it is NULL without one."""
     node = node.unnest()
     if isinstance(node, exp.Column):
         return frozenset(_owner(node, views))
-    if type(node) not in _STRICT:  # concat_ws, which passes over NULLs, is a kind of concat to sqlglot
+    if type(node) not in _STRICT:  # concat_ws, which ignores NULLs, is a kind of concat to sqlglot
         return frozenset()
     parts = [part for part in node.iter_expressions() if not isinstance(part, exp.DataType)]
     return frozenset().union(*(_strict(part, views) for part in parts))

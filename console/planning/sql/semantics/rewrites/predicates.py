@@ -29,8 +29,8 @@ CONDITIONS = (
 
 @dataclass(slots=True)
 class Truths:
-    """value  evaluates what stands in a condition;  plain  a condition with no other spelling;  subquery  EXISTS, and IN
-    over a query;  counts  whether any row is asked for, or none, by a count that is compared"""
+    """value  evaluates an operand of a condition;  plain  a condition with no other spelling;  subquery  EXISTS, and IN
+    over a query;  counts  a comparison of a count that means any row, or none"""
 
     value: Callable[[exp.Expr], Value]
     plain: Callable[[exp.Expr], Value]
@@ -38,14 +38,14 @@ class Truths:
     counts: Callable[[exp.Expr], tuple[Value, bool] | None]
 
     def conjuncts(self, node: exp.Expr) -> list[Value]:
-        """The parts of a WHERE, none where it lets every row pass.
+        """The conjuncts of a WHERE, none if every row passes.
 
-        `NOT IN` is one part a value, since a subquery's filters and those of the query around it are one set.
+        `NOT IN` is one conjunct per value, since a subquery's filters and those of its outer query are one set.
         """
         return simpler.split(simpler.merged(exp.And, self._parts(node, False, exp.And, filters=True), filters=True))
 
     def asked(self, node: exp.Expr) -> Value:
-        """A condition of which only matters where it is true: of CASE, FILTER and the like."""
+        """A condition of which only the truth matters (false and NULL are alike), as in CASE and FILTER."""
         return simpler.one(exp.And, self.conjuncts(node))
 
     def of(self, node: exp.Expr, negated: bool = False, filters: bool = False) -> Value:
@@ -103,7 +103,7 @@ class Truths:
                 constant := node.expressions[0], exp.Boolean
             ):
                 if self.is_condition(node.this):
-                    turns = bool(constant.this)  # what is unknown counts as true: as its negation is not true
+                    turns = bool(constant.this)  # unknown counts as true, since its negation is not true
                     return self._true(node.this, turns, negated != turns, filters)
             case exp.Case() | exp.If() if filters and not negated:
                 return self._chosen(node)
@@ -119,7 +119,7 @@ class Truths:
         return _not(combined("Coalesce", [asked, FALSE]), negated)
 
     def _chosen(self, node: exp.Expr) -> Value | None:
-        """A CASE of conditions where it matters only whether it is true."""
+        """A CASE of conditions of which only the truth matters."""
         ifs = searched(node)
         default = node.args.get("false" if isinstance(node, exp.If) else "default")
         if len(ifs) != 1:
@@ -136,7 +136,7 @@ class Truths:
         return None
 
     def is_condition(self, node: exp.Expr) -> bool:
-        """Whether an expression is surely a boolean."""
+        """Whether an expression is certainly a boolean."""
         node = node.unnest()
         if isinstance(node, (*CONDITIONS, exp.Like, exp.ILike, exp.RegexpLike)) or functions.is_null_test(node):
             return True
@@ -268,7 +268,7 @@ def searched(node: exp.Expr) -> list[exp.If]:
 
 
 def turned(node: exp.Expr) -> bool:
-    """NOT LIKE, which is NOT of a LIKE; not so of LIKE ALL and ANY, where it turns each of them."""
+    """NOT LIKE, which is NOT of a LIKE, except for LIKE ALL and ANY, where NOT applies to each pattern."""
     if not isinstance(node, (exp.Like, exp.ILike)) or not node.args.get("negate"):
         return False
     return not isinstance(node.expression, (exp.Any, exp.All))
@@ -288,7 +288,7 @@ def _not(value: Value, negated: bool) -> Value:
 
 
 def _decided(branches: list[tuple[Value, Value]], default: Value) -> tuple[list[tuple[Value, Value]], Value]:
-    """Without branches that are never taken, where all are of one type: the type of the whole is that of all of them."""
+    """Without branches that are never taken, if all have one type, since the type of the whole depends on all branches."""
     types = {value.type for _, value in branches} | {default.type}
     if len(types) != 1 or "" in types:
         return branches, default
@@ -302,7 +302,7 @@ def _decided(branches: list[tuple[Value, Value]], default: Value) -> tuple[list[
 
 
 def _bounded(strict: bool, left: Value, right: Value) -> Value:
-    """An integer that is more than 1 is at least 2."""
+    """Integer bounds in one form: an integer greater than 1 is at least 2."""
     low, high = simpler.number_of(left), simpler.number_of(right)
     if strict and low is not None and right.type in _INTEGERS and low + 1 < INT:
         return combined("LTE", [simpler.integer(low + 1), right])

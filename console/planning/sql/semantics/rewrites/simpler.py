@@ -1,7 +1,6 @@
 """Chains of AND and OR in their shortest form: ranges, absorption, common members, implied members.
 
-All of it holds in three-valued logic, but for what `filters` allows: there a condition that is false and one that is
-unknown are the same.
+All of it holds in three-valued logic, except with `filters`, where false and unknown are the same.
 """
 
 from collections.abc import Iterable
@@ -18,9 +17,9 @@ NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _MAX_MEMBERS = 200  # members of a chain that are compared with each other
 # types whose equal values are indistinguishable
 _ONE_SPELLING = frozenset([*_WHOLE, "string", "boolean", "date", "timestamp", "timestamp_ntz", "binary"])
-# what asks the same of values that are equal
+# conditions with the same result for equal values
 _COMPARES = frozenset(["EQ", "LT", "LTE", "In", "IsNull", "Not", "And", "Or", "NullSafeEQ"])
-# what is NULL where an operand is, by how its label begins
+# operators that are NULL if an operand is, by label prefix
 _STRICT = frozenset([
     "EQ", "LT", "LTE", "In", "Add", "Sub", "Mul", "Div", "Mod", "Neg", "IntDiv", "cast:", "Lower", "Upper", "Trim",
     "Length", "Abs", "Year", "Month", "Day", "Hour", "Minute", "Like", "ILike", "RegexpLike", "BitwiseAnd", "BitwiseOr",
@@ -59,7 +58,7 @@ def narrowed(rows: Relation, conditions: Iterable[Value]) -> Relation:
 
 
 def lifted(rows: Relation, keys: frozenset[str]) -> tuple[Relation, list[Value]]:
-    """The rows without the filters that ask of these values alone, and those filters: groups by them pass, or none does."""
+    """The rows without the filters on these values alone, and those filters, which keep or drop whole groups."""
     asked = (value for value in rows.predicates if value.hash in rows.filters and built_of(value, keys))
     of_keys = [value for value in asked if value.hash in keys or _is_one_key(value, keys)]
     without = rows.filters - {value.hash for value in of_keys}
@@ -78,7 +77,7 @@ def _is_one_key(value: Value, keys: frozenset[str]) -> bool:
 
 
 def split(parts: Iterable[Value]) -> list[Value]:
-    """`NOT IN` as one part a value, since a subquery's filters and those of the query around it are one set."""
+    """`NOT IN` as one conjunct per value, since a subquery's filters and those of its outer query are one set."""
     by_hash: dict[str, Value] = {}
     for part in parts:
         inner = part.parts[0] if part.kind == "Not" and part.parts else part
@@ -169,7 +168,7 @@ def _met_by_several(part: Value) -> bool:
 
 
 def _key(of: Value, kind: str, part: Value) -> str:
-    """Bounds and memberships are compared with each other where both surely compare numbers."""
+    """Bounds and memberships are compared with each other if both certainly compare numbers."""
     return kind if of.type in NUMBERS else f"{kind} {'by bounds' if part.kind in ('LT', 'LTE') else 'by options'}"
 
 
@@ -271,7 +270,7 @@ def _contradict(about: _About) -> bool:
 
 
 def constants(*values: Value) -> bool:
-    """Whether all are literals of one kind, which are equal only where they are written alike."""
+    """Whether all are literals of one kind that are equal only if written alike."""
     return {value.kind.partition(":")[0] for value in values} in ({"integer"}, {"text"})
 
 
@@ -327,7 +326,7 @@ def _without_implied(kept: dict[str, Value]) -> dict[str, Value]:
 
 
 def needs(condition: Value, true: bool = True) -> frozenset[str]:
-    """Values that are not NULL where a condition is true, or is false."""
+    """Values that are not NULL if a condition is true, or if it is false."""
     parts = condition.parts or ()
     match condition.kind:
         case "Not":
@@ -342,12 +341,12 @@ def needs(condition: Value, true: bool = True) -> frozenset[str]:
 
 
 def known(value: Value) -> frozenset[str]:
-    """Values that are not NULL where this one is not."""
+    """Values that are not NULL if this one is not."""
     hashes, waiting = set(), [value]
     while waiting:
         one_ = waiting.pop()
         hashes.add(one_.hash)
         label = one_.kind.partition("/")[0]
         if one_.parts and (label in _STRICT or label.startswith("cast:")):
-            waiting += one_.parts[:1] if label == "In" else one_.parts  # an option may be NULL beside one that is met
+            waiting += one_.parts[:1] if label == "In" else one_.parts  # an option may be NULL beside one that matches
     return frozenset(hashes)
