@@ -1,1 +1,1 @@
-"""What a plan would lose, and what may be accepted: history, values, the way back."""
+"""Losses of a plan (history, values, the way back), and their acceptance by the operator."""

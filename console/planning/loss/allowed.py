@@ -6,7 +6,7 @@ from dataclasses import replace
 from console.errors import Problem
 from console.remedy import Flag
 
-LOSSES = frozenset(("C101", "C102", "C103", "C119"))  # the refusals that are about losing something
+LOSSES = frozenset(("C101", "C102", "C103", "C119"))  # refusals because of a loss
 PROTOCOL = "C122"
 
 
@@ -16,7 +16,7 @@ def accepting(code: str, table: str, effect: str) -> Flag:
 
 
 def accepted(problems: Iterable[Problem], allowed: Collection[str]) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
-    """The problems with what was accepted no longer refusing, and the acceptances that were used.
+    """The problems, with accepted ones no longer refusing, and the acceptances that were used.
 
     allowed  `C101:requests`; `C122:*` accepts every protocol change
     """

@@ -1,7 +1,7 @@
-"""What a rollback after the promotion would lose.
+"""Losses of a rollback after the promotion.
 
-The previous release goes on being fed from its own versions, so it stays whole, but for what both releases share:
-landing tables, and tables that only change in the release.
+The previous release is still fed through its own versions, so it stays complete, except for tables that both releases
+share: landing tables, and tables that only change in the release.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class Changed(Protocol):
 
 
 def rollback(pipeline: Pipeline, verdicts: Mapping[str, Changed], live: Live) -> Rollback:
-    """Whether the previous release will answer as if the new one had never been live."""
+    """Whether the previous release would answer as if the new one had never been live."""
     if live.release is None:
         return Rollback(True, (), "this is the first release, and there is no previous one to return to")
     lost: list[str] = []
@@ -67,7 +67,7 @@ def rollback(pipeline: Pipeline, verdicts: Mapping[str, Changed], live: Live) ->
 
 
 def _of_landing(now: Table, live: TableState, diff: Diff) -> tuple[list[str], list[str]]:
-    """Columns of a landing table that both releases read, of which the previous one will lack values, and why."""
+    """Columns of a shared landing table for which the previous release would lack values, and why."""
     was = live.table
     lost: list[str] = []
     reasons: list[str] = []

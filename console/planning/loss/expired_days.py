@@ -1,7 +1,7 @@
-"""Days of a table that are no longer complete in the table that it is fed from.
+"""Days of a table that are no longer complete in its source.
 
-The oldest day that a source holds says little where rows arrive late: a single late row makes a day look
-complete whose other rows have expired. So rows are counted as well, wherever a row of the source gives at most one row of the table.
+A source's oldest day proves little if rows arrive late: a single late row makes a day look complete whose other rows
+have expired. So rows are counted as well, wherever a source row yields at most one row of the table.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def first_day(days: Iterable[Day]) -> str:
 def expired_days(target: TableStats, source: TableStats, feeds: Iterable[Feed], cache: PlannerCache) -> tuple[str, ...]:
     """Days of a table that lack rows in its source, oldest first.
 
-    feeds  by which the table was filled
+    feeds  those that filled the table
     """
     start = first_day(source.days)
     incomplete = {day.day for day in target.days if start and day.day and day.day < start and day.rows}
@@ -36,12 +36,12 @@ def expired_days(target: TableStats, source: TableStats, feeds: Iterable[Feed], 
 
 
 def missing_rows(target: TableStats, source: TableStats, feeds: Iterable[Feed], cache: PlannerCache) -> int:
-    """The number of rows that the source must have lost, on any day."""
+    """The number of rows that the source must have lost, whatever their days."""
     return max(0, target.rows - source.rows) if at_most_one(feeds, cache) else 0
 
 
 def at_most_one(feeds: Iterable[Feed], cache: PlannerCache) -> bool:
-    """Whether a row of the source gives at most one row of the table."""
+    """Whether a source row yields at most one row of the table."""
     feeds = tuple(feeds)
     return len(feeds) == 1 and not cache.by_value(_multiplies, feeds[0].sql)
 

@@ -1,8 +1,8 @@
-"""Which rows of a source hold a value that does not convert: the question that a failing batch asks of its rows.
+"""The predicate for source rows with a value that does not convert, by which a failing batch finds them.
 
-A batch that meets such a value fails as a whole and names one. The feed's own casts, each asked with TRY_CAST, tell all
-of them; only casts that are made whatever the row holds, since a branch that is not taken converts nothing. The same
-holds of a day that no partition can have.
+A batch with such a value fails as a whole, and its error names one row. The feed's own casts, turned into TRY_CAST,
+find all of them; only unconditional casts count, since a branch that is not taken converts nothing. The same applies to
+a day that cannot be a partition's.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,9 +23,9 @@ _TEXT = (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR, exp.DataType.Type.CH
 def fragile(sql: str, source: str, table: Table, days: tuple[str, ...] = ()) -> Fragile | None:
     """The rows of `source` that make a feed's query fail.
 
-    table    the source, whose first columns that are not themselves in question tell where a row is
+    table    the source; its first columns that are not being converted locate a row
     days     columns of the query by whose day the target is partitioned
-    returns  None where there is nothing that can be asked about
+    returns  None if no cast or day can be tested
     """
     tree = _flat(sql, source)
     if tree is None:
@@ -54,7 +54,7 @@ def fragile(sql: str, source: str, table: Table, days: tuple[str, ...] = ()) -> 
 
 
 def _flat(sql: str, source: str) -> exp.Select | None:
-    """The query as one SELECT from the source, its subqueries merged; None where it is none, as in a plan that is refused."""
+    """The query as one SELECT from the source, its subqueries merged; None if it is not one, as in a refused plan."""
     tree = merged(sqlglot.parse_one(sql, read=DIALECT)) if sql else None
     if not isinstance(tree, exp.Select) or tree.args.get("with_"):
         return None
@@ -64,7 +64,7 @@ def _flat(sql: str, source: str) -> exp.Select | None:
 
 
 def _casts(part: exp.Expr) -> Iterator[exp.Expr]:
-    """Conversions that are made for every row."""
+    """Conversions that every row undergoes."""
     for node in _always(part):
         if _fails(node) and not node.args["to"].is_type(*_TEXT):
             yield node
@@ -73,7 +73,7 @@ def _casts(part: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _fails(node: exp.Expr) -> bool:
-    """A CAST, and no TRY_CAST; sqlglot reads Spark's CAST as one that is not `safe`."""
+    """Whether it is a CAST, not a TRY_CAST; sqlglot parses Spark's CAST as one that is not `safe`."""
     return isinstance(node, exp.Cast) and not node.args.get("safe")
 
 
@@ -101,7 +101,7 @@ def _always(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _only(node: exp.Expr, alias: str, grouped: bool) -> bool:
-    """Whether it can be asked of one row of the source; in a grouped query a function that is not known may aggregate."""
+    """Whether it can be evaluated on one source row; in a grouped query an unknown function may aggregate."""
     columns = list(node.find_all(exp.Column))
     other = node.find(exp.AggFunc, exp.Subquery, exp.Select, exp.Window, exp.Lambda)
     other = other or (node.find(exp.Anonymous) if grouped else None)
@@ -118,14 +118,14 @@ def _does_not_convert(cast: exp.Expr) -> exp.Expr:
 
 
 def _outside(part: exp.Expr) -> exp.Expr:
-    """Whether a partition's day is one that has no name."""
+    """The condition that a partition's day is out of the representable range."""
     first, last = (exp.cast(exp.Literal.string(day_name(number)), "date") for number in (FIRST, LAST))
     day = exp.cast(exp.paren(_with_try_casts(part)), "date")
     return exp.or_(exp.LT(this=day.copy(), expression=first), exp.GT(this=day, expression=last))
 
 
 def _with_try_casts(node: exp.Expr) -> exp.Expr:
-    """The same without a conversion that could fail."""
+    """The same with TRY_CAST for each cast that could fail."""
 
     def turned(part: exp.Expr) -> exp.Expr:
         return exp.TryCast(this=part.this, to=part.args["to"], safe=True) if _fails(part) else part

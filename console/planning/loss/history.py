@@ -22,7 +22,7 @@ from console.planning.sql.syntax.flat import conjuncts, merged
 from console.planning.sql.tree import DIALECT, kind, render
 from console.remedy import Edit, Elsewhere, Remedy, SetKey
 
-Times = tuple[tuple[str, str], ...]  # column → which part of the time it is
+Times = tuple[tuple[str, str], ...]  # column → its part of the time
 _Op = type[exp.Expr]
 _MIRRORED: dict[_Op, _Op] = {
     exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ,
@@ -34,7 +34,7 @@ _ORDERS: dict[_Op, tuple[int, ...]] = {
     exp.GT: (1,), exp.GTE: (0, 1), exp.LT: (-1,), exp.LTE: (-1, 0), exp.EQ: (0,), exp.NEQ: (-1, 1),
 }  # fmt: skip
 _Bound = TypeVar("_Bound", str, int)  # a day, or a year
-_CUT: dict[_Op, _Op] = {exp.GT: exp.GTE, exp.LT: exp.LTE}  # where the bound's own day is cut in two
+_CUT: dict[_Op, _Op] = {exp.GT: exp.GTE, exp.LT: exp.LTE}  # the bound splits its own day
 _FULL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _KNOWN = ("time", "day")
@@ -49,7 +49,7 @@ def retention(
     cache: PlannerCache,
     remedies: tuple[Remedy, ...],
 ) -> list[Problem]:
-    """Whether a source still holds the history of a table that is replayed from it. remedies: what keeps it"""
+    """Whether a source still holds the history of a table that is replayed from it. remedies: ways to keep it"""
     if source is None:
         return []
     table, origin = wanted.table, source.table.name
@@ -85,7 +85,7 @@ def retention(
 
 
 def _renamed(source: Table, live: Live) -> tuple[Remedy, ...]:
-    """Where a new landing table has the columns of a live one, it may be that one."""
+    """A remedy for a new landing table with the columns of a live one, which it may be under a new name."""
     if source.kind != "landing" or live.release is None or live.release.table(source.name):
         return ()
     names = {column.name for column in source.columns}
@@ -103,7 +103,7 @@ def _refusal(table: Table, code: str, message: str, remedies: tuple[Remedy, ...]
 
 
 def _kept(source: Table, live: Live) -> int | None:
-    """Retention of a source in days, the shorter of live and declared."""
+    """Retention of a source in days: the shorter of the live and the declared one."""
     state = live.release.table(source.name) if live.release else None
     each = (source.retention_days, state.table.retention_days if state else None)
     return min((days for days in each if days is not None), default=None)
@@ -135,10 +135,10 @@ def spanning(source: str, live: Live) -> list[Problem]:
 def filtered(
     wanted: DesiredTable, sources: Mapping[str, DesiredTable], live: Live, cache: PlannerCache
 ) -> list[Problem]:
-    """Days of the live table that the filter of a feed would remove if history were read through it today.
+    """Days of the live table that a feed's filter would remove if history were read through it today.
 
     Stored rows have passed the live feed's filter, so only new conditions are examined, and those that read the clock,
-    whose answer differs today.
+    whose result differs today.
     """
     table, stats = wanted.table, live.table(wanted.table.name)
     days = [day.day for day in stats.days if day.day and day.rows] if stats else []
@@ -196,7 +196,7 @@ def _times(source: DesiredTable, cache: PlannerCache) -> Times:
 
 
 def _is_day(sql: str, column: str, time: str) -> bool:
-    """Whether a query computes a column as the day of what it takes for the time."""
+    """Whether a query computes a column as the day of its time column."""
     tree = sqlglot.parse_one(sql, read=DIALECT)
     query = merged(tree) or tree
     parts = {part.alias_or_name: part.unalias() for part in query.expressions}
@@ -207,7 +207,7 @@ def _is_day(sql: str, column: str, time: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A condition that reads the source's time. whole: every row of the source must pass it."""
+    """A condition on the source's time. whole: every source row must pass it."""
 
     node: exp.Expr
     text: str
@@ -215,7 +215,7 @@ class _Condition:
 
 
 def _loss(condition: _Condition, feed: Feed, before: list[set[str]], times: Times, days: list[str], table: str) -> str:
-    """The rows that a condition would lose, as a sentence; "" where none.
+    """The rows that a condition would lose, as a sentence; "" for none.
 
     before  conditions that the live rows have passed, by the feed that wrote them
     """
@@ -227,7 +227,7 @@ def _loss(condition: _Condition, feed: Feed, before: list[set[str]], times: Time
     if before and all(condition.text in passed for passed in before):
         return ""
     stops = {day: stopped(condition.node, times, day) for day in days}
-    if not condition.whole:  # rows that one branch stops may pass another
+    if not condition.whole:  # rows that one branch filters may pass another
         stops = {day: None if stop else stop for day, stop in stops.items()}
     if lost := sorted(day for day, stop in stops.items() if stop):
         return (
@@ -267,7 +267,7 @@ def _conditions(sql: str, times: Times) -> tuple[_Condition, ...]:
 
 
 def stopped(node: exp.Expr, times: Times, day: str) -> bool | None:
-    """Whether no row of a day can pass a condition, None where it cannot be told; a day that is cut in two is not counted."""
+    """Whether no row of a day can pass a condition, None if unknown; a day that is split by a bound does not count."""
     node = node.unnest()
     match node:
         case exp.And():
@@ -303,7 +303,7 @@ def _denied(node: exp.Expr, times: Times, day: str) -> bool | None:
             parts = [exp.Not(this=exp.paren(part)) for part in (node.this, node.expression)]
             return stopped(other(this=parts[0], expression=parts[1]), times, day)
         case exp.Is() if isinstance(node.expression, exp.Null) and _side(node.this, times) in _KNOWN:
-            return False  # rows without a time are of no day
+            return False  # rows without a time belong to no day
         case exp.Between():
             outside = exp.or_(
                 exp.LT(this=node.this, expression=node.args["low"]),
@@ -328,7 +328,7 @@ def _compared(op: type[exp.Expr], left: exp.Expr, right: exp.Expr, times: Times,
     if side not in _KNOWN or not _FULL.fullmatch(bound):
         return None
     if bound < day_name(FIRST) and day == EARLY:
-        return None  # within the days that share a name
+        return None  # within the days that EARLY stands for
     whole, moment = bound[:10], bound[10:].strip(" T0:.") != ""
     if side == "day" and moment:
         return None  # Spark compares the day's first moment
@@ -340,7 +340,7 @@ def _compared(op: type[exp.Expr], left: exp.Expr, right: exp.Expr, times: Times,
 
 
 def _of_years(op: type[exp.Expr], day: str, bound: int) -> bool | None:
-    """Whether no row of a day passes a comparison of its year; the ends stand for many years."""
+    """Whether no row of a day passes a comparison of its year; EARLY and LATE stand for many years."""
     if day not in (EARLY, LATE):
         return not _passes(op, int(day[:4]), bound)
     if not MINYEAR <= bound <= MAXYEAR:
@@ -354,7 +354,8 @@ def _passes(op: type[exp.Expr], value: _Bound, bound: _Bound) -> bool:
 
 
 def _side(node: exp.Expr, times: Times) -> str:
-    """What of the time an expression is: the `time` itself, its `day`, its `year`, some `other` part; "" for anything else."""
+    """The part of the time that an expression is: the `time` itself, its `day`, its `year`, some `other` part; "" for
+    anything else."""
     node = node.unnest()
     if isinstance(node, exp.Column):
         return dict(times).get(node.name.lower(), "")
@@ -368,7 +369,7 @@ def _side(node: exp.Expr, times: Times) -> str:
 
 
 def _constant(node: exp.Expr) -> str:
-    """A literal, also where it is cast to a time; "" for anything else."""
+    """A literal, possibly cast to a time; "" for anything else."""
     node = node.unnest()
     while isinstance(node, exp.TsOrDsToDate) or (isinstance(node, exp.Cast) and kind(node.to.sql(DIALECT)) in _TIMES):
         node = node.this.unnest()

@@ -1,7 +1,7 @@
 """Queries for values of a plan's history that do not convert, run before anything is copied.
 
-A changed type stops the batch that meets a value which does not fit it. The questions are the feeds' own expressions
-with TRY_CAST in the place of the cast, over the live release's tables; their answers become part of the plan.
+A changed type stops the batch at a value that does not fit it. The queries are the feeds' own expressions with TRY_CAST
+in place of the cast, over the live release's tables; their results become part of the plan.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,10 +21,10 @@ EXAMPLES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One query: `count` gives one number, `keys` up to ten rows that locate them, never the values themselves.
+    """One query: `count` returns one number, `keys` up to ten rows that locate such values, never the values themselves.
 
     column  of `table`, whose type changes;  type  the new one;  source  the logical table that is read
-    about   the plan's problem that the answer replaces
+    about   the plan's problem that the result replaces
     """
 
     table: str
@@ -46,7 +46,7 @@ class ProbeResult:
 
 
 def probes(plan: Plan) -> tuple[Probe, ...]:
-    """The probes of a plan: one for each backfill and column whose type changes so that a value may not fit."""
+    """The probes of a plan: one for each backfill and column whose new type may not fit every value."""
     asked: list[Probe] = []
     for step in plan.steps:
         if not isinstance(step, Backfill) or step.stored or step.since or step.until:
@@ -57,7 +57,7 @@ def probes(plan: Plan) -> tuple[Probe, ...]:
 
 
 def _reported(plan: Plan, table: str) -> dict[str, Problem]:
-    """Column in lower case → the problem of its new type, as the plan has it: where it stands and how severe it is now."""
+    """Column in lower case → the plan's problem of its new type, with place and current severity."""
     state = plan.release.table(table)
     node = next((n for n in plan.nodes if n.kind == "table" and n.name == table), None)
     if state is None or node is None:
@@ -68,7 +68,7 @@ def _reported(plan: Plan, table: str) -> dict[str, Problem]:
 
 
 def _bare(problem: Problem) -> Problem:
-    """Without its place, which a release does not know, and its severity, which the operator's acceptance changes."""
+    """Without the place, which a release does not know, and the severity, which the operator's acceptance changes."""
     return replace(problem, where="", severity="")
 
 

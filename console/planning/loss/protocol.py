@@ -14,7 +14,7 @@ _MISSPELT = re.compile(r"double|binary|decimal\(\d+,\s*[1-9]\d*\)")
 
 
 def raised(table: Table, stats: TableStats | None) -> tuple[tuple[Column, ...], tuple[str, ...]]:
-    """Columns that a managed landing table is to get, and the features it does not have that they need."""
+    """Columns to be added to a managed landing table, and the missing features that they need."""
     if table.kind != "landing" or not table.managed or stats is None:
         return (), ()
     real = {column.name.lower() for column in stats.columns}
@@ -47,8 +47,8 @@ def cut(table: Table, stats: TableStats, region: str) -> list[Problem]:
 
 
 def misspelt(table: Table, stats: TableStats | None, region: str) -> list[Problem]:
-    """C129, one for each partition column whose values deltalake, which writes managed landing tables, spells so that they are
-    read as others or as none: -1.25 as `-1.-25`, bytes as `\\u0061`, 1e300 in more digits than a name of a file may have."""
+    """C129, one for each partition column whose values deltalake, which writes managed landing tables, spells
+    unreadably: -1.25 as `-1.-25`, bytes as `\\u0061`, 1e300 with more digits than a file name may have."""
     if not table.managed:
         return []
     columns, by = (table.columns, table.partition_by) if stats is None else (stats.columns, stats.partition_by)

@@ -20,12 +20,12 @@ from console.planning.sql.syntax.flat import merged
 from console.planning.sql.tree import DIALECT, kind
 from console.remedy import Edit, Elsewhere, Remedy, SetKey
 
-# functions that give NULL for what is no such value
+# functions that return NULL for a value that does not convert
 _TRYING = {"try_to_date": "date", "try_to_timestamp": "timestamp", "try_to_binary": "binary"}
 
 
 def repeatable(wanted: DesiredTable, *, carried: bool = False) -> list[Problem]:
-    """Columns whose values a replay may change. carried: `history: carry` is possible instead"""
+    """C113, C114: columns whose values a replay may change. carried: `history: carry` is possible instead"""
     table, problems = wanted.table, []
     if joined := [name for name in wanted.values if name in wanted.joined]:
         review = Elsewhere(what="review the list")
@@ -56,9 +56,9 @@ def repeatable(wanted: DesiredTable, *, carried: bool = False) -> list[Problem]:
 
 
 def estimates(wanted: DesiredTable, before: TableState, read: str = "") -> list[Problem]:
-    """Columns of a table that keeps its rows which are read of sketches, and will be read or made another way.
+    """C115: estimates from sketches that will be computed or read in another way, in a table whose rows do not change.
 
-    read  the new read where the sketches stay: what it reads as before gives the same numbers, however it is spelled
+    read  the new read if the sketches are kept: an equivalent expression yields the same numbers, however spelled
     """
     table, problems = wanted.table, list[Problem]()
     sketches = [
@@ -88,7 +88,7 @@ def estimates(wanted: DesiredTable, before: TableState, read: str = "") -> list[
 
 
 def _as_numbers(value: exp.Expr | None) -> exp.Expr | None:
-    """With each fraction as a number, not as it is spelled."""
+    """The expression with fractions in one spelling."""
 
     def spelled(node: exp.Expr) -> exp.Expr:
         fraction = isinstance(node, exp.Literal) and not node.is_string and not node.is_int
@@ -98,7 +98,7 @@ def _as_numbers(value: exp.Expr | None) -> exp.Expr | None:
 
 
 def types(wanted: DesiredTable, diff: Diff, cache: PlannerCache, *, forward: str = "") -> list[Problem]:
-    """Type changes that truncate values, or that a value may not fit. forward: the query that converts, if it is not the feed"""
+    """Type changes that truncate values, or that a value may not fit. forward: the converting query, if not the feed"""
     table, problems = wanted.table, []
     converting = (forward,) if forward else tuple(feed.sql for feed in wanted.feeds)
     for change in diff.columns:
@@ -112,7 +112,7 @@ def types(wanted: DesiredTable, diff: Diff, cache: PlannerCache, *, forward: str
 
 
 def conversion(table: Table, change: ColumnChange) -> Problem | None:
-    """C103 of one column whose type changes, where values may be cut or not convert; None where each keeps what it is.
+    """C103 of one column whose type changes, if values may be truncated or not convert; None if all are preserved.
 
     table  as wanted
     """
@@ -142,16 +142,16 @@ def conversion(table: Table, change: ColumnChange) -> Problem | None:
 
 
 def tries(sql: str, column: str, type: str) -> bool:
-    """Whether a query gives a column by a try_cast to this very type, and nothing converts it before or after.
+    """Whether a query computes a column by a try_cast to this very type, without another conversion before or after.
 
-    A default stands beside it: `coalesce(try_cast(x AS INT), 0)`.
+    A default beside it is allowed: `coalesce(try_cast(x AS INT), 0)`.
     """
     nodes = list(_computing(sqlglot.parse_one(sql, read=DIALECT), column, type))
     return bool(nodes) and all(_tried(node, type) for node in nodes)
 
 
 def _computing(tree: exp.Expr, column: str, type: str) -> Iterator[exp.Expr]:
-    """What gives a column, in each branch of a UNION."""
+    """The expressions that compute a column, in each branch of a UNION."""
     query = merged(tree) or tree
     if isinstance(query, exp.Subquery):
         query = query.this
@@ -173,7 +173,7 @@ def _computing(tree: exp.Expr, column: str, type: str) -> Iterator[exp.Expr]:
 
 
 def _bare(node: exp.Expr, type: str) -> exp.Expr:
-    """Without casts to the column's own type, which change nothing of a value that has it."""
+    """Without casts to the column's own type, which have no effect on a value of that type."""
     node = node.unnest()
     while isinstance(node, exp.Cast) and not node.args.get("safe") and kind(node.to.sql(DIALECT)) == type:
         node = node.this.unnest()
@@ -197,7 +197,7 @@ def _tried(node: exp.Expr, type: str) -> bool:
 
 
 def partitions(wanted: DesiredTable, diff: Diff) -> list[Problem]:
-    """A column that lays the table out gets other values: its rows lie elsewhere afterwards."""
+    """C105: the values of a partition column change, so rows move to other partitions."""
     table = wanted.table
     changed = {name for name, why in diff.computed.items() if why.kind == "expression"}
     moved = [name for name in table.partition_by if name in changed]

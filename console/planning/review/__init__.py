@@ -1,1 +1,1 @@
-"""What a plan reports beside its steps: baseline, drift, changed answers, parsed keys, retention and cost."""
+"""The parts of a plan beside its steps: baseline, drift, changed answers, parsed keys, retention and cost."""

@@ -1,4 +1,4 @@
-"""Endpoints, copies and sinks whose answers change: their own query does, or something that they read."""
+"""Endpoints, copies and sinks whose answers change, by an edit of their own query or of something that they read."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -23,9 +23,9 @@ _KINDS = ("endpoint", "copy", "sink")
 
 
 def answers(desired: Desired, live: Live, cache: PlannerCache) -> tuple[Answer, ...]:
-    """Endpoints, copies and sinks of either release whose answer is, or may be, another one after promotion.
+    """Endpoints, copies and sinks of either release whose answer changes, or may change, at promotion.
 
-    A query reads columns of tables: its answer changes where their rows or their values do. The reason names them.
+    A query's answer changes if the rows of its tables or the values of its columns do. The reason names them.
     """
     release = live.release
     if release is None:
@@ -58,7 +58,7 @@ def _why(
         return "its query changed"
     if isinstance(node, Endpoint) and isinstance(was, Endpoint) and node.parameters != was.parameters:
         return "its parameters changed"
-    if not any(table in node.sql for table, _ in changed):  # a compiled query spells every table that it reads
+    if not any(table in node.sql for table, _ in changed):  # a compiled query names every table that it reads
         return ""
     shared = shared_release(release, cache)
     read = cache.by_identity(_READS, lambda: _read(node.sql, shared, cache), shared, node.sql)
@@ -81,7 +81,7 @@ def _read(sql: str, release: Release, cache: PlannerCache) -> Read:
 
 
 def _changed(desired: Desired, release: Release) -> dict[tuple[str, str], str]:
-    """(table, column) → why it reads otherwise than before; ("table", "") where its rows do."""
+    """(table, column) → why its values change; (table, "") → why its rows do."""
     reasons: dict[tuple[str, str], str] = {}
     for state in release.tables:
         name, now = state.table.name, desired.tables.get(state.table.name)
@@ -89,7 +89,7 @@ def _changed(desired: Desired, release: Release) -> dict[tuple[str, str], str]:
             reasons[name, ""] = f"{name} is dropped"
         elif now.rows != state.rows:
             reasons[name, ""] = f"{name} holds other rows"
-        elif now.values != state.values:  # which are the same in nearly every table of a fleet
+        elif now.values != state.values:  # equal in nearly every table of a fleet
             for column, value in state.values.items():
                 new = now.values.get(column)
                 if new is not None and new != value:

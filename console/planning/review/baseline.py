@@ -1,4 +1,4 @@
-"""The state of a region that a plan depends on, as comparable facts; Delta versions and rows are not part of it."""
+"""The state of a region that a plan depends on, as comparable facts, without Delta versions and rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -12,13 +12,13 @@ _TB = 1e12
 
 
 def cores(region: Region) -> int:
-    """Cores that the region's Spark keeps busy, as far as its master says so; else 1."""
+    """Cores that the region's Spark uses, if its master URL says so; else 1."""
     inside = region.spark.master.removeprefix("local[").partition("]")[0]
     return int(inside) if inside.isdigit() else 1
 
 
 def priced(price: Price, region: Region) -> Price:
-    """The same with money: bytes read, cores for the duration, and bytes written stored for a month."""
+    """The same with money: for the bytes read, the cores for the duration, and a month's storage of the bytes written."""
     prices = region.prices
     hours = price.seconds / 3600 * cores(region)
     return replace(
@@ -29,7 +29,7 @@ def priced(price: Price, region: Region) -> Price:
 
 
 def _written(node: NodeChange, live: Live) -> int:
-    """Bytes of a node's new version: what its live one has, or for a new table at most what it is computed from."""
+    """Bytes of a node's new version: those of the live version, or for a new table at most those of its sources."""
     if node.kind != "table" or not ACTIONS[node.action].rebuilds or not node.price.bytes:
         return 0
     stats = live.table(node.name)
@@ -68,7 +68,7 @@ def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
 
 
 def space_problems(plan: Plan) -> tuple[Problem, ...]:
-    """C120: the plan writes more than the region has free, and would stop half way."""
+    """C120: the plan writes more than the region has free, and would stop halfway."""
     needed, free = plan.price.written, plan.free_bytes
     if not free or needed <= free:
         return ()

@@ -1,4 +1,4 @@
-"""Differences between a region's real tables and its own live release: somebody altered them by hand."""
+"""Differences between a region's real tables and its own live release, from manual changes."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -13,7 +13,7 @@ from console.planning.cache.releases import shared_release
 from console.planning.review.baseline import table_key, table_shape
 from console.planning.sql.tree import kind
 
-# what no table of a pipeline may be given by hand (docs/design.md, rules 1 and 9), and what undoes it
+# properties that no table of a pipeline may be given by hand (docs/design.md, rules 1 and 9), and how to undo them
 _FOREIGN = {
     "delta.enableDeletionVectors": "true",
     "delta.enableRowTracking": "true",
@@ -28,7 +28,7 @@ _DRIFTS = Memo[Iterable[Drift]](100_000)
 
 
 def drift(live: Live, cache: PlannerCache) -> tuple[Drift, ...]:
-    """Table by table, in the release's order; () where nothing was touched or nothing is live."""
+    """Table by table, in the release's order; () if nothing was altered or nothing is live."""
     drifts: list[Drift] = []
     shared = shared_release(live.release, cache) if live.release else None
     for state in live.release.tables if live.release else ():

@@ -1,4 +1,4 @@
-"""Which keys of a JSON column the pipeline's own queries take out, and which of them does."""
+"""Keys of JSON columns that the pipeline's own queries extract, with the queries that do."""
 
 import re
 
@@ -14,9 +14,9 @@ _STEP = re.compile(r"\.([^.\[]+)|\[['\"]([^'\"]+)['\"]\]")
 
 
 def parsed_keys(pipeline: Pipeline, table: str) -> dict[str, tuple[str, ...]]:
-    """Path below the JSON text (`user.name`) → the nodes whose queries take it out, sorted.
+    """Path below the JSON text (`user.name`) → the nodes whose queries extract it, sorted.
 
-    table  a landing table; queries over what is fed from it count as well, since a text may be passed on whole
+    table  a landing table; queries over downstream tables count as well, since a text may be passed on whole
     """
     below = _below(pipeline, table)
     nodes_by_path: dict[str, set[str]] = {}
@@ -31,7 +31,7 @@ def parsed_keys(pipeline: Pipeline, table: str) -> dict[str, tuple[str, ...]]:
 
 
 def readers(key: str, parsed: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Who takes a key out: itself, something inside it, or the whole that holds it."""
+    """Nodes that extract a key, something inside it, or an object that contains it."""
     names: set[str] = set()
     for path, nodes in parsed.items():
         if path == key or path.startswith(f"{key}.") or key.startswith(f"{path}."):
@@ -40,7 +40,7 @@ def readers(key: str, parsed: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _below(pipeline: Pipeline, table: str) -> set[str]:
-    """The table, and every table that is fed from it in the end."""
+    """The table and everything downstream of it."""
     reads = {
         node.name: compile.reads(Text(sql=node.sql, where=node.where, node=node.name))
         for node in pipeline.materializations
@@ -73,7 +73,7 @@ def _path(text: str) -> str:
 
 
 def _fields(schema: str) -> set[str]:
-    """Names in a schema given as text: `a STRING, b STRUCT<c: INT>` holds `a` and `b.c`."""
+    """Names in a schema given as text: `a STRING, b STRUCT<c: INT>` contains `a` and `b.c`."""
     written = schema if schema.strip().lower().startswith(("struct", "array")) else f"struct<{schema}>"
     try:
         kind = exp.DataType.build(written, dialect=DIALECT)

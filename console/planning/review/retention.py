@@ -1,4 +1,4 @@
-"""The throttle of a plan's backfills, and whether the files that they read are kept for as long as they take."""
+"""The throttle of a plan's backfills, and whether the files that they read are retained long enough."""
 
 from dataclasses import replace
 
@@ -17,7 +17,8 @@ _MARGIN = 2  # times the expected duration; a retention below that is reported
 
 
 def with_retention(plan: Plan, live: Live, region: Region, cache: PlannerCache) -> Plan:
-    """The plan with the region's throttle, its query compiled over the live release, and the problems of both."""
+    """The plan with the region's throttle, whose query is compiled over the live release, and with problems of throttle
+    and retention."""
     if not any(isinstance(step, Backfill) for step in plan.steps):
         return plan  # no batch, nothing to throttle
     throttle, throttle_problems = _compiled_throttle(live, region)
@@ -27,7 +28,7 @@ def with_retention(plan: Plan, live: Live, region: Region, cache: PlannerCache) 
 
 
 def _with_fragile(step: Step, release: Release, cache: PlannerCache) -> Step:
-    """A backfill with the query that finds rows whose values do not convert."""
+    """A backfill with the predicate for rows whose values do not convert."""
     source = release.table(step.source) if isinstance(step, Backfill) and not step.stored else None
     if source is None or not isinstance(step, Backfill):
         return step
