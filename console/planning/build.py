@@ -1,7 +1,7 @@
-"""The line that a plan runs along: read → resolve → fingerprint → diff → route → plan.
+"""The planner's stages in order: read → resolve → fingerprint → diff → route → plan.
 
-Each stage is a module that makes one frozen value from those before it. The first three look at the files alone, so regions
-with one pipeline share them; from `diff` on the live release takes part.
+Each stage is a module that makes one frozen value from the earlier ones. The first three depend on the files alone, so
+regions with the same pipeline share their results; from `diff` on, the live release is an input.
 """
 
 from collections.abc import Collection, Mapping
@@ -43,12 +43,13 @@ def plan(
     """The plan that brings one region from its live release to the pipeline as declared, table by table.
 
     live    the region's survey; its release None plans everything as new
-    tool    version of console, bound into the plan;  planner  digest of its source: a release hashed by another one is rehashed
-    cache   what plans share: one for all regions that are planned together; by default nothing is shared
+    tool    version of console, bound into the plan;  planner  digest of its source: a release hashed by another planner
+            is rehashed
+    cache   results that plans share: one cache for all regions that are planned together; by default nothing is shared
     allowed losses that the operator accepts by name: `C101:requests`
-    history table → what becomes of the rows that it holds (`carry`), instead of what its file says
-    raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
-            rules find in a possible plan is in `Plan.problems`
+    history table → choice for its stored rows (`carry`) that overrides the one in its file
+    raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; findings
+            of the rules in a possible plan are in `Plan.problems`
     """
     cache, hashed_by = cache or PlannerCache(), rules_of(planner)
     wanted = desired(pipeline, cache)  # read, resolve, fingerprint
@@ -67,17 +68,17 @@ def check(pipeline: Pipeline, cache: PlannerCache | None = None) -> tuple[Proble
 
 
 def desired(pipeline: Pipeline, cache: PlannerCache) -> Desired:
-    """The pipeline as wanted: read, resolved and fingerprinted, once for all regions that it is wanted in."""
+    """The pipeline as wanted: read, resolved and fingerprinted, once for all regions that share it."""
     return cache.by_identity(_DESIRED, lambda: compiled(pipeline, QueryMemory(cache.memory)), pipeline)
 
 
 def compiled(pipeline: Pipeline, memory: QueryMemory) -> Desired:
-    """The stages that look at the files alone. memory: queries compiled by earlier runs, extended by this one"""
+    """The stages that depend on the files alone. memory: queries compiled by earlier runs, extended by this one"""
     return fingerprint(resolve(read(pipeline, memory), memory), memory)
 
 
 def _restated(pipeline: Pipeline, live: Live, wanted: Desired, hashed_by: str, cache: PlannerCache) -> Live:
-    """The region as it will be called, with the shared object for its release, fingerprinted by the same rules."""
+    """The region under its new table names, with the shared object for its release, fingerprinted by the same rules."""
     names = new_names(pipeline.tables, live)
     here = called(live, names)
     if here.release is None:

@@ -1,4 +1,4 @@
-"""The changes that an edit of a query makes: to its rows, and to the values of each column."""
+"""The effects of editing a query: on its rows, and on the values of each column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,11 +16,11 @@ Verdict = Literal["same", "changed", "unknown"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryDifference:
-    """Old and new, compared by what they mean.
+    """Old and new query, compared by meaning.
 
-    rows     `unknown` where it cannot be told, which counts as changed
-    same …   columns by name, in the order of the query that has them; a renamed one, old → new, stands in no other list
-    why      one sentence: what differs, or what could not be understood
+    rows     `unknown` if it cannot be determined, which counts as changed
+    same …   columns by name, in the order of the query that has them; a renamed one, old → new, is in no other list
+    why      one sentence: the difference, or the part that could not be interpreted
     """
 
     rows: Verdict
@@ -37,7 +37,7 @@ class QueryDifference:
 
     @property
     def additive(self) -> bool:
-        """Only columns more: whoever reads the old ones reads the same."""
+        """Whether columns were only added, so that readers of the old ones see no change."""
         return self.rows == "same" and not (self.changed or self.removed or self.renamed)
 
     def document(self) -> dict[str, Any]:
@@ -56,10 +56,10 @@ class QueryDifference:
 
 
 def compare(old_sql: str, new_sql: str, schema: Tables | None = None) -> QueryDifference:
-    """Compare two queries by what they mean; neither is run.
+    """Compare two queries by meaning; neither is run.
 
-    schema   table → column → Spark type; tables that are not in it are taken for such as have what is asked of them
-    returns  `unknown` with the reason, never an error, where one of them cannot be understood
+    schema   table → column → Spark type; tables that are not in it are assumed to have any column that is read
+    returns  `unknown` with the reason, never an error, if one of them cannot be interpreted
     """
     tables = {name.lower(): _source(name, columns) for name, columns in (schema or {}).items()}
     trees: list[Any] = []
@@ -85,9 +85,9 @@ def difference(
     names: Mapping[str, str] | None = None,
     old_names: Mapping[str, str] | None = None,
 ) -> QueryDifference:
-    """The same for two queries that are already evaluated.
+    """The same for two queries that have already been evaluated.
 
-    names, old_names  lower case → as the new and the old query write it
+    names, old_names  lower case → spelling in the new and the old query
     """
     was, now = _columns(old.relation), _columns(new.relation)
     added = [name for name in now if name not in was]
@@ -114,7 +114,7 @@ def difference(
 
 
 def _columns(relation: Relation) -> dict[str, tuple[str, ...]]:
-    """Name → value; a name that stands several times has all of their values."""
+    """Name → value; a repeated name has the combined value of all its columns."""
     columns: dict[str, tuple[str, ...]] = {}
     for name, value in relation.columns.items():
         plain = name.rstrip(REPEATED)
@@ -165,7 +165,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _by_name(trees: list[Any], why: str) -> QueryDifference:
-    """What is left where one cannot be understood: the same text is the same query, and names are names."""
+    """The fallback if one cannot be interpreted: equal text is the same query, and columns are compared by name."""
     try:
         if lenient.canonical(trees[0]) == lenient.canonical(trees[1]):
             names = lenient.spelled(trees[0])

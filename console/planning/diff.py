@@ -1,4 +1,4 @@
-"""Stage 4, diff: every declared table beside the live one, column by column: unchanged, read differently, or to be computed."""
+"""Stage 4, diff: every declared table against its live one, column by column: unchanged, read differently, or to be computed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from console.planning.sql.reads import Pick
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The reason why a column must be computed; `text` becomes part of the plan's."""
+    """The reason why a column must be computed; `text` becomes part of the plan's reason."""
 
     kind: Literal["new", "expression", "type", "nullability"]
     text: str
@@ -27,10 +27,10 @@ class Diff:
     """Differences between a declared table and the live one.
 
     rows      the same rows;  layout  the same partitioning;  stored  an aggregate's states are the same
-    picks     every wanted column that the live table can still give at read
-    computed  columns that only the sources can give, with the reason
+    picks     wanted columns that the live table can still supply at read
+    computed  columns that only the sources can supply, with the reason
     pairs     new column → live column of the same value and type
-    hidden    live columns that are wanted no more
+    hidden    live columns that are no longer declared
     settings  differing declarations that move no data: `description`, `retention`, …
     columns   changes as the plan shows them
     """
@@ -57,7 +57,7 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Diffs:
-    """Of a pipeline and a release. tables: those that are both wanted and live"""
+    """Diffs of a pipeline and a release. tables: those that are both wanted and live"""
 
     tables: Mapping[str, Diff]
 
@@ -68,7 +68,7 @@ _DIFFS = Memo[Diffs](256)  # a fleet of 200 regions has 20 releases
 def diff(desired: Desired, release: Release | None, cache: PlannerCache) -> Diffs:
     """Compare by fingerprints; once for all regions whose releases differ in nothing but names of versions.
 
-    release  the live one, fingerprinted by the rules that `desired` is
+    release  the live one, fingerprinted by the same rules as `desired`
     """
     if release is None:
         return Diffs({})
@@ -88,7 +88,7 @@ def split_value(value: str) -> tuple[str, str]:
 
 
 def compared(wanted: DesiredTable, live: TableState) -> Diff:
-    """One table. A renamed column is recognised by its value, and only where the old name is gone."""
+    """The diff of one table. A renamed column is recognised by its value, and only if the old name is gone."""
     old = {column.name: column for column in live.table.columns}
     kept_names = {column.name for column in wanted.table.columns}
     gone = [name for name in old if name not in kept_names]
@@ -125,7 +125,7 @@ def compared(wanted: DesiredTable, live: TableState) -> Diff:
 
 
 def _untouched(column: Column, before: Column | None, wanted: DesiredTable, live: TableState) -> bool:
-    """The same value and type under the same name: nearly every column of a fleet, so they are asked for first."""
+    """The same value and type under the same name: nearly every column of a fleet, so this is checked first."""
     return (
         before is not None
         and live.values.get(column.name) == wanted.values[column.name]
@@ -134,7 +134,7 @@ def _untouched(column: Column, before: Column | None, wanted: DesiredTable, live
 
 
 def _origin(column: Column, wanted: DesiredTable, live: TableState, gone: list[str]) -> str | None:
-    """The live column that this one continues: of its own name, else a vanished one of the same value."""
+    """The live column that this one continues: one of the same name, else a removed one of the same value."""
     if column.name in live.values:
         return column.name
     expression, type = split_value(wanted.values[column.name])
@@ -166,22 +166,22 @@ def _pick(column: Column, origin: str | None, wanted: DesiredTable, live: TableS
 
 
 def _movable(name: str, landing: Table) -> bool:
-    """Whether values of a landing table's column may lie in two stored ones: not those that files and days are told by."""
+    """Whether a landing table's column may be stored in two columns; the time and partition columns may not."""
     return name not in (landing.time, *landing.partition_by)
 
 
 def widens(old: str, new: str, wanted: DesiredTable, column: Column) -> bool:
-    """Whether the stored values are, cast, what a rebuild would give, and go on being so.
+    """Whether the stored values, cast, equal those of a rebuild, now and for later rows.
 
-    The expression itself must be known to be no wider than what is stored: `CAST(x AS INT)` widened to bigint still
-    gives ints, a bare string does not.
+    The expression itself must certainly be no wider than the stored type: `CAST(x AS INT)` widened to bigint still
+    yields ints, a bare string does not.
     """
     certain = wanted.certain.get(column.name, "")
     return kept(old, new) == "wider" and bool(certain) and kept(certain, old) in ("same", "wider")
 
 
 def _states_kept(wanted: DesiredTable, live: TableState, column: Column) -> bool:
-    """An aggregate's declared type is met at read; its states may be the same."""
+    """Whether a column keeps its states: an aggregate's declared type is applied at read."""
     if wanted.table.kind != "aggregate" or column.name in wanted.keys:
         return False
     stored = {(state.name, state.type) for state in live.version.columns}
@@ -203,7 +203,7 @@ def _change(column: Column, origin: str | None, wanted: DesiredTable, live: Tabl
 
 
 def _settings(new: Table, old: Table) -> tuple[str, ...]:
-    """Names of declarations that differ and move no data; `forward_query` describes a change, not the table."""
+    """Names of changed declarations that move no data; `forward_query` describes a change, not the table."""
     differing = [
         setting
         for setting, a, b in (

@@ -1,4 +1,4 @@
-"""What a plan moves and costs, from the Delta log's statistics and the region's measured rate."""
+"""Rows, bytes and duration of a plan, from the Delta log's statistics and the region's measured rate."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ _TEXT_WIDTH = 32
 
 
 def share(read: Collection[str], columns: Sequence[Column]) -> float:
-    """Part of a table's bytes that lies in some of its columns: Parquet is read by column.
+    """The share of a table's bytes in some of its columns: Parquet is read by column.
 
-    By the usual width of each type, since the log has no bytes a column; at least a hundredth.
+    By the usual width of each type, since the log has no bytes per column; at least 1 %.
     """
     whole = sum(_width(column.type) for column in columns)
     part = sum(_width(column.type) for column in columns if column.name in read)
@@ -29,10 +29,10 @@ def _width(type: str) -> int:
 
 
 def history(live: Live, source: str, time: str, limits: Limits) -> Price:
-    """Reading one table's whole history in batches.
+    """The price of reading one table's whole history in batches.
 
     source  its statistics give days, rows and bytes; a table that does not exist yet costs nothing
-    time    the Spark type of the column that cuts it, "" where there is none: one slice
+    time    the Spark type of the column by which it is sliced, "" for none: one slice
     """
     stats = live.table(source)
     if stats is None:
@@ -49,8 +49,8 @@ def history(live: Live, source: str, time: str, limits: Limits) -> Price:
 
 
 def _batches(days: Sequence[Day], limits: Limits, hours: bool) -> int:
-    """How many batches that hold rows `slices.pack` makes of what `slices.cut` cuts; counted without cutting where no day
-    is heavy, which a fleet's worth of tables is asked for.
+    """The number of non-empty batches that `slices.pack` makes of `slices.cut`; counted without cutting if no day is
+    heavy, for the sake of large fleets.
     """
     if hours and limits.rows is not None and any(day.rows > limits.rows for day in days if day.day):
         slices, batches, after = cut(days, limits.rows, hours), 0, 0
@@ -75,7 +75,7 @@ def _batches(days: Sequence[Day], limits: Limits, hours: bool) -> int:
 
 
 def total(parts: Sequence[Price]) -> Price:
-    """Their sum; days are those of the longest."""
+    """The sum of prices; `days` is the maximum."""
     return Price(
         days=max((part.days for part in parts), default=0),
         rows=sum(part.rows for part in parts),
@@ -86,7 +86,7 @@ def total(parts: Sequence[Price]) -> Price:
 
 
 def log(live: Live, source: str) -> Price:
-    """Following a rebuilt table's own log from its start: the same rows, in no batches of their own."""
+    """The price of following a rebuilt table's log from its start: the same rows, without batches."""
     stats = live.table(source)
     return (
         Price(days=0, rows=stats.rows, bytes=stats.bytes, batches=0, seconds=_seconds(live, stats.rows))
@@ -100,18 +100,18 @@ def _seconds(live: Live, rows: int) -> float:
 
 
 def cutting(table: Table) -> str:
-    """The type of the column by which a table is cut, "" where it has none."""
+    """The type of the column by which a table is sliced, "" for none."""
     column = table.column(table.time) if table.time else None
     return column.type if column else ""
 
 
 def days_since(live: Live, day: str) -> Live:
-    """The region as if its tables began with a day; "" leaves it whole."""
+    """The region as if its tables began on a day; "" leaves it unchanged."""
     return _some(live, lambda at: at >= day) if day else live
 
 
 def days_until(live: Live, day: str) -> Live:
-    """The region as if its tables ended before a day; rows without a time stay."""
+    """The region as if its tables ended before a day; rows without a time are kept."""
     return _some(live, lambda at: at < day) if day else live
 
 

@@ -1,6 +1,7 @@
-"""Stage 3, fingerprint: what every query means, over what its sources mean; tables with the hashes of their rows and values.
+"""Stage 3, fingerprint: the meaning of every query over the meaning of its sources; tables with the hashes of their
+rows and values.
 
-Sources come first, since a query's fingerprint is made from theirs. All that is wrong with the pipeline is known after this.
+Sources come first, since a query's fingerprint is made from theirs. All problems of the pipeline are known after this stage.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,11 +32,11 @@ class DesiredTable:
 
     columns   stored;  read  over the view `stored`;  rows, values  fingerprints (a value's ends in `:type`)
     literals  columns that are the same constant in every feed, with its SQL
-    certain   column → the type its expression surely has before the cast to the declared one
-    reads     column → what it is computed from
+    certain   column → the certain type of its expression before the cast to the declared one
+    reads     column → the source columns that it is computed from
     joined    columns that depend on a table other than the driving one;  volatile  on now(), rand() and the like
     keys      an aggregate's group columns
-    checks    what is expected of its rows; no part of what they are
+    checks    expectations on its rows; not part of their meaning
     """
 
     table: Table
@@ -63,7 +64,8 @@ class DesiredTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """The whole pipeline, compiled. `tables` in topological order; `unknown`: the problems that a dropped column causes"""
+    """The whole pipeline, compiled. `tables` in topological order; `unknown`: the unknown column behind each problem
+    that names one"""
 
     tables: dict[str, DesiredTable]
     endpoints: tuple[Endpoint, ...]
@@ -74,7 +76,7 @@ class Desired:
 
 
 def fingerprint(resolved: ResolvedPipeline, memory: QueryMemory) -> Desired:
-    """Fingerprint all tables; mistakes of the operator are in `problems`, never raised. What is made of a query is cached."""
+    """Fingerprint all tables; the operator's mistakes are in `problems`, never raised. Compiled queries are cached."""
     problems, unknown = [*resolved.problems], dict[Problem, UnknownColumn]()
     relations: dict[str, Relation] = {}
     wanted: dict[str, DesiredTable] = {}
@@ -110,7 +112,7 @@ def fingerprint(resolved: ResolvedPipeline, memory: QueryMemory) -> Desired:
 def _codes(
     source: ResolvedTable, known: NameScope, pipeline: Pipeline, memory: QueryMemory
 ) -> tuple[list[FeedCode], list[Problem]]:
-    """What is made of the queries that feed a table, and what is wrong with them, query by query."""
+    """The compiled queries that feed a table, and their problems, query by query."""
     codes: list[FeedCode] = []
     problems: list[Problem] = []
     for query in source.feeds:
@@ -178,7 +180,7 @@ def _desired(source: ResolvedTable, codes: Sequence[FeedCode], problems: list[Pr
 
 
 def adopted(table: Table) -> DesiredTable:
-    """A landing table: its rows and values stand for themselves."""
+    """A landing table, whose rows and values are hashed by their names alone."""
     name = table.name
     values = {column.name: f"{mix('landing', name, column.name.lower())}:{column.type}" for column in table.columns}
     return DesiredTable(
@@ -235,7 +237,7 @@ def _stored(table: Table, code: FeedCode, rows: str, values: Mapping[str, str]) 
 
 
 def _agreed(name: str, each: Sequence[Mapping[str, str]]) -> str:
-    """What all of them have under a name, "" where they differ."""
+    """The value that all of them have under a name, "" if they differ."""
     first = each[0].get(name, "")
     return first if all(one.get(name, "") == first for one in each[1:]) else ""
 

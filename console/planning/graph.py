@@ -1,4 +1,4 @@
-"""The pipeline's graph: which table is fed from which, in what order, and where it runs in a circle."""
+"""The pipeline's graph: the order of tables by their feeds, and cycles."""
 
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -12,8 +12,8 @@ from console.remedy import Edit
 def ordered(pipeline: Pipeline, reads: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], tuple[Problem, ...]]:
     """Tables, sources first.
 
-    reads    materialization → tables its query names
-    returns  names of all tables, circles at the end in no useful order; one problem for every circle
+    reads    materialization → tables that its query names
+    returns  names of all tables, those in cycles at the end in no useful order; one problem for every cycle
     """
     names = {table.name for table in pipeline.tables}
     by_edge: dict[tuple[str, str], str] = {}
@@ -28,7 +28,7 @@ def ordered(pipeline: Pipeline, reads: Mapping[str, tuple[str, ...]]) -> tuple[t
 
 
 def _sorted(names: Iterable[str], edges: Iterable[tuple[str, str]]) -> Iterable[str]:
-    """Sources first, by name where the graph leaves it open. raises CycleError"""
+    """Sources first, then by name. raises CycleError"""
     sorter = TopologicalSorter[str]({name: () for name in names})
     for source, target in edges:
         sorter.add(target, source)
@@ -46,7 +46,7 @@ def _sorted(names: Iterable[str], edges: Iterable[tuple[str, str]]) -> Iterable[
 def _circular(
     pipeline: Pipeline, names: Iterable[str], by_edge: Mapping[tuple[str, str], str]
 ) -> tuple[tuple[str, ...], tuple[Problem, ...]]:
-    """The same where there are circles; networkx finds them. It takes longer to load than a plan takes to compute."""
+    """The same with cycles, found by networkx, which takes longer to load than a plan takes to compute."""
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph()

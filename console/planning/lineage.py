@@ -1,4 +1,4 @@
-"""Where a script's columns come from, end to end, in whatever dialect it is written."""
+"""Column lineage of a script, end to end, in any dialect."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ _DIALECTS = {"ansi": "", "sparksql": "spark"}
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What flows through a script.
+    """The tables and columns that flow through a script.
 
-    sources, targets  tables read and written, lower case, in order; a path of files stands as it is
-    columns   ((source table, column), (target table, column)); a source table "" is one of several that could have it,
-              a column `*` all columns of a table that is not known
+    sources, targets  tables read and written, lower case, in order; a path of files unchanged
+    columns   ((source table, column), (target table, column)); a source table "" is one of several candidates, a column
+              `*` all columns of an unknown table
     unclear   why columns are missing, statement by statement
     """
 
@@ -26,7 +26,7 @@ class Lineage:
 
 
 def lineage(sql: str, dialect: str = "spark", schema: Mapping[str, Iterable[str]] | None = None) -> Lineage:
-    """Follow a script's statements: SELECT, INSERT, CREATE … AS, MERGE and UPDATE; of all others nothing flows.
+    """Follow a script's statements: SELECT, INSERT, CREATE … AS, MERGE and UPDATE; all others are ignored.
 
     dialect  as sqlglot names it, or `ansi`, or `sparksql`
     schema   table → its columns in order

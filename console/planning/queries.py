@@ -1,4 +1,4 @@
-"""Queries over what a release shows: its logical tables, its copies' outputs, and the region's own `_console` tables."""
+"""Queries over a release's logical tables, its copies' outputs, and the region's own `_console` tables."""
 
 from console.errors import Problems
 from console.model.live import Release

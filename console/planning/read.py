@@ -1,7 +1,7 @@
-"""Stage 1, read: the order in which rows flow, and of every query the key under which it is cached, with what is cached.
+"""Stage 1, read: tables in the order in which rows flow, and for every query its cache key with the cached result.
 
-What a query compiles to depends on its own text, on its table's declaration and on the queries above it, down to the columns
-of landing tables. Its key is made of these texts alone, so that nothing has to be compiled to know what is cached.
+The result of compiling a query depends on its text, its table's declaration and the upstream queries, up to the columns
+of landing tables. Its key is made of these texts alone, so that nothing has to be compiled to look it up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ End = TypeVar("End", Endpoint, Copy, Sink)
 
 @dataclass(frozen=True, slots=True)
 class ReadFeed:
-    """A materialization as written. key: "" where its inputs are not all known; code: what is cached of it"""
+    """A materialization as written. key: "" if some inputs are unknown; code: the cached result"""
 
     node: Materialization
     key: str
@@ -33,7 +33,7 @@ class ReadFeed:
 
 @dataclass(frozen=True, slots=True)
 class ReadEnd(Generic[End]):
-    """The same of an endpoint, a copy or a sink."""
+    """The same for an endpoint, a copy or a sink."""
 
     node: End
     key: str
@@ -42,7 +42,7 @@ class ReadEnd(Generic[End]):
 
 @dataclass(frozen=True, slots=True)
 class ReadTable:
-    """A table with the queries that feed it. problems: of its declaration"""
+    """A table with the queries that feed it. problems: those of its declaration"""
 
     table: Table
     feeds: tuple[ReadFeed, ...]
@@ -51,7 +51,7 @@ class ReadTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPipeline:
-    """A pipeline as written. tables: sources first; problems: of its graph"""
+    """A pipeline as written. tables: sources first; problems: those of its graph"""
 
     pipeline: Pipeline
     tables: tuple[ReadTable, ...]
@@ -62,7 +62,7 @@ class ReadPipeline:
 
 
 def read(pipeline: Pipeline, memory: QueryMemory) -> ReadPipeline:
-    """Read a pipeline's queries; of those compiled by an earlier run, the result as well."""
+    """Read a pipeline's queries, with results that an earlier run has compiled."""
     reader = _Reader(memory, dict(pipeline.variables))
     feeding, problems = _feeding(pipeline)
     order, circles = ordered(pipeline, {node.name: reader.sources(text_of(node)) for node in pipeline.materializations})
@@ -93,7 +93,7 @@ def text_of(node: Materialization | Endpoint | Copy | Sink) -> Text:
 
 
 class _Reader:
-    """Finds out on what a query's compilation depends, and what is cached of it."""
+    """Determines the inputs of a query's compilation, and loads its cached result."""
 
     def __init__(self, memory: QueryMemory, variables: Mapping[str, str]) -> None:
         self._memory = memory
@@ -101,7 +101,7 @@ class _Reader:
         self._sources: dict[str, tuple[str, ...]] = {}
 
     def sources(self, text: Text) -> tuple[str, ...]:
-        """Tables that a query names; () where it cannot be read."""
+        """Tables that a query names; () if it cannot be parsed."""
         if (tables := self._sources.get(text.sql)) is None:
             tables = self._sources[text.sql] = self._named_in(text)
         return tables
@@ -115,19 +115,19 @@ class _Reader:
         return tables
 
     def feed(self, node: Materialization, table: Table, keys: Mapping[str, str]) -> ReadFeed:
-        """keys: of everything that the rows and values of the tables above are made from"""
+        """keys: upstream table → key of all inputs of its rows and values"""
         key = self._key("feed", text_of(node), keys, _declared(table), self._used(node.sql))
         return ReadFeed(node, key, self._memory.load(key, FeedCode))
 
     def end(self, node: End, keys: Mapping[str, str]) -> ReadEnd[End]:
-        """keys: of the columns of what can be read"""
+        """keys: readable relation → key of its columns"""
         parameters: tuple[Parameter, ...] = node.parameters if isinstance(node, Endpoint) else ()
         named = [(parameter.name, parameter.type) for parameter in parameters]
         key = self._key("query", text_of(node), keys, named, self._used(node.sql))
         return ReadEnd(node, key, self._memory.load(key, Compiled))
 
     def _key(self, operation: str, text: Text, keys: Mapping[str, str], *inputs: object) -> str:
-        """The key of a compilation; "" where it reads a table that has no key: the result is not cached then."""
+        """The key of a compilation; "" if it reads a table without a key: the result is not cached then."""
         sources = self.sources(text)
         if not sources or not all(source in keys for source in sources):
             return ""
@@ -139,7 +139,7 @@ class _Reader:
 
 
 def _with_outputs(tables: Mapping[str, str], copies: Sequence[ReadEnd[Copy]]) -> dict[str, str]:
-    """Keys of what can be read once the outputs of copies are there as well."""
+    """Keys of all readable relations, outputs of copies included."""
     readable = dict(tables)
     for copy in copies:
         before = readable.pop(copy.node.into, "")
@@ -149,7 +149,7 @@ def _with_outputs(tables: Mapping[str, str], copies: Sequence[ReadEnd[Copy]]) ->
 
 
 def _table_key(table: Table, feeds: Sequence[ReadFeed]) -> str:
-    """Everything that the rows and values of a table are made from. The rest of its declaration is in its feeds' keys."""
+    """A key of all inputs of a table's rows and values. The rest of its declaration is in its feeds' keys."""
     above = () if table.kind == "landing" else (feed.key for feed in feeds)
     return key_of(table.kind, table.name, list(types(table.columns).items()), *above)
 

@@ -1,6 +1,6 @@
-"""Stage 2, resolve: every name of every query stands for a declared table or column. The read side is compiled with that.
+"""Stage 2, resolve: every name in every query is resolved to a declared table or column. That also compiles the read side.
 
-What a query means is not looked at yet, so that no query waits for those above it; only outputs of copies are read by name.
+Meaning is not evaluated yet, so that no query depends on upstream ones, except on the names in copies' outputs.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ Unknown = Mapping[Problem, UnknownColumn]  # the problems that an unknown column
 class ResolvedQuery:
     """A materialization with its names resolved.
 
-    query  to be fingerprinted, or the code that was cached; None where it cannot be
+    query  to be fingerprinted, or the cached code; None if it does not resolve
     """
 
     node: Materialization
@@ -38,7 +38,7 @@ class ResolvedQuery:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTable:
-    """A table with the queries that feed it. problems: of its declaration"""
+    """A table with the queries that feed it. problems: those of its declaration"""
 
     table: Table
     feeds: tuple[ResolvedQuery, ...]
@@ -47,7 +47,7 @@ class ResolvedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedEnd(Generic[End]):
-    """A copy, an endpoint or a sink. node: with its query compiled, None where it cannot be; columns: of its output"""
+    """A copy, an endpoint or a sink. node: with its compiled query, None if it does not compile; columns: those of its output"""
 
     node: End | None
     columns: tuple[str, ...]
@@ -57,7 +57,7 @@ class ResolvedEnd(Generic[End]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedPipeline:
-    """tables: sources first; known: their columns as names; problems: of the pipeline's graph"""
+    """tables: sources first; known: their columns as names; problems: those of the pipeline's graph"""
 
     pipeline: Pipeline
     tables: tuple[ResolvedTable, ...]
@@ -89,7 +89,7 @@ def resolve(source: ReadPipeline, memory: QueryMemory) -> ResolvedPipeline:
 
 
 def _table(read: ReadTable, known: NameScope, variables: Mapping[str, str]) -> ResolvedTable:
-    """A landing table is fed from outside, whatever is declared to feed it."""
+    """A table with its resolved feeds; feeds declared for a landing table are ignored."""
     feeds = () if read.table.kind == "landing" else read.feeds
     return ResolvedTable(read.table, tuple(_feed(one, read.table, known, variables) for one in feeds), read.problems)
 

@@ -1,11 +1,11 @@
-"""A live release's fingerprints by the rules of this planner.
+"""A live release's fingerprints, recomputed by the rules of this planner.
 
-A release holds hashes, and a hash tells nothing but that it is another: a planner that hashes otherwise (a rule that was
-corrected, another sqlglot) would take every table for changed. So where a release was hashed by other rules, what its
-hashes stood for is hashed anew: its compiled queries, which it holds in full. Meaning is then compared with meaning.
+Hashes can only be compared for equality: a planner that hashes differently (a corrected rule, another sqlglot) would
+see every table as changed. So if a release was hashed by other rules, its compiled queries, which it stores in full,
+are hashed again, and meaning is compared with meaning.
 
-The same is done below a landing table of which columns are renamed: values of such a table stand for their names; and of a
-table that joins another one, whose new content gives it the same rows.
+The same is done downstream of a landing table with renamed columns, whose values are hashed by name, and for a table
+that joins another one whose new content leaves its rows the same.
 """
 
 from collections import Counter
@@ -35,11 +35,11 @@ _RELEASES = Memo[Release](256)
 def restated(
     release: Release, desired: Desired, rules: str, cache: PlannerCache, moved: Collection[str] = ()
 ) -> Release:
-    """The release as this planner would have hashed it; the very same where these are its rules.
+    """The release as this planner would have hashed it; the same object if nothing has to be rehashed.
 
-    desired  what is wanted: its fingerprints stand for every query of the release that means the same
-    rules    by which `desired` was hashed; a release of 0.1.0 names none
-    moved    landing tables of the release that have just got their names
+    desired  its fingerprints are used for every query of the release with the same meaning
+    rules    those that hashed `desired`; a release of 0.1.0 names none
+    moved    landing tables of the release that were just renamed
     """
     renamed = all_renamed(release, {name: wanted.table for name, wanted in desired.tables.items()})
     renamed |= {name: renamed.get(name, {}) for name in moved}
@@ -51,7 +51,7 @@ def restated(
 
 
 def _alike(wanted: DesiredTable, state: TableState, feeds: Iterable[Feed]) -> bool:
-    """The same compiled queries, read in the same way into the same columns."""
+    """Whether both have the same compiled queries, the same read and the same columns."""
     declared = (wanted.table.kind, types(wanted.table.columns), wanted.read)
     if declared != (state.table.kind, types(state.table.columns), state.read):
         return False
@@ -69,9 +69,9 @@ def _sources(feeds: Iterable[Feed]) -> frozenset[str]:
 def _restated(
     release: Release, desired: Desired, renamed: Mapping[str, Mapping[str, str]], *, everything: bool
 ) -> Release:
-    """renamed: landing table → live column → new name; everything: not only what is below these tables"""
+    """renamed: landing table → live column → new name; everything: not only downstream of these tables"""
     made = {state.table.name: state for state in release.tables}
-    same: set[str] = set()  # tables that mean what they are wanted to mean, as those do that they are computed from
+    same: set[str] = set()  # tables whose meaning is the wanted one, like that of all their sources
     touched: set[str] = set(made) if everything else set(renamed)
     joining = through_joins.candidates(release, desired)
     live = through_joins.of_release(release, lambda feed: _live_sources(made, _sources((feed,))))
@@ -99,7 +99,7 @@ def _restated(
 
 
 def _landing(state: TableState, renamed: Mapping[str, str]) -> TableState:
-    """A live landing table with each column standing for its name, a renamed one for the new name."""
+    """A live landing table with each column hashed by its name, a renamed one by the new name."""
     columns = tuple(replace(column, name=renamed.get(column.name, column.name)) for column in state.table.columns)
     landing = adopted(replace(state.table, columns=columns))
     values = {was.name: landing.values[now.name] for was, now in zip(state.table.columns, columns, strict=True)}
@@ -107,7 +107,7 @@ def _landing(state: TableState, renamed: Mapping[str, str]) -> TableState:
 
 
 def _live_sources(made: Mapping[str, TableState], names: Collection[str]) -> dict[str, Relation]:
-    """Tables of the release as sources; those above are hashed by these rules already."""
+    """Tables of the release as sources; upstream ones have already been rehashed."""
     states = [made[name] for name in names if name in made]
     return {state.table.name: as_source(state)[1] for state in states}
 
@@ -128,7 +128,7 @@ def _wanted_sources(desired: Desired, names: Collection[str]) -> dict[str, Relat
 
 
 def _value(name: str, stored: str, was: "_Filled", now: "_Filled", wanted: DesiredTable) -> str:
-    """A live column's fingerprint: that of the wanted column which means the same, of its own name if it can be."""
+    """A live column's fingerprint: that of the wanted column with the same meaning, preferably of the same name."""
     type = split_value(stored)[1]
     own = was.values.get(name.lower())
     for other in sorted(wanted.values, key=lambda other: other != name):
@@ -146,10 +146,10 @@ class _Column:
     bare: str
 
     def same(self, other: "_Column", *, typed: bool) -> bool:
-        """Whether both are one expression. Where the declared types differ so do the casts to them, of which one may be the
-        operator's own: whether values are kept is then the types' question, not this one.
+        """Whether both are the same expression. If the declared types differ, so do the casts to them, one of which may
+        be the operator's own; whether values survive the type change is checked elsewhere.
 
-        typed  both have one declared type
+        typed  both have the same declared type
         """
         if typed:
             return self.cast == other.cast
@@ -158,14 +158,14 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Filled:
-    """Of compiled queries, by these rules. values: logical column in lower case → its hashes"""
+    """Hashes of compiled queries by this planner's rules. values: logical column in lower case → its hashes"""
 
     rows: str
     values: dict[str, _Column]
 
 
 def _filled(feeds: Iterable[Feed], read: str, sources: Mapping[str, Relation]) -> _Filled:
-    """What feeds fill a table with, seen through its read."""
+    """The rows that feeds write to a table, as seen through its read."""
     trees = [_tree(feed.sql) for feed in feeds]
     rows, cast = _evaluated(trees, _tree(read), sources)
     bare = _evaluated([_without_casts(tree) for tree in trees], _without_casts(_tree(read)), sources)[1]
@@ -187,7 +187,7 @@ def _evaluated(
 
 
 def _without_casts(tree: exp.Query) -> exp.Query:
-    """Without the casts that make its columns what they are declared as."""
+    """Without the casts of its columns to the declared types."""
     bare = tree.copy()
     for part in bare.selects:
         if isinstance(part, exp.Alias) and isinstance(part.this, exp.Cast):

@@ -1,4 +1,4 @@
-"""The planner's rules: problems of a region or a plan that the operator has to see. Codes in docs/codes.md."""
+"""The planner's rules: problems of a region or a plan to be reported to the operator. Codes in docs/codes.md."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -47,7 +47,7 @@ def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
             continue
         if unreadable := protocol.unreadable(table, stats, live.region):
             problems += unreadable
-            continue  # nothing else of it was read
+            continue  # nothing else of it was surveyed
         problems += protocol.cut(table, stats, live.region)
         problems += _landing_columns(table, stats, live)
     return problems
@@ -72,7 +72,7 @@ def _landing_columns(table: Table, stats: TableStats, live: Live) -> list[Proble
             own = None if table.managed and column.name.lower() in taken else actual.get(column.name.lower())
             problems += _landing_column(table, column, own, live)
             continue
-        # the widest of its stored columns has the type that is live; a wider one is stored beside it
+        # the widest of its stored columns has the live type; a wider one is stored beside it
         actual_column = actual.get(before.stored_in(old)[-1].lower())
         if (
             actual_column is not None
@@ -121,7 +121,7 @@ def _landing_column(table: Table, column: Column, actual: Column | None, live: L
 def dropped_but_read(
     problems: tuple[Problem, ...], unknown: Mapping[Problem, UnknownColumn], live: Live
 ) -> tuple[Problem, ...]:
-    """Replace "there is no such column" by C104 where the live release still has the column."""
+    """Replace "there is no such column" by C104 if the live release still has the column."""
     if live.release is None:
         return problems
     live_columns = {
@@ -141,7 +141,7 @@ def _dropped(problem: Problem, read: UnknownColumn | None, live_columns: set[tup
 
 
 def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache) -> list[Problem]:
-    """Problems of a plan that could run."""
+    """Problems of a plan that is otherwise possible."""
     forward_queries = [p for verdict in verdicts.values() for p in _stale(verdict, desired, verdicts, live, cache)]
     problems = [problem for verdict in verdicts.values() for problem in _protocol(verdict, live)]
     for verdict in verdicts.values():
@@ -154,7 +154,7 @@ def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live,
 
 
 def _leading_on(problem: Problem, others: Collection[Problem]) -> Problem:
-    """A choice of history that can only be dropped is no remedy of what its source has lost, which is refused beside it."""
+    """C140 with a reworded remedy: dropping the choice does not help against the loss that is refused as well."""
     lost = any(o.node == problem.node and o.code in LOSSES and o.severity == "refuse" for o in others)
     if problem.code != "C140" or not lost:
         return problem
@@ -170,7 +170,8 @@ def _leading_on(problem: Problem, others: Collection[Problem]) -> Problem:
 def _stale(
     verdict: Verdict, desired: Desired, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache
 ) -> tuple[Problem, ...]:
-    """A stale forward query that could not be dropped, since its source has lost what would then be computed from it, is not to be."""
+    """A verdict's problems, without the remedy to drop a stale forward query if the source has lost rows that the
+    replay would then need."""
     if verdict.wanted is None or verdict.recomputed is not None or all(p.code != "C109" for p in verdict.problems):
         return verdict.problems
     computed = replace(verdict, copied=None, recomputed=Recomputation())
@@ -186,7 +187,7 @@ def _stale(
 
 
 def _expiring_keys(verdict: Verdict) -> list[Problem]:
-    """C145: retention ends keys of a table of kind `latest`, said with the plan that brings it."""
+    """C145: retention deletes keys of a table of kind `latest`; reported with the plan that introduces it."""
     table, live = verdict.wanted.table if verdict.wanted else None, verdict.live.table if verdict.live else None
     if table is None or table.retention_days is None or not table.order_by:
         return []
@@ -199,7 +200,7 @@ def _expiring_keys(verdict: Verdict) -> list[Problem]:
 def of_table(
     verdict: Verdict, desired: Desired, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache
 ) -> list[Problem]:
-    """Problems of what becomes of one table's rows. verdicts: of all tables, this one's among them"""
+    """Problems of one table's rows under its verdict. verdicts: of all tables, including this one"""
     if verdict.wanted is None:
         return []
     problems: list[Problem] = []
@@ -266,7 +267,7 @@ def _kept_days(verdict: Verdict, table: Table, start: str) -> Problem:
 
 
 def _remedies(verdict: Verdict) -> tuple[Remedy, ...]:
-    """What keeps the rows that a replay would lose, each by itself."""
+    """Alternative remedies, each of which keeps the rows that a replay would lose."""
     remedies: list[Remedy] = [verdict.remedy] if verdict.remedy is not None else []
     if verdict.may_be_given:
         remedies.append(SetKey(node=verdict.name, key="forward_query", effect="carries the older days"))
@@ -277,7 +278,7 @@ def _remedies(verdict: Verdict) -> tuple[Remedy, ...]:
 
 
 def _roots(name: str, verdicts: Mapping[str, Verdict]) -> frozenset[str]:
-    """The tables that a replay reads in the end: those that are not rebuilt, or that copy their own rows."""
+    """The tables that a replay ultimately reads: those that are not rebuilt, or that copy their own rows."""
     verdict = verdicts[name]
     if not verdict.rebuilt or verdict.wanted is None or verdict.recomputed is None or verdict.recomputed.since:
         return frozenset({name})

@@ -1,4 +1,4 @@
-"""Results that plans share: the regions of a fleet have one pipeline, and most of them one release."""
+"""Results shared by plans: the regions of a fleet have one pipeline, and most of them one release."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, MutableMapping
@@ -20,26 +20,26 @@ class _Kinds(dict[object, _Entries]):
 
 
 class Memo(Generic[R]):
-    """One kind of result, as a key of every cache. limit: how many of them are kept; the oldest goes first"""
+    """One kind of result, as a key of every cache. limit: how many of them are kept; the oldest is evicted first"""
 
     def __init__(self, limit: int = 4096) -> None:
         self.limit = limit
 
 
 class PlannerCache:
-    """What planning one region computes and planning the next needs again.
+    """Results that planning one region computes and planning the next needs again.
 
     The caller creates one for a fleet's or a command's life and passes it to each plan. Threads may share it: they get the
     same object for the same question, computed once. Its results are functions of their inputs, so a plan is the same with
-    any cache. (What a type's name means is cached beside it, for the process: `sql.tree.kind` and functions like it.)
+    any cache. (Meanings of type names are cached separately, for the process: `sql.tree.kind` and similar functions.)
 
     memory  queries compiled by earlier runs, extended by this one; empty by default
-    lock    held while a result is computed; for whoever saves the memory
+    lock    held while a result is computed; also for saving `memory`
     """
 
     def __init__(self, memory: Memory | None = None) -> None:
         self.memory: Memory = {} if memory is None else memory
-        self.lock = RLock()  # one for all kinds, since a result is made from others
+        self.lock = RLock()  # one for all kinds, since results are made from each other
         self._results = _Kinds()
 
     def by_identity(self, memo: Memo[R], make: Callable[[], R], *inputs: object) -> R:
@@ -52,7 +52,7 @@ class PlannerCache:
         return known[1] if known is not None else self._made(memo, memo.limit, key, make, inputs)
 
     def by_value(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """What a pure function of a module returns for arguments that are equal."""
+        """The result of a module's pure function for equal arguments."""
         key = (args, *kwargs.items()) if kwargs else args
         known = self._results[function].get(key)
         if known is not None:
@@ -63,7 +63,7 @@ class PlannerCache:
     def one_of(self, value: R, key: Callable[[R], Hashable], limit: int = 256) -> R:
         """One object for all equal ones, so that results cached by identity serve them all.
 
-        key  a function of a module: everything in which two values can differ, as plain tuples and text
+        key  a module's function: everything in which two values can differ, as plain tuples and text
         """
         entries, parts = self._results[key], key(value)
         with self.lock:

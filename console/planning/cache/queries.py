@@ -1,4 +1,4 @@
-"""Compiled queries of earlier runs, each under a key of everything that it was made from.
+"""Compiled queries of earlier runs, each under a key of all its inputs.
 
 The entries are a mapping that the caller passes in: the planner does no I/O. An entry carries a checksum of its key and of
 itself, so that a damaged one is ignored.
@@ -26,7 +26,7 @@ class QueryMemory:
         self._entries: Memory = {} if entries is None else entries
 
     def load(self, key: str, kind: type[T]) -> T | None:
-        """The value of this class under a key; None where there is none, or none that is intact."""
+        """The value of this class under a key; None if there is none or it is damaged."""
         entry = self._entries.get(key) if key else None
         if not isinstance(entry, str) or entry[:_DIGITS] != _hash(key, entry[_DIGITS:])[:_DIGITS]:
             return None
@@ -36,7 +36,7 @@ class QueryMemory:
             return None
 
     def store(self, key: str, value: object) -> None:
-        """Keep a value that was compiled without a problem; without a key it is not kept."""
+        """Store a value that was compiled without problems; a value without a key is not stored."""
         if key:
             text = pack(value)
             self._entries[key] = _hash(key, text)[:_DIGITS] + text
@@ -48,7 +48,7 @@ def key_of(*parts: object) -> str:
 
 
 def rules_of(planner: str) -> str:
-    """Identifies the rules by which a planner of this source hashes, with this engine; "" where the source is unknown."""
+    """Identifies the hashing rules of a planner with this source and engine; "" if the source is unknown."""
     return planner and key_of("rules", planner)
 
 

@@ -1,4 +1,4 @@
-"""Releases that are equal, or differ in names only: as keys of a cache, and as one object for all of them."""
+"""Releases that are equal, or differ in names only, as cache keys and as one shared object."""
 
 from collections.abc import Hashable
 from dataclasses import fields
@@ -25,7 +25,7 @@ def release_key(release: Release) -> Hashable:
 
 
 def _state_key(state: TableState) -> Hashable:
-    """A table of a release without the name of its version."""
+    """A table of a release, without the name of its version."""
     return (
         _table(state.table), tuple(map(_column, state.table.columns)), tuple(map(_column, state.version.columns)),
         state.version.partition_by, state.version.settings, state.read, state.rows, tuple(state.values.items()), state.inexact,
@@ -38,7 +38,7 @@ def _unnamed_key(release: Release) -> Hashable:
 
 
 def shared_release(release: Release, cache: PlannerCache) -> Release:
-    """One release for all that differ only in their own name and in those of their versions: whatever is computed from
-    columns, queries and fingerprints alone is computed once for a fleet.
+    """One release for all that differ only in their own name and those of their versions, so that results of columns,
+    queries and fingerprints alone are computed once for a fleet.
     """
     return cache.by_identity(_SHARED, lambda: cache.one_of(release, _unnamed_key), release)

@@ -48,7 +48,7 @@ def _names(kind: Hashable) -> tuple[str, ...]:
 
 @cache
 def _reader(hint: Any) -> Decoder | None:
-    """The decoder for a type; None where JSON gives the value itself."""
+    """The decoder for a type; None if JSON yields the value itself."""
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return _dataclass(hint)
     origin, args = get_origin(hint), get_args(hint)
@@ -89,7 +89,7 @@ def _dataclass(kind: type) -> Decoder:
 
 @cache
 def _fields(kind: Hashable) -> tuple[Decoder | None, ...]:
-    """Resolved when there is data: a class may have fields of its own type."""
+    """Resolved lazily: a class may have fields of its own type."""
     hints = typing.get_type_hints(cast(Any, kind))
     return tuple(_reader(hints[name]) for name in _names(kind))
 

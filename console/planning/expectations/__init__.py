@@ -1,1 +1,1 @@
-"""What tables are expected to hold, compiled: conditions over their columns that an agent evaluates beside its writes."""
+"""Compiled expectations: conditions over a table's columns that an agent evaluates along with its writes."""

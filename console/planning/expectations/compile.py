@@ -1,4 +1,4 @@
-"""A table's expectations as SQL over its logical columns. Names and conditions pass the doors that every query passes."""
+"""A table's expectations as SQL over its logical columns. Names and conditions are checked like those of any query."""
 
 from collections.abc import Iterable, Sequence
 from typing import assert_never
@@ -27,9 +27,9 @@ from console.remedy import Edit
 
 
 def compiled(table: Table, keys: Sequence[str]) -> tuple[tuple[ExpectationCheck, ...], tuple[Problem, ...]]:
-    """The checks of a table, in the order of its file, and what is wrong with its conditions.
+    """The checks of a table, in the order of its file, and the problems of its conditions.
 
-    keys  the columns by which its rows are one, as of an aggregate or a table that keeps the newest
+    keys  the columns that identify its rows, of an aggregate or a table that keeps the newest
     """
     checks: list[ExpectationCheck] = []
     problems: list[Problem] = []
@@ -47,13 +47,13 @@ def compiled(table: Table, keys: Sequence[str]) -> tuple[tuple[ExpectationCheck,
 
 
 def _naming(table: Table, keys: Sequence[str]) -> list[str]:
-    """The columns that name a row: its key or else the order in which it is stored, and its time."""
+    """The columns that identify a row in reports: its key, or else its clustering columns, and its time."""
     columns = (*(table.key or keys or table.cluster_by), *((table.time,) if table.time else ()))
     return list(dict.fromkeys(columns))
 
 
 def _failing(rule: RowRule, expected: Expectation, table: Table) -> tuple[str, frozenset[str], Sequence[Problem]]:
-    """The condition of a failing row, the columns that it is about in lower case, and what is wrong with it."""
+    """The condition that failing rows meet, the columns that it reads (lower case), and its problems."""
     match rule:
         case NotNull(column):
             return f"{quoted(column)} IS NULL", frozenset({column.lower()}), ()
@@ -69,7 +69,7 @@ def _failing(rule: RowRule, expected: Expectation, table: Table) -> tuple[str, f
 
 
 def _unless(holds: str, column: str) -> str:
-    """NULL passes: whether it may be NULL is a rule of its own."""
+    """NULL passes: NOT NULL is a rule of its own."""
     return f"{quoted(column)} IS NOT NULL AND NOT coalesce({holds}, false)"
 
 
@@ -83,7 +83,7 @@ def _condition(sql: str, expected: Expectation, table: Table) -> tuple[str, froz
 
 
 def _placed(problems: Iterable[Problem], expected: Expectation, table: Table) -> list[Problem]:
-    """At the table's file: the condition was compiled within a query that nobody wrote."""
+    """The problems, located at the table's file: the query around the condition is not the operator's."""
     return [
         Problem(
             code=problem.code,
