@@ -22,13 +22,13 @@ _SPELLINGS: Final = (
 _HEAD: Final = """# Types
 
 Generated from the code (`tools/published.py`); a test keeps it current. Every column of PostgreSQL has a generic type, and every
-generic type has a type in each store. ⚠ marks what does not survive; `console schema` warns about it when a column of such a
+generic type has a type in each store. ⚠ marks values that do not survive; `console schema` warns about it when a column of such a
 type is added.
 
 """
 _RULES: Final = """
 `mood` stands for an enum (`CREATE TYPE mood AS ENUM ('ok', 'ill')`). A domain is treated as its base type. PostgreSQL neither stores nor checks the
-declared number of an array's dimensions; the stores have one dimension. Types that none of the given files defines,
+declared number of an array's dimensions; the stores have one dimension. Types that are not defined in the given files,
 and the following types of PostgreSQL, are transferred as the text that PostgreSQL prints (`text_of<…>`): {printed}.
 
 ## NULL

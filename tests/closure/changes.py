@@ -16,24 +16,24 @@ from tests.closure.follow import Attempt, answer
 from tests.closure.shapes import world_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "changes.md"
-HEAD = """# What becomes of a change
+HEAD = """# Changes and their routes
 
-Each kind of edit, by the kind of table and what the source still holds of it: the planner's route, and how many of the table's 800 rows are read again. Written
-from drawn edits by `python -m tests.closure.changes --write`; the same edits are drawn by the thousand in `tests/closure`, and every one has a plan that loses
-nothing that the region still holds, or a refusal whose remedy leads to such a plan. Routes: [planner.md](planner.md); codes: [codes.md](codes.md). `history: carry`
-and `since D`, `--allow-destructive` and `forward_query` are always the operator's own word.
+Each kind of edit, by the kind of table and by the rows that its source still holds: the planner's route, and how many of the table's 800 rows are read again.
+Generated from drawn edits by `python -m tests.closure.changes --write`; thousands of the same edits are drawn in `tests/closure`, and each has a plan that loses
+nothing that the region still holds, or a refusal whose remedy leads to such a plan. Routes: [planner.md](planner.md); codes: [codes.md](codes.md). `history: carry` and
+`since D`, `--allow-destructive` and `forward_query` are always the operator's explicit choice.
 """
 TITLES = {
     "hits": "A table of rows, fed from a landing table",
     "named": "A table of rows, fed through a join",
     "both": "A table of rows, filled by two queries",
     "hourly": "An aggregate",
-    "last": "A table of the newest row of each key (`kind: latest`)",
-    "once": "A table in which equal rows are one (`kind: distinct`)",
-    "events": "A landing table that we manage",
-    "people": "A landing table that others write",
-    "raw": "An adapter in front of it that is new",
-    "clean": "An adapter that is live",
+    "last": "A table with the newest row of each key (`kind: latest`)",
+    "once": "A table without duplicate rows (`kind: distinct`)",
+    "events": "A managed landing table",
+    "people": "A foreign landing table",
+    "raw": "A new adapter in front of it",
+    "clean": "A live adapter",
     "": "Tables and endpoints",
 }
 STATES = {"holds every row": 0, "has lost its three oldest days": 3, "is empty": 8}

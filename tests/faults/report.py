@@ -21,12 +21,12 @@ LIST = "### The list (written by `report.py`)"
 # those of WORLDS: what a seed draws, and what judges it
 GENERATORS = {
     "changes": (
-        "pipelines, what their regions hold and edits, every refusal followed",
+        "pipelines, the contents of their regions, and edits; the remedy of every refusal is followed",
         "days and columns, by the edits",
     ),
-    "changes carried": ("edits carried on Spark, back and forward again", "whole rows by DuckDB"),
+    "changes carried": ("edits carried out on Spark, rolled back and promoted again", "whole rows by DuckDB"),
     "clients": ("files sent, edited and sent again by clients that die", "a ledger of every line"),
-    "days": ("rows of any day, of both ends and of none", "whole numbers of microseconds"),
+    "days": ("rows of any day, at both ends of the calendar, and without a day", "whole numbers of microseconds"),
     "ddl": ("scripts of DDL", "PostgreSQL's own catalog"),
     "doubles": ("sums of doubles in other orders", "Python's fractions"),
     "stores": ("ClickHouse schemas and their migrations", "ClickHouse's own catalog, rows in plain Python"),
@@ -47,7 +47,7 @@ PROMISES = (
     (
         "P3 One commit promotes",
         "one conditional commit to `releases`; readers resolve names through it",
-        "the reader beside all of `tests/faults`, `test_points.py` (`before-swap`, `after-swap`), `rivals` (two promote at once)",
+        "the reader that runs beside all of `tests/faults`, `test_points.py` (`before-swap`, `after-swap`), `rivals` (two promote at once)",
     ),
     (
         "P4 One writer per region",
@@ -66,7 +66,7 @@ PROMISES = (
     ),
     (
         "P7 A failure leaves the live release alone",
-        "a build writes only to versions that no release names; a failure is kept until there is room to record it",
+        "a build writes only to versions that no release names; a failure is kept until there is space to record it",
         "`test_outside.py` (`warehouse full`), and the reader's 0 failed reads",
     ),
     (
@@ -99,7 +99,7 @@ def figures(runs: list[Line], mutants: list[Line]) -> list[tuple[str, str]]:
         ("reads through the release", total("reads")),
         ("torn reads", total("torn")),
         ("failed reads", total("failed")),
-        ("runs that did not end whole", f"{sum(run['result'] != 'whole' for run in runs)}"),
+        ("runs that the judge did not pass", f"{sum(run['result'] != 'whole' for run in runs)}"),
         ("planted bugs caught", f"{len(caught)} of {len(MUTANTS)}"),
     ]
 
@@ -152,7 +152,7 @@ def page(runs: list[Line], mutants: list[Line]) -> str:
             "every row sent, and each table of the live and of the previous release with landing, as multisets of whole rows.",
             "A read counts as torn unless every table that it saw equals the recomputation for one release at one landing",
             "position. Faults of the network between console and region are in `tests/ssh` and are not counted here.",
-            "A stepped clock is read by Python and the JVM; the disk, and the Rust library that commits live rows, still use",
+            "Python and the JVM read a stepped clock; the disk, and the Rust library that commits live rows, still use",
             "the machine's clock, so that the clocks of one region disagree.",
             "",
             *generators(),
@@ -164,7 +164,7 @@ def page(runs: list[Line], mutants: list[Line]) -> str:
 
 @dataclass
 class Account:
-    """What a generator drew so far, and since it last differed."""
+    """Worlds that a generator has drawn in total, and since its last difference."""
 
     drawn: int = 0
     minutes: float = 0
@@ -187,7 +187,7 @@ class Account:
 
 
 def generators() -> list[str]:
-    """One row for each that draws worlds, beside the faults above."""
+    """One row per generator of worlds, other than the faults above."""
     results = {name: Account() for name in (*GENERATORS, "landings", "sql")}
     for line in lines(WORLDS):
         results[line["generator"]].add(line.get("drawn", line["until"] - line["from"]), line["minutes"], line["wrong"])
@@ -204,7 +204,7 @@ def generators() -> list[str]:
     return [
         "## Worlds drawn at random",
         "",
-        "For each generator run by `make soak`: how many worlds it drew, for how long, how many differed from its judge, and how many it has drawn since",
+        "For each generator run by `make soak`: worlds drawn, minutes, differences from its judge, and worlds and minutes since",
         "the last difference. Lines of `worlds.jsonl`, `landings.jsonl` and `sql-oracle.jsonl`.",
         "",
         "| drawn | judge | worlds | minutes | differences | worlds since | minutes since |",
@@ -215,13 +215,13 @@ def generators() -> list[str]:
 
 
 def landings(runs: list[Line]) -> list[str]:
-    """What `tests/worlds` drew: landing tables that went through the real agent."""
+    """The draws of `tests/worlds`: landing tables read through the real agent."""
     kinds = sum((Counter(run["kinds"]) for run in runs), Counter[str]())
     acts = sum((Counter(run.get("acts", {})) for run in runs), Counter[str]())
     return [
         "## Landing tables drawn at random",
         "",
-        "`python -m tests.worlds.soak` draws tables (type and values of the partition, features, writer, what happens before and after the fence),",
+        "`python -m tests.worlds.soak` draws tables (type and values of the partition, features, writer, operations before and after the fence),",
         "runs them through a real region up to live rows and `verify`, and compares whole rows with those drawn; one line of `landings.jsonl` per",
         "seed. Lines with differences are kept; `tests/worlds/README.md` explains them.",
         "",
@@ -231,7 +231,7 @@ def landings(runs: list[Line]) -> list[str]:
         f"| tables read through an agent | {sum(run['worlds'] for run in runs):,} |",
         f"| tables read without one | {sum(run.get('read', 0) for run in runs):,} |",
         f"| minutes | {sum(run['seconds'] for run in runs) / 60:,.0f} |",
-        f"| agents that ended before their live rows came | {sum(bool(run.get('agent')) for run in runs):,} |",
+        f"| agents that ended before their live rows arrived | {sum(bool(run.get('agent')) for run in runs):,} |",
         f"| tables and folders that must be refused by name | {sum(run.get('refused', 0) for run in runs):,} |",
         f"| differences | {sum(len(run['differences']) for run in runs):,} |",
         "",
@@ -247,7 +247,7 @@ def landings(runs: list[Line]) -> list[str]:
 
 
 def changes(runs: list[Line]) -> list[str]:
-    """What the last run of mutants found, file by file."""
+    """Results of the last mutation run, file by file."""
     last = {file: counts for run in runs for file, counts in run.items() if isinstance(counts, dict)}
     rows = (
         f"| {file} | {sum(counts.values()):,} | {counts.get('killed', 0) + counts.get('endless', 0):,} | "
@@ -255,10 +255,10 @@ def changes(runs: list[Line]) -> list[str]:
         for file, counts in sorted(last.items())
     )
     return [
-        "## Small changes of the code",
+        "## Mutations of the code",
         "",
-        "`python -m tests.mutation.soak` makes each small change that cosmic-ray knows (operators, comparisons, numbers, conditions, loops) and runs",
-        "the tests that execute its line: all changes of the files named here, and those of `others` by a seed. Figures are from the last line of `mutation.jsonl` for each file.",
+        "`python -m tests.mutation.soak` makes each small change that cosmic-ray supports (operators, comparisons, numbers, conditions, loops) and runs",
+        "the tests that execute the changed line: all changes of the files named here, and a random sample (`others`). Figures are from the last line of `mutation.jsonl` for each file.",
         "",
         "| file | changes | noticed | explained | survived |",
         "| --- | ---: | ---: | ---: | ---: |",
