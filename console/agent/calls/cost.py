@@ -1,17 +1,17 @@
-"""What a finished query read, by Spark's own metrics."""
+"""Files and bytes read by a finished query, from Spark's own metrics."""
 
 from collections.abc import Iterator
 from typing import Any
 
 _PLANS = "org.apache.spark.sql.execution.adaptive"
-LISTENER_MILLISECONDS = 5_000  # that the last metrics of a job may take to arrive
+LISTENER_MILLISECONDS = 5_000  # the delay with which a job's last metrics may arrive
 
 
 def read_cost(session: Any, frame: Any, group: str) -> tuple[int, int]:
     """Files that the scans of a finished query opened, and bytes that the tasks of its jobs read.
 
     frame  the DataFrame that was collected: its plan holds the metrics
-    group  the job group of that run, and of no other
+    group  the job group of that run alone
     """
     context = session.sparkContext
     files = sum(_metric(leaf, "numFiles") for leaf in _leaves(context, frame._jdf.queryExecution().executedPlan()))
@@ -19,7 +19,7 @@ def read_cost(session: Any, frame: Any, group: str) -> tuple[int, int]:
 
 
 def _leaves(context: Any, plan: Any) -> Iterator[Any]:
-    """The scans of a physical plan as it was run, those of its subqueries included; what is read once is named once."""
+    """The scans of an executed physical plan, those in subqueries included, each once."""
     from py4j.java_gateway import is_instance_of
 
     if is_instance_of(context._gateway, plan, f"{_PLANS}.AdaptiveSparkPlanExec"):

@@ -1,7 +1,7 @@
-"""Two answers of one call: rows that only one of them gives, and whether the order is the same. Pure.
+"""Difference between two answers of one call: rows that only one of them has, and their order. Pure.
 
-Rows are compared as sets that count repeated ones. Doubles are equal as sums of them are elsewhere (`recount/doubles`),
-estimates as in the comparison of tables.
+Rows are compared as multisets. Doubles are equal within the tolerance of `recount/doubles`, estimates as in the
+comparison of tables.
 """
 
 import json
@@ -16,14 +16,14 @@ from console.agent.compared.comparison import SLACK, TOLERANCE
 from console.agent.recount.doubles import nearly_equal
 from console.model.recorded_call import AnswerForm
 
-PAIRED = 200  # rows that are equal but for doubles: each of so many is tried with each
+PAIRED = 200  # groups of rows equal but for doubles, up to this size, are matched pairwise
 
 Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
-    """What a call returned. columns: (name, Spark type); cut: it has more rows than were read"""
+    """The answer of a call. columns: (name, Spark type); cut: it has more rows than were read"""
 
     columns: tuple[tuple[str, str], ...]
     rows: tuple[Row, ...]
@@ -32,12 +32,12 @@ class CallAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Of an answer of the live release and one of the new.
+    """Difference between the live release's answer and the new one's.
 
-    only_live, only_new  rows without an equal one in the other
-    reordered  the rows are equal and come in another order, although the query names one
-    tied       all that differ are equal in the order by which the answer ends after some rows: either may stand there
-    lacking    columns that the new answer does not have;  retyped  those of another type
+    only_live, only_new  rows without an equal one in the other answer
+    reordered  the rows are equal but in another order, although the query orders them
+    tied       all differing rows tie with the last row before the LIMIT, so either result is correct
+    lacking    columns that the new answer lacks;  retyped  those of another type
     """
 
     only_live: int = 0
@@ -88,7 +88,7 @@ class _Near:
         ]
 
     def unmatched(self, old: Sequence[Row], new: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-        """Rows of each that have no equal one in the other."""
+        """Rows of either side without an equal one on the other."""
         groups: defaultdict[str, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
         for side, rows in enumerate((old, new)):
             for row in rows:
@@ -102,7 +102,7 @@ class _Near:
         return only_old, only_new
 
     def _exactly(self, row: Row) -> str:
-        """What of a row must be equal to the letter, as text."""
+        """The columns of a row that must be exactly equal, as text."""
         loose = {*self._estimated, *self._doubles}
         return json.dumps([_plain(value) for at, value in enumerate(row) if at not in loose])
 
@@ -124,7 +124,7 @@ class _Near:
         return left, right
 
     def _merged(self, ours: Sequence[Row], theirs: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-        """The same for many rows, in one pass over both, which are sorted."""
+        """The same for many rows, in one pass over both sorted lists."""
         left: list[Row] = []
         right: list[Row] = []
         i = j = 0
@@ -140,7 +140,7 @@ class _Near:
         return [*left, *ours[i:]], [*right, *theirs[j:]]
 
     def _loosely(self, row: Row) -> list[tuple[int, float, str]]:
-        """An order of the rows of a group: NULL first, what is no number last."""
+        """Sort key of the rows of a group: NULL first, values that are no numbers last."""
         return [_rank(row[at]) for at in (*self._doubles, *self._estimated)]
 
     def _equal(self, a: Row, b: Row, columns: Sequence[int] | None = None) -> bool:
@@ -156,11 +156,11 @@ class _Near:
         return True
 
     def ordered(self, old: Sequence[Row], new: Sequence[Row], by: Sequence[int]) -> bool:
-        """Whether equal rows come in one order, as far as the query names it."""
+        """Whether equal rows are in the same order, as far as the query defines it."""
         return all(self._equal(a, b, by) for a, b in zip(old, new, strict=True))
 
     def last(self, rows: Sequence[Row], some: Sequence[Row], by: Sequence[int]) -> bool:
-        """Whether these rows are equal to the last one, in the order by which the answer ends."""
+        """Whether these rows tie with the last one in the query's order."""
         return all(self._equal(row, rows[-1], by) for row in some)
 
 
@@ -177,7 +177,7 @@ def _number(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON; values of Spark that differ give another text."""
+    """A value as JSON; different values of Spark have different texts."""
     match value:
         case None | bool() | int() | str():
             return value

@@ -1,4 +1,4 @@
-"""Runs recorded calls against two releases at one position, side after side, and measures them."""
+"""Runs recorded calls against two releases at one position, alternating between them, and measures them."""
 
 import statistics
 import threading
@@ -21,7 +21,7 @@ from console.errors import ConsoleError
 from console.model.live import Release
 from console.model.recorded_call import CallCost, CallQuery, PlannedCall, ReplayedCall
 
-RUNS = 5  # of each side; the first one, which compiles and fills caches, is dropped
+RUNS = 5  # per side; the first run, which compiles and fills caches, is dropped
 MOST_ROWS = 10_000  # of an answer
 RUN_SECONDS = 30.0  # after which a run is cancelled
 CALL_SECONDS = 20.0  # after which no further runs of a call begin
@@ -29,12 +29,12 @@ CANCEL_SECONDS = 0.5  # between two cancellations: a cancelled query may still s
 
 
 class NotReplayed(Exception):
-    """A side of a call cannot be run; the text is why, without values."""
+    """A side of a call cannot be run; the text is the reason, without values."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CalledRelease:
-    """One release at the common position, its tables registered in a session of its own as they are called.
+    """One release at the common position, its tables registered on demand in a session of its own.
 
     pins  version path → Delta version
     """
@@ -46,7 +46,7 @@ class CalledRelease:
     _views: set[str] = field(default_factory=set)
 
     def register(self, tables: Sequence[str]) -> None:
-        """raises  NotReplayed where a table has no rows at that position"""
+        """raises  NotReplayed if a table has no rows at that position"""
         for name in tables:
             if name not in self._views:
                 self._view(name)
@@ -68,7 +68,7 @@ class CalledRelease:
 
 @dataclass(slots=True, kw_only=True)
 class _Runs:
-    """The runs of one side. steady: each of them gave the same answer; seconds: of those that count"""
+    """The runs of one side. steady: all of them had the same answer; seconds: of the counted runs"""
 
     called: CalledRelease
     query: CallQuery
@@ -88,7 +88,7 @@ class _Runs:
 
 
 def replay(context: RolloutContext, call: PlannedCall, live: CalledRelease, new: CalledRelease) -> ReplayedCall:
-    """Run one call on both sides in turns, and judge the answers and what they cost.
+    """Run one call on both sides in turns, and judge answers and cost.
 
     raises  RolloutStopped
     """
@@ -108,8 +108,8 @@ def replay(context: RolloutContext, call: PlannedCall, live: CalledRelease, new:
 
 
 def _run(context: RolloutContext, call: PlannedCall, side: _Runs, number: int) -> None:
-    """One run. raises NotReplayed where it fails or takes too long; RolloutStopped"""
-    # what ran under the name of an earlier run would count as read by this one
+    """One run. raises NotReplayed if it fails or takes too long; RolloutStopped"""
+    # unique: under a reused name, an earlier run's reads would be counted as this one's
     what = f"call {call.endpoint} {call.name} {number + 1} {uuid4().hex}"
     session, late, ended = side.called.session, threading.Event(), threading.Event()
     with context.jobs(session, what):
@@ -142,7 +142,7 @@ def _run(context: RolloutContext, call: PlannedCall, side: _Runs, number: int) -
 
 
 def _watch(context: RolloutContext, late: threading.Event, ended: threading.Event) -> None:
-    """Cancel the running job once its time is over, until the run has ended."""
+    """Cancel the run's jobs once its time is over, until the run has ended."""
     if ended.wait(RUN_SECONDS):
         return
     late.set()
@@ -186,10 +186,10 @@ def _judged(call: PlannedCall, before: _Runs | None, after: _Runs) -> ReplayedCa
 
 
 def _answers(call: PlannedCall, before: _Runs | None, after: _Runs) -> tuple[bool | None, str, tuple[int, int]]:
-    """Whether they are the same, why not, and how many rows only one side has."""
+    """Whether the answers are the same, why not, and the numbers of rows that only one side has."""
     assert after.answer is not None
     if before is None or before.answer is None:
-        return True, "", (0, 0)  # nothing gave another answer before
+        return True, "", (0, 0)  # there was no answer before
     if before.answer.cut or after.answer.cut:
         return None, f"more than {MOST_ROWS:,} rows: not compared", (0, 0)
     differs = difference(before.answer, after.answer, call.form)
@@ -202,7 +202,7 @@ def _answers(call: PlannedCall, before: _Runs | None, after: _Runs) -> tuple[boo
 
 
 def _failed(call: PlannedCall, before: _Runs | None, after: _Runs, of_new: bool, why: str) -> ReplayedCall:
-    """A side that gave no answer: a fault of the new release where live answered."""
+    """The result if a side has no answer: a fault of the new release if live has one."""
     worked = before is not None and before.answer is not None
     return ReplayedCall(
         endpoint=call.endpoint,

@@ -1,7 +1,7 @@
-"""What the figures of calls mean for the gate. Pure.
+"""Judges the answers and costs of recorded calls for the gate. Pure.
 
-What a call reads is the same each time, so a budget of files and bytes decides. Time is not: it decides where each run is
-slower than all of the other side, and then by half of it alone.
+A call reads the same files and bytes each time, so a budget of these decides. Time varies: it counts only if every run
+is slower than all runs of the other side.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,17 +20,17 @@ from console.model.recorded_call import (
 )
 
 ANSWERS, COST = "recorded calls: answers", "recorded calls: cost"
-JUDGED_RUNS = 3  # of each side, for time to say anything
+JUDGED_RUNS = 3  # per side, for time to count
 SLOWER, MUCH_SLOWER = 1.25, 2.0
-SLOWER_SECONDS, MUCH_SLOWER_SECONDS = 0.1, 0.25  # besides: a few milliseconds are no loss
-NAMED = 4  # calls that one line names
+SLOWER_SECONDS, MUCH_SLOWER_SECONDS = 0.1, 0.25  # in addition: a few milliseconds are no loss
+NAMED = 4  # calls named in one line
 
 
 def judge_answers(call: PlannedCall, differs: Difference, rows: tuple[int, int]) -> tuple[bool | None, str]:
-    """Whether the answers are the same, and why not. rows: of the live answer and of the new one
+    """Whether the answers are acceptable, and why not. rows: numbers of the live answer and of the new one
 
-    An answer that differs is right only where the plan expects another one and the operator said so. What is expected and
-    was not declared is for a person, as is what the query itself leaves open.
+    A different answer is correct only if the plan expects one and the operator declared it. An expected, undeclared
+    difference needs a person's decision, as does one that the query itself allows.
     """
     if differs.equal:
         return True, ""
@@ -64,7 +64,7 @@ def _what(differs: Difference, rows: tuple[int, int]) -> str:
 def judge_cost(
     live: CallCost | None, new: CallCost, budget: CallBudget, seconds: tuple[Sequence[float], Sequence[float]]
 ) -> tuple[bool | None, str]:
-    """Whether the new release answers as cheaply, and what is dearer. seconds: of the runs that count, live and new"""
+    """Whether the new release answers as cheaply, and the increases. seconds: of the counted runs, live and new"""
     over = [
         text
         for text in (
@@ -79,7 +79,7 @@ def judge_cost(
 
 
 def _over(what: str, was: int | None, reads: int, budget: int | None, factor: float, spare: int) -> str:
-    """`2 → 14 files, 6 at most`; "" where it is within the budget."""
+    """`2 → 14 files, 6 at most`; "" within the budget."""
     if budget is not None:
         most, whose = budget, "by its budget"
     elif was is not None:
@@ -119,7 +119,7 @@ def checks_of(endpoint: str, calls: Sequence[ReplayedCall]) -> tuple[Checked, Ch
 
 
 def _all(results: Iterable[bool | None]) -> bool | None:
-    """False where one is, else None where one is."""
+    """False if any is False, else None if any is None."""
     each = set(results)
     return False if False in each else None if None in each else True
 

@@ -1,1 +1,1 @@
-"""The comparison of two versions of a table as data: records a day and column, kept in the region; examples on request."""
+"""The comparison of two versions of a table as data: records per day and column, stored in the region; examples on request."""

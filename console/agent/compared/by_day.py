@@ -1,4 +1,4 @@
-"""Rows of two versions of a table, day by day: their numbers, a checksum a column, and one of all columns together."""
+"""Rows of two versions of a table, day by day: their number, a checksum per column, and one of all columns together."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from console.model.step import Comparison
 def day_records(
     session: Any, plan: Comparison, old: Pinned, new: Pinned, comparison: ComparisonRound
 ) -> Iterator[tuple[ComparedColumn, ...]]:
-    """The records of each portion, in order. One that was recorded before is not compared again."""
+    """The records of each portion, in order. A portion that is already recorded is not compared again."""
     for number, part in enumerate(comparison.portions, 1):
         recorded = _in_order(plan, comparison.recorded(number))
         if not recorded:
@@ -27,7 +27,7 @@ def day_records(
 
 
 def _in_order(plan: Comparison, records: Sequence[ComparedColumn]) -> tuple[ComparedColumn, ...]:
-    """Records as they are made: by day, and by the plan's order of columns."""
+    """Records in canonical order: by day, then by the plan's order of columns."""
     order = {name: at for at, name in enumerate((ROWS, *(pair.new for pair in exact_pairs(plan)), TOGETHER))}
     return tuple(sorted(records, key=lambda record: (record.day, order.get(record.column, len(order)))))
 
@@ -59,10 +59,10 @@ def _compared(
 
 
 def _columns(plan: Comparison, new: Pinned, *, old: bool) -> tuple[list[tuple[str, str]], list[str]]:
-    """Columns of one version with the type to compare them in, and those whose values are only counted."""
+    """Columns of one version with the type for their comparison, and columns whose values are only counted."""
     kinds = types(new.state.table.columns)
     hashed = [(pair.old if old else pair.new, kinds[pair.new]) for pair in exact_pairs(plan)]
-    # of a new column nothing can be counted in the old version
+    # the old version has no values of a new column
     return hashed, [name for pair in plan.changed if (name := pair.old if old else pair.new)]
 
 
@@ -75,7 +75,7 @@ def _sums(
 
 
 def _without(sums: Sums, others: Sums) -> Sums:
-    """Sums of rows without some of them: sums of disjoint rows add up. One of no row is NULL in Spark."""
+    """Sums without those of some of the rows: sums of disjoint rows add up. A sum over no rows is NULL in Spark."""
     return {name: (total or 0) - (others.get(name) or 0) for name, total in sums.items()}
 
 

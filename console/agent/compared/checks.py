@@ -1,4 +1,4 @@
-"""The checks that the gate reads, from the records of a comparison: a tally, the first days that differ, and summaries."""
+"""The checks for the gate, from the records of a comparison: a tally, the first days that differ, and summaries."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,14 +8,14 @@ from console.model.event import Checked, ComparedDay
 from console.model.share import percent_text
 from console.model.step import Comparison, Pair
 
-EXAMPLES = 3  # days that a line names
-DIFFERING_DAYS, EQUAL_DAYS = 20, 40  # that an event holds; all of them are among the records
+EXAMPLES = 3  # days named in a line
+DIFFERING_DAYS, EQUAL_DAYS = 20, 40  # days stored in an event; the records have all of them
 LISTED_COLUMNS = 12  # of a day
 CHANGED = "columns that change"
 
 
 def rows_check(plan: Comparison, days: Sequence[ComparedDay], records: Sequence[ComparedColumn]) -> Checked:
-    """Whether each day has as many rows as before. A day of which history left rows out is a doubt, where it still differs."""
+    """Whether each day has as many rows as before. Differing days from which history left rows out are inconclusive."""
     unequal = [day for day in days if day.old != day.new]
     tally = day_tally(days, records)
     verdict = None if plan.other_rows else _verdict(unequal, records)
@@ -53,7 +53,7 @@ def columns_check(plan: Comparison, days: Sequence[ComparedDay], records: Sequen
 
 
 def changed_check(plan: Comparison, records: Sequence[ComparedColumn]) -> Checked | None:
-    """What became of the columns that are meant to change; inconclusive where one has lost all its values."""
+    """Summary of the columns that are meant to change; inconclusive if one of them has lost all its values."""
     summaries = tuple(_summary(pair, records) for pair in plan.changed)
     if not summaries:
         return None
@@ -68,7 +68,7 @@ def changed_check(plan: Comparison, records: Sequence[ComparedColumn]) -> Checke
 
 
 def compared_days(records: Iterable[ComparedColumn]) -> list[ComparedDay]:
-    """One entry a day, oldest first, with every column that differs."""
+    """One entry per day, oldest first, with every column that differs."""
     rows: dict[str, ComparedColumn] = {}
     columns: dict[str, list[str]] = {}
     for record in records:
@@ -88,13 +88,13 @@ def day_tally(days: Sequence[ComparedDay], records: Iterable[ComparedColumn]) ->
 
 
 def _verdict(differing: Sequence[ComparedDay], records: Iterable[ComparedColumn]) -> bool | None:
-    """None where all that differs are days of which rows are in quarantine: nobody can say that those explain it."""
+    """None if only days with rows in quarantine differ, since those may or may not explain it; else False."""
     lacking = {record.day for record in records if record.quarantined}
     return False if any(day.day not in lacking for day in differing) else None
 
 
 def noted(days: Sequence[ComparedDay]) -> tuple[ComparedDay, ...]:
-    """What an event holds of them: the first ones that differ, and the newest others."""
+    """The days to store in an event: the first ones that differ, and the newest others."""
     differ = [_cut(day) for day in days if not day.equal][:DIFFERING_DAYS]
     equal = [day for day in days if day.equal][-EQUAL_DAYS:]
     return tuple(sorted((*differ, *equal), key=lambda day: day.day))

@@ -37,8 +37,8 @@ def compare(
 ) -> Iterator[Checked]:
     """Compare two versions of a table.
 
-    sources     tables read by the new version's feeds, as of the same landing position, to decide about sums of doubles
-    comparison  how it is divided and recorded; nothing is recorded by default
+    sources     tables read by the new version's feeds, as of the same landing position, to judge sums of doubles
+    comparison  its portions and records; nothing is recorded by default
     returns     `Checked` for the rows, for the columns, and for those that are meant to change; differences name the
                 first days or keys
     """
@@ -58,14 +58,14 @@ def compare(
 
 
 def _with_ties(plan: Comparison, check: Checked) -> Checked:
-    """Other values are inconclusive where rows of one key and order are now told apart by other columns."""
+    """A difference in values is inconclusive if ties of a key are now broken by other columns."""
     if check.ok is not False or not plan.ties or check.check != "values":
         return check
     return replace(check, ok=None, detail=f"of rows with one order another may be the newest: {check.detail}")
 
 
 def _joined_as_now(plan: Comparison, check: Checked) -> Checked:
-    """A difference is inconclusive where history was joined with tables that may have changed since."""
+    """A difference is inconclusive if history was joined with tables that may have changed since."""
     if check.ok is not False or not plan.joins:
         return check
     return replace(check, ok=None, detail=f"joined with {', '.join(plan.joins)} as of now: {check.detail}")
@@ -79,7 +79,7 @@ def _by_key(
     sources: Sequence[PinnedSource],
     comparison: ComparisonRound,
 ) -> Iterator[Checked]:
-    """Aggregates: the merged values, key by key; sums of doubles by their stored states. Recorded at the end, as a whole."""
+    """Aggregates: the merged values, key by key; sums of doubles by their stored states. Recorded once, at the end."""
     sum_states = sums.sum_states(plan.pairs, old, new)
     quantiles = [pair for pair in plan.pairs if _stored_as_quantiles(pair, old, new)]
     estimates = [pair for pair in plan.pairs if pair not in quantiles and _uses_sketch(pair, old, new)]
@@ -121,7 +121,7 @@ def _groups(plan: Comparison, records: Sequence[ComparedColumn], counts: Mapping
 def _group_records(
     plan: Comparison, values: Sequence[Pair], day: str, counts: Mapping[str, int]
 ) -> Iterator[ComparedColumn]:
-    """The groups of a day, and each column of theirs; where other groups stand in for missing ones, the keys differ."""
+    """The records of a day's groups and of each of their columns; the keys differ if groups are both missing and added."""
     old, new = counts["keys"] - counts["extra"], counts["keys"] - counts["gone"]
     both = old + new - counts["keys"]
     equal = not counts["gone"] and not counts["extra"]
@@ -145,8 +145,9 @@ def _group_records(
 def _joined(
     session: Any, plan: Comparison, old: Pinned, new: Pinned, values: Sequence[Pair], estimates: Sequence[Pair]
 ) -> dict[str, dict[str, int]]:
-    """Day ("" without one) → numbers of groups: only in the old version `gone`, only in the new `extra`, all `keys`; for
-    column i of the values and of those that are meant to change: differing `d<i>`, not NULL before and now `was<i>`, `now<i>`.
+    """Day ("" without one) → numbers of groups: only in the old version `gone`, only in the new `extra`, all `keys`;
+    for column i of the values and of those meant to change: differing `d<i>`, not NULL before and now `was<i>`,
+    `now<i>`.
     """
     from pyspark.sql.functions import col, count_if, lit
     from pyspark.sql.functions import hll_sketch_estimate as estimate
@@ -183,7 +184,7 @@ def _joined(
 
 
 def _joined_day(plan: Comparison) -> Any:
-    """The day of a joined group; NULL where the time is none of the keys."""
+    """The day of a joined group; NULL if the time is none of the keys."""
     from pyspark.sql.functions import coalesce, col, lit
 
     if plan.time not in plan.keys:
@@ -193,7 +194,7 @@ def _joined_day(plan: Comparison) -> Any:
 
 
 def _pair_counts(differs: Any, i: int) -> list[Any]:
-    """Of column i: groups of both versions in which it differs, and groups where it is not NULL."""
+    """Of column i: groups of both versions in which it differs, and groups in which it is not NULL."""
     from pyspark.sql.functions import col, count, count_if
 
     both = col("in_old").isNotNull() & col("in_new").isNotNull()
@@ -215,7 +216,7 @@ def _values(plan: Comparison, values: Sequence[Pair], estimates: Sequence[Pair],
 
 
 def _differs(pair: Pair, estimate: bool, kind: str, a: Any, b: Any) -> Any:
-    """Column: values differ. Estimates differ where only one is NULL, or by more than the tolerance."""
+    """Column: values differ. Estimates differ if only one is NULL, or by more than the tolerance."""
     from pyspark.sql.functions import abs as magnitude
     from pyspark.sql.functions import coalesce, greatest, lit
 
@@ -231,7 +232,7 @@ def _stored_as_quantiles(pair: Pair, old: Pinned, new: Pinned) -> bool:
 
 
 def _uses_sketch(pair: Pair, old: Pinned, new: Pinned) -> bool:
-    """Whether a column's value is computed from a sketch. One of several states carries a number: `share__2__hll`."""
+    """Whether a column's value is computed from a sketch. One of several states is numbered: `share__2__hll`."""
     names = ((pair.old, old), (pair.new, new))
     return not pair.exact and any(
         stored.name.startswith(f"{name}__") and stored.name.endswith(SKETCHES)
@@ -241,7 +242,7 @@ def _uses_sketch(pair: Pair, old: Pinned, new: Pinned) -> bool:
 
 
 def _quantile_counts(session: Any, plan: Comparison, pair: Pair, old: Pinned, new: Pinned) -> Checked:
-    """Compare how many values the quantile sketches have seen: two correct sketches may differ in value, not in number."""
+    """Compare the numbers of values in quantile sketches: two correct sketches may differ in their quantiles, not in number."""
     from pyspark.sql.functions import col
 
     was, now = _sketch_sizes(session, plan, pair.old, old, "was"), _sketch_sizes(session, plan, pair.new, new, "now")
@@ -280,7 +281,7 @@ def _moments_of(pair: Pair, old: Pinned, new: Pinned) -> list[tuple[str, str, st
 
 
 def _moments(session: Any, plan: Comparison, pair: Pair, old: Pinned, new: Pinned) -> Checked:
-    """Compare what variances and correlations are computed from, by what rounding can do to it."""
+    """Compare the states of variances and correlations, within the bound of rounding errors."""
     from pyspark.sql.functions import col, lit
 
     states = _moments_of(pair, old, new)

@@ -1,4 +1,4 @@
-"""Examples of one day's differences, read from both versions when somebody asks. They hold values: nothing stores them."""
+"""Examples of one day's differences, read from both versions on request. They contain values, so they are never stored."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ Rows = Callable[[Any], list[list[Any]]]  # a DataFrame's rows as JSON values
 
 @dataclass(frozen=True, slots=True)
 class ComparedReleases:
-    """A pipeline's releases and its newest rollout. path: absolute path of a version's"""
+    """A pipeline's releases and its newest rollout. path: version path → absolute path"""
 
     releases: Releases
     status: Status
@@ -64,7 +64,7 @@ def _comparison(of: ComparedReleases, table: str) -> Comparison:
 
 
 def _versions(of: ComparedReleases, records: ComparisonRecords, plan: Comparison) -> tuple[Pinned, Pinned]:
-    """Both versions of the table, as of what is recorded of them; as they are now where nothing is."""
+    """Both versions of the table, as of the recorded Delta versions, else the latest."""
     recorded = next(iter(records.newest(of.status.rollout, plan.table)), None)
     releases = {stored.release.id: stored.release for stored in of.releases.all()}
     sides = [
@@ -116,8 +116,8 @@ def _of_day(rows: Any, time: str, day: str) -> Any:
 def _apart(
     before: Any, after: Any, pairs: Sequence[Pair], old: Pinned, kinds: dict[str, str], rows_of: Rows
 ) -> ExampleRows:
-    """Rows that one side has and the other lacks, or has fewer times, each once; ordered by their columns, so that rows which differ
-    in one of the last ones stand at the same place of both lists."""
+    """Rows that one side has and the other lacks or has fewer times, each once; sorted by column, so that rows which
+    differ only in the last columns are at the same place in both lists."""
     from pyspark.sql.functions import col, count_if, lit, xxhash64
 
     columns = tuple((pair.new, kinds[pair.new]) for pair in pairs)

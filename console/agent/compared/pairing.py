@@ -1,7 +1,7 @@
-"""Rows of two versions of a table brought together by what must be equal in them, to see what became of the other columns.
+"""Pairs rows of two versions of a table by the columns that must be equal, to count changes in the other columns.
 
-A table has no key. Rows are paired by the hash of the columns that must be equal, if each version has one such row on a
-day. Of a large table a part is looked at: the rows with certain hashes, which are the same rows on both sides.
+A table has no key, so rows are paired by the hash of the columns that must be equal, if each version has one such row
+on a day. A large table is sampled by hash, which selects the same rows on both sides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from console.model.slices import Slice
 from console.model.step import Comparison, Pair
 
 SAMPLED_ROWS = 100_000  # of a portion, about
-Sums = Mapping[str, int]  # of one day: rows, and numbers by the names that their queries give them
+Sums = Mapping[str, int]  # of one day: rows and counts, by their names in the queries
 
 
 def exact_pairs(plan: Comparison) -> tuple[Pair, ...]:
@@ -33,8 +33,8 @@ def sliced(rows: Any, time: str, part: Sequence[Slice]) -> Any:
 def paired(
     session: Any, plan: Comparison, old: Pinned, new: Pinned, part: Sequence[Slice], rows: int
 ) -> dict[str, Sums]:
-    """Day, "" without one, → rows that were paired `of`, and of them those with another value `d<i>`, of column i of
-    `plan.changed`. {} where no column of both versions is meant to change.
+    """Day, "" without one, → numbers of paired rows `of`, and of those with another value `d<i>` in column i of
+    `plan.changed`. {} if no column of both versions is meant to change.
 
     rows  of the portion
     """
@@ -55,13 +55,13 @@ def paired(
 
 
 def _comparable(pair: Pair, old: Pinned, new: Pinned) -> bool:
-    """Whether values of both versions can be compared: of one type that can be hashed, or of two simple ones as texts."""
+    """Whether values of both versions can be compared: if they have one hashable type, or as texts if both types are simple."""
     was, now = types(old.state.table.columns).get(pair.old, ""), types(new.state.table.columns)[pair.new]
     return bool(was) and can_hash(was) and can_hash(now) and (was == now or not any("<" in kind for kind in (was, now)))
 
 
 def earlier(pair: Pair, old: Pinned, kind: str) -> Any:
-    """The older values of a column that is meant to change, as its new type; NULL where a value has no such form."""
+    """The older values of a column that is meant to change, cast to its new type; NULL if a value does not convert."""
     from pyspark.sql.functions import col, lit
 
     was = types(old.state.table.columns).get(pair.old, "")
@@ -77,7 +77,8 @@ def earlier(pair: Pair, old: Pinned, kind: str) -> Any:
 def _identified(
     rows: Any, plan: Comparison, old: Pinned, new: Pinned, part: Sequence[Slice], share: int, *, is_old: bool
 ) -> Any:
-    """Sampled rows of which a day has one: the day, a hash of what must be equal `row`, and hashes of the others."""
+    """Sampled rows that are unique within their day: the day, a hash `row` of the columns that must be equal, and
+    hashes of the others."""
     from pyspark.sql.functions import col, count, lit, pmod, xxhash64
     from pyspark.sql.functions import first as any_of
 

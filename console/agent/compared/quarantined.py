@@ -1,8 +1,8 @@
-"""Rows that history left out of a new version because a value does not convert, as the old version shows them.
+"""Rows that history left out of a new version because a value does not convert, as they are in the old version.
 
-Quarantine stores keys alone. The plan's condition over the pinned source gives the same rows again, whenever it is asked,
-and the live release's own query makes of them what the old version holds. Sums of disjoint rows add up, so that
-these can be subtracted from what is compared.
+Quarantine stores keys alone. The plan's predicate over the pinned source selects the same rows again at any time, and
+the live release's own query turns them into the old version's rows. Sums of disjoint rows add up, so theirs can be
+subtracted in a comparison.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from console.model.step import Backfill
 
 
 def affected_tables(context: RolloutContext) -> frozenset[str]:
-    """Tables of the new release that lack rows in quarantine, and all tables below them."""
+    """Tables of the new release that lack rows in quarantine, and all tables downstream of them."""
     tables = {step.target for step in _steps(context)}
     while below := {feed.target for feed in context.plan.release.feeds if feed.source in tables} - tables:
         tables |= below
@@ -31,7 +31,7 @@ def affected_tables(context: RolloutContext) -> frozenset[str]:
 def left_out_rows(context: RolloutContext, session: Any, table: str) -> Any:
     """The rows of the old version of a table that are in quarantine, as a DataFrame.
 
-    returns  None where there are none, and where they cannot be computed again: a difference is then a doubt
+    returns  None if there are none, or if they cannot be recomputed: a difference is then inconclusive
     """
     steps = [step for step in _steps(context) if step.target == table]
     state = context.live().table(table)
@@ -57,7 +57,7 @@ def _steps(context: RolloutContext) -> Sequence[Backfill]:
 
 
 def _of_step(context: RolloutContext, session: Any, step: Backfill, target: TableState) -> Any:
-    """What the old version holds of the source's rows that one backfill left out; None without a query for them."""
+    """The old version's rows for the source rows that one backfill left out; None without a query for them."""
     assert step.fragile is not None
     live = context.live()
     source = live.table(step.source)
@@ -77,7 +77,7 @@ def _of_step(context: RolloutContext, session: Any, step: Backfill, target: Tabl
 
 
 def _same_feed(live: Release, step: Backfill) -> Feed | None:
-    """The live feed that made the old version's rows of the same source."""
+    """The live feed that wrote the old version's rows from the same source."""
     feeds = [feed for feed in live.feeds_into(step.target) if feed.source == step.source]
     same = next((feed for feed in feeds if feed.materialization == step.materialization), None)
     return same or (feeds[0] if len(feeds) == 1 else None)

@@ -1,7 +1,7 @@
 """`_console/<pipeline>/comparison`: one row per day and column of each comparison. Append only; counts and no values.
 
-The rows of a portion are one commit. An agent that finds them at the versions which it compares does not compare that
-portion again. `model/compared` describes the columns.
+The rows of a portion are one commit. An agent that finds records of the versions which it compares does not compare
+that portion again. `model/compared` describes the columns.
 """
 
 import time
@@ -26,7 +26,7 @@ _KINDS = {
 }
 _COLUMNS = {name: _KINDS[kind] for name, kind in LEDGER["comparison"].items()}
 _NAMES = {"target": "table", "column_name": "column", "changed_of": "of"}  # columns that SQL needs another name for
-RESUMED_SECONDS = 6 * 3600.0  # the files of an older version are kept for longer than that
+RESUMED_SECONDS = 6 * 3600.0  # files of an older version are kept for longer
 
 
 class ComparisonRecords:
@@ -56,7 +56,7 @@ class ComparisonRecords:
         return self._read(rollout, table, "")
 
     def page(self, rollout: str, after: int) -> ComparedPage:
-        """Records of the newest comparison of each table. after: how many were read before"""
+        """Records of the newest comparison of each table. after: number of records already read"""
         records = self._read(rollout, "", f"LIMIT {PAGE + 1} OFFSET {int(after)}")
         return ComparedPage(records[:PAGE], after + PAGE if len(records) > PAGE else 0)
 

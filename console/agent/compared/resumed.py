@@ -1,4 +1,4 @@
-"""A comparison of a rollout, begun or continued: an agent that comes after a killed one goes on at the versions of that one."""
+"""Begins or resumes a rollout's comparison: after a kill, the next agent continues with the same Delta versions."""
 
 import time
 from dataclasses import replace
@@ -16,8 +16,8 @@ from console.model.step import Comparison
 def begin(
     context: RolloutContext, session: Any, plan: Comparison, old: Pinned, new: Pinned
 ) -> tuple[ComparisonRound, Pinned, Pinned]:
-    """How a table is compared, and the versions. Both stay those that a killed agent has begun with: what it recorded
-    is true of them, and of no others.
+    """The portions and records of a table's comparison, and its Delta versions: those with which a killed agent began,
+    since its records hold only for these.
     """
     records, rollout = records_of(context.warehouse, context.plan.pipeline), context.recorder.rollout
     done = records.newest(rollout, plan.table)
@@ -27,7 +27,7 @@ def begin(
     comparison = ComparisonRound(
         portions=portions(
             context.stats(plan.table, new.path, _stored_time(new.state, plan.time), new.version).days,
-            context.plan.rows_limit,  # tuned limits may be others when it is resumed
+            context.plan.rows_limit,  # tuned limits may differ after a restart
         )
         if plan.time and not plan.keys
         else ComparisonRound().portions,
@@ -39,7 +39,7 @@ def begin(
 
 
 def _stored_time(state: TableState, time_column: str) -> str:
-    """The stored column whose file statistics give the days; "" where none does."""
+    """The stored column whose file statistics determine the days; "" for none."""
     stored = {column.name for column in state.version.columns}
     name = state.stored_in(time_column)[0]
     return name if name in stored else ""
