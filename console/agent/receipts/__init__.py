@@ -1,1 +1,1 @@
-"""Evidence of what a rollout did: written beside the data, verified on request."""
+"""Evidence of a rollout's results: written beside the data, verified on request."""

@@ -33,7 +33,7 @@ Sums = Mapping[str, tuple[int, str]]  # day → rows and checksum
 
 @dataclass(frozen=True, slots=True)
 class PendingCheck:
-    """A check that reads tables, and what it is about."""
+    """A check that reads tables, and its subject."""
 
     subject: Subject
     run: Callable[[], Finding]
@@ -42,9 +42,9 @@ class PendingCheck:
 def verify(
     warehouse: Path, pipeline: str, rollout: str, spark: SparkHandle, listener: AuditListener
 ) -> tuple[Finding, ...]:
-    """Verify everything about a rollout that can still be checked, check by check.
+    """Run every check on a rollout that is still possible, one by one.
 
-    raises  DataError where no rollout has this name; AuditStopped
+    raises  DataError if no rollout has this name; AuditStopped
     """
     rollouts = Rollouts(warehouse, pipeline)
     events, plan = rollouts.events(rollout), rollouts.plan(rollout)
@@ -77,7 +77,7 @@ class Audit:
     session: Any
 
     def checks(self, step: Step, receipts: Sequence[Receipt], rollout: str) -> Iterator[PendingCheck]:
-        """What can be checked of one step."""
+        """The possible checks of one step."""
         if own := [receipt for receipt in receipts if receipt.step == step.id]:
             yield from self._of_receipts(own)
         if isinstance(step, Backfill) and step.linked:
@@ -86,7 +86,7 @@ class Audit:
             yield PendingCheck(Subject(step.target, step.id, "live"), partial(self._live, step, rollout))
 
     def _of_receipts(self, receipts: Sequence[Receipt]) -> Iterator[PendingCheck]:
-        """Source and target as they were, and rows removed from the target since."""
+        """Source and target as of their recorded versions, and rows removed from the target since."""
         first = receipts[0]
         how = first.how
         assert how is not None
@@ -100,7 +100,7 @@ class Audit:
             yield PendingCheck(since, partial(self._since, since, how.target, written, shared))
 
     def _of_files(self, step: Backfill) -> Iterator[PendingCheck]:
-        """Files that were taken over from the older version, and rows removed since."""
+        """Files linked from the older version, and rows removed since."""
         state = self.plan.release.table(step.target)
         assert state is not None
         path = paths.version_path(self.warehouse, state.version.path)
@@ -109,7 +109,7 @@ class Audit:
         yield PendingCheck(since, partial(check_since, path, since))
 
     def _live(self, step: CatchUp, rollout: str) -> Finding:
-        """A sample of the rows that the feed has moved since, recomputed; another one once its table has grown."""
+        """A sample of the rows moved by the feed since, recomputed; a different one once its table has grown."""
         subject = Subject(step.target, step.id, "live")
         stored = [paths.version_path(self.warehouse, state.version.path) for state in self.plan.release.tables]
         if not all(log.exists(path) for path in stored):
@@ -129,7 +129,7 @@ class Audit:
         return subject.finding(result.ok, result.detail)
 
     def _live_feeds(self) -> tuple[LiveFeed, ...]:
-        """The feeds of the rollout's release, and those that brought it rows of the landing versions before."""
+        """The feeds of the rollout's release, and those that relayed rows from earlier landing versions."""
 
         def resolve(path: str) -> str:
             return paths.version_path(self.warehouse, path)
@@ -145,7 +145,7 @@ class Audit:
                 yield state, paths.version_path(self.warehouse, state.version.path)
 
     def _side(self, subject: Subject, place: Place, recorded: Sums, ambiguous: str, how: Measured) -> Finding:
-        """One side as of its version, else as of today unless that is ambiguous."""
+        """One side as of its version, else its current rows unless these are ambiguous."""
         path = paths.version_path(self.warehouse, place.path)
         lost = readability(path, place)
         if lost.table_gone or (lost.reason and ambiguous):
@@ -179,7 +179,7 @@ class Audit:
         return "its partial states may have been merged since" if aggregate else ""
 
     def _shared(self, receipt: Receipt) -> str:
-        """Why today's rows of the target cannot be attributed to this step; "" where they can."""
+        """Why the target's current rows cannot be attributed to this step; "" if they can."""
         steps = [
             step for step in self.plan.steps if has_receipts(step) and getattr(step, "target", "") == receipt.target
         ]
@@ -207,7 +207,7 @@ class Audit:
 
 
 def _spark_message(error: Exception) -> str:
-    """Spark's message about an unreadable file. Any other error, like a lost JVM's, is raised: it is not the table's."""
+    """Spark's message about an unreadable file. Any other error, such as a lost JVM's, is raised: it is not about the table."""
     if not from_spark(error):
         raise error
     lines = str(error).strip().splitlines() or [type(error).__name__]

@@ -36,7 +36,7 @@ def cross_check(
 
 
 def _decisions(events: Sequence[Recorded], rows: Sequence[dict[str, Any]]) -> Finding:
-    """Each decision among the events has a row equal to it, and there are no other rows."""
+    """Whether each decision among the events has an equal row, and there are no other rows."""
     wanted = {e.seq: of_decision(e, e.event) for e in events if isinstance(e.event, Decision)}
     decisions = [row for row in rows if row["kind"] != "receipt"]
     wrong = [
@@ -54,8 +54,8 @@ def _decisions(events: Sequence[Recorded], rows: Sequence[dict[str, Any]]) -> Fi
 
 
 def _limits(events: Sequence[Recorded], plan: Plan) -> list[Finding]:
-    """Changes of limits while the rollout ran: each line says what its stored values say. No rows of `ops`: 0.1.0 would
-    report them as decisions that nobody made."""
+    """Changes of limits while the rollout ran: each line must match its stored values. They are not in `ops`, because
+    0.1.0 would report them as decisions that nobody made."""
     before, as_made, wrong = AS_PLANNED, [], []
     for recorded in events:
         match recorded.event:
@@ -73,7 +73,7 @@ def _limits(events: Sequence[Recorded], plan: Plan) -> list[Finding]:
 
 
 def _receipts(step: Step, rows: Sequence[dict[str, Any]], recorded: bool) -> Finding:
-    """A step's receipts are complete and unchanged."""
+    """Whether a step's receipts are complete and unchanged."""
     subject = Subject(str(getattr(step, "target", "")), step.id, "receipts")
     if not rows:
         why = "all of them are gone" if recorded else "none were kept: the rollout is older than receipts"
@@ -89,7 +89,7 @@ def _receipts(step: Step, rows: Sequence[dict[str, Any]], recorded: bool) -> Fin
 
 
 def _reads_merged(step: Step, plan: Plan) -> bool:
-    """Whether its batches read a table of newest rows as it is shown, while its receipts hold the rows that are stored."""
+    """Whether its batches read a table of newest rows merged, while its receipts count the stored rows."""
     if not isinstance(step, Backfill) or step.route != "forward" or step.stored:
         return False
     target = plan.release.table(step.target)
@@ -97,7 +97,7 @@ def _reads_merged(step: Step, plan: Plan) -> bool:
 
 
 def _batches(step: Step, rows: Sequence[dict[str, Any]], events: Sequence[Recorded], *, merged: bool) -> list[Finding]:
-    """Row counts of the receipts, read from the tables, equal those that the batches reported; merging leaves fewer of them."""
+    """Whether row counts of the receipts, read from the tables, equal those reported by the batches, or exceed merged ones."""
     batches = {e.event.position: e.event for e in events if isinstance(e.event, BatchDone) and e.event.step == step.id}
     if not batches:
         return []
@@ -115,7 +115,7 @@ def _batches(step: Step, rows: Sequence[dict[str, Any]], events: Sequence[Record
 
 
 def _readable(rows: Sequence[dict[str, Any]]) -> bool:
-    """Whether a step's receipts decode, and are all about the same places."""
+    """Whether a step's receipts decode, and all refer to the same tables and versions."""
     try:
         return len({receipt.how for receipt in receipts_of(rows)}) == 1
     except ConsoleError:

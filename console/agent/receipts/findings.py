@@ -1,4 +1,4 @@
-"""The subject of a check: what a finding of `verify` is about."""
+"""The subject of a check and its finding in `verify`."""
 
 from dataclasses import dataclass
 
@@ -14,5 +14,5 @@ class Subject:
     what: str
 
     def finding(self, ok: bool | None, detail: str, days: tuple[str, ...] = ()) -> Finding:
-        """The result of the check; ok is None where it can no longer be made."""
+        """The result of the check; ok is None if it is no longer possible."""
         return Finding(table=self.table, step=self.step, what=self.what, ok=ok, detail=detail, days=days)

@@ -19,7 +19,7 @@ EVERY = "*"
 def read_history(warehouse: Path, pipeline: str, which: str, after: int | None = None) -> Past:
     """Final status of every rollout, oldest first, with the events and receipts of the one requested by name.
 
-    after  records of its comparison that were read before; then a page of these is returned instead of events and receipts
+    after  number of its comparison records already read; a page of these is then returned instead of events and receipts
     """
     if after is not None:
         return Past((), compared=records_of(warehouse, pipeline).page(which, after))

@@ -1,6 +1,6 @@
-"""Verification of a history whose files were taken over (`history: from now`): by the logs of both versions, without a row.
+"""Verification of a linked history (`history: from now`) by the logs of both versions, without reading rows.
 
-Rows that arrived later are another half, of the new query: they are recomputed as live rows are.
+Rows that arrived later follow the new query and are recomputed like other live rows.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ _LATER = "rows that arrived later follow the new query and are checked as live r
 
 
 def check_files(warehouse: Path, target_path: str, subject: Subject) -> Finding:
-    """Whether the files that the new version began with are those of the older version, as of the fence."""
+    """Whether the new version's initial files are those of the older version as of the fence."""
     commit = _linking(target_path, subject.step)
     if commit is None:
         return subject.finding(None, "the commit that took the files over is gone from the log")
@@ -37,7 +37,7 @@ def check_files(warehouse: Path, target_path: str, subject: Subject) -> Finding:
 
 
 def check_since(target_path: str, subject: Subject) -> Finding:
-    """Whether rows were removed from the new version after that."""
+    """Whether rows were removed from the new version since."""
     commit = _linking(target_path, subject.step)
     if commit is None:
         return subject.finding(None, "the commit that took the files over is gone from the log")
@@ -49,14 +49,14 @@ def check_since(target_path: str, subject: Subject) -> Finding:
 
 
 def _linking(target: str, step: str) -> log.Commit | None:
-    """The commit that took the files over; None where the log no longer has it."""
+    """The commit that linked the files; None if the log no longer has it."""
     if not log.exists(target):
         return None
     for version in range(log.latest_version(target) + 1):
         try:
             commit = log.commit(target, version)
         except RegionError:
-            continue  # cleaned up: those before a checkpoint go first
+            continue  # cleaned up: commits before a checkpoint are deleted first
         if commit.note.get("linked") and commit.note.get("step") == step:
             return commit
     return None

@@ -1,4 +1,4 @@
-"""Whoever waits for an audit: is told how far it is, and may break it off, also within a check."""
+"""The console waiting for an audit: receives progress, and can cancel it, even within a check."""
 
 import threading
 import time
@@ -20,14 +20,14 @@ class AuditStopped(Exception):
 
 
 class AuditListener:
-    """One request for an audit. tell: called with each progress, from several threads; it must not block"""
+    """One request for an audit. tell: called with each progress report, from several threads; must not block"""
 
     def __init__(self, tell: Callable[[AuditProgress], None] = lambda progress: None) -> None:
         self._tell = tell
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """Break the audit off; returns at once."""
+        """Cancel the audit; returns at once."""
         self._stopped.set()
 
     def check_stopped(self) -> None:
@@ -39,7 +39,7 @@ class AuditListener:
     def watching(self, spark: SparkHandle, session: Any, progress: AuditProgress) -> Iterator[None]:
         """Around one check: reports it and its Spark jobs, and cancels these once the audit is cancelled.
 
-        raises  AuditStopped, whatever became of the check whose jobs were cancelled
+        raises  AuditStopped, whatever the outcome of the check whose jobs were cancelled
         """
         self.check_stopped()
         self._tell(progress)

@@ -14,9 +14,9 @@ from console.model.receipt import Place
 
 @dataclass(frozen=True, slots=True)
 class Readability:
-    """Why a version cannot be read, "" where it can.
+    """Why a version cannot be read, "" if it can.
 
-    table_gone  the table as a whole is missing, or another one is in its place
+    table_gone  the whole table is missing, or was replaced by another one
     """
 
     reason: str = ""
@@ -25,9 +25,9 @@ class Readability:
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """Removal of rows since a version, as a sentence in one of the fields.
+    """Removal of rows since a version: one of the fields holds a sentence.
 
-    by_others, by_retention  by commits of other programs; by our own retention
+    by_others, by_retention  by foreign commits; by our own retention
     unknown                  the log no longer covers the time since
     none                     no rows were removed
     """
@@ -58,7 +58,7 @@ def readability(path: str, place: Place) -> Readability:
 
 
 def removals(path: str, version: int) -> Removals:
-    """What removed rows from the table after a version."""
+    """The causes of row removals from the table after a version."""
     latest = log.latest_version(path)
     if latest < version:
         return Removals(by_others=f"the table ends at version {latest}, before the receipt's")

@@ -1,7 +1,7 @@
 """The receipts of one finished step: rows of its source at the fence and of its target, day by day.
 
-Both sides are read back from the tables, not taken from the batches' own counts; so a receipt can be made at any time
-after the step's last commit, and an agent that dies before storing it only has to read again.
+Both sides are read back from the tables, independently of the batches' own counts; so a receipt can be made at any time
+after the step's last commit, and after an agent's death the next one simply reads again.
 """
 
 import json
@@ -45,7 +45,7 @@ def store(context: RolloutContext, step: Step) -> None:
 def has_receipts(step: Step) -> bool:
     """Whether a step copies rows from a source as of one version: a backfill, or a log read from its beginning.
 
-    Files that are taken over are on record in the two logs (`receipts/linked`).
+    Linked files are recorded in the two logs instead (`receipts/linked`).
     """
     if isinstance(step, Backfill):
         return not step.linked
@@ -53,7 +53,7 @@ def has_receipts(step: Step) -> bool:
 
 
 def step_receipts(session: Any, context: RolloutContext, step: Step) -> tuple[Receipt, ...]:
-    """One receipt for each day of either side, newest first; at least one, so that an empty source is on record too."""
+    """One receipt for each day of either side, newest first; at least one, so that an empty source is recorded, too."""
     assert isinstance(step, Backfill | CatchUp)
     how, position = _places(context, step)
     source, target = (
@@ -89,7 +89,7 @@ def step_receipts(session: Any, context: RolloutContext, step: Step) -> tuple[Re
 def sums_by_day(session: Any, warehouse: Path, place: Place, version: int | None = None) -> dict[str, Sum]:
     """Day → its sum, as of the place's own version or of another one.
 
-    Sums add up: the rows added after `before` are the difference of two, whichever files hold the rows by now.
+    Sums add up: the rows added after `before` are the difference of two sums, whichever files contain them by now.
     """
     path = paths.version_path(warehouse, place.path)
 

@@ -1,2 +1,2 @@
-"""Rows and sums computed a second time by Delta's own reader, from pinned versions. This package checks the feeds, so it does
-not read with their code (a contract of the import linter)."""
+"""Rows and sums computed a second time by Delta's own reader, from pinned versions. This package checks the feeds, so
+it must not share their reading code (a contract of the import linter)."""

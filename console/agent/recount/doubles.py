@@ -1,6 +1,7 @@
-"""Sums of doubles: whether two different sums can be of the same values, added in another order.
+"""Sums of doubles: whether two different results can come from the same values, added in another order.
 
-Every order of adding n doubles ends within n·2⁻⁵³·Σ|x| of their exact sum, so the exact sum decides where two sums differ. It
+Adding n doubles in any order yields a result within n·2⁻⁵³·Σ|x| of their exact sum, so the exact sum decides if two
+results differ. It
 is computed exactly: values of similar size are scaled to integers, and the integers are summed.
 
 source  Jeannerod & Rump, Improved error bounds for inner products in floating-point arithmetic, 2013: (n−1)·u·Σ|x|
@@ -14,11 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-NEAR = 1e-9  # relative to the larger one: sums that close count as equal without their addends being read
+NEAR = 1e-9  # relative to the larger one: sums this close count as equal without reading their addends
 UNIT = Fraction(1, 2**53)
 _OVERFLOW = Fraction(sys.float_info.max)
-# A double x with 2^(8k) ≤ |x| < 2^(8k+8) is an integer of at most 62 bits once it is scaled by 2^(54−8k); what is smaller than
-# 2^-500 is scaled by 2^600 first, for the factor itself must be a double.
+# A double x with 2^(8k) ≤ |x| < 2^(8k+8) is an integer of at most 62 bits once it is scaled by 2^(54−8k); values below
+# 2^-500 are scaled by 2^600 first, since the factor itself must be a double.
 _WIDTH, _BITS, _LIFT = 8, 54, 600
 _TINY = 2.0**-500
 _LOWEST = -64

@@ -15,9 +15,9 @@ from console.errors import RegionError
 from console.model.schema import quoted
 
 COMMIT = "_console_commit"
-SMALL = 256 << 20  # bytes of a table that may be read as a whole to find the rows of a sample
+SMALL = 256 << 20  # size in bytes up to which a whole table may be read to find the rows of a sample
 CUT = 10**6  # microseconds; statistics truncate times by less
-BYTES = 8 << 30  # of files that may be read in a larger table
+BYTES = 8 << 30  # bytes of files that may be read in a larger table
 
 
 class Unreadable(Exception):
@@ -29,7 +29,7 @@ class File:
     """One file of a version, its values as in `days.plain_values`.
 
     part       partition values
-    low, high  bounds of the table's time; None where they are unknown, or some rows have no time
+    low, high  bounds of the table's time; None if they are unknown, or some rows have no time
     """
 
     bytes: int
@@ -91,7 +91,7 @@ class Span:
 def rows_of(session: Any, table: Pinned, spans: Sequence[Span]) -> Any:
     """The rows added by these commits, with the number of their span as column `COMMIT`.
 
-    Each span is read as of a version that has all of its files unchanged: the pinned one, or else its own last.
+    Each span is read as of a version with all of its files unchanged: the pinned one, else the span's last.
 
     raises  Unreadable
     """
@@ -105,7 +105,7 @@ def rows_of(session: Any, table: Pinned, spans: Sequence[Span]) -> Any:
             by_version[version] = VersionFiles.of(table, version)
         wanted.setdefault(version, {}).update(dict.fromkeys(added, span.number))
     parts = [_read(session, Pinned(table.state, table.path, at), each, by_version[at]) for at, each in wanted.items()]
-    # a column may have been added between two of them
+    # a column may have been added between two spans
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
@@ -158,7 +158,7 @@ def _read(session: Any, table: Pinned, numbers: Mapping[str, int], files_at: Ver
 def _conditions(stored: Any, time: str, numbers: Mapping[str, int], files_at: VersionFiles) -> Iterator[Any]:
     """Conditions met by all rows of the chosen files, so that Delta skips most other files.
 
-    raises  Unreadable if too many bytes would have to be read all the same
+    raises  Unreadable if too many bytes would still have to be read
     """
     from pyspark.sql.functions import col
 

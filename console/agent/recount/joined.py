@@ -1,4 +1,4 @@
-"""The versions that live commits joined: which tables they were, and which of them can still be read."""
+"""The table versions that live commits joined, and which of them can still be read."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ class Checkable:
 
 
 def joined_of(commit: LiveCommit, names: Sequence[str], tables: Sequence[JoinedTable]) -> tuple[Pinned, ...] | None:
-    """The tables as a commit joined them; None where it does not say which they were.
+    """The table versions that a commit joined; None if they are not recorded.
 
     names   of the joined tables
     tables  all known versions of these
@@ -36,7 +36,7 @@ def joined_of(commit: LiveCommit, names: Sequence[str], tables: Sequence[JoinedT
         if path := (commit.joined or {}).get(name, ""):
             known = [each for each in known if each[0].version.path == path]
         elif len({path for _, path in known}) > 1:
-            return None  # an older console noted the number alone, and it may be that of another version
+            return None  # an older console recorded only the number, which may belong to another version
         if not known or commit.joins is None or name not in commit.joins:
             return None
         pins.append(Pinned(*known[0], commit.joins[name]))
@@ -44,7 +44,7 @@ def joined_of(commit: LiveCommit, names: Sequence[str], tables: Sequence[JoinedT
 
 
 def checkable(commits: Sequence[LiveCommit], names: Sequence[str], tables: Sequence[JoinedTable]) -> Checkable:
-    """Leave out commits that joined what is gone. commits: oldest first"""
+    """Leave out commits that joined versions which are gone. commits: oldest first"""
     if not names:
         return Checkable(tuple(commits))
     left = list(commits)
@@ -74,9 +74,9 @@ def _pin(commit: LiveCommit, names: Sequence[str], tables: Sequence[JoinedTable]
 
 
 def _first_readable(commits: Sequence[LiveCommit], pins: Sequence[Pinned]) -> tuple[int, str]:
-    """Number of commits in front of the first one whose pin can be read, and why the last of those cannot.
+    """Number of commits before the first one whose pin can be read, and why the last of those cannot.
 
-    Older versions go first, with the log and with the files that VACUUM deletes.
+    Older versions disappear first, by log clean-up and by VACUUM.
     """
     low, high, why = 0, len(commits), ""
     while low < high:
@@ -89,7 +89,7 @@ def _first_readable(commits: Sequence[LiveCommit], pins: Sequence[Pinned]) -> tu
 
 
 def unreadable(pin: Pinned) -> str:
-    """Why a table cannot be read as of its version; "" where it can."""
+    """Why a table cannot be read as of its version; "" if it can."""
     name = f"{pin.state.table.name} as of version {pin.version}"
     if not log.exists(pin.path):
         return f"{pin.state.table.name}, as it was joined, is dropped"
@@ -105,7 +105,7 @@ def unreadable(pin: Pinned) -> str:
 
 
 def all_versions(own: Sequence[JoinedTable], others: Iterable[JoinedTable]) -> tuple[JoinedTable, ...]:
-    """A feed's joined tables, and the versions of these that other releases have."""
+    """A feed's joined tables, and the versions of these in other releases."""
     names = {state.table.name for state, _ in own}
     by_path = {path: (state, path) for state, path in others if state.table.name in names and state.version.path}
     by_path |= {path: (state, path) for state, path in own}

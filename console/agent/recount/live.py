@@ -1,5 +1,5 @@
-"""Live commits of a feed computed again, as whole rows: the source's rows by Delta's own reader, through the feed's query,
-compared with the target's rows.
+"""Recomputation of a feed's live commits: the source's rows, by Delta's own reader, through the feed's query, compared
+with the target's whole rows.
 """
 
 import time
@@ -21,12 +21,12 @@ from console.model.live import Feed, TableState
 from console.model.newest import BUCKET, BUCKETS, ROW_HASH
 from console.model.schema import quoted, types
 
-# texts that no partition can hold: Delta's protocol has no empty one, and the other is NULL in Hive's folder names
+# texts that a partition cannot hold: the empty one in Delta's protocol, the other is NULL in Hive's folder names
 NULL_PARTITION_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")
 
 
 class RecountedFeed(Protocol):
-    """A live feed as far as a recount knows one: by its definition and its tables, not by the code that moves it."""
+    """The part of a live feed that a recount uses: its definition and tables, not the code that moves it."""
 
     spec: Feed
     source: TableState
@@ -47,7 +47,7 @@ class RecountedFeed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecountResult:
-    """The result of a recount. ok None: it was not possible, for the reason in `detail`.
+    """The result of a recount. ok: None if it was not possible, for the reason in `detail`.
 
     commits, rows  of the sample;  moved_rows  of all live commits
     """
@@ -82,7 +82,7 @@ def pinned_feed(feed: RecountedFeed, pins: Mapping[str, int], others: Iterable[J
     """A feed with its source and target pinned.
 
     pins    table path → version; tables not in it are pinned at their latest
-    others  tables of other releases: versions that the feed joined before
+    others  tables of other releases: versions that the feed joined earlier
     """
 
     def at(state: TableState, path: str) -> Pinned:
@@ -100,7 +100,7 @@ def pinned_feed(feed: RecountedFeed, pins: Mapping[str, int], others: Iterable[J
 
 
 def recount(session: Any, pinned: PinnedFeed, seed: str) -> RecountResult | None:
-    """Compute a sample of a feed's live commits again; None where there are none.
+    """Recompute a sample of a feed's live commits; None if there are none.
 
     seed  of the sample
     """
@@ -163,9 +163,7 @@ def summary(differing: Sequence[RowDifference], versions: Sequence[int], source:
 
 
 def target_shape(pinned: PinnedFeed) -> TargetShape:
-    """How the target's columns are compared. Without the feed's terms (older consoles), every double of an aggregate may be a
-    sum.
-    """
+    """The comparison of each target column. Without the feed's terms (older consoles), every double of an aggregate may be a sum."""
     state, terms = pinned.target.state, pinned.source.feed.terms
     columns = state.version.columns
     if state.table.kind != "aggregate":
@@ -200,7 +198,7 @@ def _shape_by_types(state: TableState) -> tuple[tuple[str, ...], tuple[str, ...]
 def _compared(
     session: Any, pinned: PinnedFeed, drawn: Sequence[LiveCommit], shape: TargetShape
 ) -> tuple[RowDifference, ...] | str:
-    """Differences, without sums that only differ by order; or the reason why there is no result."""
+    """Differences, except in sums that only differ by order; or the reason why there is no result."""
     source_spans = [
         Span(i, first, last) for i, commit in enumerate(drawn) for first, last in _source_runs(pinned, commit)
     ]
@@ -225,7 +223,7 @@ def _compared(
 def _source_runs(pinned: PinnedFeed, commit: LiveCommit) -> list[tuple[int, int]]:
     """The source commits whose rows a live commit contains, as (first, last).
 
-    raises  Unreadable if a skipped commit is gone, which may have been one that only inserted
+    raises  Unreadable if a skipped commit is gone, since it may have only inserted rows
     """
     source, runs = pinned.source.driving, list(commit.runs())
     if source.state.table.on_rewrite != "take_inserts":
@@ -278,7 +276,7 @@ def _in_random_order(source_rows: Any) -> Any:
 def without_reordered_sums(
     session: Any, pinned: PinnedFeed, source_rows: Any, rows_apart: Sequence[RowDifference]
 ) -> tuple[RowDifference, ...]:
-    """The differences that are left once sums that only differ by the order of addition are taken out."""
+    """The differences, except in sums that only differ by the order of addition."""
     left = (_without_reordered_sums(session, pinned, source_rows, difference) for difference in rows_apart)
     return tuple(difference for difference in left if difference is not None)
 
@@ -286,7 +284,7 @@ def without_reordered_sums(
 def _without_reordered_sums(
     session: Any, pinned: PinnedFeed, source_rows: Any, difference: RowDifference
 ) -> RowDifference | None:
-    """The difference without sums that only differ by the order of addition; None where nothing else differs."""
+    """The difference without sums that only differ by the order of addition; None if nothing else differs."""
     from pyspark.sql.functions import col
 
     terms = pinned.source.feed.terms

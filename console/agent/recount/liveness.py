@@ -1,5 +1,6 @@
 """Liveness check of a rebuilt feed: whether it moves, and whether its rows are right. A sample of its live commits is
-computed again; if there are none yet, the last commits of its source are read as live rows and by Delta's own reader.
+recomputed; if there are none yet, the last commits of its source are read both by the live path and by Delta's own
+reader.
 """
 
 import time
@@ -27,11 +28,11 @@ from console.agent.store import log
 from console.errors import ConsoleError, RegionError
 from console.model.event import Checked
 
-MAX_COMMITS = 500  # of a source, that are searched for appends
-QUIET_COMMITS = 2  # of them that are computed
-ROWS, BYTES = 5_000_000, 1 << 30  # limits for one of them; both, since not every writer counts its rows
+MAX_COMMITS = 500  # commits of a source searched for appends
+QUIET_COMMITS = 2  # appends that are computed
+ROWS, BYTES = 5_000_000, 1 << 30  # limits of one append; both, since not every writer counts its rows
 
-# context of the rows that the live path computes for one commit of the source
+# context manager with the live path's rows for one source commit
 DryRun = Callable[[Any, int, Mapping[str, int]], AbstractContextManager[Any]]
 
 
@@ -41,7 +42,7 @@ def check_feed(
     """Check a rebuilt feed.
 
     pins  table path → version, all at one landing position
-    seed  of the sample of commits to compute again
+    seed  of the sample of commits to recompute
     beat  version of our heartbeat in a managed landing table without traffic
     """
     name, pinned = f"feed {feed.spec.materialization}", live.pinned_feed(feed, pins)
@@ -73,7 +74,7 @@ def check_feed(
 def quiet(session: Any, pinned: PinnedFeed, dry_run: DryRun) -> RecountResult:
     """Whether the live path would move the last rows of a quiet source correctly; nothing is written.
 
-    The check does not wait for new rows: it has to prove the path of the rows, not the traffic.
+    The check does not wait for new rows: it must prove the path of rows, not the traffic.
     """
     driving = pinned.source.driving
     name, commits = driving.state.table.name, _last(driving.path, driving.version)
@@ -108,7 +109,7 @@ def quiet(session: Any, pinned: PinnedFeed, dry_run: DryRun) -> RecountResult:
 
 
 def _judged(since: str, name: str, chosen: Sequence[log.Commit], differing: Sequence[RowDifference]) -> RecountResult:
-    """The result of a quiet source whose chosen commits were computed on both paths."""
+    """The result for a quiet source whose chosen commits were computed on both paths."""
     rows = sum(map(_rows, chosen))
     detail = f"{since}; {len(chosen)} of its last commits ({rows:,} rows), read as live rows are, are what Delta reads"
     if differing:
@@ -128,7 +129,7 @@ def _difference(worst: RowDifference, versions: Sequence[int]) -> str:
 def _compared(
     session: Any, pinned: PinnedFeed, dry_run: DryRun, chosen: Sequence[log.Commit]
 ) -> tuple[RowDifference, ...]:
-    """Differences between these commits' rows from the live path and computed again.
+    """Differences between the live path's rows of these commits and recomputed ones.
 
     raises  Unreadable; errors of the live path
     """
@@ -150,7 +151,7 @@ def _compared(
 
 
 def _last(path: str, latest: int) -> list[log.Commit] | None:
-    """The newest append commits, newest first; None where the table never held a row."""
+    """The newest append commits, newest first; None if the table never had a row."""
     appends: list[log.Commit] = []
     had_rows = False
     for version in range(latest, max(-1, latest - MAX_COMMITS), -1):

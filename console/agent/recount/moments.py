@@ -1,8 +1,8 @@
-"""States of variances and correlations: whether two of them are of the same values, put together in another order.
+"""States of variances and correlations: whether two of them can come from the same values, combined in another order.
 
-A state holds a number of values, their means, and sums of squares (and of products) about the means. The number is exact.
-What rounding may do to the rest grows with how far the values lie from zero compared with how far from each other; beyond that,
-or beyond a billionth, two states differ.
+A state holds the number of values, their means, and sums of squares (and products) about the means. The number is
+exact. The rounding error of the rest grows with the distance of the values from zero relative to their spread; two
+states differ beyond that bound and beyond a billionth.
 
 source  Chan, Golub & LeVeque, Algorithms for computing the sample variance, 1983: n·u·κ, with κ = sqrt(Σx² / Σ(x − mean)²)
 """
@@ -11,18 +11,18 @@ from typing import Any
 
 from console.agent.recount.doubles import NEAR
 
-SUFFIX = "__moments"  # of such a state, as the planner names it
+SUFFIX = "__moments"  # suffix of such a state, as the planner names it
 _UNIT = 2.0**-53
-_MARGIN = 8.0  # over the bound's first term, for the several algorithms that take part
+_MARGIN = 8.0  # factor on the bound's first term, for the algorithms involved
 
 
 def of_two(type: str) -> bool:
-    """Whether a state of this type is of pairs of values."""
+    """Whether a state of this type describes pairs of values."""
     return "sxy" in type
 
 
 def merged(states: Any, type: str) -> Any:
-    """Column: one state of all in a group."""
+    """Column: the united state of a group."""
     from pyspark.sql.functions import aggregate, collect_list, expr
 
     fields = ("n", "mx", "my", "sx", "sy", "sxy") if of_two(type) else ("n", "mx", "sx")
@@ -46,7 +46,7 @@ def _united(a: Any, b: Any, fields: tuple[str, ...]) -> Any:
 
 
 def moments_differ(a: Any, b: Any, type: str) -> Any:
-    """Column: two states cannot be of the same values. A state of no value is none."""
+    """Column: two states cannot come from the same values. A state of no values counts as NULL."""
     from pyspark.sql.functions import abs as magnitude
     from pyspark.sql.functions import coalesce, greatest, lit, sqrt, when
 
@@ -74,7 +74,7 @@ def _bound(sx: Any, sy: Any, size_x: Any, size_y: Any, rounding: Any) -> Any:
 
 
 def _apart(a: Any, b: Any, bound: Any) -> Any:
-    """Column: two doubles further apart than the bound; NaN and the infinities equal only themselves."""
+    """Column: two doubles differ by more than the bound; NaN and the infinities equal only themselves."""
     from pyspark.sql.functions import abs as magnitude
     from pyspark.sql.functions import coalesce, lit
 

@@ -58,7 +58,7 @@ def shown(session: Any, state: TableState, stored: Any) -> Any:
 def reason(error: Exception) -> str:
     """Why Spark could not read, in one line without values.
 
-    raises  the error itself if it is not Spark's about the read: a lost JVM says nothing about a table
+    raises  the error itself if it is not Spark's about the read: a lost JVM implies nothing about a table
     """
     if not from_spark(error):
         raise error

@@ -24,7 +24,7 @@ class TargetShape:
     """How the columns of a target are compared.
 
     exact     (name, Spark type);  sums  states that are sums of doubles;  sketches  states that are sketches
-    left_out  columns that two computations may not reproduce
+    left_out  columns that a second computation may not reproduce
     keys      an aggregate's group columns, among the exact ones
     moments   (name, Spark type) of states of variances and correlations
     """
@@ -145,7 +145,7 @@ def _counts(shape: TargetShape) -> list[Any]:
 
 
 def _sketches_differ(name: str, a: Any, b: Any) -> Any:
-    """Column: two sketches cannot be of the same values. Quantiles by their number, distinct values by the estimate."""
+    """Column: two sketches cannot come from the same values. Quantile sketches by their number of values, HLL by its estimate."""
     from pyspark.sql.functions import abs as magnitude
     from pyspark.sql.functions import coalesce, greatest, hll_sketch_estimate, kll_sketch_get_n_double, lit
 

@@ -1,4 +1,4 @@
-"""The live commits of a feed, from its target's log, and the sample of them that is computed again."""
+"""The live commits of a feed, from its target's log, and the sample of them to recompute."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ class LiveCommit:
     version      of the target
     first, last  source commits whose rows it contains
     rows         rows of the source
-    joins        joined table → Delta version; None where an older console did not record it
-    joined       joined table → path of the version that it had then, as releases name it; None as well
+    joins        joined table → Delta version; None if an older console did not record it
+    joined       joined table → path of its version at that time, as releases name it; None likewise
     passed       source commits that were skipped
     """
 
