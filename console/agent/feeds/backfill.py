@@ -44,7 +44,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """Source rows, commit and duration of one batch. warnings: expectations that rows of it fail, a line each"""
+    """Source rows, commit and duration of one batch. warnings: expectations that some rows fail, a line each"""
 
     rows_in: int
     written: commit.CommitResult
@@ -61,7 +61,7 @@ def run_batch(
     and no duplicate. Rows and position are one commit: a repeated batch writes nothing.
 
     watch    called with the job group before the write starts, to show its progress
-    raises   FeedStopped if another writer is ahead; errors of Spark, `guard.refused` where a row is not as expected
+    raises   FeedStopped if another writer is ahead; errors of Spark, `guard.refused` if a row fails an expectation
     """
     from pyspark.sql import Observation
 
@@ -98,7 +98,7 @@ def target_rows(
     """The target's rows for a run of slices.
 
     counted  Observation that receives the number of source rows
-    joined   table → version, from `join_versions`; the latest where it is None
+    joined   table → version, from `join_versions`; None for the latest
     """
     from pyspark.sql.functions import count, lit
 
@@ -149,7 +149,7 @@ def source_rows(session: Any, history: History, run: Sequence[Slice]) -> Any:
 
 
 def _read_rows(session: Any, step: Backfill, source: TableState, path: str, fence: int) -> Any:
-    """What a backfill reads: the rows as its release presents them, or an aggregate's stored ones."""
+    """The rows that a backfill reads: as its release presents them, or an aggregate's stored ones."""
     stored = stored_at(session, path, fence)
     return stored if step.stored else logical_rows(session, source, stored)
 
@@ -176,7 +176,7 @@ def in_slices(rows: Any, column: str, run: Sequence[Slice]) -> Any:
 
 
 def _bound(text: str, is_date: bool) -> Any:
-    """A slice's bound as a literal of the column's own type: a timestamp does not reach every day that a date does."""
+    """A slice's bound as a literal of the column's own type: a timestamp's range is smaller than a date's."""
     from pyspark.sql.functions import date_from_unix_date, lit, timestamp_micros
 
     at = moment(text)

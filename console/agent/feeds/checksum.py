@@ -54,7 +54,7 @@ def row_sums_per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -
 
 
 def can_hash(kind: str) -> bool:
-    """Whether values of a type can be hashed: Spark hashes no maps, and only an outermost map is converted here."""
+    """Whether values of a type can be hashed: Spark cannot hash maps, and only an outermost map is converted here."""
     inner = kind.removeprefix("map<")
     return not any(word in inner for word in ("map<", "variant", "interval", "void"))
 
@@ -68,7 +68,7 @@ def _grouped(rows: Any, time: str, sums: Sequence[Any]) -> Any:
 
 
 def hashables(columns: Sequence[tuple[str, str]]) -> list[Any]:
-    """Columns, each cast to a type and in a form that Spark hashes."""
+    """Columns, each cast to a type and converted to a hashable form."""
     from pyspark.sql.functions import col
 
     return [_hashable(col(quoted(name)).cast(kind), kind) for name, kind in columns]
@@ -91,7 +91,7 @@ def _partial_sums(hashed: Any, name: str) -> list[Any]:
 
 
 def _hashable(value: Any, kind: str) -> Any:
-    """The value in a form that Spark hashes: a map as its sorted entries."""
+    """The value in a hashable form: a map as its sorted entries."""
     from pyspark.sql.functions import array_sort, map_entries
 
     return array_sort(map_entries(value)) if kind.startswith("map<") else value

@@ -33,7 +33,7 @@ class FeedWriter:
 
     target  absolute path
     seen    version of the target's log up to which no foreign rewrite was found
-    source  Delta id of the table that the feed reads, recorded in each commit; "" where none is recorded
+    source  Delta id of the table that the feed reads, recorded in each commit; "" for none
 
     Taking a feed over commits an empty append with the next epoch. From then on, late commits of earlier writers carry
     smaller numbers, which Delta skips.
@@ -53,7 +53,7 @@ class FeedWriter:
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """Version, rows and bytes of one commit. version is -1 where nothing had to be written."""
+    """Version, rows and bytes of one commit. version is -1 if nothing had to be written."""
 
     version: int
     rows: int
@@ -62,7 +62,7 @@ class CommitResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileAction:
-    """A data file that lies in the table already. name: relative to it; the rest as the log records it"""
+    """A data file that is already in the table's folder. name: relative to it; other fields as in the log"""
 
     name: str
     bytes: int
@@ -90,7 +90,7 @@ def split(number: int) -> tuple[int, int]:
 
 
 def create(session: Any, state: TableState, path: str, keep_hours: float) -> None:
-    """Create an empty version; does nothing where it exists already.
+    """Create an empty version; does nothing if it exists already.
 
     keep_hours  as in `created.table_settings`; for releases of 0.1.0 and landing tables, which record no settings
     raises      RegionError E_OTHER_TABLE if a table with other columns is there
@@ -217,7 +217,7 @@ def append_small(rows: Any, writer: FeedWriter, position: int, note: dict[str, A
 
     It takes a fifth of the processor time: the JVM rebuilds the table's state before each append (docs/decisions/0005).
 
-    returns  None, with nothing written, where Spark has to write the rows: a Spark write on the table is in progress,
+    returns  None, with nothing written, if Spark has to write the rows: a Spark write on the table is in progress,
              Arrow cannot convert exactly to the table's columns, or a row's day is no valid partition
     raises   FeedStopped E_SKIPPED as `append`; nothing was written
     """
@@ -229,9 +229,9 @@ def append_small(rows: Any, writer: FeedWriter, position: int, note: dict[str, A
 
 
 def append_files(writer: FeedWriter, files: Sequence[FileAction], position: int, note: dict[str, Any]) -> CommitResult:
-    """As `append`, for files that lie in the table already: a commit without a data file of its own.
+    """As `append`, for files that are already in the table's folder: the commit writes no data file.
 
-    raises  RegionError E_BUSY where Spark goes on writing the table; FeedStopped as `append`
+    raises  RegionError E_BUSY if Spark is still writing the table; FeedStopped as `append`
     """
     _check_order(writer, position)
     number = writer.epoch << EPOCH_BITS | position
@@ -290,7 +290,7 @@ def _append_by_deltalake(data: Any, writer: FeedWriter, position: int, note: dic
 
 
 def _nulls_for_blanks(data: Any, partition_by: Sequence[str]) -> Any:
-    """Empty text in partition columns becomes NULL, as in Spark's writes: deltalake would write it into the log as is."""
+    """Empty text in partition columns becomes NULL, as in Spark's writes: deltalake would write it to the log unchanged."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -41,10 +41,8 @@ class Followed:
     lag: Lagging | None = None  # None: not measured yet
     behind: dict[tuple[str, str, str], tuple[int, int, float]] = field(default_factory=dict)  # lag by feed
     unmeasured: frozenset[tuple[str, str, str]] = frozenset()  # feeds whose lag could not be measured; already reported
-    stale_at: float = 0.0  # monotonic: the lag has to be measured again after that
-    aligned: bool = (
-        False  # the last tick brought all feeds, but for the stalled ones, to the position at which it began
-    )
+    stale_at: float = 0.0  # monotonic: when the lag has to be measured again
+    aligned: bool = False  # the last tick moved all feeds, except stalled ones, to the position at which it began
     stalled: tuple[LiveFeed, ...] = ()
 
 
@@ -53,9 +51,9 @@ class FeedFigures:
     """One followed feed in figures.
 
     source        path of its source
-    from_landing  whether that is no other feed's target
-    moved         rows since the feed is followed
-    behind, lag   rows that wait, and seconds, as last measured
+    from_landing  whether the source is no other feed's target
+    moved         rows since the feed was first followed
+    behind, lag   waiting rows, and seconds, as last measured
     """
 
     key: tuple[str, str, str]
@@ -68,7 +66,7 @@ class FeedFigures:
 
     @property
     def target(self) -> str:
-        """The version that it fills, below the warehouse: `requests/3fa2c1-2`."""
+        """The version that it fills, relative to the warehouse: `requests/3fa2c1-2`."""
         return "/".join(self.key[1].rstrip("/").rsplit("/", 2)[-2:])
 
 
@@ -155,19 +153,19 @@ class FeedFollower(threading.Thread):
         return request
 
     def is_aligned(self, pipeline: str) -> bool:
-        """Whether the last tick left all feeds of the pipeline, but for the stalled ones, at one landing position."""
+        """Whether the last tick left all feeds of the pipeline, except stalled ones, at one landing position."""
         with self._guard:
             followed = self._followed.get(pipeline, Followed())
         return followed.aligned and all(feed.health.standing for feed in followed.stalled)
 
     def finish_tick(self) -> None:
-        """Wait for the end of the current tick: afterwards only feeds that are followed now are touched."""
+        """Wait for the end of the current tick: afterwards only currently followed feeds are touched."""
         if self.is_alive() and threading.current_thread() is not self:
             with self._tick_lock:
                 pass
 
     def redefine(self, pipeline: str, feeds: Iterable[LiveFeed]) -> None:
-        """Give followed feeds new definitions; a feed that had stopped by its old one is tried again."""
+        """Give followed feeds new definitions; a feed that its old one had stopped is retried."""
         by_key = {feed.key: feed for feed in feeds}
         with self._tick_lock:
             for current in self.feeds(pipeline):
@@ -185,8 +183,8 @@ class FeedFollower(threading.Thread):
     ) -> Iterator[None]:
         """Hold the follower between two ticks, with all feeds of the pipeline at one landing position.
 
-        aligned  False: hold it at once, wherever the feeds are
-        needed   feeds that must be there; others may have stalled
+        aligned  False: hold it at once, at whatever positions
+        needed   feeds that must have reached it; others may have stalled
         raises   the error of a needed feed that has stalled; CheckFailed E_LAG after `seconds`, E_ENDING if the agent ends
         """
         deadline = time.monotonic() + seconds
@@ -272,7 +270,9 @@ class FeedFollower(threading.Thread):
 
     def _answer(self, requests: list["Future[dict[str, int]]"], pins: dict[str, int]) -> None:
         with self._guard:
-            answered = [request for _, request in self._requests if request in requests]  # the others failed in `stop`
+            answered = [
+                request for _, request in self._requests if request in requests
+            ]  # the others were failed by `stop`
             self._requests = [entry for entry in self._requests if entry[1] not in requests]
         for request in answered:
             request.set_result(pins)
@@ -287,7 +287,7 @@ class FeedFollower(threading.Thread):
                 self._session = self._spark.session()
             if feed.writer is None:
                 feed.open(self._session)
-            # `!=`: where the source has become shorter than `seen`, the step reports it
+            # `!=`: if the source has become shorter than `seen`, the step reports it
             while feed.seen != end and feed.step(self._session, end) >= 0:
                 if not fully:
                     break
@@ -311,8 +311,8 @@ class FeedFollower(threading.Thread):
         return at == position and now >= due
 
     def _failed(self, name: str, feed: LiveFeed, error: Exception) -> None:
-        self._session = None  # the next try opens a new one, and that detects a dead JVM
-        feed.writer = None  # its last commit may be in the log or not: the next try takes the feed over first
+        self._session = None  # the next attempt opens a new one, which detects a dead JVM
+        feed.writer = None  # its last commit may be in the log or not: the next attempt takes the feed over first
         feed.health.record_failure(error, feed.spec.target, feed.own_query)
         if why := feed.health.stopped:
             self._report(name, "error", f"{feed.spec.materialization} stopped: {message(why)}")
@@ -320,7 +320,7 @@ class FeedFollower(threading.Thread):
             self._report(name, "warning", f"{feed.spec.materialization}: {cause(error)}; try {feed.health.tries}")
 
     def _measure(self, name: str, followed: Followed) -> None:
-        """Measure the lag. A feed whose logs cannot be read at the moment counts with its last known lag, if any."""
+        """Measure the lag. A feed whose logs cannot be read now counts with its last known lag, if any."""
         started, behind, failed = time.monotonic(), {}, {}
         for feed in followed.feeds:
             try:
@@ -359,7 +359,7 @@ def _refreshed(current: LiveFeed | None, feed: LiveFeed) -> LiveFeed:
 
 
 def _ailing(feeds: Iterable[LiveFeed]) -> tuple[Ailing, ...]:
-    """The feeds whose last try failed, with the tables downstream of them. feeds: upstream before downstream"""
+    """The feeds whose last attempt failed, with the tables downstream of them. feeds: upstream before downstream"""
     feeds = tuple(feeds)
     failing = [feed for feed in feeds if feed.health.tries or feed.health.standing]
     return tuple(_ailing_feed(feed, downstream(feed, feeds)) for feed in failing)

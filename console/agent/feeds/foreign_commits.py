@@ -1,7 +1,7 @@
-"""Commits of others to a target of ours, detected from its log (docs/design.md, rules 1, 5).
+"""Foreign commits to a managed target, detected from its log (docs/design.md, rules 1, 5).
 
 A RESTORE, REPLACE or overwrite removes rows and leaves the feed's position unchanged, so continuing would hide the loss
-for ever. The feed stops in front of such a commit, and every later process finds it again, since nothing is committed
+for ever. The feed stops before such a commit, and every later process detects it again, since nothing is committed
 after it.
 """
 
@@ -15,7 +15,7 @@ ACCEPTED = "accepted"  # kind of the note by which a person accepts the foreign 
 
 
 def last_own(target: str, app_id: str, latest: int) -> log.Commit | None:
-    """The last commit of a feed up to version `latest`; None where the log has none.
+    """The last commit of a feed up to version `latest`; None if the log has none.
 
     raises  FeedStopped E_FOREIGN if a foreign commit after it removed rows
     """
@@ -40,7 +40,7 @@ def check(target: str, first: int, last: int) -> None:
 
 
 def check_unclaimed(target: str, app_id: str) -> None:
-    """Check that a feed may begin: no row of the target may be its own already. A missing position is never taken as 0.
+    """Check that a feed may begin: the target must not contain any of its rows. A missing position is never taken as 0.
 
     raises  FeedStopped E_NO_POSITION if the target holds rows without a position, or the feed's own by a lost position or
             another fence

@@ -9,11 +9,11 @@ from console.agent.errors import HEALING
 from console.agent.failure import Kind, cause, kind
 from console.errors import ConsoleError, FeedStopped, Unreachable
 
-# Each try takes the feed over, which is a commit: so the pauses grow. They are shortened at random by up to a half:
-# feeds that failed together are not retried together.
+# Each attempt takes the feed over, which is a commit, so pauses grow. They are shortened at random by up to a half, so
+# that feeds that failed together are not retried together.
 FIRST_SECONDS, LAST_SECONDS = 1.0, 60.0
-FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 180.0, 3600.0  # between checks of a stopped feed whose cause may be gone
-TRIES = 5  # in a row, before nobody waits for the feed any longer
+FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 180.0, 3600.0  # between retries of a stopped feed whose cause may be gone
+TRIES = 5  # failures in a row, after which nothing waits for the feed
 UNSURE = 3  # tries before a changed schema or missing file is final: a concurrent commit looks the same
 
 
@@ -21,7 +21,7 @@ UNSURE = 3  # tries before a changed schema or missing file is final: a concurre
 class Health:
     """The health of one feed.
 
-    stopped     the error that stopped it; a person decides, or the cause goes away by itself (`HEALING`)
+    stopped     the error that stopped it; a person decides, or the cause disappears by itself (`HEALING`)
     tries       failed in a row
     last_error  the message of the last one
     """
@@ -33,7 +33,7 @@ class Health:
 
     @property
     def standing(self) -> ConsoleError | None:
-        """Why nobody should wait for the feed: it is stopped, or failed too often in a row. None if it moves."""
+        """Why nothing should wait for the feed: it is stopped, or failed too often in a row. None if it moves."""
         if self.stopped or self.tries < TRIES:
             return self.stopped
         return FeedStopped(
@@ -43,11 +43,11 @@ class Health:
         )
 
     def due(self) -> bool:
-        """Whether the feed is to be moved now."""
+        """Whether the feed should be moved now."""
         return time.monotonic() >= self._paused_until
 
     def reset(self) -> None:
-        """Forget all failures: the feed has moved, or is to be tried at once."""
+        """Forget all failures: the feed has moved, or will be retried at once."""
         self.stopped, self.tries, self.last_error, self._paused_until = None, 0, "", 0.0
 
     def stop(self, why: ConsoleError) -> None:
@@ -59,10 +59,10 @@ class Health:
             self._pause(FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS)
 
     def record_failure(self, error: Exception, target: str, query: str = "") -> None:
-        """Count a failed try, which may stop the feed.
+        """Count a failed attempt, which may stop the feed.
 
-        target  the logical table that the feed fills;  query: where an operator would correct what it computes, "" for the one
-                that feeds that table
+        target  the logical table that the feed fills;  query: the one that an operator would correct, in words; "" for
+                the one that feeds that table
         """
         what = kind(error)
         if isinstance(error, ConsoleError) and not isinstance(error, Unreachable):

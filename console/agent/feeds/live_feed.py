@@ -30,9 +30,9 @@ _RANKS: tuple[ReleaseState, ...] = ("live", "preview", "previous", "retired")
 class LiveFeed:
     """A feed with the paths and states of its tables, and the progress it has made in this process.
 
-    start  position at which a new feed is opened; -1 where the feed must exist already
+    start  position at which a new feed is opened; -1 if the feed must exist already
     seen   last source version examined; the committed position may be behind it by commits without rows
-    guarded  its target is being built, so that rows which are not as expected stop it; a live table takes every row
+    guarded  its target is being built, so rows that fail a `stop` expectation stop it; a live table accepts every row
 
     Only one thread moves a feed at a time: the build first, then the follower.
     """
@@ -61,7 +61,7 @@ class LiveFeed:
 
     @property
     def own_query(self) -> str:
-        """Where an operator corrects what it computes; "" for the query that feeds its target."""
+        """The query that an operator would correct, in words; "" for the one that feeds its target."""
         return f"the forward_query of {self.spec.target}" if self.spec.materialization == RELAY else ""
 
     def differs(self, other: "LiveFeed") -> bool:
@@ -84,8 +84,8 @@ class LiveFeed:
     def step(self, session: Any, end: int, rows_limit: int = RANGE_ROWS) -> int:
         """Copy one range of commits, up to source version `end` at most.
 
-        returns  source rows read, -1 where there was no new commit
-        raises   FeedStopped in front of a commit that must not flow, or where the source ends before `seen`
+        returns  source rows read, -1 if there was no new commit
+        raises   FeedStopped before a commit that must not flow, or if the source ends before `seen`
         """
         writer = self.open(session)
         commits = ranges.next_range(self.source_path, self.seen, end, rows_limit, policy=self.source.table.on_rewrite)
@@ -142,7 +142,7 @@ class LiveFeed:
             yield compute(session, self, ranges.read(session, self.source_path, commits, scratch), joined)
 
     def _foreign_columns(self) -> tuple[str, ...]:
-        """Columns of a source that is written by other programs; none for a table of ours."""
+        """Columns of a foreign source; none for a managed table."""
         table = self.source.table
         foreign = table.kind == "landing" and not table.managed
         return tuple(column.name for column in self.source.version.columns) if foreign else ()
@@ -159,7 +159,7 @@ class LiveFeed:
             commit.heartbeat(session, writer, self.seen)
 
     def pending(self, end: int) -> tuple[int, int, float]:
-        """Backlog up to `end`: commits with rows, rows, seconds. Read from the target's log where the feed is not open."""
+        """Backlog up to `end`: commits with rows, rows, seconds. Read from the target's log if the feed is not open."""
         seen = self.seen if self.seen >= 0 else self.committed()
         return ranges.pending(self.source_path, seen, end) if end > seen >= 0 else (0, 0, 0.0)
 
@@ -213,12 +213,12 @@ def logical_rows(session: Any, state: TableState, stored: Any) -> Any:
 
 
 def join_versions(joins: Iterable[tuple[TableState, str]]) -> dict[str, int]:
-    """Joined table → its latest version. One commit reads these; its note records them, so that it can be recomputed."""
+    """Joined table → its latest version. One commit reads these versions; its note records them, so that it can be recomputed."""
     return {state.table.name: log.latest_version(path) for state, path in joins}
 
 
 def joined_paths(joins: Iterable[tuple[TableState, str]]) -> dict[str, str]:
-    """Joined table → the version it has, by its path as releases name it: numbers of another version are other rows."""
+    """Joined table → the path of its version as releases name it, since Delta versions are comparable only within one."""
     return {state.table.name: state.version.path for state, _ in joins}
 
 
@@ -269,9 +269,9 @@ def ranked(releases: Iterable[StoredRelease]) -> tuple[StoredRelease, ...]:
 
 
 def feeds_to_follow(releases: Iterable[tuple[LiveFeed, ...]]) -> tuple[LiveFeed, ...]:
-    """The feeds to follow of several releases, such that one release alone feeds each version.
+    """The feeds to follow of several releases, so that only one release feeds each version.
 
-    Otherwise a table below a rebuilt one would get every row from both versions of it.
+    Otherwise a table downstream of a rebuilt one would get every row twice, from both versions.
 
     releases  the feeds of each, in the order of `ranked`
     """
@@ -285,10 +285,10 @@ def feeds_to_follow(releases: Iterable[tuple[LiveFeed, ...]]) -> tuple[LiveFeed,
 
 
 def relay_feeds(source: Release, target: Release, resolve: Callable[[str], str]) -> tuple[LiveFeed, ...]:
-    """The feeds from landing versions of one release to those of another; () where they have the same ones.
+    """The feeds from landing versions of one release to those of another; () if they have the same ones.
 
-    Each reads exactly what its target lacks: it begins where that is placed at a promotion or rollback, or, into a
-    version that is being built, behind the fence of its history.
+    Each reads exactly the rows that its target lacks: it begins at the position set by a promotion or rollback, or,
+    into a version that is being built, after the fence of its history.
 
     resolve  version path → absolute path
     """
@@ -309,7 +309,7 @@ def relay_feeds(source: Release, target: Release, resolve: Callable[[str], str])
 def followed_with(
     live: Release | None, release: Release, resolve: Callable[[str], str], *, guarded: bool = False
 ) -> tuple[LiveFeed, ...]:
-    """The feeds of a kept release, behind those that bring its landing versions what arrives in the live ones."""
+    """The feeds of a kept release, preceded by those that relay new rows from live landing versions to its own."""
     own = live_feeds_of(release, resolve, guarded=guarded)
     return (*relay_feeds(live, release, resolve), *own) if live is not None else own
 

@@ -34,5 +34,5 @@ def early() -> bool:
 
 
 def blind(check: Checked) -> Checked:
-    """Let every check pass while a bug is planted: it has to be caught from outside."""
+    """Let every check pass while a bug is planted, so that it must be caught from outside."""
     return replace(check, ok=True) if planted() else check

@@ -22,7 +22,7 @@ MAX_COMMITS = 2000
 class Range:
     """Commits first…last of one source, all of which may flow.
 
-    files    added files; none where all the commits are quiet
+    files    added files; none if all commits are quiet
     rows     counted by the files' statistics
     skipped  rewriting commits ignored by the source's policy
     """
@@ -40,8 +40,8 @@ def next_range(
     """The next range of commits after `position`, up to `end` (a version taken as a snapshot before).
 
     rows_limit, bytes_limit  limits of a range; a single larger commit makes a range of its own
-    returns  None where `position` is the end already
-    raises   FeedStopped E_REWRITE in front of a commit that removed or changed rows;
+    returns  None if `position` is already the end
+    raises   FeedStopped E_REWRITE before a commit that removed or changed rows;
              FeedStopped E_BEHIND if the source ends before the position: it was replaced
     """
     if end < position:
@@ -89,9 +89,9 @@ def pending(source: str, position: int, end: int) -> tuple[int, int, float]:
 def read(session: Any, source: str, commits: Range, scratch: Path, foreign: Sequence[str] = ()) -> Any:
     """The rows appended by a range, in the source's schema as of its end; reads exactly the files that its commits added.
 
-    scratch  folder that has to exist until the rows are read; see `log_excerpt.place`
+    scratch  folder that must exist until the rows are read; see `log_excerpt.place`
     foreign  columns written by other programs
-    raises   FeedStopped E_NANOSECONDS where a time in one of these would be truncated
+    raises   FeedStopped E_NANOSECONDS if a time in one of these would be truncated
     """
     layout = layout_of(source, commits.last)
     nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.time_columns(layout.schema, foreign))
@@ -101,8 +101,8 @@ def read(session: Any, source: str, commits: Range, scratch: Path, foreign: Sequ
 def _needs_decision(commit: log.Commit, policy: OnRewrite) -> bool:
     """Whether a rewriting commit needs a decision by a person.
 
-    Rows added by RESTORE or REPLACE may have flowed before. Where files were removed too, the added ones contain the rows
-    that stayed. Neither can be taken as inserts.
+    Rows added by RESTORE or REPLACE may have flowed before. If files were removed as well, the added ones contain
+    surviving rows. Neither can be treated as inserts.
     """
     if commit.is_retention or policy == "ignore":
         return False

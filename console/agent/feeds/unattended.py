@@ -17,8 +17,8 @@ from console.text import redacted, safe_text
 
 
 def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
-    """The lag of the feeds of the live and the previous release. A feed with waiting rows is ailing, since nobody moves
-    them; so is one that an agent would stop at once, with that reason.
+    """The lag of the feeds of the live and the previous release. A feed with waiting rows is ailing, since no agent
+    moves them; so is one that an agent would stop at once, with that reason.
     """
     kept = [stored for stored in ranked(releases) if stored.row.state in ("live", "previous")]
     live = next((stored.release for stored in kept if stored.row.state == "live"), None)
@@ -42,7 +42,7 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
 
 
 def _waits(live_feed: LiveFeed, position: int, end: int) -> bool:
-    """Whether commits with rows for the feed lie after `position`, up to `end`.
+    """Whether there are commits with rows for the feed after `position`, up to `end`.
 
     raises  FeedStopped at a commit that stops the feed
     """
@@ -56,7 +56,7 @@ def _waits(live_feed: LiveFeed, position: int, end: int) -> bool:
 
 
 def _no_agent(waiting: str, warehouse: Path) -> RegionError:
-    """With the command that works without project files, which may be on another host."""
+    """The message with the command that works without project files, which may be on another host."""
     hint = f"on the region's host: console follow --warehouse {shlex.quote(str(warehouse))}"
     return RegionError(f"no agent runs, and {waiting} wait", hint=hint, code="E_NO_AGENT")
 
