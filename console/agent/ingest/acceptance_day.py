@@ -1,4 +1,4 @@
-"""The day from which a landing table refuses lines of older shapes, moved in the live release without a rollout."""
+"""Changes the day from which a landing table refuses lines of older shapes, in the live release, without a rollout."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -11,11 +11,11 @@ from console.errors import Conflict, DataError
 def accept_until(
     controller: PipelineController, release: str, days: Mapping[str, str], by: str, host: str
 ) -> dict[str, str]:
-    """Give tables of the live release another day; the pipeline's notes say who did. Safe to repeat.
+    """Set another day for tables of the live release, and record the author in the pipeline's notes. Safe to repeat.
 
-    release  the one that the console takes for live;  days: table → `2026-12-24`, "" for until the cleanup
-    returns  the tables whose day was another one
-    raises   Conflict E_STALE; DataError for what is no day, or no managed landing table of the release
+    release  the one that the console believes to be live;  days: table → `2026-12-24`, "" for until the cleanup
+    returns  the tables whose day changed
+    raises   Conflict E_STALE; DataError for an invalid day, or a table that is no managed landing table of the release
     """
     with controller.lock:
         live = controller.live()
@@ -31,7 +31,7 @@ def accept_until(
             for table, day in days.items()
             if (state := live.table(table)) is not None and state.table.accepts_until != day
         }
-        if moved and controller.recorder.rollout:  # first, so that nothing is moved of which nobody knows by whom
+        if moved and controller.recorder.rollout:  # first, so that no change is without an author
             shown = ", ".join(f"{table} until {day or 'the cleanup'}" for table, day in sorted(moved.items()))
             leave_note(controller, f"lines of older shapes are accepted: {shown}"[:500], by, host)
         if moved:

@@ -1,7 +1,7 @@
 """Appends events to a managed landing table, each exactly once: batches by id, files by the lines that have landed.
 
-Written through deltalake and not through Spark: a batch costs milliseconds of one core instead of half a second
-(docs/decisions/0002). The table's write lock keeps Spark and deltalake from writing it at the same time.
+Written by deltalake, not Spark: a batch costs milliseconds of one core instead of half a second (docs/decisions/0002).
+The table's write lock keeps Spark and deltalake from writing it at the same time.
 """
 
 import hashlib
@@ -29,8 +29,8 @@ from console.model.load import EventRun, Landed, LoadState, valid_name
 
 LOCK_WAIT_SECONDS = 60.0
 _KEPT = ("live", "previous", "retired")
-MARKS = "lineMarks"  # key in the commit info, beside our note: long, and read only where a file differs
-MAX_ENDS = 2000  # in one answer, so that it fits into a frame
+MARKS = "lineMarks"  # key in the commit info, beside our note: long, and read only if a file differs
+MAX_ENDS = 2000  # in one response, so that it fits into a frame
 
 
 class LandingWriter:
@@ -44,12 +44,12 @@ class LandingWriter:
     ) -> dict[str, Any]:
         """Append lines, matched by column name; a batch id that is already committed is acknowledged, not repeated.
 
-        shape   name under which they are sent, where the table's file tells lines apart by it
-        run     which lines of a file these are; they are deduplicated by that, whatever the batch id
+        shape   name of their shape, if the table's `accepts` distinguishes lines by it
+        run     the lines' place in their file, by which they are deduplicated, whatever the batch id
         raises  DataError naming the first line that is not a JSON object or has a value that does not fit its column;
-                Conflict E_LOAD_MOVED, E_SCHEMA_MOVED where the sender has to read the state of the load again
+                Conflict E_LOAD_MOVED, E_SCHEMA_MOVED if the sender must read the load's state again
         """
-        with self._controller.intake.passing():  # which version is live is asked behind the gate
+        with self._controller.intake.passing():  # inside the gate, so that the live version cannot change
             sent = SentLines(table=table, events=lines, numbers=_numbers(run, lines), shape=shape)
             return self._append(self._target(table), batch, sent, run)
 
@@ -91,7 +91,7 @@ class LandingWriter:
         return {"rows": len(sent.events), "already": False}
 
     def check(self, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]], shape: str = "") -> dict[str, str]:
-        """Check these lines of a file as `append` would, without writing: {"schema": id of the schema that they fit}.
+        """Validate lines of a file as `append` would, without writing: {"schema": id of the schema that they fit}.
 
         raises  DataError naming the first line that does not fit
         """
@@ -104,7 +104,7 @@ class LandingWriter:
         return {"schema": schema_id(version.opened, version.shapes)}
 
     def load_state(self, table: str, load: str, first: str, *, named: bool, batch: str, after: int) -> LoadState:
-        """How far the loads that a file may belong to have landed.
+        """The progress of the loads that a file may belong to.
 
         load   name of the load, chosen by a person if `named`, else only proposed
         first  chain of the file's first event
@@ -118,7 +118,7 @@ class LandingWriter:
         )
 
     def marks(self, table: str, load: str, rows: int) -> dict[str, str]:
-        """Marks (base64) of the events of the commit that brought a load to `rows` rows; "" where they are gone."""
+        """Marks (base64) of the events of the commit that brought a load to `rows` rows; "" if they are gone."""
         target = self._target(table)
         results = (_marks_of(path, load, rows) for path in (target.path, *target.others))
         return {"marks": next((marks for marks in results if marks), "")}
@@ -132,9 +132,9 @@ class LandingWriter:
             yield path
 
     def _target(self, table: str) -> "_Target":
-        """The table that the live release has under a name, or had when an older one was live.
+        """The table that the live release, or an older one that was live, has under a name.
 
-        raises  DataError for a table that takes no lines
+        raises  DataError for a table that does not accept lines
         """
         releases = self._controller.releases.all()
         live = next((each.release for each in releases if each.row.state == "live"), None) or self._controller.live()
@@ -164,9 +164,9 @@ class LandingWriter:
 class _Target:
     """A landing table.
 
-    kept    as it is in each release that is not cleaned up, the live one among them, newest first
-    others  where its other versions lie
-    linked  those of them with other stored columns, whose lines are taken
+    kept    its state in each release that is not cleaned up, including the live one, newest first
+    others  paths of its other versions
+    linked  other versions with different stored columns, whose lines are accepted
     """
 
     path: str
@@ -176,14 +176,14 @@ class _Target:
     linked: tuple["_Linked", ...] = ()
 
     def has_taken(self, batch: str) -> bool:
-        """Whether another version has taken a batch."""
+        """Whether another version has accepted a batch."""
         return any(has_taken(other, batch) for other in self.others)
 
     def version(self, opened: DeltaTable) -> ShapedTable:
         return ShapedTable(opened, _shapes(self.live, self.kept, opened))
 
     def other_shapes(self, sent: SentLines) -> tuple[OtherShape, ...]:
-        """Those that are taken beside the live one: none of lines that name their shape, nor from the day on that the file names."""
+        """Shapes accepted beside the live one: none for lines that name their shape, nor from `accepts_until` on."""
         until = self.live.table.accepts_until
         if sent.shape or (until and _today() >= until):
             return ()
@@ -192,7 +192,7 @@ class _Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Linked:
-    """Another version of a landing table, with other stored columns.
+    """Another version of a landing table, with different stored columns.
 
     state, kept  as `live` and `kept` of `_Target`;  table, sql, keys, back  as of `OtherShape`
     """
@@ -220,7 +220,7 @@ def _today() -> str:
 
 
 def _linked(releases: Sequence[Release], live: TableState, resolve: Callable[[str], str]) -> Iterator[_Linked]:
-    """releases: those that are kept, newest first"""
+    """releases: the kept ones, newest first"""
     states: dict[str, list[TableState]] = {}
     for release in releases:
         for state in release.tables:
@@ -245,14 +245,14 @@ def _linked(releases: Sequence[Release], live: TableState, resolve: Callable[[st
 
 
 def _continued(releases: Sequence[Release], live: Release, older: Sequence[Release], table: str) -> TableState | None:
-    """What the live release has in the place of a table that an older one calls so."""
+    """The live release's successor of a table that an older one has under this name."""
     known = next((state for release in older if (state := release.table(table))), None)
     paths = versions_of(releases, known.version.path) if known else ()
     return next((state for state in live.tables if state.version.path in paths), None)
 
 
 def clustered(rows: Any, state: TableState) -> Any:
-    """A batch (Arrow) sorted by the table's clustering columns; those of one value stay in the order of their lines."""
+    """A batch (Arrow) sorted by the table's clustering columns; equal rows keep the order of their lines."""
     places = (state.stored_in(name)[0] for name in state.table.cluster_by)
     order = [(place, "ascending") for place in places if place in rows.column_names]
     return rows.sort_by(order) if order else rows
@@ -267,7 +267,7 @@ def schema_id(table: DeltaTable, shapes: Shapes) -> str:
 def _end(run: EventRun, lines: Sequence[str]) -> tuple[Landed, bytes]:
     """The load's end after these lines, and a mark for each of them.
 
-    raises  DataError for a request that no console sends
+    raises  DataError for an invalid request, which no console sends
     """
     if not lines or not all(isinstance(line, str) for line in lines) or not valid_name(run.load):
         raise DataError(f"load {run.load!r:.60}: no lines, or an invalid name")
@@ -290,7 +290,7 @@ def _lines(at: Sequence[tuple[int, int]], count: int) -> Sequence[int]:
 
 
 def _marks_of(path: str, load: str, rows: int) -> str:
-    """The marks of the commit that brought a load to `rows` rows, "" where this version's log has none."""
+    """The marks of the commit that brought a load to `rows` rows, "" if this version's log has none."""
     for version in range(log.latest_version(path), -1, -1):
         try:
             commit = log.commit(path, version)

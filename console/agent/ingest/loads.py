@@ -22,7 +22,7 @@ def app_id(table_id: str, end: Landed) -> str:
 
 @dataclass(slots=True)
 class _ReadTo:
-    """How far the log of one version of a table has been read."""
+    """The position up to which the log of a table's version has been read."""
 
     table_id: str
     version: int
@@ -30,7 +30,7 @@ class _ReadTo:
 
 @dataclass(slots=True)
 class _TableLoads:
-    """Loads of one table, in all of its versions that are kept."""
+    """Loads of one table, in all of its kept versions."""
 
     read: dict[str, _ReadTo] = field(default_factory=dict)
     loads: Loads = field(default_factory=Loads)
@@ -41,7 +41,7 @@ _guard = threading.Lock()
 
 
 def of(table: str, others: Iterable[str] = ()) -> Loads:
-    """The table's loads as of its newest version; only commits since the last call are read.
+    """The table's loads as of its newest version; reads only commits since the last call.
 
     others  other versions of the same landing table, whose loads count as well
     """
@@ -64,7 +64,7 @@ def forget() -> None:
 
 
 def _continues(read: _ReadTo, now: tuple[str, int] | None) -> bool:
-    """Whether the log goes on from where it was read. A version that was dropped has left its loads to the others."""
+    """Whether the log continues from the position read. The loads of a dropped version are in the others."""
     return now is None or (read.table_id == now[0] and read.version <= now[1])
 
 

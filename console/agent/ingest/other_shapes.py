@@ -20,7 +20,7 @@ _OR_LIVE = "or send the shape of the live release"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentLines:
-    """What one request brings. numbers: of its lines in their file; shape: the name under which they are sent"""
+    """The lines of one request. numbers: their numbers in the file; shape: the name of their shape"""
 
     table: str
     events: Sequence[str]
@@ -37,7 +37,7 @@ class SentLines:
 
 @dataclass(frozen=True, slots=True)
 class ShapedTable:
-    """A version of a landing table as lines see it."""
+    """A version of a landing table, for the validation of lines."""
 
     opened: DeltaTable
     shapes: Shapes
@@ -73,11 +73,11 @@ class ShapedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherShape:
-    """Another version whose lines are taken as well.
+    """Another version whose lines are accepted as well.
 
-    table  name of the view that `sql` reads its stored rows from, and gives the live version's columns
-    keys   columns of the live version without which a line is of this shape
-    back   the way of rows back to this version, where the live one cannot hold all of its values; else ""
+    table  name of the view of its stored rows, from which `sql` computes the live version's columns
+    keys   columns of the live version; a line that lacks one of them has this shape
+    back   SQL that converts rows back to this version, if the live one cannot hold all of its values; else ""
     """
 
     version: ShapedTable
@@ -88,10 +88,10 @@ class OtherShape:
 
 
 def stored_rows(live: ShapedTable, others: Sequence[OtherShape], lines: SentLines, session: Session | None) -> Any:
-    """Lines as Arrow in the live version's columns, each by the shape that it fits; the live one decides first.
+    """Lines as Arrow in the live version's columns, each by the shape that it fits, the live one first.
 
-    session  of a Spark that converts; None to check only
-    raises   DataError naming the first line that fits no shape, by the live one
+    session  Spark session for conversions; None to validate only
+    raises   DataError of the live shape, naming the first line that fits no shape
     """
     if not others:
         return live.rows(lines)
@@ -107,7 +107,7 @@ def stored_rows(live: ShapedTable, others: Sequence[OtherShape], lines: SentLine
 
 
 def _shape_of(live: ShapedTable, others: Sequence[OtherShape], line: SentLines) -> OtherShape | None:
-    """The other shape that a line is of; None for the live one, or for none at all."""
+    """The other shape that a line has; None for the live one, or for no shape."""
     fits, sent = live.fits(line), _keys(line.events[0])
     for other in others:
         lacks = not sent.issuperset(other.keys)
@@ -117,7 +117,7 @@ def _shape_of(live: ShapedTable, others: Sequence[OtherShape], line: SentLines) 
 
 
 def _keys(line: str) -> frozenset[str]:
-    """The keys of a line's object; none of a line that is not one, which no shape fits."""
+    """The keys of a line's object; none for a line that is not an object, which fits no shape."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -126,7 +126,7 @@ def _keys(line: str) -> frozenset[str]:
 
 
 def _converted(session: Any, other: OtherShape, lines: SentLines, schema: Any) -> Any:
-    """Lines of one shape as Arrow. raises  DataError C301 where they do not convert, or would lose a value"""
+    """Lines of one shape as Arrow. raises DataError C301 if they do not convert, or would lose a value"""
     rows = other.version.rows(lines)
     try:
         converted = _queried(session, other, other.sql, rows).select(schema.names).cast(schema)
@@ -141,7 +141,7 @@ def _converted(session: Any, other: OtherShape, lines: SentLines, schema: Any) -
 
 
 def _check_kept(rows: Any, again: Any, numbers: Sequence[int]) -> None:
-    """raises  DataError C301 for a value that does not come back: the other version gets what the live one has"""
+    """raises DataError C301 for a value that does not survive the round trip, since the other version is fed from the live one"""
     for name in rows.column_names:
         sent, kept = (values.column(name).to_pylist() for values in (rows, again))
         for number, value, kept_value in zip(numbers, sent, kept, strict=True):

@@ -1,7 +1,7 @@
-"""What lines for a landing table may name, and the stored columns that take their values.
+"""The names that lines for a landing table may use, and the stored columns for their values.
 
-Lines of the shape of a release that was live are taken as well, until it is cleaned up: producers do not change their
-lines in the instant of a promotion. The newest release that knows a name decides, the live one first.
+Lines of a formerly live release's shape are accepted as well, until it is cleaned up: producers do not switch at the
+instant of a promotion. The newest release that knows a name decides, the live one first.
 """
 
 import struct
@@ -19,10 +19,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What lines may give.
+    """The names and columns of one shape.
 
-    names   as the live release declares them;  stored  name → stored columns, narrowest type first
-    ended   names of older shapes that were taken until a day;  until  that day, "" where it has not come
+    names   those declared by the live release;  stored  name → stored columns, narrowest type first
+    ended   names of older shapes that were accepted until a day;  until  that day, "" if still to come
     """
 
     names: tuple[str, ...]
@@ -37,11 +37,11 @@ class Shape:
 
     @property
     def plain(self) -> bool:
-        """Every value goes where its name says."""
+        """Whether every value is stored in the column of the same name."""
         return all(places == (name,) for name, places in self.stored.items())
 
     def key(self) -> list[Any]:
-        """As JSON: what is checked against one shape does not hold for another."""
+        """As JSON, to tell shapes apart: a validation against one does not hold for another."""
         names = [] if self.plain else sorted([name, *places] for name, places in self.stored.items())
         return [*names, self.until] if self.until else names
 
@@ -69,19 +69,19 @@ def shape_of(live: TableState, others: Iterable[TableState], real: Sequence[str]
         if all(place.lower() in existing for place in places)
     }
     taken = {place for name, places in stored.items() for place in places}
-    for name in real:  # as a column that no release declares any more: producers may go on sending it
+    for name in real:  # a column that no release declares any more: producers may still send it
         if name not in taken and name not in ended and not is_reserved(name):
             stored.setdefault(name, (name,))
     return Shape(tuple(column.name for column in live.table.columns), stored, ended, until)
 
 
-Place = Callable[[tuple[str, ...], Any], Row]  # the columns of a chain that take a value
+Place = Callable[[tuple[str, ...], Any], Row]  # selects the columns of a chain that store a value
 
 
 def in_stored_columns(shape: Shape, rows: Sequence[Row], numbers: Sequence[int], place: Place) -> list[Row]:
     """Rows of lines as rows of stored columns, values still as in JSON.
 
-    raises  DataError for a line that names one column twice
+    raises  DataError for a line that has one column twice
     """
     moved = []
     for number, row in zip(numbers, rows, strict=True):
@@ -100,7 +100,7 @@ def in_stored_columns(shape: Shape, rows: Sequence[Row], numbers: Sequence[int],
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """read gives the value of a column's type, or None where it is none; as_stored what the column gives back of it."""
+    """read: a value in a column's type, or None if it does not fit; as_stored: the value that the column would return."""
 
     read: Callable[[Any], Any]
     single: bool = False  # four bytes
@@ -110,7 +110,7 @@ class Reading:
 
 
 def spread(value: Any, readings: Sequence[Reading]) -> list[bool]:
-    """Which columns of a chain take a value: each that can hold it and whose narrower ones do not give it back.
+    """The columns of a chain that store a value: each that can hold it, unless a narrower one returns the same.
 
     readings  of the columns, narrowest first
     """
@@ -127,7 +127,7 @@ def spread(value: Any, readings: Sequence[Reading]) -> list[bool]:
 
 
 def _same(narrow: Any, wide: Any) -> bool:
-    """Whether the narrower value, cast, is the wider one. Text is never the same: a cast may spell it otherwise."""
+    """Whether the narrower value, cast, equals the wider one. Never for text: a cast may spell it differently."""
     if isinstance(narrow, date) and not isinstance(narrow, datetime) and isinstance(wide, datetime):
         return datetime.combine(narrow, time(), UTC) == wide
     return not isinstance(wide, str) and type(narrow) is not bool and bool(narrow == wide)

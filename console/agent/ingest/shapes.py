@@ -1,7 +1,7 @@
-"""The shapes of a landing table's lines, where its files say how lines of one are told from those of another.
+"""The shapes of a landing table's lines, for tables whose files distinguish them (`accepts`).
 
-A line is of the newest shape that claims it, by a marker that it gives or the name under which it was sent, else of the
-shape before the oldest of these: that of a release which claims none, or what the live release has kept of it.
+A line has the newest shape that claims it, by a marker key or the shape name sent with it; else the one before the
+oldest of these: that of a release without `accepts`, or the part of it that the live release still stores.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from console.model.schema import Accepts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shapes:
-    """What lines may give.
+    """All shapes that a table accepts.
 
-    live    what the live release takes, all of it where nothing is told apart
-    marked  newest first;  older: of lines that none of these claims, None where they are refused
-    until   the day that ended the older shape, "" where none did
+    live    the live release's shape; the only one if shapes are not distinguished
+    marked  newest first;  older: for lines that none of these claims, None if they are refused
+    until   the day that ended the older shape, "" if none did
     """
 
     live: Shape
@@ -29,7 +29,7 @@ class Shapes:
 
     @property
     def plain(self) -> bool:
-        """Every value goes where its name says."""
+        """Whether every value is stored in the column of the same name."""
         return not self.marked and self.live.plain
 
     @property
@@ -38,7 +38,7 @@ class Shapes:
         return (self.live, *others, *((self.older,) if self.older else ()))
 
     def key(self) -> list[object]:
-        """As JSON: what is checked against these does not hold for others."""
+        """As JSON, to tell shapes apart: a validation against these does not hold for others."""
         distinguished = [[accepts.marker, accepts.shape, *shape.key()] for accepts, shape in self.marked]
         return (
             [*self.live.key(), distinguished, self.older.key() if self.older else self.until]
@@ -49,8 +49,8 @@ class Shapes:
     def of(self, row: Row, number: int, sent: str) -> Shape:
         """The shape of one line.
 
-        sent    the name under which the lines were sent, "" for none
-        raises  DataError for a line of a shape that is not taken, or whose names are not that shape's
+        sent    the shape name sent with the lines, "" for none
+        raises  DataError for a line of a shape that is not accepted, or with keys that its shape lacks
         """
         if not self.marked:
             return self.live

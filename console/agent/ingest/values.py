@@ -44,7 +44,7 @@ def _no_number(token: str) -> Any:
     raise ValueError(token)
 
 
-# Fractions are kept as written: a float would change them before the column's type is known.
+# Fractions are kept as written: conversion to float would change them before the column's type is known.
 _JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_number, object_pairs_hook=_unique)
 
 
@@ -61,7 +61,7 @@ def parse_lines(
 
     numbers  line numbers in the file; 1, 2, 3 … by default
     shown    the columns that an error lists, if not all
-    ended    keys that were taken until a day
+    ended    keys that were accepted until a day
     raises   DataError with the line's number
     """
     known = set(columns)
@@ -98,7 +98,7 @@ def typed(
     """Rows as Arrow in the table's schema.
 
     numbers  line number of each row in the file
-    labels   stored column → its name in lines, where that is another
+    labels   stored column → its name in lines, if different
     raises   DataError naming line and column of the first value that does not fit, column by column
     """
     import pyarrow as pa
@@ -120,7 +120,7 @@ def typed(
 
 
 def spread_over(table: DeltaTable, shape: Shape) -> Place:
-    """Chooses, of the columns that a name may be stored in, those that take a value."""
+    """Selects, among the columns in which a name may be stored, those that store a value."""
     import pyarrow as pa
 
     types = {field.name: field.type for field in pa.schema(table.schema().to_arrow())}
@@ -151,7 +151,7 @@ def spread_over(table: DeltaTable, shape: Shape) -> Place:
 def _values(
     rows: Sequence[Mapping[str, Any]], numbers: Sequence[int], names: tuple[str, str], read: Read, kind: str
 ) -> list[Any]:
-    """names: the stored column, and its name in lines"""
+    """names: the stored column, its name in lines"""
     stored, column = names
     values = []
     for number, row in zip(numbers, rows, strict=True):
@@ -170,7 +170,7 @@ def _values(
 
 
 def _check_partition(values: Sequence[Any], numbers: Sequence[int], column: str, raw: bool) -> None:
-    """raises DataError for a value that a partition would not give back as written. raw: the column holds bytes"""
+    """raises DataError for a value that a partition would not return as written. raw: the column holds bytes"""
     for number, value in zip(numbers, values, strict=True):
         if value is not None and (instead := _changed_to(value, raw)):
             raise DataError(
@@ -181,8 +181,8 @@ def _check_partition(values: Sequence[Any], numbers: Sequence[int], column: str,
 
 
 def _changed_to(value: Any, raw: bool) -> str:
-    """What a partition value becomes in deltalake's encoding, "" where it stays: -1.25 becomes `-1.-25`, bytes become
-    `\\u0061`, and a double has all its digits in the name of a folder."""
+    """A partition value in deltalake's encoding, "" if unchanged: -1.25 becomes `-1.-25`, bytes become
+    `\\u0061`, and a double has all its digits in the folder name."""
     match value:
         case str() if raw:
             return "other bytes"
@@ -198,7 +198,7 @@ def _changed_to(value: Any, raw: bool) -> str:
 
 
 def _in_calendar(at: datetime) -> bool:
-    """Whether its UTC day has a name; the offset may lead out of Python's years 1 to 9999."""
+    """Whether its UTC day can be named; the offset may move it outside of Python's years 1 to 9999."""
     try:
         at.astimezone(UTC)
     except OverflowError:
@@ -295,7 +295,7 @@ def _real(value: Any) -> float | int:
 
 def _single(value: Any) -> float | int:
     number = _real(value)
-    struct.pack("<f", number)  # raises where the value overflows to infinity in four bytes
+    struct.pack("<f", number)  # raises if the value overflows to infinity in four bytes
     return number
 
 
