@@ -184,7 +184,7 @@ async def _loop(service: Any, socket_path: Path) -> int:
         await asyncio.wait([serving], timeout=1.0)
         try:
             service.tick()
-        except Exception as error:  # retried in the next second: the region's feeds depend on this process
+        except Exception as error:  # retried a second later: the region's feeds depend on this process
             if (text := describe(error)) != logged:
                 write_log("agent", "error", text)
             logged = text

@@ -14,7 +14,7 @@ from console import paths
 from console.agent import spark_session
 from console.errors import RegionError
 
-# What every region does in its first minute: create, append with a position, travel, sketch, compare.
+# Statements of every region's first minute: create, append with a position, time travel, sketch, compare.
 _PARSED = (
     "SELECT id, ts, to_date(ts) AS day, get_json_object(payload, '$.a') AS a, e.b AS b,"
     " nullif(regexp_extract(payload, '(x).*', 1), '') AS c"

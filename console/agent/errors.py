@@ -1,4 +1,4 @@
-"""Errors of the agent that its own code decides by. Each is a subclass of the tree in `console.errors`, under one code."""
+"""Errors that the agent's own code distinguishes. Each is a subclass of the tree in `console.errors`, under one code."""
 
 from dataclasses import dataclass, field
 
@@ -61,5 +61,5 @@ class CompactionDiffers(RegionError):
     code: str = field(default="E_COMPACTION", kw_only=True)
 
 
-# the cause may go away by itself: a feed stopped by one of these is tried again after a while
+# the cause may disappear by itself: a feed stopped by one of these is retried after a while
 HEALING = (WriteSkipped, RivalWriter, LogDamaged, PositionsExpire)

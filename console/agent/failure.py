@@ -1,4 +1,4 @@
-"""Classifies failures by the conditions that Spark names, and picks the line of a message that an operator may read."""
+"""Classifies failures by the conditions that Spark names, and extracts the line of a message that an operator may read."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from console.errors import ConsoleError
 from console.text import redacted, safe_text
 
 Kind = Literal["memory", "day", "value", "gone", "drift", "passing", "final"]
-# the first match counts; SQLSTATE class 22 is a value that does not fit, class 42 a name or a type
+# the first match counts; SQLSTATE class 22: a value that does not fit, class 42: a name or a type
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("memory", re.compile(r"OutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|GC overhead limit|Java heap space")),
     ("day", re.compile(OUTSIDE)),
@@ -26,15 +26,15 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )  # fmt: skip
 _VALUE = re.compile(r"[Tt]he value .{1,4000}? of the type|'[^']{1,4000}'", re.DOTALL)
 _RAISED = "USER_RAISED_EXCEPTION"  # condition of `raise_error`, whose message is the query's own
-_CHAIN = 16  # causes looked at
+_CHAIN = 16  # causes examined
 
 
 @dataclass(frozen=True, slots=True)
 class _Link:
     """An error, or one of its causes.
 
-    java       class name of the exception in the JVM; "" where there is none
-    condition  Spark's name for what happened, with sub-condition; "" where it has none
+    java       class name of the exception in the JVM; "" if there is none
+    condition  Spark's error condition, with sub-condition; "" if it has none
     state      its SQLSTATE
     """
 
@@ -45,12 +45,13 @@ class _Link:
 
     @property
     def identifiers(self) -> str:
-        """What decides: a message may hold values of the data, and is read only where Spark names no condition."""
+        """The identifiers to classify by: a message may contain values of the data, and is used only if Spark names no
+        condition."""
         if not self.condition:
             return f"{self.java}: {self.message}"
         if self.condition == _RAISED and OUTSIDE in self.message:
             return OUTSIDE
-        # Delta's states are wider than its conditions: 22003 also for a version that is gone
+        # Delta's SQLSTATEs are coarser than its conditions: 22003 is also a version that is gone
         return self.condition if self.condition.startswith("DELTA_") else f"{self.condition} SQLSTATE: {self.state}"
 
 
@@ -68,7 +69,8 @@ def raised_by_query(error: BaseException, message: str) -> bool:
 
 
 def from_spark(error: BaseException) -> bool:
-    """Whether Spark itself reports it, about what it was asked to do. A lost JVM is none: it says nothing about a table."""
+    """Whether Spark itself reports it, about the requested operation. A lost JVM does not count: it implies nothing
+    about a table."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -76,7 +78,7 @@ def from_spark(error: BaseException) -> bool:
 
 
 def _is_foreign(error: BaseException) -> bool:
-    """Whether it comes from Spark, from the call into its JVM, from deltalake or from the operating system."""
+    """Whether it comes from Spark, the call into its JVM, deltalake or the operating system."""
     from py4j.protocol import Py4JError
 
     return isinstance(error, OSError | DeltaError | Py4JError) or from_spark(error)
@@ -98,7 +100,7 @@ def _chain(error: BaseException) -> Iterator[_Link]:
 
 
 def _java_chain(java: Any) -> list[_Link]:
-    """An exception of the JVM and its causes; empty where the JVM no longer answers."""
+    """An exception of the JVM and its causes; empty if the JVM no longer responds."""
     from py4j.protocol import Py4JError, Py4JNetworkError
 
     links: list[_Link] = []
@@ -109,14 +111,14 @@ def _java_chain(java: Any) -> list[_Link]:
                 links.append(_Link(name, java.getCondition() or "", java.getSqlState() or "", message))
             except Py4JNetworkError:
                 raise
-            except Py4JError:  # no exception of Spark's own: it has no such methods
+            except Py4JError:  # not Spark's own exception: it lacks these methods
                 links.append(_Link(name, "", "", message))
             java = java.getCause()
     return links
 
 
 def cause(error: BaseException) -> str:
-    """The line that says what happened, without data values and secrets; at most 300 characters."""
+    """The line that names the cause, without data values and secrets; at most 300 characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     named = next((line for line in lines if line.startswith("[")), "")
     named = named or next((line for line in lines if line.startswith("Caused by")), lines[0])
@@ -129,7 +131,7 @@ def fresh_copy(error: ConsoleError) -> ConsoleError:
 
 
 def message(error: ConsoleError) -> str:
-    """One line for a log: what is wrong, its code, and what to do."""
+    """One line for a log: the problem, its code, and the remedy."""
     code = f" [{error.code}]" if error.code else ""
     return safe_text(redacted(f"{error}{code}" + (f"; {error.hint}" if error.hint else "")))
 

@@ -56,7 +56,7 @@ class RegionLock:
 
 
 def holder(path: Path) -> dict[str, Any] | None:
-    """The facts that the last holder wrote into the lock file; only the lock itself tells whether it still lives."""
+    """The facts that the last holder wrote to the lock file; only the lock itself shows whether it is still alive."""
     try:
         facts = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -48,7 +48,7 @@ class PipelineController:
         settings: Settings,
         last_seen: float = 0.0,
     ) -> None:
-        """last_seen: when an agent was last known to run in this region, seconds since 1970; 0 where its events tell"""
+        """last_seen: when an agent was last known to run in this region, seconds since 1970; 0 to use the rollout's events"""
         self.warehouse, self.pipeline = warehouse, pipeline
         self._spark = spark
         self._lock = threading.RLock()
@@ -108,7 +108,7 @@ class PipelineController:
 
     @property
     def lock(self) -> threading.RLock:
-        """Held for one operation on the pipeline."""
+        """Lock held for one operation on the pipeline."""
         return self._lock
 
     def path(self, version_path: str) -> str:
@@ -132,7 +132,7 @@ class PipelineController:
     # -- the agent's own calls
 
     def resume(self) -> None:
-        """Continue where the last agent stopped: its feeds, a decision that it could not record, its plan."""
+        """Continue from where the last agent stopped: its feeds, a decision that it could not record, its plan."""
         with self._lock:
             self.feeds.refollow()
             if record_missing_decision(self.recorder, self.releases, self.rollouts):
@@ -163,7 +163,7 @@ class PipelineController:
         self.watchdog.tick(self, running)
 
     def halt(self) -> None:
-        """Stop the executor because the agent ends; the rollout's state stays as it is."""
+        """Stop the executor because the agent ends; the rollout's state does not change."""
         with self._lock:
             self.execution.stop()
             self.sandboxes.stop()
@@ -229,7 +229,7 @@ class PipelineController:
 
         dry_run      only name them
         previous     include the release to which a rollback would return
-        let_go    landing tables of which versions with values or rows that no other one holds go as well
+        let_go    landing tables whose versions are deleted even if they hold values or rows that no other one has
         returns   their paths, relative to the warehouse
         """
         with self._lock:

@@ -26,7 +26,7 @@ from console.model.live import Release
 from console.model.receipt import LEDGER, LEDGER_VIEW
 
 MAX_ROWS = 100_000
-WAIT_SECONDS = 60.0  # that a run waits for another one: a waiting run holds one of the agent's few threads
+WAIT_SECONDS = 60.0  # limit of a run's wait for another one: it blocks one of the agent's few threads
 _copy_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # by the copy's path
 
 
@@ -42,7 +42,7 @@ class PipelineReader:
         return self.controller.readable(self.sandbox)
 
     def copy_path(self, into: str) -> str:
-        """Where a copy writes: in a sandbox, its own folder."""
+        """The path that a copy writes: in a sandbox, one of its own."""
         if self.sandbox:
             return str(self.controller.sandboxes.store.copies(self.sandbox) / into)
         return copy_path(self.controller.warehouse, into)
@@ -57,7 +57,7 @@ def query(
     args: Mapping[str, Sequence[str]],
     limit: int,
 ) -> dict[str, Any]:
-    """Run one compiled SELECT; all tables are of the release that was live when it began, or of the sandbox.
+    """Run one compiled SELECT; all tables belong to the release that was live when it began, or to the sandbox.
 
     tables   logical names that the query reads
     args     name → [value as text, Spark type]
@@ -138,7 +138,7 @@ def run_copy(reading: PipelineReader, spark: SparkHandle, name: str, run: str, b
     """Run a copy: append its query's rows to its table, or replace it, in one commit. A repeated run does nothing.
 
     run      the run's own name; a caller without a response repeats the call with it. It is part of the transaction's
-             app id, so that of several tries at most one commits
+             app id, so that at most one of several attempts commits
     returns  rows (0 if the run was committed before), already, path
     raises   RegionError E_BUSY while another run writes the table; E_NO_COMMIT if the run's commit is not in the log
     """

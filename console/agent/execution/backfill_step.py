@@ -32,10 +32,8 @@ from console.model.step import Backfill
 FIRST_ROWS = 400_000  # of the first batch at most, which measures the rate
 GROWTH = 4.0
 PROGRESS_SECONDS = 0.5
-JOB_SECONDS = 2.0  # between two looks at Spark's tasks
-INEXACT_SHARE = (
-    0.2  # of the rows in files that span days; above it the rows of each day are counted before they are cut
-)
+JOB_SECONDS = 2.0  # between two polls of Spark's tasks
+INEXACT_SHARE = 0.2  # limit of rows in files that span days; above it, the rows of each day are counted before slicing
 
 
 def build(context: RolloutContext, step: Backfill, brake: Brake) -> None:
@@ -76,7 +74,7 @@ def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries
     while history.writer.position < len(slices):
         brake.hold(step.id)
         drift.check(history)
-        most = tries.limit(_limited(context, rows))  # it may have been changed meanwhile
+        most = tries.limit(_limited(context, rows))  # it may have been changed in the meantime
         run = pack(slices, history.writer.position, most, context.limits.bytes)
         tries.begin(run, history, session)
         result = _batch(context, history, run, session)
@@ -149,8 +147,8 @@ def _rows_at_fence(
     slices: Sequence[Slice],
     stats: TableStats,
 ) -> int:
-    """Rows of history: from file statistics, or counted for a half, of a source whose rows are merged when they are
-    read, and where the statistics lack some.
+    """Rows of history: from file statistics; counted for a half, for a source whose rows are merged at read, and if
+    statistics are incomplete.
 
     pinned  the source's path and the fence
     """
@@ -180,9 +178,9 @@ def check_nanoseconds(source: TableState, path: str, fence: int) -> None:
 
 
 def _readable_until(context: RolloutContext, stats: TableStats, target_path: str) -> float:
-    """When the files that a backfill reads from now on, or that feeds below its target read, may first be deleted.
+    """The earliest time at which files that a backfill, or feeds downstream of its target, still read may be deleted.
 
-    Counted from now rather than from the fence's commit: a file that is removed later is kept from then on.
+    Counted from now instead of the fence's commit: a file's retention begins with its removal.
     """
     ends = [fenced.until for fenced in context.recorder.events(Fenced) if fenced.until]
     kept = min(kept_hours(s.properties) for s in (stats, context.stats(stats.name, target_path)))
@@ -190,7 +188,7 @@ def _readable_until(context: RolloutContext, stats: TableStats, target_path: str
 
 
 def _fence(context: RolloutContext, step: Backfill, source_path: str) -> int:
-    """Where history ends: now, or, for a replay beside a forward, at the position of the forward's fence."""
+    """The end of history: now, or, for a replay beside a forward, the position of the forward's fence."""
     if not step.since and not step.states:
         return log.latest_version(source_path)
     backfills = (other for other in context.plan.steps if isinstance(other, Backfill))
@@ -240,7 +238,7 @@ def _slices(context: RolloutContext, step: Backfill, source: TableState, days: A
 
 
 def _stored_time(source: TableState, time_column: str) -> str:
-    """The stored column whose file statistics give the days: the logical one, or "" if that was renamed."""
+    """The stored column whose file statistics determine the days: the logical one, or "" if that was renamed."""
     stored = {column.name for column in source.version.columns}
     name = source.stored_in(time_column)[0]
     return name if name in stored else ""
@@ -340,7 +338,7 @@ def _batch_done(history: backfill.History, run: Sequence[Slice], result: backfil
 
 
 def _link(context: RolloutContext, history: backfill.History) -> None:
-    """All of a history as one batch that takes no time: its files are taken over."""
+    """Link a whole history, recorded as one batch without duration."""
     step, name, of = history.step.id, backfill.label(history.slices), len(history.slices)
     rows = sum(piece.rows for piece in history.slices)
     context.recorder.store(BatchStarted(step=step, label=name, first=1, last=of, of=of, rows=rows))
@@ -359,7 +357,7 @@ def _poll(
         try:
             job = None
             if time.monotonic() - looked >= JOB_SECONDS:
-                with suppress(Exception):  # what it is asked for is not the same in every Spark
+                with suppress(Exception):  # the API that it uses differs between versions of Spark
                     job = group.job()
                 looked = time.monotonic()
             done = int(rows * min(group.fraction(), 1.0))

@@ -1,4 +1,4 @@
-"""Pause, resume, retry, cancel and discard of a rollout: which of them fits its state, and what each does."""
+"""Pause, resume, retry, cancel and discard of a rollout: the states that permit each, and its effect."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ class RolloutControl:
     spared: Set[str] = frozenset()
 
     def apply(self, verb: Verb, by: str) -> Status:
-        """Do what the verb means; pausing twice changes nothing.
+        """Execute the verb; pausing twice changes nothing.
 
-        raises  Conflict E_STATE where the verb does not fit the rollout's state
+        raises  Conflict E_STATE if the rollout's state does not permit the verb
         """
         status = self.recorder.status
         if verb == "pause" and status.held == "paused":
@@ -58,7 +58,7 @@ class RolloutControl:
         return self.recorder.status
 
     def _check(self, verb: Verb, status: Status) -> None:
-        """raises Conflict E_STATE where the verb does not fit the rollout's state"""
+        """raises Conflict E_STATE if the rollout's state does not permit the verb"""
         if _fits(verb, status):
             return
         state = f"{status.shown}{last_decision(status, self.recorder.progress())}"
@@ -72,12 +72,12 @@ class RolloutControl:
     def _retry(self, status: Status, by: str) -> None:
         if status.state in ("validating", "awaiting-confirmation"):
             self.execution.stop()
-            self.recorder.store(Entered("validating"))  # again: the earlier checks no longer count
+            self.recorder.store(Entered("validating"))  # checked again: the earlier results no longer count
             self.recorder.store(StepStarted(str(VALIDATE)))
         self._resume(by)
 
     def _abandon(self, state: Literal["cancelled", "discarded"], by: str) -> None:
-        """End the rollout and delete what was built for it alone; the live release is not touched."""
+        """End the rollout and delete everything built for it alone; the live release is not touched."""
         self.execution.stop()
         release = self.recorder.status.release
         self.recorder.store(Ended(state, by))
@@ -86,7 +86,7 @@ class RolloutControl:
 
 
 def _fits(verb: Verb, status: Status) -> bool:
-    """Whether the rollout is in a state in which the verb means something."""
+    """Whether the rollout's state permits the verb."""
     match verb:
         case "pause":
             return in_progress(status) and not status.held

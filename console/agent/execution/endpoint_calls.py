@@ -10,13 +10,13 @@ from console.model.event import Checked
 from console.model.recorded_call import PlannedCall, ReplayedCall
 from console.model.step import Validate
 
-# Hadoop counts no byte of a local file that is read in ranges at once; a reader in turn gets them one after the other
+# Hadoop does not count bytes of vectored reads of a local file; sequential reads are counted
 _COUNTED = {"parquet__hadoop__vectored__io__enabled": "false"}
 PASS_SECONDS = 120.0  # after which no further call begins
 
 
 def call_checks(context: RolloutContext, step: Validate, pins: Mapping[str, int]) -> Iterator[Checked]:
-    """The checks of all endpoints that have recorded calls. Nothing of an answer is kept but figures.
+    """The checks of all endpoints that have recorded calls. Only figures of an answer are stored.
 
     pins    version path → Delta version: one landing position of all feeds
     raises  RolloutStopped

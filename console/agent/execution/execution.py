@@ -1,4 +1,4 @@
-"""Start and stop of the executor of a pipeline's rollout: at most one runs, and none at the gate."""
+"""Starts and stops the executor of a pipeline's rollout: at most one runs, and none at the gate."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from console.agent.spark_session import SparkHandle
 class Execution:
     """The executor of one pipeline, if one runs. The caller holds the pipeline's lock.
 
-    feeds       get the context of each executor, since the follower moves the very feeds that it opened
+    feeds       receive the context of each executor, since the follower moves the same feed objects
     keep_hours  the rollback window, see `RolloutContext`
     """
 
@@ -28,7 +28,7 @@ class Execution:
         return self.executor is not None and self.executor.is_alive()
 
     def start(self) -> None:
-        """Execute the rest of the plan in place of an executor that runs; at the gate there is nothing left to execute."""
+        """Execute the rest of the plan, in place of any running executor; at the gate nothing is left to execute."""
         self.stop()
         feeds, status = self.feeds, self.feeds.recorder.status
         if status.state == "awaiting-confirmation" and not status.held:
@@ -47,7 +47,7 @@ class Execution:
         self.executor.start()
 
     def stop(self) -> None:
-        """Stop the executor and wait for its end; the rollout's state stays as it is."""
+        """Stop the executor and wait for its end; the rollout's state does not change."""
         if self.executor is not None:
             self.executor.stop()
             self.executor.join()

@@ -41,7 +41,7 @@ class PlanExecutor(threading.Thread):
         super().__init__(name=f"rollout {context.recorder.rollout}", daemon=True)
         self.context = context
         self.brake = Brake(context=context)
-        self._refollow = refollow  # has the follower keep the new release current as well
+        self._refollow = refollow  # makes the follower keep the new release current as well
         self._last_response = 0.0  # monotonic: when Spark last responded
 
     def run(self) -> None:
@@ -59,10 +59,10 @@ class PlanExecutor(threading.Thread):
     def _handle_failure(self, step: str, error: Exception) -> None:
         """Store the failure; for a lost JVM only the loss, since the agent restarts and continues the step.
 
-        An agent that ends because its JVM is lost stops this thread as well; the loss is recorded all the same.
+        An agent that ends because its JVM is lost stops this thread as well; the loss is recorded anyway.
         """
         if self._driver_lost(error):
-            with suppress(Exception):  # a full disk: the agent restarts all the same
+            with suppress(Exception):  # a full disk: the agent restarts anyway
                 self.context.recorder.store(DriverLost(step, self.context.spark.ended))
             if len(self._losses(step)) < DRIVER_TRIES:
                 return
@@ -174,13 +174,13 @@ class PlanExecutor(threading.Thread):
             retry.pause(self.context, self.brake.clock, len(losses), f"{why}; try {len(losses) + 1} of {DRIVER_TRIES}")
         self.context.recorder.store(StepStarted(step.id, self.context.recorder.away_since()))
         self._run_with_retries(step, do)
-        if self.context.newest_days is None:  # else its history is not whole, and the rollout's receipts are to come
+        if self.context.newest_days is None:  # else its history is incomplete, and its receipts follow later
             # before the step's end: after a death in between, the next agent writes them again
             step_receipts.store(self.context, step)
         self.context.recorder.store(StepDone(step.id))
 
     def _run_with_retries(self, step: Step, do: Callable[[], None]) -> None:
-        """Run a step, and repeat it as a whole after a transient error. A batch in it has had retries of its own."""
+        """Run a step, and repeat it as a whole after a transient error. Batches within it have their own retries."""
         for failed in range(1, retry.TRIES + 1):
             try:
                 self._await_spark(step)
@@ -239,7 +239,7 @@ class PlanExecutor(threading.Thread):
         try:
             moved = self._move_to_end(step, live_feed)
         except Exception:
-            live_feed.writer = None  # its last commit may be in the log: the next try takes the feed over first
+            live_feed.writer = None  # its last commit may be in the log: the next attempt takes the feed over first
             raise
         context.recorder.publish(Progress(step=step.id, rows=moved, left=0))
 

@@ -19,7 +19,7 @@ from console.model.step import CreateTable
 def not_as_expected(
     context: RolloutContext, history: backfill.History, run: Sequence[Slice], session: Any
 ) -> RegionError:
-    """Read a batch that was not committed once more: how many rows fail, in which days, and the keys of the first.
+    """Reread a batch that was not committed: the number of failing rows, their days, and the first keys.
 
     raises  RolloutStopped
     """

@@ -1,7 +1,7 @@
-"""History that is taken over as it is: the files of the live version become files of the new one too, by hard links.
+"""History that is linked: the files of the live version become files of the new one as well, by hard links.
 
-No row is read and no data file is written (docs/decisions/0021). Each version stays whole: a deletion, a compaction or a
-VACUUM takes names of files away from one of them, and never the file that the other has under its own name.
+No row is read and no data file is written (docs/decisions/0021). The versions stay independent: a deletion, compaction
+or VACUUM removes file names of one of them, never a file that the other has under its own name.
 """
 
 import os
@@ -14,7 +14,7 @@ from console.agent.rows.data_files import DataFile, files_at
 from console.agent.store import log
 from console.errors import RegionError
 
-FOLDER = "linked"  # in the new version; the partition of a file is told by the log alone
+FOLDER = "linked"  # in the new version; only the log determines a file's partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class LinkedFile:
 
 
 def link_history(history: History) -> commit.CommitResult:
-    """Take over all files of the source as of the fence, in one commit with the position of the history's last slice.
+    """Link all files of the source as of the fence, in one commit with the position of the history's last slice.
 
-    Links that an earlier attempt has made are found again: their names follow from the fence.
+    Links of an earlier attempt are reused: their names are derived from the fence.
 
-    raises  RegionError E_LINK where a file is gone or the file system makes no links; FeedStopped as `commit.append`
+    raises  RegionError E_LINK if a file is gone or the file system does not support links; FeedStopped as `commit.append`
     """
     files = files_at(history.source_path, history.fence)
     linked = tuple(
@@ -75,7 +75,7 @@ def _link(source: str, target: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Flush the names to disk: after a power loss no commit may name a file that has none."""
+    """Flush the directory entries to disk: after a power loss no commit may name a missing file."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

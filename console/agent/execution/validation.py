@@ -76,14 +76,14 @@ def _compared(context: RolloutContext, session: Any, comparison: Comparison, pin
     course, old, new = begin(context, session, comparison, old, new)
     if comparison.keys and course.done:
         return  # groups are recorded once all of their checks are stored
-    # where what was left out is subtracted, the comparison itself knows the days of which something may be lacking
+    # with left-out rows subtracted, the comparison itself knows the days that may lack rows
     lacking = course.left_out is None and comparison.table in affected_tables(context)
     for check in compare(session, comparison, old, new, _sources(context, comparison.table, pins), course):
         yield _but_for_quarantine(context, check) if lacking else check
 
 
 def _rebuilt(context: RolloutContext) -> list[LiveFeed]:
-    """The live feeds of rebuilt tables: the follower's own objects where it has them, as after a restart."""
+    """The live feeds of rebuilt tables: the follower's own objects if it has them, as after a restart."""
     tables = {step.table for step in context.plan.steps if isinstance(step, CreateTable)}
     followed = {live_feed.key: live_feed for live_feed in context.follower.feeds(context.plan.pipeline)}
     ours = [live_feed for live_feed in context.live_feeds_in_order() if live_feed.spec.target in tables]
@@ -109,8 +109,7 @@ def _heartbeats(context: RolloutContext, live_feeds: list[LiveFeed], session: An
 def aligned(context: RolloutContext) -> dict[str, int]:
     """Table path → Delta version, at one common landing position of every followed feed.
 
-    Left out are tables whose rows end early because of a stopped feed that the new release does not have, or lets
-    continue.
+    Tables whose rows end early because of a stopped feed are left out, if the new release lacks that feed or lets it continue.
 
     raises  RegionError if a feed of the new release is stopped; RolloutStopped if the agent ends
     """

@@ -12,11 +12,11 @@ from console.model.live import TableState
 from console.model.schema import quoted
 from console.model.slices import EARLY, LATE
 
-_Days = Sequence[Mapping[str, Any]]  # of each day its name, its rows, and what the checks ask of it
+_Days = Sequence[Mapping[str, Any]]  # per day: its name, its rows, and the aggregates of the checks
 
 
 def unknown(state: TableState, why: str) -> Iterator[Checked]:
-    """Inconclusive checks of a table, none of which could be made."""
+    """Inconclusive checks for a table whose checks could not run."""
     for check in state.checks:
         yield Checked(table=state.table.name, check=_name(check), ok=None, detail=f"not checked: {why}")
 
@@ -35,7 +35,7 @@ def check_table(rows: Any, state: TableState, now: float) -> list[Checked]:
 
 
 def _aggregate(check: ExpectationCheck, state: TableState, number: int, now: float) -> str:
-    """What a check asks of each day, under the name `n` and its number; "" where the number of rows is enough."""
+    """A check's aggregate per day, named `n` and its number; "" if the number of rows suffices."""
     if isinstance(check, RowCheck):
         return f"count_if({check.failing}) AS n{number}"
     match check.rule:
@@ -43,9 +43,7 @@ def _aggregate(check: ExpectationCheck, state: TableState, number: int, now: flo
             return f"count(1) - count(DISTINCT struct({', '.join(map(quoted, columns))})) AS n{number}"
         case Fresh():
             at = f"unix_micros({_moment(state)})"
-            return (
-                f"max(CASE WHEN {at} <= {int(now * 1e6)} THEN {at} END) AS n{number}"  # rows of the future are not new
-            )
+            return f"max(CASE WHEN {at} <= {int(now * 1e6)} THEN {at} END) AS n{number}"  # future rows are not fresh
         case RowsOfDayBefore():
             return ""
         case other:
@@ -53,7 +51,7 @@ def _aggregate(check: ExpectationCheck, state: TableState, number: int, now: flo
 
 
 def _moment(state: TableState) -> str:
-    """The time of a row as a timestamp; of a date its beginning."""
+    """The time of a row as a timestamp; a date as its first moment."""
     return f"CAST({quoted(state.table.time)} AS TIMESTAMP)"
 
 
@@ -84,7 +82,7 @@ def _of_rows(check: ExpectationCheck, state: TableState, failing: Mapping[str, i
 
 
 def _repeated(rows: Any, columns: Sequence[str], time_column: str) -> Any:
-    """One row of each group of a day that is equal in these columns."""
+    """One row of each group of a day's rows that are equal in these columns."""
     names = ", ".join(map(quoted, columns))
     day = f"to_date({quoted(time_column)}), " if time_column else ""
     return rows.selectExpr(
@@ -102,8 +100,8 @@ def _fresh(check: DayCheck, state: TableState, allowed: float, newest: int | Non
 def odd_days(rows: Mapping[str, int], rule: RowsOfDayBefore, today: date) -> dict[str, tuple[int, int]]:
     """Complete days that have too few or too many rows: day → rows, and rows of the day before it.
 
-    A day without any rows counts where the day before it has some. The oldest day is compared with none, since retention
-    may have taken a part of what was before it.
+    A day without rows counts if the day before it has some. The oldest day is not compared, since retention may have
+    deleted a part of the day before it.
 
     rows   day → rows
     today  UTC; it is not complete
@@ -129,7 +127,7 @@ def _of_days(check: DayCheck, state: TableState, odd: Mapping[str, tuple[int, in
 
 
 def _result(check: ExpectationCheck, state: TableState, ok: bool, detail: str) -> Checked:
-    """A `warn` that fails is inconclusive: a person has to see it, and may promote."""
+    """A failing `warn` is inconclusive: a person must see it, and may promote."""
     warned = not ok and check.severity == "warn"
     return Checked(
         table=state.table.name,

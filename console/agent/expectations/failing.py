@@ -11,8 +11,8 @@ from console.model.expectation import RowCheck
 from console.model.schema import quoted
 
 CODE = "E_EXPECTATION"
-DAYS = 3  # that a line names
-KEYS_LENGTH = 240  # characters of a line for keys: the gate cuts no text off that is shorter than some 400
+DAYS = 3  # named in a line
+KEYS_LENGTH = 240  # characters for keys in a line: the gate truncates texts beyond some 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Unexpected:
 def by_day(rows: Any, time: str, aggregates: Sequence[Any]) -> list[dict[str, Any]]:
     """Aggregates of each day, in one pass: the day's name under `day`, "" for rows without one.
 
-    time  the column by which days are told, or "": all rows are without a day
+    time  the column that determines the day; "" puts all rows under no day
     """
     from pyspark.sql.functions import col, lit
 
@@ -49,7 +49,7 @@ def by_day(rows: Any, time: str, aggregates: Sequence[Any]) -> list[dict[str, An
 
 
 def failing_rows(rows: Any, checks: Sequence[RowCheck], time: str) -> Iterator[Unexpected]:
-    """Those of the expectations that rows fail, with the days and the first keys."""
+    """The expectations that some rows fail, with days and first keys."""
     from pyspark.sql.functions import expr
 
     counts = [expr(f"count_if({check.failing})").alias(f"n{i}") for i, check in enumerate(checks)]

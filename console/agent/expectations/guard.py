@@ -1,5 +1,5 @@
 """Expectations of single rows, evaluated in the job that writes them: the first row that fails a `stop` ends the job
-before its commit, and no row is read twice for it.
+before its commit, without a second read.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ UNEXPECTED = "UNEXPECTED_ROW"  # in Spark's error for a row that fails; it names
 
 
 def row_checks(target: TableState) -> tuple[RowCheck, ...]:
-    """What can be checked of each row as it is written; () where stored rows are merged before they are read."""
+    """The checks that apply to each written row; () if stored rows are merged at read."""
     if target.table.kind != "append" or target.newest is not None:
         return ()
     return tuple(check for check in target.checks if isinstance(check, RowCheck))
@@ -25,9 +25,9 @@ def stops(checks: Sequence[RowCheck]) -> list[RowCheck]:
 
 
 def guarded(rows: Any, checks: Sequence[RowCheck]) -> Any:
-    """The same rows, at the first of which that fails a `stop` the job fails.
+    """The same rows, as a plan whose job fails at the first one that violates a `stop`.
 
-    As an observed metric: a filter could be moved below a join, and would then see rows that are never written.
+    As an observed metric, because a filter could be pushed below a join and would then see rows that are never written.
     """
     from pyspark.sql.functions import expr
 
@@ -40,7 +40,7 @@ def guarded(rows: Any, checks: Sequence[RowCheck]) -> Any:
 
 
 def refused(error: BaseException) -> bool:
-    """Whether a job failed at a row that `guarded` did not let pass."""
+    """Whether a job failed at a row that `guarded` rejected."""
     return failure.raised_by_query(error, UNEXPECTED)
 
 
@@ -54,14 +54,14 @@ class Warnings:
         self._counted = Observation()
 
     def observed(self, rows: Any) -> Any:
-        """The same rows, to be counted by the job that reads them."""
+        """The same rows, observed so that the job that reads them counts the failing ones."""
         from pyspark.sql.functions import expr
 
         counts = [expr(f"count_if({check.failing})").alias(f"n{i}") for i, check in enumerate(self._checks)]
         return rows.observe(self._counted, *counts) if counts else rows
 
     def lines(self) -> tuple[str, ...]:
-        """A line for each expectation that rows of the finished job fail."""
+        """A line for each expectation that rows of the finished job failed."""
         counts = self._counted.get if self._checks else {}
         numbers = [(check.name, int(counts[f"n{i}"])) for i, check in enumerate(self._checks)]
         return tuple(f"{rows:,} {'row fails' if rows == 1 else 'rows fail'} `{name}`" for name, rows in numbers if rows)

@@ -1,1 +1,1 @@
-"""Maintenance of our own tables: compaction, retention, VACUUM. It runs beside the follower, never in its thread."""
+"""Maintenance of managed tables: compaction, retention, VACUUM. It runs concurrently with the follower, never in its thread."""

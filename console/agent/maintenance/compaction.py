@@ -103,7 +103,7 @@ def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1, state: 
 
 
 def _merged(session: Any, rows: Any, state: TableState | None) -> Any:
-    """Of a table that keeps the newest row of each key, these rows. A partition holds all rows of a key."""
+    """For a table that keeps the newest row of each key, these rows. A partition contains all rows of a key."""
     return reduced(session, state.newest, rows) if state is not None and state.newest is not None else rows
 
 

@@ -1,4 +1,4 @@
-"""Maintenance of a region's tables: a pass over one pipeline on request; compaction also by itself, every hour."""
+"""Maintenance of a region's tables: a pass over one pipeline on request; compaction also automatically, every hour."""
 
 import json
 import threading
@@ -46,7 +46,7 @@ class MaintenanceRequest:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceResult:
-    """One action that was taken, or in a dry run would be; `left`: one that was not, and why."""
+    """One action taken, or planned in a dry run; `left`: one not taken, and why."""
 
     table: str
     what: Literal["compacted", "expired", "vacuumed", "left", "accepted"]
@@ -54,7 +54,7 @@ class MaintenanceResult:
 
 
 class Maintainer:
-    """One maintenance pass at a time per region, in the caller's thread, beside the follower.
+    """One maintenance pass at a time per region, in the caller's thread, concurrently with the follower.
 
     report            called with (pipeline, level, text)
     failed_pipelines  pipelines that failed to load, and so may be missing among the controllers
@@ -190,7 +190,7 @@ def under_way(controller: PipelineController) -> bool:
 
 
 def owned_tables(controller: PipelineController) -> dict[str, TableState]:
-    """The tables of the kept releases that only the agent writes, by path. Foreign landing tables are never touched.
+    """The kept releases' tables that only the agent writes, by path. Foreign landing tables are never touched.
 
     A version shared by several releases has the longest retention of them.
     """
@@ -205,7 +205,7 @@ def owned_tables(controller: PipelineController) -> dict[str, TableState]:
 
 
 def _longer(one: TableState, other: TableState) -> TableState:
-    """The declaration with the longer retention; without any where they measure age by different columns."""
+    """The declaration with the longer retention; without retention if their time columns differ."""
     if one.stored_time != other.stored_time:
         return replace(one, table=replace(one.table, retention_days=None))
     longest = inf if one.table.retention_days is None else one.table.retention_days
@@ -213,7 +213,7 @@ def _longer(one: TableState, other: TableState) -> TableState:
 
 
 def needs(controllers: Iterable[PipelineController]) -> dict[str, list[Need]]:
-    """Table path → what is still read of it: by feeds everything after their position, by a rollout its fences."""
+    """Table path → needs of its readers: of feeds, everything after their position; of a rollout, its fences."""
     needs_of: dict[str, list[Need]] = defaultdict(list)
     for controller in controllers:
         live = controller.releases.in_state("live")
@@ -234,7 +234,7 @@ def needs(controllers: Iterable[PipelineController]) -> dict[str, list[Need]]:
 
 
 def _needs_of_sandboxes(controller: PipelineController) -> Iterator[tuple[str, Need]]:
-    """Their fences, as of which a rollout may go on; in any version that a kept release or theirs has of the source."""
+    """Their fences, from which a rollout may continue; in any version of the source in a kept release or in theirs."""
     for sandbox in controller.sandboxes.opened():
         releases = (*_kept_releases(controller), sandbox.plan.release)
         for fence in sandbox.recorder.events(Fenced):
@@ -244,7 +244,7 @@ def _needs_of_sandboxes(controller: PipelineController) -> Iterator[tuple[str, N
 
 
 def accept(controller: PipelineController, follower: FeedFollower, table: str, by: str) -> int:
-    """Let the feeds that fill or read a table continue past what stopped them.
+    """Let the feeds that fill or read a table continue past the commit that stopped them.
 
     returns  version of the table with the note that allows it; -1 for a table that no feed fills
     raises   DataError if the pipeline neither keeps nor reads such a table; Conflict E_BUSY

@@ -11,7 +11,7 @@ from console.model.schema import quoted
 
 
 def cutoff(state: TableState, today: date) -> date | None:
-    """The first day that is kept; None where nothing expires: no retention, one longer than the calendar, or no stored
+    """The first day that is kept; None if nothing expires: no retention, one longer than the calendar, or no stored
     time column."""
     stored = {column.name for column in state.version.columns}
     if state.table.retention_days is None or state.stored_time not in stored:
@@ -47,7 +47,7 @@ def expire(session: Any, table: str, state: TableState, keep: date) -> int:
 
 
 def _older(state: TableState, keep: date) -> Any:
-    """A range on the raw column, which prunes files (rule 11). Spark takes a day for its first moment, in the session's UTC."""
+    """A range on the raw column, which prunes files (rule 11). Spark compares a day as its first moment, in the session's UTC."""
     from pyspark.sql.functions import col, lit
 
     older = col(quoted(state.stored_time)) < lit(keep)

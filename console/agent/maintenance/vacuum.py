@@ -1,4 +1,4 @@
-"""Deletion of files that nothing reads any more (docs/design.md, rule 7).
+"""Deletion of files without readers (docs/design.md, rule 7).
 
 Only the table's own `deletedFileRetentionDuration` decides how long a removed file stays. Delta forgets removals after that
 time, so `VACUUM … RETAIN` with more hours does not keep files (measured: files removed 30 days ago were deleted by RETAIN 960
@@ -23,7 +23,7 @@ _HOURS = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1.0, "day": 24.0, "week"
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A reader still needs the table as of `version`, or the files added after it. why: who"""
+    """A reader's need for the table as of `version`, or for the files added after it. why: the reader"""
 
     version: int
     why: str
