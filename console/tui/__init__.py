@@ -24,10 +24,10 @@ def run(
     coach     show the line with the next keys
     readonly  refuse every action that changes a region
     words     the command line's words, for `:`
-    memory    the file that keeps cursor, order, filter and theme between two visits
+    memory    the file that keeps cursor, order, filter and theme between sessions
     returns   the exit code: 0, or 130, 143 and 129 after SIGINT, SIGTERM and SIGHUP
     """
-    gc.disable()  # until the first picture: nothing that is loaded before it is garbage
+    gc.disable()  # until the first picture: nothing loaded before it is garbage
     from console.tui.app import ConsoleApp
     from console.tui.fleet.memory import ScreenMemory
     from console.tui.terminal.loop import bounded_loop

@@ -1,4 +1,4 @@
-"""What the operator can ask of a region, why it may not apply, and which keys come next. Pure."""
+"""The actions that an operator can take on a region, why one may not apply, and which keys come next. Pure."""
 
 from dataclasses import dataclass
 from typing import Literal, assert_never
@@ -17,7 +17,7 @@ RegionAction = Literal[
     "refresh", "start", "pause", "resume", "retry", "cancel", "discard", "promote", "rollback", "witness"
 ]
 KeyHint = tuple[str, str]  # a key, and what it does
-LIST_KEYS = ("enter", "space", "↑↓")  # of no use on the screen of one region
+LIST_KEYS = ("enter", "space", "↑↓")  # without use on the screen of one region
 
 
 @dataclass
@@ -29,11 +29,11 @@ class ActionRequest(Message):
 
 
 def objection(action: RegionAction, view: RegionView, refusal: str = "", now: float = 0.0) -> str:
-    """Why the action does not apply to the region now, as a sentence; "" where it does.
+    """Why the action does not apply to the region now, as a sentence; "" if it does.
 
     Judged by the view alone: the region itself decides, and answers when the call is made.
 
-    refusal  why no region may be asked at all (`ScreenState.refusal`)
+    refusal  why no action is possible in any region (`ScreenState.refusal`)
     now      seconds since 1970, UTC; 0 leaves the age of the figures out
     """
     if refusal:
@@ -72,7 +72,7 @@ def objection(action: RegionAction, view: RegionView, refusal: str = "", now: fl
 
 
 def tune_objection(view: RegionView, readonly: bool = False) -> str:
-    """Why limits cannot be changed in the region now; "" where they can."""
+    """Why limits cannot be changed in the region now; "" if they can."""
     name = view.region.name
     if readonly:
         return "this console is read-only; start it without --readonly"
@@ -82,7 +82,7 @@ def tune_objection(view: RegionView, readonly: bool = False) -> str:
 
 
 def _too_old(view: RegionView, now: float) -> str:
-    """Nobody may promote by figures that are not of this minute."""
+    """Figures older than the limit must not be the basis of a promotion."""
     old = now - view.heard
     if not now or old <= PROMOTE_SECONDS:
         return ""
@@ -118,8 +118,8 @@ def _start_objection(view: RegionView) -> str:
 def coach(state: ScreenState, region: str, *, in_region: bool = False, here: str = "") -> Content:
     """The next keys for the selected region; never empty.
 
-    in_region  its own screen is open, `enter` leads nowhere
-    here       the key of the screen that is open, which leads nowhere either
+    in_region  its own screen is open, so `enter` has no effect
+    here       the key of the open screen, which has no effect either
     """
     view = state.views.get(region)
     if view is None:
@@ -131,7 +131,7 @@ def coach(state: ScreenState, region: str, *, in_region: bool = False, here: str
     lead, hints = _next(state, view)
     hints = [hint for hint in hints if hint[0] != here]
     if in_region:
-        if hints[0][0] == "↑↓":  # about another region, which no key of this screen reaches
+        if hints[0][0] == "↑↓":  # about another region, out of reach of this screen's keys
             hints = [("1", hints[0][1])]
         hints = [hint for hint in hints if hint[0] not in LIST_KEYS] + [("esc", "back")]
     return Content.assemble(lead, key_hints(*hints))

@@ -39,7 +39,7 @@ from console.tui.terminal.command_app import CommandApp
 from console.tui.terminal.escape import notice_sequence
 from console.tui.terminal.themes import THEMES
 
-if TYPE_CHECKING:  # loaded once they are shown: the first picture needs none of them
+if TYPE_CHECKING:  # loaded when first shown: the first picture needs none of them
     from console.runner.words import CommandWords
     from console.tui.dialogs.content import DialogFactory
     from console.tui.dialogs.dialog import Dialog
@@ -50,7 +50,7 @@ CLOSE_SECONDS = 1.0  # for links and journal: a remote side that does not answer
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 OTHER_STYLES = Path(__file__).with_name("screens.tcss")
 NAMED_THEMES = {theme.name: theme for theme in THEMES}
-AGE_SECONDS = 10  # after so many without news everything is drawn anew, since figures have grown older
+AGE_SECONDS = 10  # seconds without a change after which everything is redrawn, since figures have aged
 
 
 def palette() -> type[Provider]:
@@ -65,7 +65,7 @@ class ConsoleApp(CommandApp):
 
     repaint_seconds  shortest time between two repaints
     words            the command line's own words, for `:`
-    memory           what is kept between two visits: cursor, order, filter, and when one last looked
+    memory           kept between sessions: cursor, order, filter, and the time of the last visit
     """
 
     CSS_PATH = "app.tcss"
@@ -105,7 +105,7 @@ class ConsoleApp(CommandApp):
 
     def _begin_theme(self, name: str) -> None:
         """Draw the first picture in this theme. A change of theme would parse the stylesheet a second time for it."""
-        if self.available_themes[name].dark:  # as Textual's own is, with which everything else begins
+        if self.available_themes[name].dark:  # like Textual's own theme, with which everything else begins
             self.set_reactive(ConsoleApp.theme, name)
             self.stylesheet.set_variables(self.get_css_variables())
         else:
@@ -148,14 +148,14 @@ class ConsoleApp(CommandApp):
         self._home.call_after_refresh(self._add_styles)
         self._home.call_after_refresh(self._collect_garbage)
         self._install_signal_handlers()
-        self._home.call_after_refresh(self._restore)  # its list has its regions by then
+        self._home.call_after_refresh(self._restore)  # its list has its regions at this point
         self.set_interval(self.repaints.seconds, self._repaint)
         self.run_worker(self._follow(), group="follow")
         if self.state.position is None:
             self.run_worker(self.dispatcher.dispatch(ActionRequest(action="refresh", regions=())), group="refresh")
 
     def _restore(self) -> None:
-        """Come back to where the operator was."""
+        """Restore the operator's last place."""
         self._home.restore(self._memory.fleet)
         place = self._memory.place
         for name in SCREEN_NAMES:
@@ -171,15 +171,15 @@ class ConsoleApp(CommandApp):
         super().exit(result, return_code, message)
 
     def _leave(self, screen: BaseScreen) -> None:
-        """Keep where the operator was on that screen."""
+        """Store the operator's place on that screen."""
         self._places[screen.name_of, screen.current_region] = screen.place()
 
     def _add_styles(self) -> None:
-        """Those of the other screens, and of dialogs: parsed with the first of them, not before the first picture."""
+        """The styles of the other screens and of dialogs: parsed with the first of these, not before the first picture."""
         self.stylesheet.add_source(OTHER_STYLES.read_text(), (str(OTHER_STYLES), ""))
 
     def _collect_garbage(self) -> None:
-        """From now on: what was loaded before the first picture is none."""
+        """Collect from now on; objects loaded before the first picture are not garbage."""
         gc.enable()
         gc.freeze()  # else each full collection scans everything ever loaded, and a key waits 0.1 s
 
@@ -233,7 +233,7 @@ class ConsoleApp(CommandApp):
         self.call_after_refresh(self._painted)
 
     def _tick(self) -> None:
-        """Once a second, if nothing else was drawn: the clock, and figures that have grown old."""
+        """Once a second, if nothing else was drawn: the clock, and figures that have aged."""
         if (now := int(self._clock())) == (last := self._last_tick):
             return
         self._last_tick = now
@@ -265,7 +265,7 @@ class ConsoleApp(CommandApp):
             self._dialog = None
 
     def on_go_to(self, message: GoTo) -> None:
-        """Show another screen: the fleet lies below all others, which take each other's place."""
+        """Show another screen: the fleet screen stays below, and the others replace each other."""
         from console.tui.screens.switch import screen_of
 
         region = message.region or next(iter(self.state.views), "")
@@ -285,7 +285,7 @@ class ConsoleApp(CommandApp):
         self.run_worker(self._recall(message.region), group="past", exclusive=True)
 
     async def _recall(self, region: str) -> None:
-        """Give the rollout's screen the events that the views no longer hold."""
+        """Give the rollout's screen the events that are no longer in the views."""
         try:
             events = await self._cockpit.recorded(region)
         except ConsoleError as error:
@@ -313,7 +313,7 @@ class ConsoleApp(CommandApp):
             self._moved()
 
     def _moved(self) -> None:
-        """A playback stands elsewhere: everything is drawn anew, the rollouts that were read before included."""
+        """A playback moved: everything is redrawn, including the rollouts that were read before."""
         self.repaints.outdate()
         self.run_worker(self._history.read(self.state.views), group="history")
 

@@ -1,6 +1,6 @@
 """Charts of braille dots, as rows of text. Pure: no widget, no colour.
 
-A measured zero is one dot high, and a moment without a measurement is left empty, so that the two are told apart.
+A measured zero is one dot high, and a moment without a measurement is empty, to distinguish the two.
 Terminals that cannot show braille get the same cells in blocks or ASCII (`console.tui.terminal.ascii`).
 """
 
@@ -13,7 +13,7 @@ from console.tui.format import short
 
 ACROSS, UP = 2, 4  # dots of one braille cell
 BRAILLE = 0x2800
-_LEFT, _RIGHT = (0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8)  # filled from below, 0 … 4 dots
+_LEFT, _RIGHT = (0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8)  # filled from the bottom, 0 … 4 dots
 _STEPS = (1.0, 2.0, 5.0, 10.0)
 _SMALLEST = 1e-9
 Value = float | None  # None: nothing was measured
@@ -22,7 +22,7 @@ Value = float | None  # None: nothing was measured
 def spread(
     samples: Iterable[tuple[float, float]], since: float, until: float, columns: int, *, hold: float = 15.0
 ) -> tuple[Value, ...]:
-    """Samples as the values of so many columns, oldest first; the highest of a column counts, so that no peak is lost.
+    """Samples as the values of that many columns, oldest first; the maximum of a column is shown, so that no peak is lost.
 
     samples  (seconds since 1970, value), in any order
     hold     seconds for which a sample stands: longer ones without any are a gap
@@ -40,7 +40,7 @@ def spread(
 
 
 def round_top(values: Iterable[Value]) -> float:
-    """The end of a scale that holds all values: 1, 2 or 5 times a power of ten; 1 where nothing is above 0."""
+    """The end of a scale that holds all values: 1, 2 or 5 times a power of ten; 1 if no value is above 0."""
     highest = _highest(values)
     if highest < _SMALLEST:
         return 1.0
@@ -49,7 +49,7 @@ def round_top(values: Iterable[Value]) -> float:
 
 
 def sparkline(values: Sequence[Value], width: int, *, top: float = 0.0) -> str:
-    """The latest values in one row of `width` cells, two values a cell, from 0 to `top` (0: the highest value)."""
+    """The latest values in one row of `width` cells, two values per cell, from 0 to `top` (0: the highest value)."""
     return dots(values, width, 1, top or _highest(values))[0]
 
 
@@ -76,7 +76,7 @@ def chart(
 ) -> tuple[str, ...]:
     """`height` rows of `width` cells: the scale at the left, the area, and below it the moments, the last at the right.
 
-    values   one a dot: `chart_columns(width)` of them fill it
+    values   one per dot: `chart_columns(width)` of them fill it
     limit    drawn as a dashed line, within the scale; 0 for none
     moments  texts for the axis of time, spread evenly; () for an axis without any
     """
@@ -105,7 +105,7 @@ def chart_columns(width: int) -> int:
 
 
 def _axis(moments: Sequence[str], width: int) -> str:
-    """`13:32 ───── 14:02 ───── 14:32`; the first and the last where there is no room for all."""
+    """`13:32 ───── 14:02 ───── 14:32`; only the first and the last if there is no room for all."""
     kept = list(moments)
     if sum(cell_len(text) + 3 for text in kept) > width:
         kept = [kept[0], kept[-1]] if len(kept) > 1 else kept

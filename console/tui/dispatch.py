@@ -1,4 +1,4 @@
-"""Passes requested actions on to the cockpit, after the confirmation they need, and reports the outcome."""
+"""Passes requested actions on to the cockpit, after any confirmation, and reports the outcome."""
 
 import asyncio
 import shlex
@@ -23,7 +23,7 @@ Severity = Literal["information", "warning", "error"]
 
 
 class DispatchUi(Protocol):
-    """What the dispatcher needs of the app: its state, a confirmation, a message to the operator."""
+    """The dispatcher's view of the app: its state, a confirmation, a message to the operator."""
 
     @property
     def state(self) -> ScreenState: ...
@@ -36,14 +36,14 @@ class DispatchUi(Protocol):
 
 
 class Dispatcher:
-    """One coroutine an action. Errors of the tree are shown with their hint; any other is a bug and escapes."""
+    """One coroutine per action. ConsoleErrors are shown with their hint; any other exception is a bug and propagates."""
 
     def __init__(self, cockpit: Cockpit, ui: DispatchUi) -> None:
         self._cockpit = cockpit
         self._ui = ui
 
     async def dispatch(self, request: ActionRequest) -> None:
-        """Do what was requested, or say why it does not apply."""
+        """Perform the requested action, or say why it does not apply."""
         regions = self._applicable(request.action, request.regions)
         if request.action == "refresh" and not self._ui.state.refusal("refresh"):
             line = action_command("refresh", request.regions)
@@ -111,7 +111,7 @@ class Dispatcher:
         await self._cockpit.note(region, text)
 
     async def typed(self, command: "TypedCommand", selected: Sequence[str]) -> None:
-        """Do what was typed, through the same dialogs as its key.
+        """Perform a typed command, through the same dialogs as its key.
 
         selected  the regions that a key would act on
         """
@@ -128,7 +128,7 @@ class Dispatcher:
         elif command.action is not None:
             everywhere = command.action in ("start", "refresh")
             regions = named or (tuple(views) if everywhere else tuple(selected))
-            if command.action == "pause":  # the key would resume a paused one; the word does not
+            if command.action == "pause":  # the key would resume a paused rollout; the typed command does not
                 paused = [name for name in regions if views[name].status.held == "paused"]
                 regions = tuple(name for name in regions if name not in paused)
                 if not regions:
@@ -137,7 +137,7 @@ class Dispatcher:
                 await self.dispatch(ActionRequest(action=command.action, regions=regions))
 
     async def tune(self, regions: Sequence[str], change: "LimitChange", line: str) -> None:
-        """Change limits of the regions' running rollouts; a query is compiled over what is live in each.
+        """Change limits of the regions' running rollouts; a query is compiled over the live release of each.
 
         line  the command that does the same
         """
@@ -187,12 +187,12 @@ class Dispatcher:
         return True
 
     def show_error(self, error: ConsoleError, region: str = "") -> None:
-        """An error as the operator needs it: what, where, and what to do."""
+        """An error with the facts that the operator needs: what, where, and what to do."""
         hint = f"\n→ {error.hint}" if error.hint else ""
         self._ui.toast(f"{error}{hint}", "error", region or error.code)
 
     async def _run_waves(self, regions: tuple[str, ...]) -> None:
-        """Run up to the gates. The cockpit starts the waves that wait once a person has opened them."""
+        """Run up to the gates. The cockpit starts waiting waves once a person has opened the gates before them."""
         outcomes: tuple[Outcome, ...] = ()
 
         async def run() -> None:
@@ -214,7 +214,7 @@ class Dispatcher:
 
 
 def _tuned(before: "RegionView", status: "Status") -> str:
-    """What holds from the next batch on, beside what held."""
+    """The limits from the next batch on, and the previous ones."""
     from console.model.tuning import described, limits
 
     plan = before.accepted

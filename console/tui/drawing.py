@@ -7,7 +7,7 @@ from textual.content import Content
 from console.text import safe_text
 from console.tui.labels import Label
 
-NAME_CELLS = 11  # of the name in front of a line of figures
+NAME_CELLS = 11  # width of the name in front of a line of figures
 MAX_TEXT = 400  # characters shown of one outside text
 ENVIRONMENT_STYLES = {
     "prod": "$text-error on $error-muted",

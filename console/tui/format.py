@@ -23,7 +23,7 @@ def short(number: float) -> str:
 
 
 def size(octets: float) -> str:
-    """Decimal units, as disks and bills have them: `118 MB`."""
+    """Decimal units, as on disks and bills: `118 MB`."""
     units = ["B", "kB", "MB", "GB", "TB", "PB"]
     while octets >= 999.5 and len(units) > 1:
         octets /= KILO

@@ -11,7 +11,7 @@ from console.tui.format import plural
 from console.tui.labels import under_way
 
 MAX_NAMES = 12  # regions named in one line
-WIDE = 110  # from which on a long line goes on in the next, where there is room for it
+WIDE = 110  # column at which a long line is continued on the next, if there is room
 
 
 class PlanGrouping:
@@ -43,7 +43,7 @@ class PlanGrouping:
 
 
 def same_plan(views: Mapping[str, RegionView], region: str) -> tuple[RegionView, ...]:
-    """The other regions that have run, or run, the plan that this region runs; those that are furthest first."""
+    """The other regions that have run, or run, the plan that this region runs; the most advanced first."""
     own = views.get(region)
     if own is None or own.accepted is None:
         return ()
@@ -59,8 +59,8 @@ def _identity(plan: Plan) -> tuple[str, str, tuple[str, ...]]:
 def draw_groups(groups: Sequence[Group], width: int, max_lines: int) -> list[Content]:
     """`plan 2f34 · 14 regions · us, eu, …`, `plan 91c0 · 4 regions · ap, … · another tables.landing.retention: 3d`.
 
-    max_lines  the last one says how many plans are left out
-    returns    [] for a single region, and where there is nothing to review
+    max_lines  the last one counts the omitted plans
+    returns    [] for a single region, and if there is nothing to review
     """
     single = sum(len(group.plans) for group in groups) < 2
     if single or not any(group.plans[0].changes or group.drifted for group in groups):

@@ -1,1 +1,1 @@
-"""Keys of the footer, typed commands, and what was run, as commands."""
+"""Keys of the footer, typed commands, and the log of commands that were run."""

@@ -1,4 +1,4 @@
-"""The footer: keys that fit now, each of which can be clicked. Pure; the bindings themselves are on the screens."""
+"""The footer: keys that apply now, each of which can be clicked. Pure; the bindings themselves are on the screens."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from console.runner.view import RegionView
 from console.tui.actions import RegionAction, objection
 from console.tui.state import ScreenState
 
-FIRST, LATER, LAST = 0, 1, 2  # what is left out first where a footer is narrow: the last ones
+FIRST, LATER, LAST = 0, 1, 2  # the order in which keys are left out of a narrow footer: the last ones first
 ACTIONS: tuple[tuple[str, RegionAction, str, int], ...] = (
     ("s", "start", "start", FIRST),
     ("p", "pause", "pause", FIRST),
@@ -25,7 +25,7 @@ SCREENS = (("1", "fleet"), ("2", "rollout"), ("3", "plan"), ("4", "gate"), ("5",
 
 @dataclass(frozen=True, slots=True)
 class FooterKey:
-    """A key, what it does, the action behind it, and how dispensable it is."""
+    """A key, its effect, the action behind it, and how dispensable it is."""
 
     key: str
     label: str
@@ -64,7 +64,7 @@ def action_keys(state: ScreenState, view: RegionView | None, targets: Sequence[s
 
 
 def draw_footer(keys: Sequence[FooterKey], width: int) -> Content:
-    """One line; where not all keys have room, those of the highest rank are left out, the last first."""
+    """One line; if there is no room for all keys, those of the highest rank are left out, the last first."""
     kept = list(keys)
     while kept and sum(len(key.key) + len(key.label) + 3 for key in kept) > width:
         rank = max(key.rank for key in kept)

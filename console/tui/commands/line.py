@@ -1,4 +1,4 @@
-"""A typed command: the screen's own action where it has one, else a line for a shell."""
+"""A typed command: the screen's own action if it has one, else a line for a shell."""
 
 from typing import Literal
 
@@ -18,7 +18,7 @@ VIEWS: dict[str, Literal["", "handover", "history"]] = {"handover": "handover", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitChange:
-    """Limits to change. reset: those that were changed before go back to what the plan says, first"""
+    """Limits to change. reset: earlier changes are first reset to the plan's limits"""
 
     tuning: Tuning
     reset: bool = False
@@ -26,12 +26,12 @@ class LimitChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedCommand:
-    """A line as it was typed, and what the screen itself does for it.
+    """A typed line, and the screen's own equivalent.
 
     line    for a shell
-    action  one of the screen's own; None where it has none
+    action  one of the screen's own, or None
     limits  to be changed; None for any other command
-    view    a screen or sheet that shows the same; "" where a shell has to print it
+    view    a screen or sheet that shows the same; "" if a shell has to print it
     note    text of a note to be left; "" for any other command
     """
 
@@ -44,7 +44,7 @@ class TypedCommand:
 
 
 def typed_command(typed: str, words: CommandWords, region: str) -> TypedCommand:
-    """What was typed; a command without regions is about the one under the cursor.
+    """The parsed line; a command without regions applies to the region under the cursor.
 
     raises  ConsoleError if the command line would refuse it
     """
@@ -68,7 +68,7 @@ def _action(read: ReadCommand) -> RegionAction | None:
 
 
 def _limits(read: ReadCommand) -> LimitChange | None:
-    """raises  DataError for what is no limit, one given twice, and a value out of its range"""
+    """raises DataError for an unknown limit, one given twice, and a value out of range"""
     if read.name != "tune" or not read.bare or not read.options <= {"reset"}:
         return None
     if not read.arguments and not read.options:

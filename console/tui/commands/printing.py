@@ -1,4 +1,4 @@
-"""Which commands print the numbers of a pane. Pure; `y` copies them, one after the other."""
+"""The commands that print the figures of a pane. Pure; `y` copies them, one after the other."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -14,10 +14,10 @@ ALL_REGIONS = ("console status --history 1h --output json", "console plan --outp
 
 
 def printing_commands(pane: str, region: str, views: Mapping[str, RegionView]) -> tuple[str, ...]:
-    """The lines that print what a pane shows, the most telling first.
+    """The commands that print a pane's content, the most informative first.
 
     pane    its id; "" for none
-    region  that the pane is about; "" for all
+    region  shown in the pane; "" for all
     """
     view = views.get(region)
     if pane == "events":
@@ -44,7 +44,7 @@ def printing_commands(pane: str, region: str, views: Mapping[str, RegionView]) -
 
 
 def fleet_commands(views: Mapping[str, RegionView], needing: Iterable[str]) -> tuple[str, ...]:
-    """For the needs and the list of regions. needing: regions that need a person: why is in their rollouts"""
+    """For the needs and the list of regions. needing: regions that need a person; their rollouts hold the reason"""
     shown = (line for name in dict.fromkeys(needing) for line in _shown(views[name]) if name in views)
     return (*ALL_REGIONS, *islice(shown, MOST_SHOWN))
 

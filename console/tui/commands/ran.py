@@ -1,4 +1,4 @@
-"""What the operator did, as lines of the command line. Pure: lines are kept, shown and copied, never run from here."""
+"""The operator's actions as command lines. Pure: lines are kept, shown and copied, never run from here."""
 
 import shlex
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class RanCommand:
 
 
 def action_command(action: RegionAction, regions: Sequence[str]) -> str:
-    """`console pause --regions eu,us`: the line that does the same."""
+    """`console pause --regions eu,us`: the equivalent command line."""
     return command_line(WORDS[action], regions)
 
 

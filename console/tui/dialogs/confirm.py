@@ -14,7 +14,7 @@ from console.tui.state import ScreenState
 
 
 def confirm_start(state: ScreenState, regions: Sequence[str]) -> DialogContent:
-    """Which regions go in which wave, and which are left out and why."""
+    """The regions of each wave, and those that are left out, with the reason."""
     views = [state.views[name] for name in regions if name in state.views]
     ready = [view for view in views if not objection("start", view, state.refusal("start"))]
     lines: list[Content] = []
@@ -48,7 +48,7 @@ def confirm_start(state: ScreenState, regions: Sequence[str]) -> DialogContent:
 
 
 def confirm_end(state: ScreenState, regions: Sequence[str], action: Literal["cancel", "discard"]) -> DialogContent:
-    """What ending a rollout drops: what it has built, never what is live."""
+    """The effect of ending a rollout: it drops the built versions, never the live ones."""
     views = [state.views[name] for name in regions if name in state.views]
     blocked = next((why for view in views if (why := objection(action, view, state.refusal(action)))), "")
     lines = [

@@ -1,4 +1,4 @@
-"""The content of a confirmation as a value: what is shown, what must be typed, and what blocks it."""
+"""The content of a confirmation as a value: its lines, the text to be typed, and what blocks it."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,7 +10,7 @@ from console.tui.state import ScreenState
 
 @dataclass(frozen=True, slots=True)
 class DifferingDay:
-    """A day of a comparison of which rows can be fetched."""
+    """A day of a comparison for which rows can be fetched."""
 
     region: str
     table: str
@@ -25,11 +25,11 @@ class DialogContent:
     environments  of the regions concerned, shown as badges
     lines         the body; wrapped by the dialog
     verb          label of the confirming button
-    typed         what has to be typed first; "" where the button is enough
-    blocked       why the action is refused now; "" where it is not
+    typed         the text to be typed first; "" if the button is enough
+    blocked       why the action is refused now; "" if it is not
     harmless      nothing is lost: the confirming button has the focus, not Cancel
-    details       shown by f2 in place of the body
-    differing     days of which f3 fetches rows, one after the other
+    details       shown by f2 instead of the body
+    differing     days for which f3 fetches rows, one after the other
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The one dialog: draws its content, anew whenever the state changes, and returns yes or no."""
+"""The only dialog class: draws its content, again whenever the state changes, and returns yes or no."""
 
 from typing import ClassVar
 
@@ -106,7 +106,7 @@ class Dialog(ModalScreen[bool]):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        """Give the body all lines that the other parts leave."""
+        """Give the body all lines that the other parts do not need."""
         others = [part for part in self.query("#dialog > *") if part is not self._scroll and part.display]
         taken = sum(part.outer_size.height + part.styles.margin.height for part in others)
         self._scroll.styles.max_height = max(3, self.size.height - taken - BORDER_LINES)
@@ -146,7 +146,7 @@ class Dialog(ModalScreen[bool]):
         self._scroll.scroll_relative(y=by, animate=False)
 
     def action_details(self) -> None:
-        """Each day's comparison in place of the answer, and back."""
+        """Each day's comparison instead of the answer, and back."""
         if self._content.details:
             self._detailed, self._rows = not (self._detailed or self._rows), ()
             self._scroll.scroll_home(animate=False)

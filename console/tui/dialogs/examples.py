@@ -1,4 +1,4 @@
-"""Rows of a day that differs, read from the region when the operator asks. They stay in the dialog that shows them."""
+"""Rows of a day that differs, read from the region on request. They are kept only in the dialog that shows them."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ VALUE_CHARACTERS = 60
 
 
 async def example_lines(cockpit: Cockpit, day: DifferingDay) -> tuple[Content, ...]:
-    """The rows, or why there are none to be shown."""
+    """The rows, or the reason why none can be shown."""
     head = safe(f"{day.region}: {day.table} on {day.day or 'no day'}", "bold", 120)
     try:
         examples = await cockpit.examples(day.region, day.table, day.day)

@@ -23,7 +23,7 @@ MAX_ENTRIES = 40
 def confirm_promotion(state: ScreenState, regions: Sequence[str]) -> DialogContent:
     """Confirmation of a promotion; blocked unless every region is at its gate and all of their checks passed.
 
-    regions  one, or several of one wave: those are promoted together, and the wave's name is typed
+    regions  one, or several of one wave: these are promoted together, and the wave's name is typed
     """
     views = [state.views[name] for name in regions]
     if len(views) == 1:
@@ -94,7 +94,7 @@ def _details(view: RegionView) -> list[Content]:
 
 
 def _differing(view: RegionView) -> Iterator[DifferingDay]:
-    """The days of its comparisons that differ, of which rows can be fetched."""
+    """The differing days of its comparisons, for which rows can be fetched."""
     for check in view.status.checks:
         for day in check.days:
             if not day.equal:

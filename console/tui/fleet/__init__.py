@@ -1,1 +1,1 @@
-"""All regions: the list, the drawings above and below it, and what is kept between two visits."""
+"""All regions: the list, the drawings above and below it, and the state kept between sessions."""

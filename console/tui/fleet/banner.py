@@ -1,4 +1,4 @@
-"""The banner: whose pipeline, how many regions are in which state, who steers, and what time it is. Pure."""
+"""The banner: the pipeline, the number of regions per state, the steering console, and the time. Pure."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ def _lead(state: ScreenState, width: int) -> Content:
 
 
 def _states(state: ScreenState, room: int) -> Content:
-    """`3 regions: 2 live · 1 at the gate`, or with signs alone where there is less room."""
+    """`3 regions: 2 live · 1 at the gate`, or with symbols alone if there is less room."""
     words: dict[str, int] = {}
     signs: dict[str, int] = {}
     for view in state.views.values():
@@ -48,7 +48,7 @@ def _states(state: ScreenState, room: int) -> Content:
 
 
 def _release(state: ScreenState) -> str:
-    """`r8 in `: the release that is being rolled out, where it is one."""
+    """`r8 in `: the release that is being rolled out, if there is exactly one."""
     names = {view.status.release for view in state.views.values() if under_way(view) and view.status.release}
     return f"{names.pop()} in " if len(names) == 1 else ""
 
@@ -65,7 +65,7 @@ def _right(state: ScreenState, view: RegionView | None, width: int) -> Content:
 
 
 def steering(state: ScreenState) -> str:
-    """Who steers the rollouts under way; "" where nothing is under way."""
+    """The console that steers the running rollouts; "" if none is running."""
     names = [view.status.taken_by or view.status.by for view in state.views.values() if under_way(view)]
     steerers = list(dict.fromkeys(name for name in names if name))
     if not steerers:
@@ -75,7 +75,7 @@ def steering(state: ScreenState) -> str:
 
 
 def watching(state: ScreenState, width: int) -> str:
-    """Which other consoles watch these regions: `bob@tower watches`, or `+2 watch` where there is less room."""
+    """The other consoles that watch these regions: `bob@tower watches`, or `+2 watch` if there is less room."""
     others = {watcher.shown for view in state.views.values() for watcher in view.others_watching}
     if not others:
         return ""
@@ -87,7 +87,7 @@ def watching(state: ScreenState, width: int) -> str:
 
 
 def _oldest(state: ScreenState, width: int) -> str:
-    """`oldest figure 2 s`, and the region it is of where it is not fresh."""
+    """`oldest figure 2 s`, with its region if it is not fresh."""
     ages: Mapping[str, float] = {
         name: state.at - view.heard
         for name, view in state.views.items()

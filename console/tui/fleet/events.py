@@ -1,4 +1,4 @@
-"""What happened: stored events of all regions, the newest first, marked by what is new since one last looked. Pure."""
+"""Stored events of all regions, the newest first, with a mark between new and seen ones. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,9 +41,9 @@ from console.tui.times import moment
 
 LEVEL_STYLES: dict[Level, str] = {"info": "", "warning": "$text-warning", "error": "$text-error"}
 MOST = 500  # lines of all regions
-TIME_CELLS = 10  # of `00:00:00Z `, which `logline` puts before its text
+TIME_CELLS = 10  # length of `00:00:00Z `, which `logline` puts before its text
 NOT_SEEN = Content(" ")
-MOST_LINES = 6  # of one event, where there is room to wrap
+MOST_LINES = 6  # lines of one event, if there is room to wrap
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -66,7 +66,7 @@ class Happening:
 
 
 class Happenings:
-    """The latest events of all regions as lines; formats those of a region anew only where it has others."""
+    """The latest events of all regions as lines; formats those of a region again only if they have changed."""
 
     def __init__(self) -> None:
         self._lines: dict[str, PerEvent[Happening | None]] = {}
@@ -74,7 +74,7 @@ class Happenings:
         self._merged: tuple[Happening, ...] = ()
 
     def of(self, views: Mapping[str, RegionView]) -> tuple[Happening, ...]:
-        """The newest first; the same object while no region has others."""
+        """The newest first; the same object while no region's events have changed."""
         events = [view.events for view in views.values()]
         if len(events) == len(self._merged_from) and all(map(is_, events, self._merged_from)):
             return self._merged
@@ -101,7 +101,7 @@ def _happening(region: str, recorded: Recorded) -> Happening | None:
 
 
 def _texts(event: Event, text: str) -> tuple[str, str]:
-    """The line as it is listed, and for little room."""
+    """The full line, and the short one."""
     match event:
         case Entered(state=state):
             return state_words(state), state_words(state)
@@ -143,7 +143,7 @@ def _who(event: Event) -> str:
 def draw_events(
     happenings: Iterable[Happening], looked: float, at: float, width: int, *, folded: bool = False, rows: int = MOST
 ) -> list[Content]:
-    """Time, region, what, and who of each event; a line divides what is new from what was there before.
+    """Time, region, what, and who of each event; a line divides new events from seen ones.
 
     folded  one line an event, and one for a region's routine between two other events, the newest with the number of the
             others; else a long text goes on in further lines

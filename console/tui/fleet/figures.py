@@ -1,4 +1,4 @@
-"""Figures of one region as the list shows them: rates, lag, when it is ready, and what it does or why not. Pure."""
+"""Figures of one region for the list: rates, lag, time of completion, and its activity or the reason for none. Pure."""
 
 from typing import Literal
 
@@ -16,14 +16,14 @@ from console.tui.times import age, moment
 
 @dataclass(frozen=True, slots=True)
 class RowReason:
-    """What a region does, or why not. text may come from outside: draw it through `safe`."""
+    """A region's activity, or the reason for none. text may come from outside: draw it through `safe`."""
 
     text: str
     style: str = ""
 
 
 def rows_per_second(view: RegionView) -> str:
-    """Of the running backfill, else of the live feeds; "?" where the region is away."""
+    """Of the running backfill, else of the live feeds; "?" if the region is unreachable."""
     if view.link == "unreachable":
         return "?"
     if working(view) and view.status.rate and done_fraction(view) < 1.0:
@@ -33,7 +33,7 @@ def rows_per_second(view: RegionView) -> str:
 
 
 def lag(view: RegionView, cells: int = 8) -> str:
-    """`0.4 s`, `8 h 12 m`; one unit where there is less room; "" where nothing was measured."""
+    """`0.4 s`, `8 h 12 m`; one unit if there is less room; "" if nothing was measured."""
     if view.link == "unreachable":
         return "?"
     status = view.status
@@ -44,19 +44,19 @@ def lag(view: RegionView, cells: int = 8) -> str:
 
 
 def behind(view: RegionView) -> str:
-    """Rows that wait in front of the live feeds; "" where nothing was measured."""
+    """Rows that wait in front of the live feeds; "" if nothing was measured."""
     if view.link == "unreachable":
         return "?"
     return short(view.status.lag_rows) if lag(view) else ""
 
 
 def ready_at(view: RegionView) -> str:
-    """`15:45–16:25`: when the backfill ends at the highest and the least rate of the last hour; "" where that is unknown."""
+    """`15:45–16:25`: when the backfill ends at the highest and the lowest rate of the last hour; "" if unknown."""
     return "–".join(dict.fromkeys(_ready_times(view)))
 
 
 def ready_late(view: RegionView) -> str:
-    """`16:25`: the later of the two; "" where it is not known."""
+    """`16:25`: the later of the two; "" if unknown."""
     return _ready_times(view)[-1]
 
 
@@ -68,7 +68,7 @@ def _ready_times(view: RegionView) -> tuple[str, ...]:
 def hour_of(
     view: RegionView, figure: Literal["rows", "lag"], at: float, columns: int, feed: str = ""
 ) -> tuple[Value, ...]:
-    """The last hour's samples in so many columns; a rollout's rows of history count as rows."""
+    """The last hour's samples in that many columns; a rollout's rows of history count as rows."""
     until = (int(at) // 60 + 1) * 60.0  # drawn anew once a minute
     points = [
         (sample.at, sample.lag if figure == "lag" else max(sample.rows, sample.backfill))
@@ -83,7 +83,7 @@ def samples(view: RegionView, feed: str = "") -> tuple[FeedSample, ...]:
 
 
 def reason(view: RegionView) -> RowReason:
-    """What the region does now, or why it does nothing; what is wrong comes first."""
+    """The region's current activity, or the reason for none; trouble comes first."""
     status = view.status
     if view.link == "unreachable":
         risk = " · a batch may be running" if working(view) else ""

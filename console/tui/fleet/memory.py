@@ -1,4 +1,4 @@
-"""What a screen keeps between two visits: cursor, order, filter, theme, and when the operator last looked."""
+"""The state of a screen between sessions: cursor, order, filter, theme, and the time of the last visit."""
 
 import json
 import os
@@ -14,7 +14,7 @@ MAX_BYTES = 64_000
 
 @dataclass(frozen=True, slots=True)
 class FleetMemory:
-    """Where the operator was on the fleet screen."""
+    """The operator's place on the fleet screen."""
 
     cursor: str = ""
     order: str = "waves"
@@ -23,7 +23,7 @@ class FleetMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenPlace:
-    """What a screen is come back to.
+    """The state to restore on a screen.
 
     pane    the id of the focused pane, "" for none;  zoomed  "yes" if it is shown alone
     filter  words of the log's filter;  lines  which of its lines, see `rollout.log.LINES`
@@ -38,9 +38,9 @@ class ScreenPlace:
 
 
 class ScreenMemory:
-    """One small file of this user; a file that is damaged or cannot be written costs the memory alone.
+    """One small file of this user; if it is damaged or cannot be written, only this memory is lost.
 
-    path  None keeps nothing
+    path  None stores nothing
     """
 
     def __init__(self, path: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""The pane *Needs you*: one line a need; where there is none, since when all is well, and what is due next. Pure."""
+"""The pane *Needs you*: one line per need; without needs, since when all is well, and the next due date. Pure."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ WIDE = 110
 
 
 def draw_needs(state: ScreenState, width: int, most: int) -> list[Content]:
-    """At most so many lines; the last one says how many needs are left out."""
+    """At most that many lines; the last one counts the omitted needs."""
     if not state.needs:
         return [cell(_all_well(state), width)]
     if most == 1:
@@ -46,7 +46,7 @@ def needs_title(needs: Sequence[RegionNeed]) -> str:
 
 
 def _line(need: RegionNeed, now: float, names: int, width: int) -> Content:
-    """`‖ ap  paused by ana · 40 m · due in 1 d 19 h   p resume`: what is due and the key are never cut."""
+    """`‖ ap  paused by ana · 40 m · due in 1 d 19 h   p resume`: due date and key are never cut."""
     symbol, tone = SIGNS[need.kind]
     head = Content.assemble((symbol, STYLES[tone]), " ", cell(safe(need.region, "bold", 60), names), " ")
     if need.due:

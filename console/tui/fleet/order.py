@@ -1,4 +1,4 @@
-"""The orders of the list of regions. Pure; they are applied when the operator chooses one, not while he reads."""
+"""The orders of the list of regions. Pure; applied when the operator chooses one, never while reading."""
 
 from collections.abc import Mapping
 from typing import Literal, assert_never, get_args
@@ -15,7 +15,7 @@ def next_order(order: Order) -> Order:
 
 
 def arranged(views: Mapping[str, RegionView], order: Order, now: float) -> tuple[str, ...]:
-    """The names of the regions in this order; where it does not decide, in the order of waves."""
+    """The names of the regions in this order; ties are in the order of waves."""
     match order:
         case "waves":
             return tuple(views)

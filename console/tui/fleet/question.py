@@ -18,8 +18,8 @@ from console.tui.panes.summary import figures
 from console.tui.state import ScreenState
 from console.tui.times import as_of, moment
 
-FEED_CELLS, FIGURE_CELLS = 40, 51  # of a feed in the table of feeds, and of its figures
-RECENT_SECONDS = 60.0  # of samples of feeds that are still followed
+FEED_CELLS, FIGURE_CELLS = 40, 51  # widths of a feed's name and figures in the table of feeds
+RECENT_SECONDS = 60.0  # maximum age of the samples of a feed that is still followed
 
 
 def question_title(state: ScreenState, region: str) -> Content:
@@ -41,10 +41,10 @@ def _question(state: ScreenState, view: RegionView) -> str:
 
 
 def draw_question(view: RegionView, others: Sequence[RegionView], size: tuple[int, int], at: float) -> Content:
-    """The answer, most important lines first; reasons why something stands still come before all.
+    """The answer, most important lines first; reasons for a standstill come before everything else.
 
     others  regions with the same plan
-    size    width and height: the answer to what is happening goes on with the time and the log where there is room
+    size    width and height: if there is room, the answer to what is happening continues with the account of time and the log
     """
     width, height = size
     if under_way(view) and view.status.state == "awaiting-confirmation":
@@ -59,7 +59,7 @@ def draw_question(view: RegionView, others: Sequence[RegionView], size: tuple[in
         )
 
         lines += running_lines(view, width, at)
-        # what the steps take: a line each, two where one runs; drawn as one content
+        # height of the steps: a line each, two for a running one; drawn as one content
         taken = sum(line.plain.count("\n") + 1 for line in lines)
         lines += spare_lines(view, others, (width, height - taken), at)
     elif view.problem or view.note or view.plan is None or change_pending(view) or view.plan.refusals:
@@ -90,7 +90,7 @@ def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
     """Feed by feed: rows a second and lag with the last hour, and rows behind."""
     newest = max((sample.at for sample in view.samples), default=0.0)
     recent = (sample.feed for sample in view.samples if sample.at > newest - RECENT_SECONDS)
-    names = list(dict.fromkeys(filter(None, recent)))  # not those of a release that is no longer followed
+    names = list(dict.fromkeys(filter(None, recent)))  # without feeds of a release that is no longer followed
     lines = []
     if names:
         first = max(8, min(FEED_CELLS, width - FIGURE_CELLS))

@@ -1,4 +1,4 @@
-"""One region in the list: one line, in columns that are chosen by the width of the screen."""
+"""One region in the list: one line, with columns chosen by the width of the screen."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -28,14 +28,14 @@ UNSEEN = {"status", "events", "guide", "witness", "seq", "log", "log_dropped"}
 VIEW_FIELDS = tuple(field.name for field in fields(RegionView) if field.name not in UNSEEN)
 STATUS_FIELDS = tuple(field.name for field in fields(Status) if field.name not in UNSEEN)
 DONE_CELLS = 5  # of `100%`, and a blank
-WITH_READY = 18  # cells in which a bar and a time have room
+WITH_READY = 18  # cells that a bar and a time need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What a line is drawn from.
+    """The input of a line.
 
-    plan  label of the plan that runs, else of the pending one; "" where all regions plan the same and narrow screens omit it
+    plan  label of the plan that runs, else of the pending one; "" if all regions plan the same, which narrow screens omit
     age   how old its figures are
     at    now
     """
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListColumn:
-    """A column: its name, its cells (0: what is left), and its drawing into so many cells."""
+    """A column: its name, its width in cells (0: the rest), and its drawing into that many cells."""
 
     name: str
     cells: int
@@ -63,7 +63,7 @@ class ListColumn:
 
 
 def columns(width: int, names: Sequence[str], environments: Sequence[str]) -> tuple[ListColumn, ...]:
-    """The columns that a line of this width holds; names of regions get the room that they need."""
+    """The columns that fit into this width; names of regions get the room that they need."""
     name = max(6, min(18, max((len(name) for name in names), default=6)))
     mixed = len(set(environments)) > 1
     if width >= WIDEST:
@@ -124,12 +124,12 @@ def draw_row(row: Row, shown: Sequence[ListColumn], width: int) -> Content:
 
 
 def look_of(view: RegionView, at: float) -> str:
-    """All of a line that depends on the time alone: while it is equal the line need not be drawn anew."""
+    """The parts of a line that depend on the time alone: while they are equal, the line need not be redrawn."""
     return f"{_seen_text(view, at)} {state_label(view, at).text}"
 
 
 def same_row(before: RegionView, now: RegionView) -> bool:
-    """Whether both are drawn as the same line, at the same time and with the same plan; False where that is not plain."""
+    """Whether both give the same line, at the same time and with the same plan; False in doubt."""
     return same_fields(before, now, VIEW_FIELDS) and same_fields(before.status, now.status, STATUS_FIELDS)
 
 
@@ -167,7 +167,7 @@ def _done(row: Row, cells: int) -> Content:
 
 
 def _done_or_reason(row: Row, cells: int) -> Content:
-    """Where there is no column for reasons: the bar of a rollout and when it is ready, else what is planned or wrong."""
+    """Without a column for reasons: the bar of a rollout and its end, else the plan or the trouble."""
     if under_way(row.view):
         ready = f"{ready_late(row.view):>6}" if cells >= WITH_READY else ""
         return Content.assemble(_done(row, cells - len(ready)), ready)
@@ -222,7 +222,7 @@ def _seen(row: Row, cells: int) -> Content:
 
 
 def _seen_text(view: RegionView, at: float) -> str:
-    """`now`, `20 s`, or the time where that is longer ago."""
+    """`now`, `20 s`, or the time if that is longer ago."""
     old = at - view.heard
     if not view.heard:
         return "—"

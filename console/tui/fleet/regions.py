@@ -21,7 +21,7 @@ from console.tui.fleet.region_row import ListColumn, Row, columns, draw_header, 
 from console.tui.labels import state_label
 from console.tui.state import ScreenState
 
-CURRENT = "region-list--current"  # in the stylesheet: the line under the cursor
+CURRENT = "region-list--current"  # style class of the line under the cursor
 
 
 def matches(view: RegionView, filter_text: str, plan: str = "") -> bool:
@@ -37,10 +37,10 @@ def matches(view: RegionView, filter_text: str, plan: str = "") -> bool:
 
 
 class RegionList(ScrollView, can_focus=True):
-    """Draws those regions of `state` that are in view; keeps the cursor, the marks, the order and what is hidden.
+    """Draws the regions of `state` that are in view; keeps cursor, marks, order and filter.
 
-    One widget for all: with a widget a region, Textual would lay out and notify hundreds of them at each key. Regions
-    change places only when the order is chosen anew, so that a key meets the region that was under the cursor.
+    One widget for all: with one widget per region, Textual would lay out and notify hundreds of them at each key. Regions
+    change places only when an order is chosen, so that a key acts on the region that was under the cursor.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {CURRENT}
@@ -63,7 +63,7 @@ class RegionList(ScrollView, can_focus=True):
 
     @dataclass
     class Moved(Message):
-        """The cursor moved to another region; "" where none is shown."""
+        """The cursor moved to another region; "" if none is shown."""
 
         region: str
 
@@ -88,7 +88,7 @@ class RegionList(ScrollView, can_focus=True):
         self._cache: dict[str, tuple[RegionView | None, tuple[object, ...], Strip]] = {}
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        # marks are for actions, which a recording has none of: its key pauses there
+        # marks are for actions; a recording has none, and uses the key for pause
         return self.state.position is None if action == "mark" else super().check_action(action, parameters)
 
     @property
@@ -129,7 +129,7 @@ class RegionList(ScrollView, can_focus=True):
         self.refresh_changed()
 
     def refresh_changed(self) -> None:
-        """Draw the lines in view that would look different now."""
+        """Redraw the lines in view that have changed."""
         if not self.is_mounted or self.size.height == 0:
             return
         top = self.scroll_offset.y
@@ -159,7 +159,7 @@ class RegionList(ScrollView, can_focus=True):
         self.post_message(self.Moved(current))
 
     def _arrange(self) -> None:
-        """Which regions are shown, and where; only those in view are drawn."""
+        """Determine which regions are shown, and where; only those in view are drawn."""
         views, plans, only = self.state.views, self.state.plans, self.only
         self._shown = [
             name
@@ -185,7 +185,7 @@ class RegionList(ScrollView, can_focus=True):
         return self.get_visual_style(CURRENT) if name and name == self.current else self.visual_style
 
     def _look(self, name: str, style: Style) -> tuple[object, ...]:
-        """All that a line depends on beside its view."""
+        """Everything that a line depends on besides its view."""
         view, current = self.state.views.get(name), name == self.current
         width = self.scrollable_content_region.width
         look = look_of(view, self.state.at) if view else ""
@@ -210,7 +210,7 @@ class RegionList(ScrollView, can_focus=True):
             self._columns = columns(width, list(views), [view.region.environment for view in views.values()])
 
     def _strip(self, name: str, width: int) -> Strip:
-        """The line of a region, or the header; drawn anew only where it would look different."""
+        """The line of a region, or the header; redrawn only if it has changed."""
         view, style = self.state.views.get(name), self._style(name)
         look = self._look(name, style)
         cached = self._cache.get(name)
@@ -228,7 +228,7 @@ class RegionList(ScrollView, can_focus=True):
         return strip
 
     def _segments(self, line: Content, style: Style) -> list[Segment]:
-        """A line that is as wide as it should be: without looking where it could be broken, as Textual would."""
+        """A line of the right width, without Textual's search for line breaks."""
         parts = line.render(style, end="", parse_style=self._get_style)
         return [Segment(text, (style + part).rich_style) for text, part in parts]
 

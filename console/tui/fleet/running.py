@@ -1,4 +1,4 @@
-"""A rollout that runs, in a few lines: the answer to what is happening in a region. Pure."""
+"""A running rollout in a few lines: the answer to what is happening in a region. Pure."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ SIGNS = {
 
 
 def running_lines(view: RegionView, width: int, at: float) -> list[Content]:
-    """What it waits for, what is done, the running batch, a sign for each day, the last hour, and its steps."""
+    """The current wait, progress, the running batch, a sign for each day, the last hour, and the steps."""
     status = view.status
     lines = []
     if status.why and status.held != "failed":
@@ -49,9 +49,9 @@ def running_lines(view: RegionView, width: int, at: float) -> list[Content]:
 
 
 def spare_lines(view: RegionView, others: Sequence[RegionView], size: tuple[int, int], at: float) -> list[Content]:
-    """Where the time went, and the latest lines of the log, as far as they fit.
+    """The account of time, and the latest lines of the log, as far as they fit.
 
-    size  width, and the height that is left
+    size  width, and the remaining height
     """
     width, height = size
     slow = slow_lines(view, others, width, at)
@@ -64,7 +64,7 @@ def spare_lines(view: RegionView, others: Sequence[RegionView], size: tuple[int,
 
 
 def _days(view: RegionView, width: int) -> list[Content]:
-    """One line a backfill: the newest day, a sign for each, and the oldest."""
+    """One line per backfill: the newest day, a sign for each, and the oldest."""
     lines = []
     for step in calendar(view.events):
         days = step.days[: max(1, width - NAME_CELLS - 30)]

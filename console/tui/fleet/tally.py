@@ -1,4 +1,4 @@
-"""The line below the list: what is hidden, in which order, and wave by wave how many regions are in which state. Pure."""
+"""The line below the list: hidden regions, the order, and the number of regions per state, wave by wave. Pure."""
 
 from textual.content import Content
 
@@ -7,7 +7,7 @@ from console.tui.fleet.order import Order
 from console.tui.labels import Label, state_label
 from console.tui.state import ScreenState
 
-WIDE_TALLY = 90  # cells in which the totals of the waves have room, too
+WIDE_TALLY = 90  # width from which the totals of the waves fit too
 
 
 def draw_tally(state: ScreenState, hidden: int, below: int, order: Order, width: int) -> Content:

@@ -1,1 +1,1 @@
-"""What happened: rollouts of all regions, who did what in one, its receipts, and their verification."""
+"""The history screen: rollouts of all regions, one rollout's decisions and receipts, and their verification."""

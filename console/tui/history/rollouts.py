@@ -22,7 +22,7 @@ WIDE = 76
 
 
 class RolloutList(Titled, OptionList):
-    """Lines are replaced only where they look different."""
+    """Lines are replaced only if they have changed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "cursor_down", "down", show=False),
@@ -62,7 +62,7 @@ class RolloutList(Titled, OptionList):
         self._drawn = lines
 
     def _line(self, rollout: ListedRollout, width: int, now: float) -> Content:
-        """Drawn anew only where it would look different: most of thousands have ended long ago, and lag changes no line."""
+        """Redrawn only if it has changed: most of thousands of rollouts have ended long ago, and lag changes no line."""
         status = rollout.status
         known, shown, line = self._known.get(rollout.key, (None, None, Content("")))
         if known is not status or shown is None or shown[:2] != (width, now // DAY):
@@ -74,7 +74,7 @@ class RolloutList(Titled, OptionList):
 
 
 def _shown(status: Status) -> tuple[object, ...]:
-    """All of a status that its line shows."""
+    """The parts of a status that its line shows."""
     return (
         status.started, status.was, status.release, status.shown, status.rollout, short(status.rows_done), status.by,
         status.decided_by, len(status.notes), status.tuned is None,
@@ -82,7 +82,7 @@ def _shown(status: Status) -> tuple[object, ...]:
 
 
 def draw_rollout_line(rollout: ListedRollout, width: int, now: float) -> Content:
-    """`Mon 13:02  eu  r1 → r2  ✓ live  web-2  467k  ada@laptop, bob`: when, where, what, how it stands, who."""
+    """`Mon 13:02  eu  r1 → r2  ✓ live  web-2  467k  ada@laptop, bob`: time, region, releases, state, people."""
     status = rollout.status
     change = f"{status.was or 'nothing'} → {status.release}"
     parts = [
@@ -99,6 +99,6 @@ def draw_rollout_line(rollout: ListedRollout, width: int, now: float) -> Content
 
 
 def _who(status: Status) -> str:
-    """Who asked for it, and who decided where that is another one."""
+    """Who started it, and who decided if that is another person."""
     asked, decided = identity(status.by).name, identity(status.decided_by).name if status.decided_by else ""
     return f"{asked}, {decided}" if decided and decided != asked else asked

@@ -1,4 +1,4 @@
-"""What the screen of the past is drawn from. Frozen values, replaced as a whole."""
+"""The state of the history screen. Frozen values, replaced as a whole."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -8,7 +8,7 @@ from console.model.status import Status
 from console.record import dataclass
 from console.runner.view import RegionView
 
-if TYPE_CHECKING:  # the first picture shows nothing of them
+if TYPE_CHECKING:  # not needed for the first picture
     from console.model.receipt import AuditProgress, Finding, Past
 
 RolloutKey = tuple[str, str]  # region and rollout
@@ -16,7 +16,7 @@ RolloutKey = tuple[str, str]  # region and rollout
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditState:
-    """One verification, as far as it has come.
+    """One verification and its progress.
 
     began, ended  seconds since 1970, UTC; ended: 0 while it runs
     findings      so far
@@ -33,7 +33,7 @@ class AuditState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryState:
-    """What has been read of the past.
+    """The rollouts that have been read.
 
     listed   region → its rollouts, oldest first, when they were read
     errors   region → why they could not be read
@@ -62,7 +62,7 @@ class ListedRollout:
 
 
 def listed_rollouts(views: Mapping[str, RegionView], history: HistoryState) -> list[ListedRollout]:
-    """Rollouts of all regions, the newest first; the current ones as their views have them now."""
+    """Rollouts of all regions, the newest first; current ones from their live views."""
     rollouts = [
         ListedRollout(region=name, status=status)
         for name, view in views.items()

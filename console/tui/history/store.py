@@ -1,4 +1,4 @@
-"""Reads the past of the regions and has rollouts verified, a few at a time; keeps the result for the screens."""
+"""Reads the rollouts of the regions and starts verifications, a few at a time; keeps the results for the screens."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -19,7 +19,7 @@ WHOLE_KEPT = 50  # rollouts in full
 
 
 class HistoryStore:
-    """Belongs to one event loop. A verification goes on while other screens are looked at.
+    """Belongs to one event loop. A verification continues while other screens are shown.
 
     changed  called after every change of `state`
     ended    called with every verification that was not cancelled
@@ -34,7 +34,7 @@ class HistoryStore:
         self._audits: dict[RolloutKey, asyncio.Task[None]] = {}
 
     async def read(self, regions: Iterable[str]) -> None:
-        """Read the rollouts of these regions, all at once; a region that is being read is not asked again."""
+        """Read the rollouts of these regions, all at once; a region that is already being read is skipped."""
         names = [name for name in regions if name not in self.state.reading]
         self._set(reading=self.state.reading | frozenset(names))
         await asyncio.gather(*map(self._read, names))
@@ -62,13 +62,13 @@ class HistoryStore:
         return key in self._audits
 
     def audit(self, key: RolloutKey) -> None:
-        """Begin to verify a rollout, unless that is under way."""
+        """Start verifying a rollout, unless that is already running."""
         if key not in self._audits:
             self._put(key, AuditState(began=self._clock()))
             self._audits[key] = asyncio.create_task(self._audit(key), name=f"verify {' '.join(key)}")
 
     def stop_audit(self, key: RolloutKey) -> None:
-        """Cancel it, in the region too; what it has found stays."""
+        """Cancel it, in the region too; its findings stay."""
         if task := self._audits.get(key):
             task.cancel()
 

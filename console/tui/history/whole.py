@@ -1,4 +1,4 @@
-"""One rollout in full: who did what, where its time went, its verification, receipts and checks. Pure."""
+"""One rollout in full: decisions, account of time, verification, receipts and checks. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -49,7 +49,7 @@ def whole_lines(
 
 
 def of_rollout(view: RegionView, status: Status, events: Sequence[Recorded]) -> RegionView:
-    """A region's view as if this were its current rollout; the accepted plan is that of the current one alone."""
+    """A region's view as if this were its current rollout; only the current rollout has its accepted plan."""
     current = view.status.rollout == status.rollout
     return replace(view, status=status, events=tuple(events), accepted=view.accepted if current else None)
 
@@ -87,7 +87,7 @@ def _people(view: RegionView, width: int, now: float) -> Iterator[Content]:
 
 
 def audit_lines(audit: AuditState, width: int, now: float) -> Iterator[Content]:
-    """How far it is, or how it ended; then what differs, what cannot be told any more, and what is equal."""
+    """Progress or outcome; then differing, unknown and equal findings."""
     yield heading("verify") + _outcome(audit, now)
     if audit.outcome == "running" and (progress := audit.progress):
         place = " ".join(part for part in (progress.step or progress.table, progress.what) if part)
