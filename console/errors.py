@@ -64,9 +64,9 @@ class Problem:
 
     code      stable: `P…` project files, `S…` SQL, `C…` planner rules
     severity  `refuse` stops; `warn` and `note` are shown
-    where     `file:line:column`, or "" where no file is to blame
-    node      the logical name it is about, or ""
-    remedies  what helps, each by itself; `hint` is their text
+    where     `file:line:column`, or "" if no file is the cause
+    node      the logical name concerned, or ""
+    remedies  each sufficient by itself; `hint` is their text
     """
 
     code: str
@@ -75,7 +75,7 @@ class Problem:
     hint: str = ""
     severity: str = "refuse"
     node: str = ""
-    # as `model.codec.BESIDE`, a floor above: left out where 0.1.0 reads, which refuses keys that it does not know
+    # like `model.codec.BESIDE`, a floor above: left out of data for 0.1.0, which refuses unknown keys
     remedies: tuple[Remedy, ...] = field(default=(), metadata={"quiet": True, "beside": True})
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class Problems(DataError):
 
 
 class NewerFormat(DataError):
-    """Something that only a newer version of console understands; nothing was touched."""
+    """Data that only a newer version of console understands; nothing was touched."""
 
 
 @dataclass(eq=False)
@@ -127,16 +127,16 @@ def no_warehouse(region: str, path: object, file: str = "the region's file") -> 
 
 
 class RegionError(ConsoleError):
-    """A region, job or check failed; live was not touched."""
+    """A region, job or check failed; the live release was not touched."""
 
 
 def installing(extra: str) -> str:
-    """What to type for an extra of this installation."""
+    """The command that installs an extra into this installation."""
     return f"{sys.executable} -m pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def require_spark() -> None:
-    """raises  RegionError where only the planning half of console is installed"""
+    """raises  RegionError if only the planning half of console is installed"""
     if find_spec("pyspark") is None:
         message = f"pyspark is not installed for {sys.executable}: no agent can be started on this machine"
         raise RegionError(message, hint=f"{installing('agent')}, then console setup", code="E_NO_SPARK")
@@ -170,7 +170,7 @@ class Conflict(ConsoleError):
 
 @dataclass(eq=False)
 class LoadMoved(Conflict):
-    """A load has moved since its sender read it: read it again, send again."""
+    """A load has progressed since its sender read it: read it again, send again."""
 
     code: str = field(default="E_LOAD_MOVED", kw_only=True)
 
@@ -196,7 +196,7 @@ class NoAgent(Unreachable):
 
 
 def away(error: ConsoleError) -> bool:
-    """Whether the region may come back by itself: it does not answer, or its warehouse's disk is not mounted."""
+    """Whether the region may become reachable by itself: it does not answer, or its warehouse's disk is not mounted."""
     return isinstance(error, Unreachable | NoWarehouse)
 
 
@@ -222,15 +222,15 @@ _BY_CODE: dict[str, type[ConsoleError]] = {
 
 
 def type_name(error: ConsoleError) -> str:
-    """Name of an error's type in messages and JSON. A class for one code goes by its parent's, which every version knows."""
+    """Name of an error's type in messages and JSON. A class for a single code is sent under its parent's name, which every version knows."""
     return next(cls.__name__ for cls in type(error).__mro__ if cls in _TREE)
 
 
 def received(name: str, message: str, *, hint: str, code: str, region: str = "") -> ConsoleError:
-    """The error that another process named by its type and code; from here on the class decides, not the code.
+    """The error that another process sent by type and code; from here on code decides by the class.
 
     name    a key of `BY_NAME`
-    region  the region that answers; the process does not send whether its message names it
+    region  the answering region; the process does not send whether its message already names it
     """
     region = region if region and message.startswith(f"{region}: ") else ""
     known, narrow = BY_NAME[name], _BY_CODE.get(code, ConsoleError)

@@ -1,4 +1,4 @@
-"""Text made safe to show and to keep: no control sequence of another reaches the terminal, no secret a log."""
+"""Text made safe to show and to store: no foreign control sequence reaches the terminal, no secret a log."""
 
 import re
 import sys
@@ -11,23 +11,23 @@ from typing import Any, TextIO
 
 # controls, bidi and zero-width marks, lone surrogates, line and paragraph separators
 _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-_COMMANDS = ("::", "##[", "##vso[")  # a CI's runner obeys a line of its log that begins so
-_MARGIN = 4096  # characters looked at beyond what is kept, so that no secret is cut in half
-_SHORTEST = 6  # characters of a secret that is looked for: `true` is none, whatever its key
+_COMMANDS = ("::", "##[", "##vso[")  # CI runners execute log lines with these beginnings as commands
+_MARGIN = 4096  # characters inspected beyond the kept ones, so that no secret is cut in half
+_SHORTEST = 6  # minimum length of a secret: `true` is none, whatever its key
 _hidden: set[str] = set()
 _SECRET_KEY = re.compile(
     r"(?i)(passw|secret|token|credential|api.?key|access.?key|account.?key|private.?key|connection.?string)"
 )
-# what looks like a secret in a text that somebody else wrote: a driver's error, a log line, a traceback. With blanks
-# around its `=` it is SQL, and `token: string` is a column, unless the name leaves no doubt. A run is bounded, or begins
-# at one place only, or ends its pattern: a line of a megabyte costs no more than its length
+# patterns of secrets in foreign texts: a driver's error, a log line, a traceback. With blanks around its `=`
+# it is SQL, and `token: string` is a column, unless the name leaves no doubt. Each repetition is bounded, or begins
+# at one place only, or ends its pattern: the cost of a line of a megabyte stays linear
 _WORDS = ("passw", "pwd", "secret", "token", "credential", "key", "auth")
 _NAME = r"(?:passw(?:or)?d|pwd|secret|token|credential|(?:api|access|private|account)[_.-]?key)[\w.-]{0,60}"
 _HEADER = r"passw(?:or)?d|secret[\w.-]{0,60}|authorization|(?:api|auth|access|security|private)-(?:key|token)"
 _QUOTED = r"""(?:\\"[^"\n]*"?|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?)"""
 _VALUE = rf"(?:{_QUOTED}|[^\s,;&)]+)"
-# one of the words, in small letters, stands in whatever the pattern finds: most lines hold none, and cost little. A
-# pattern is compiled by the first line that holds one
+# every match of the pattern contains one of the words, in lower case: most lines contain none, and cost little. A
+# pattern is compiled by the first line that contains one
 _SECRETS = (
     (_WORDS, rf"(?i)({_NAME}=){_VALUE}", r"\1***"),
     (_WORDS, rf"(?i)({_NAME}\\?['\"]\s{{0,9}}:\s{{0,9}}){_QUOTED}", r"\1***"),
@@ -46,7 +46,7 @@ _ANY_WORD = tuple(dict.fromkeys(word for words, _, _ in _SECRETS for word in wor
 
 
 def hide(settings: Iterable[tuple[str, str]]) -> None:
-    """From now on, in this process, values of settings whose name says secret are shown as `***` wherever they turn up.
+    """From now on, in this process, values of settings with secret-looking names are shown as `***` wherever they appear.
 
     settings  name and value: `spark.hadoop.fs.s3a.secret.key`
     """
@@ -54,12 +54,12 @@ def hide(settings: Iterable[tuple[str, str]]) -> None:
 
 
 def secret(name: str) -> bool:
-    """A setting's name says that its value is nobody else's: `password`, `s3.secret-access-key`."""
+    """Whether a setting's name marks its value as secret: `password`, `s3.secret-access-key`."""
     return _SECRET_KEY.search(name) is not None
 
 
 def redacted(text: str) -> str:
-    """A text without what is a secret or looks like one."""
+    """The text without secrets and everything that looks like one."""
     text = _known(text)
     lowered = text.lower()
     for likely in _ANY_WORD:
@@ -74,7 +74,7 @@ def redacted(text: str) -> str:
 
 
 def redacted_data(value: Any) -> Any:
-    """Data for JSON likewise; a query stays as it is but for secrets that this process knows of."""
+    """The same for JSON data; in a query only secrets known to this process are masked."""
     match value:
         case str():
             return redacted(value)
@@ -94,7 +94,7 @@ def _known(text: str) -> str:
 
 
 def guard_tracebacks() -> None:
-    """Print the traceback of a bug without secrets: in whichever thread, task or finaliser it happens."""
+    """Print the traceback of a bug without secrets: in every thread, task and finaliser."""
     import logging
 
     def show(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
@@ -111,7 +111,7 @@ def guard_tracebacks() -> None:
     sys.excepthook = show
     sys.unraisablehook = ignored
     threading.excepthook = lambda args: show(args.exc_type, args.exc_value, args.exc_traceback)
-    logging.lastResort = Redacting(sys.stderr)  # asyncio reports by it what a task failed with that nobody awaited
+    logging.lastResort = Redacting(sys.stderr)  # asyncio uses it to report the failure of a task that was never awaited
     logging.lastResort.setLevel(logging.WARNING)
 
 
@@ -120,13 +120,13 @@ def safe_text(outside: str, limit: int = 2000) -> str:
 
     outside  a name, log line or error text from a file, a region or a store
     limit    characters kept; a longer text ends in `…` (one cell of a megabyte freezes a table)
-    returns  the same text with nothing in it but what is seen; markup is the caller's: pass it as `Content`
+    returns  the same text with visible characters only; markup is up to the caller: pass it as `Content`
     """
     outside = redacted(outside[: limit + _MARGIN])
     cut = outside if len(outside) <= limit else outside[: limit - 1] + "…"
     if cut.lstrip().startswith(_COMMANDS):
         cut = "\\" + cut
-    if cut.isprintable():  # none of `_STEERING` is: most texts cost no look at each character
+    if cut.isprintable():  # none of `_STEERING` matches, so that most texts need no inspection of each character
         return cut
     return "".join(
         char.encode("unicode_escape").decode() if unicodedata.category(char) in _STEERING else char for char in cut

@@ -1,4 +1,4 @@
-"""Actions that change a region, journaled: the intent is on disk before the request is sent. And the gate's policy."""
+"""Actions that change a region, journaled: the intent is on disk before the request is sent. Also the gate's policy."""
 
 import asyncio
 import os
@@ -72,7 +72,7 @@ class JournaledActions:
         return last if results.get(last.id, "unknown") == "unknown" else None
 
     async def note_fleet(self, waves: tuple[tuple[str, ...], ...], body: Mapping[str, Any]) -> None:
-        """Write down the waves of a run."""
+        """Record the waves of a run."""
         facts = {"by": self.who.name, "host": self.who.host, **body}
         await asyncio.to_thread(self._journal.fleet, self._pipeline, waves, facts)
 
@@ -94,7 +94,7 @@ class JournaledActions:
         return [e for e in entries if e.body.get("verb") == verb and e.body.get("rollout") == rollout]
 
     async def _record_outcome(self, intent: int, region: str, result: str, message: str) -> None:
-        # the action is done or refused already; an intent without an outcome means "ask the region", which is true
+        # the action is already done or refused; an intent without an outcome means "ask the region", which is correct
         with suppress(ConsoleError):
             await asyncio.to_thread(self._journal.outcome, intent, region, self._pipeline, result, message)
 

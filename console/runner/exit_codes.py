@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from console.errors import ConsoleError
 from console.runner.view import Outcome
 
-# from the mildest to the worst: a caller that sees one number must see the one that most needs a person
+# from the mildest to the worst: a caller that sees one number must see the most urgent one
 _ORDER = (0, 3, 4, 5, 1, 64, 65)
 
 

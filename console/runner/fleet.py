@@ -114,7 +114,7 @@ class Fleet:
         return time.time()
 
     def record(self, writer: RecordingWriter) -> None:
-        """Record whatever changes in the views; raises as `RecordingWriter.open`."""
+        """Record all changes of the views; raises as `RecordingWriter.open`."""
         writer.open(self.pipeline, [view.region for view in self.views.values()])
         self._board.observe(writer)
 
@@ -144,7 +144,7 @@ class Fleet:
         else:
             self._errors.pop(name, None)
             self._board.set(name, plan=plan, problem="", witness=self._witness_search.beside(name, plan, live))
-            if again and plan.live != self._board[name].live:  # promoted while we planned
+            if again and plan.live != self._board[name].live:  # promoted during planning
                 await self._refresh(name, again - 1)
         if self._board[name].link == "connecting":
             self._board.set(name, link="idle")
@@ -223,7 +223,7 @@ class Fleet:
             )
         except Conflict as error:
             rollout = await self._join(region, plan, error)
-        with suppress(Unreachable):  # the plan is accepted all the same; the watcher keeps trying
+        with suppress(Unreachable):  # the plan is accepted nevertheless; the watcher keeps trying
             self._watchers[region].adopt_state(await driver.state(self.pipeline))
         self._watchers[region].start()
         return rollout
@@ -237,7 +237,7 @@ class Fleet:
         raise error
 
     def pending(self, region: str) -> Plan:
-        """The plan that would run.
+        """The pending plan.
 
         raises  the error that kept the region from being surveyed or planned
         """
@@ -317,7 +317,7 @@ class Fleet:
         return rolled
 
     async def _until_live(self, region: str, release: str) -> None:
-        """Wait until the view shows the release that is live now, so that the next action starts from it."""
+        """Wait until the view shows the current live release, so that the next action starts from it."""
         self._watchers[region].start()
         with suppress(TimeoutError):
             await self._board.until(region, lambda view: view.live == release, PROMOTION_SEEN_SECONDS)
@@ -344,7 +344,7 @@ class Fleet:
         )
 
     def _start_next_waves(self, promoted: str) -> None:
-        """Start the waves that a promotion by hand made due, whichever console began the rollout."""
+        """Start the waves that a manual promotion made due, regardless of the console that began the rollout."""
         fleet = self._board[promoted].status.fleet
         wanted = {name: self._desired(name) for name in self.views}
         if fleet and (rest := ready(self.views, wanted, fleet, self._wave_run.running)):

@@ -136,7 +136,7 @@ class Journal:
             raise error if error.code else self._damaged(str(error)) from None
 
     def open_intents(self) -> tuple[JournalEntry, ...]:
-        """Intents without an outcome: the console died between the two. The region knows what became of them."""
+        """Intents without an outcome: the console died between the two. The region knows their outcome."""
         with_outcome = {entry.about for entry in self.entries("outcome")}
         return tuple(entry for entry in self.entries("intent") if entry.id not in with_outcome)
 
@@ -152,7 +152,7 @@ class Journal:
                 connection.close()
 
     def move_damaged(self) -> Path:
-        """Move a damaged journal out of the way; the next use begins a new one. Returns the old one's new path."""
+        """Move a damaged journal aside; the next use creates a new one. Returns the old one's new path."""
         self.close()
         with self._guard:
             moved = self.path.with_name(f"{self.path.name}.damaged-{self._clock():.0f}")

@@ -42,9 +42,9 @@ class SiteOutcome:
 
 @dataclass(frozen=True, slots=True)
 class MigrationRequest:
-    """Which steps to run, and what the operator allows.
+    """The steps to run, and the operator's permissions.
 
-    recorded  only record the steps as applied: the stores have them already
+    recorded  only record the steps as applied: the stores already have them
     """
 
     phase: Phase
@@ -79,7 +79,7 @@ class MigrationRun:
         self._on_step = on_step
 
     def run(self, sites: Sequence[Site], request: MigrationRequest) -> Iterator[SiteOutcome]:
-        """Yield one outcome a site, wave by wave; a wave with an error is the last one."""
+        """Yield one outcome per site, wave by wave; a wave with an error is the last one."""
         order_of = waves({site.region.name: site.region for site in sites}.values())
         self._journal.fleet(self._pipeline, order_of, {"what": f"schema-{request.phase}", "by": self._who.name})
         for rank, names in enumerate(order_of):
@@ -105,7 +105,7 @@ class MigrationRun:
         return [applied.get(outcome.site.name, outcome) for outcome in inspected]
 
     def _inspect(self, site: Site, request: MigrationRequest) -> SiteOutcome:
-        """Find the steps left for a site, before a person is asked anything."""
+        """Find the remaining steps of a site, before any question to a person."""
         store = site.open()
         try:
             todo = self._runner(site, store).todo(request.phase, recorded=request.recorded)
@@ -148,7 +148,7 @@ class MigrationRun:
         return runner.apply(request.phase, allow_destructive=request.allow_destructive)
 
     def _record_outcome(self, intent: int, site: Site, result: str, message: str) -> None:
-        # an intent without an outcome means "ask the store", which is true
+        # an intent without an outcome means "ask the store", which is correct
         with suppress(ConsoleError):
             self._journal.outcome(intent, site.region.name, self._pipeline, result, message)
 

@@ -1,4 +1,4 @@
-"""Shows in the views what regions stored before a console watched them, or while it had lost them."""
+"""Adds to the views the events that regions stored before this console watched them, or while their links were lost."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ SAMPLES_HOURS = 1.0
 
 
 class Recall:
-    """Asks some regions at a time. Without an answer the view shows what the console has seen itself."""
+    """Asks a few regions at a time. Without an answer the view shows the console's own observations."""
 
     def __init__(self, board: RegionBoard, drivers: Mapping[str, Driver], parallelism: int) -> None:
         self._board, self._drivers = board, drivers

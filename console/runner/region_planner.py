@@ -1,4 +1,4 @@
-"""Plans the regions of one fleet or command: with this tool's version, over one cache."""
+"""Plans the regions of one fleet or command: with this tool's version and one cache."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,9 +22,9 @@ NOTHING_CHOSEN: Mapping[str, str] = {}
 
 
 def compiled(change: Tuning, live: Live) -> Tuning:
-    """A change of limits with its query compiled over what is live.
+    """A change of limits with its query compiled over the live release.
 
-    raises  Problems where it does not compile; UsageError where it is no single column, or nothing is live
+    raises  Problems if it does not compile; UsageError if it is not a single column, or nothing is live
     """
     from console.planning import compile_query
 
@@ -77,7 +77,7 @@ class RegionPlanner:
 
     @contextmanager
     def _saving(self) -> "Iterator[PlannerCache]":
-        """The cache; what is compiled meanwhile is saved."""
+        """The cache; queries compiled meanwhile are saved."""
         from console.planning import PlannerCache
 
         with self._opening:

@@ -1,4 +1,4 @@
-"""One region's part of a run: submit its plan, wait for the rollout, and open its gate where that is allowed."""
+"""One region's part of a run: submit its plan, wait for the rollout, and open its gate if that is allowed."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +19,7 @@ from console.runner.watch import FIRST_SECONDS, LAST_SECONDS, RegionBoard, Regio
 
 AWAY_SECONDS = 30.0  # wait for an unreachable region that the run may leave out
 OnFailure = Literal["keep", "discard"]
-SUBMIT_ATTEMPTS = 4  # each repeats the same request
+SUBMIT_ATTEMPTS = 4  # attempts, each with the same request
 
 
 class RegionOps(Protocol):
@@ -152,7 +152,7 @@ class RegionRun:
             try:
                 await self._ops.promote(name)
             except Conflict:
-                # if an answer was lost, the conflicting promotion may be our own
+                # if an answer was lost, the conflicting promotion may be this console's own
                 if not answer_lost or not await self._promoted_by_us(name):
                     raise
                 return Outcome(name, "live")
@@ -203,7 +203,7 @@ class RegionRun:
                 return view.status
 
     def _steered_elsewhere(self, status: Status) -> bool:
-        """Whether another console controls the rollout by now, and this one only watches."""
+        """Whether another console has taken over the rollout, and this one only watches."""
         return under_way(status) and status.console not in ("", self._actions.who.console)
 
     async def _failed(self, name: str, status: Status) -> RegionError:
@@ -215,7 +215,7 @@ class RegionRun:
         return RegionError(f"{name}: {status.why}", region=name, hint=hint, code="E_FAILED")
 
     async def _check_promoter(self, name: str, yes: bool) -> None:
-        """raises  Conflict if this run was to promote and someone else did"""
+        """raises  Conflict if this run should have promoted and someone else did"""
         status = self._board[name].status
         if not yes or self._actions.tried(name, "promote", status.rollout):
             return
@@ -223,7 +223,7 @@ class RegionRun:
         if row is None:
             return
         if self._ours(row) and not self._actions.tried_elsewhere(name, "promote", status.rollout):
-            return  # an earlier process of ours promoted, and died before it received the answer
+            return  # an earlier process of this console promoted, and died before it received the answer
         when = datetime.fromtimestamp(row.at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
         raise Conflict(
             f"{name}: {row.id} was promoted by {row.by} from {row.host} at {when}",
@@ -257,5 +257,5 @@ def _taken_over(name: str, status: Status) -> Conflict:
 
 
 def nothing_to_do(plan: Plan) -> bool:
-    """True if the region already is what the files say."""
+    """True if the region already matches the files."""
     return not plan.changes or not plan.steps

@@ -39,11 +39,11 @@ class RegionView:
     behind   the live release is not the one that the files describe; None if unknown
     note     a message from outside the rollout for the state column ("building: 3 of 14 days")
     waits    the note says why the region may not begin yet
-    guide    what the demo has measured here, line by line
+    guide    the demo's measurements in this region, line by line
     events   stored events of its rollout, oldest first, as far as they are known here; the latest ones of many
     samples  of its feeds and of the pipeline, oldest first, of the last hour or more
     heard    when its agent last reported or its logs answered, in whole seconds since 1970, UTC; 0 if never
-    console  id of the console whose view it is, by which it knows itself among those who watch
+    console  id of the console whose view it is, by which it recognises itself among the watchers
     witness  progress of the search for the pending plan's witnesses; None if there was no search
     """
 
@@ -69,7 +69,7 @@ class RegionView:
 
     @property
     def others_watching(self) -> tuple[Watcher, ...]:
-        """Other consoles that watch the region now, as far as it names them."""
+        """Other consoles that watch the region now, as far as the region names them."""
         watchers = self.status.watchers if self.link == "connected" else None
         return tuple(watcher for watcher in watchers or () if not self.console or watcher.console != self.console)
 
@@ -86,14 +86,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """Where a playback is. Times are those of the recording: seconds since 1970, UTC.
+    """The position of a playback. Times are those of the recording: seconds since 1970, UTC.
 
     at, begins, ends
-    speed      recorded seconds a second
-    playing    the time goes on; else it is paused, or at the end
+    speed      recorded seconds per second
+    playing    it is running; else it is paused, or at the end
     next_at, next_what   the next decision, and the line that tells it; "" where none follows
-    missing    what the recording does not hold, in words; "" where it holds all that a console received
-    command    the line that begins a playback here
+    missing    missing parts of the recording, in words; "" if it has everything that a console received
+    command    the command that starts a playback here
     """
 
     at: float
@@ -114,19 +114,19 @@ class Player(Protocol):
     def position(self) -> Position: ...
 
     def toggle(self) -> None:
-        """Pause or go on; at the end, begin again."""
+        """Pause or continue; at the end, start over."""
         ...
 
     def faster(self, by: int) -> None:
-        """So many steps of speed up, or down."""
+        """This many steps of speed up, or down."""
         ...
 
     async def seek(self, at: float) -> None:
-        """Go to a time; the nearest one that the recording has."""
+        """Go to a time, clamped to the recording."""
         ...
 
     async def seek_decision(self, by: int) -> bool:
-        """Go to the next decision (1) or the one before (-1); False where there is none."""
+        """Go to the next decision (1) or the previous one (-1); False if there is none."""
         ...
 
 
@@ -135,11 +135,11 @@ class Cockpit(Protocol):
 
     @property
     def player(self) -> Player | None:
-        """The controls of the time, where a recording is played; None over regions themselves."""
+        """The controls of a playback; None over live regions."""
         ...
 
     def now(self) -> float:
-        """The time that the views are of, seconds since 1970, UTC: a face that shows a time asks for this one."""
+        """The time of the views, seconds since 1970, UTC; screens and commands show this time, not the machine's."""
         ...
 
     @property
@@ -167,15 +167,15 @@ class Cockpit(Protocol):
         ...
 
     async def history(self, region: str, rollout: str = "") -> "Past":
-        """Every rollout that the region remembers, oldest first, and one of them in full. Starts no agent."""
+        """Every rollout that the region has stored, oldest first, and one of them in full. Starts no agent."""
         ...
 
     async def examples(self, region: str, table: str, day: str) -> "DayExamples":
-        """Rows of one day that differ between the versions which the region compares (`Driver.examples`)."""
+        """Rows of one day that differ between the compared versions (`Driver.examples`)."""
         ...
 
     async def verify(self, region: str, rollout: str, tell: "Callable[[AuditProgress], None]") -> "tuple[Finding, ...]":
-        """Check a rollout's receipts again; cancelling the call ends it in the region. tell: hears its progress"""
+        """Check a rollout's receipts again; cancelling the call ends it in the region. tell: called with its progress"""
         ...
 
     async def note(self, region: str, text: str) -> Status:
@@ -187,8 +187,8 @@ class Cockpit(Protocol):
     ) -> tuple[Outcome, ...]:
         """Run the pending plans in these regions, wave by wave, canaries first, up to the gate or (yes) to live.
 
-        A wave starts when every region of the one before is live. Without `yes` the run ends for a region at its gate;
-        with it the gate opens where the policy is `ask` or `auto` and every check passed.
+        A wave starts when every region of the previous one is live. Without `yes` the run ends for a region at its gate;
+        with it the gate opens if the policy is `ask` or `auto` and every check passed.
         """
         ...
 
@@ -201,7 +201,7 @@ class Cockpit(Protocol):
     async def tune(self, region: str, change: "Tuning", *, reset: bool = False) -> Status:
         """Change limits of a region's rollout from its next batch on.
 
-        raises  Problems where its query does not compile over what is live there
+        raises  Problems if its query does not compile over the live release
         """
         ...
 
@@ -220,7 +220,7 @@ class Cockpit(Protocol):
     async def trigger(self, region: str, kind: Literal["copy", "sink"], name: str) -> dict[str, Any]: ...
 
     async def close(self) -> None:
-        """Drop the links; agents go on."""
+        """Drop the links; agents continue."""
         ...
 
 
@@ -258,7 +258,7 @@ def grouped(plans: Iterable[Plan]) -> tuple[Group, ...]:
 
 
 def plan_label(plan: Plan) -> str:
-    """The name of a plan: four characters of a digest of what people review, equal in all regions that plan the same."""
+    """The name of a plan: four characters of a digest of its reviewed content, equal in all regions with the same plan."""
     return _label(_content(plan))
 
 
@@ -267,9 +267,9 @@ def _label(content: object) -> str:
 
 
 def _content(plan: Plan) -> object:
-    """A plan without its figures: rows and days differ from region to region, and are no reason to read it twice."""
+    """A plan without its figures: rows and days differ from region to region, and are no reason to review it twice."""
     nodes = tuple((n.kind, n.name, n.action, _FIGURE.sub("#", n.why), n.columns, n.source) for n in plan.nodes)
-    # what concerns no node is in the region's own file, or nowhere
+    # a problem without a node is about the region's own file, or has no place
     problems = tuple((p.code, p.severity, p.node, p.where if p.node else "") for p in plan.problems)
     drift = tuple((d.table, d.what, d.name, d.said if d.name else "", d.found) for d in plan.drift)
     return nodes, problems, drift, plan.answers, plan.rollback, plan.allowed, tuple(sorted(_overridden(plan)))

@@ -1,4 +1,4 @@
-"""What an event, or what a region had stored before, changes in its view. Pure: the watcher and a playback share it."""
+"""The effect of events, and of a region's stored history, on its view. Pure: the watcher and a playback share it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ SAMPLES_SECONDS = 2 * 3600.0  # of samples kept in a view
 
 
 def with_event(view: RegionView, recorded: Recorded) -> RegionView:
-    """The view after one more event, stored or fleeting, of its rollout; one that its status has already is only listed."""
+    """The view after one more event, stored or fleeting, of its rollout; an event that is already in its status is only listed."""
     if recorded.seq and recorded.rollout == view.status.rollout and recorded.seq <= view.status.seq:
         return with_history(view, (recorded,))
     view = replace(view, status=fold(view.status, recorded))
@@ -38,12 +38,12 @@ def with_history(view: RegionView, events: Sequence[Recorded]) -> RegionView:
 
 
 def with_samples(view: RegionView, samples: Sequence[FeedSample]) -> RegionView:
-    """The view with these samples among its own: by time, each once, those of the last two hours."""
+    """The view with these samples merged into its own: by time, without duplicates, for the last two hours."""
     return replace(view, samples=joined(view.samples, samples))
 
 
 def joined(known: Sequence[FeedSample], new: Sequence[FeedSample]) -> tuple[FeedSample, ...]:
-    """Samples by time, each once; those of the last two hours."""
+    """Samples by time, without duplicates, for the last two hours."""
     have = {(sample.feed, sample.at) for sample in known}
     every = sorted([*known, *(s for s in new if (s.feed, s.at) not in have)], key=lambda sample: sample.at)
     return tuple(sample for sample in every if sample.at > every[-1].at - SAMPLES_SECONDS) if every else ()

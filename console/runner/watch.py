@@ -25,19 +25,19 @@ from console.text import safe_text
 if TYPE_CHECKING:
     from console.witness import WitnessProgress, WitnessWorker
 
-HEARD_SECONDS = 4.0  # between two notes of when a region was heard
-FIRST_SECONDS, LAST_SECONDS = 0.25, 15.0  # between two attempts to reach a region
+HEARD_SECONDS = 4.0  # seconds between two updates of a region's last report
+FIRST_SECONDS, LAST_SECONDS = 0.25, 15.0  # seconds between two attempts to reach a region
 
 
 class Observer(Protocol):
-    """Is told every change of a board, in order and none left out."""
+    """Receives every change of a board, in order and without gaps."""
 
     def begin(self, views: Mapping[str, RegionView]) -> None:
-        """The views as they are now."""
+        """The current views."""
         ...
 
     def __call__(self, before: RegionView, after: RegionView, recorded: Recorded | None) -> None:
-        """One view was replaced. recorded: the event that alone makes the difference, if it is one"""
+        """One view was replaced. recorded: the event that makes the whole difference, if there is one"""
         ...
 
     def close(self) -> None: ...
@@ -75,7 +75,7 @@ class RegionBoard:
     """Views of one pipeline by region name, in the order given. Belongs to one event loop."""
 
     def __init__(self, pipeline: str, regions: Iterable[Region], console: str = "") -> None:
-        """console: id of this console among those who watch"""
+        """console: id of this console among the watchers"""
         self.pipeline = pipeline
         self._views = {region.name: RegionView(region=region, console=console) for region in regions}
         self._readers: WeakSet[Changes] = WeakSet()
@@ -89,7 +89,7 @@ class RegionBoard:
         return self._views[name]
 
     def set(self, name: str, **changes: Any) -> RegionView:
-        """Change fields of one view; who waits hears of it, unless nothing changed."""
+        """Change fields of one view; waiting readers are notified, unless nothing changed."""
         return self.put(replace(self._views[name], **changes))
 
     def happened(self, name: str, recorded: Recorded) -> RegionView:
@@ -97,7 +97,7 @@ class RegionBoard:
         return self.put(with_event(self._views[name], recorded), recorded)
 
     def put(self, view: RegionView, recorded: Recorded | None = None) -> RegionView:
-        """Replace one view. recorded: the event that alone makes the difference, if it is one"""
+        """Replace one view. recorded: the event that makes the whole difference, if there is one"""
         before = self._views[view.region.name]
         if view != before:
             self._views[view.region.name] = view
@@ -108,7 +108,7 @@ class RegionBoard:
         return view
 
     def observe(self, observer: Observer) -> None:
-        """Tell it every change from now on, until `close`."""
+        """Pass every change to this observer from now on, until `close`."""
         observer.begin(self._views)
         self._observers.append(observer)
 
@@ -173,11 +173,11 @@ class RegionWatcher:
 
     A lost link never means that a rollout has failed or finished (docs/design.md, P2).
 
-    who              named to the other consoles that watch the region
-    active_runs      runs of this console that wait for the region: while there are any, each attempt also wakes the agent
-    fatal_error      why watching ended for good: the agent's answers make no sense, or we may not talk to it
+    who              shown to the other consoles that watch the region
+    active_runs      runs of this console that wait for the region: while there are any, each attempt also starts the agent
+    fatal_error      why watching ended permanently: the agent's answers are invalid, or access is denied
     on_live_changed  called after an event that changed the live release
-    on_missed        called where the region's rollout has stored events that did not come this way
+    on_missed        called if the region's rollout has stored events that this watcher did not receive
     """
 
     def __init__(
@@ -254,12 +254,12 @@ class RegionWatcher:
             self._on_live_changed(self._name)
 
     def _now(self) -> float:
-        """When the region was heard: renewed every few seconds, so that its view does not change for this alone."""
+        """The time of the region's last report: updated every few seconds only, so that the view does not change for this alone."""
         known, now = self._board[self._name].heard, float(int(self._clock()))
         return known if 0 <= now - known < HEARD_SECONDS else now
 
     async def accepted(self) -> Plan | None:
-        """The plan that the region's rollout runs; asked for if the last one received is of another rollout."""
+        """The plan that the region's rollout runs; requested if the last one received belongs to another rollout."""
         if self._accepted[0] != self._board[self._name].status.rollout:
             self.adopt_state(await self._driver.state(self._pipeline))
         return self._accepted[1]
@@ -278,11 +278,11 @@ class RegionWatcher:
                         backoff = FIRST_SECONDS
                         self._board.set(self._name, link="connected", link_why="", heard=self._now())
                         if not await self._handle(recorded):
-                            break  # something is missing: ask for the whole state again
+                            break  # an event is missing: request the whole state again
             except Unreachable as error:
                 if self._needs_no_agent(error):
                     return
-                # before a rollout begins no agent need be there: submitting a plan starts one
+                # before a rollout begins no agent is required: submitting a plan starts one
                 lost = going or not isinstance(error, NoAgent)
                 self._board.set(self._name, link="unreachable" if lost else "connecting", link_why=str(error))
             except ConsoleError as error:
@@ -290,7 +290,7 @@ class RegionWatcher:
                     self._give_up(error)
                     return
                 self._board.set(self._name, link="unreachable", link_why=str(error))
-            except Exception as error:  # a bug of ours; runs that wait for this region must learn of it all the same
+            except Exception as error:  # a bug in console; runs that wait for this region must still be notified
                 reason = f"{self._name}: watching it failed: {type(error).__name__}: {safe_text(str(error))[:300]}"
                 self._give_up(ConsoleError(reason, hint="console status; the region's rollout continues", code="E_BUG"))
                 return
@@ -341,5 +341,5 @@ class RegionWatcher:
         try:
             await asyncio.to_thread(self._journal.record_event, self._name, self._pipeline, recorded)
         except ConsoleError as error:
-            # watching goes on: the region keeps its events, and no action is taken without an intent
+            # watching continues: the region keeps its events, and no action is taken without an intent
             self._board.set(self._name, note=str(error), waits=False)

@@ -1,4 +1,4 @@
-"""Runs the regions of a fleet wave by wave; a wave begins once the one before it has gone well."""
+"""Runs the regions of a fleet wave by wave; a wave begins once the previous one has succeeded."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ class WaveRun:
     """Several runs may be under way at the same time, each over regions of its own.
 
     parallelism  regions of one wave that run at the same time
-    running      how many runs that are under way here hold each region
+    running      number of active runs of this process per region
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class WaveRun:
         self._sleep = sleep
 
     async def run(self, order: Waves, fleet: FleetWaves, yes: bool) -> tuple[Outcome, ...]:
-        """Run the waves in order; those behind a wave that did not go well are skipped.
+        """Run the waves in order; the waves after an unsuccessful one are skipped.
 
         yes  promote without asking
         """
@@ -49,7 +49,7 @@ class WaveRun:
             self.running.subtract(names)
 
     async def run_next(self, rest: Waves, fleet: FleetWaves) -> None:
-        """Run the waves that a promotion by hand made due; nobody waits for the outcomes: the views show what failed."""
+        """Run the waves that a manual promotion made due; nobody waits for the outcomes: the views show failures."""
         try:
             outcomes = await self.run(rest, fleet, False)
         except ConsoleError as error:
@@ -80,7 +80,7 @@ class WaveRun:
         return Outcome(outcome.region, "live") if opened else outcome
 
     async def _until_unpaused(self, name: str) -> None:
-        """Wait until this machine's pause file is gone; no region begins while it is there."""
+        """Wait until this machine's pause file is gone; no region begins while it exists."""
         while (why := paths.paused(paths.pause_file())) is not None:
             note = f"waits: all regions are paused by {paths.pause_file()}{why and f': {why}'}"
             self._board.set(name, note=note, waits=True)

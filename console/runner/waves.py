@@ -83,7 +83,7 @@ def queued_regions(views: Mapping[str, RegionView], desired: Mapping[str, str]) 
 def ready(
     views: Mapping[str, RegionView], desired: Mapping[str, str], fleet: FleetWaves, going: Mapping[str, int]
 ) -> Waves:
-    """The waves of a fleet rollout that may begin now, the first of them at once; () if none may.
+    """The waves of a fleet rollout that may begin now, the first one immediately; () if none may.
 
     going  regions that already run in this console
     """

@@ -1,10 +1,10 @@
-"""A typed command between the two faces: the command line reads it, the screen acts on it."""
+"""A typed command, shared by the two faces: the command line parses it, the screen acts on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-ALL = "all"  # in place of names: every region
+ALL = "all"  # instead of names: every region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class CommandWords(Protocol):
     """The command line's own words."""
 
     def complete(self, typed: str) -> Sequence[tuple[str, str]]:
-        """Words that may stand at the end of what is typed, each with its help."""
+        """Possible completions of the last typed word, each with its help."""
         ...
 
     def read(self, typed: str) -> ReadCommand:

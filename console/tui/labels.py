@@ -1,4 +1,4 @@
-"""The condition of a region, and the symbol, text and tone that it is shown by. Pure; the tone only repeats the text."""
+"""The condition of a region, with its symbol, text and tone. Pure; the tone only repeats the text."""
 
 from enum import Enum, auto
 from typing import Literal, assert_never
@@ -33,7 +33,7 @@ class Label:
 
 
 class Condition(Enum):
-    """What state a region is in, as far as the screens tell it apart."""
+    """The states of a region that the screens distinguish."""
 
     UNREACHABLE = auto()
     FAILED = auto()
@@ -56,7 +56,7 @@ ACTIVE = frozenset((Condition.AT_GATE, Condition.RUNNING, Condition.PAUSED, Cond
 
 
 def followed(view: RegionView, now: float) -> bool:
-    """An agent was heard within ten seconds, and no live feed stands still."""
+    """An agent was heard within ten seconds, and no live feed has stopped."""
     return now - view.heard <= FRESH_SECONDS and view.attended is not False and not view.status.standing
 
 
@@ -76,7 +76,7 @@ def working(view: RegionView) -> bool:
 
 
 def moving(view: RegionView) -> bool:
-    """The agent works and waits for nothing, as far as it is heard: what is left can be told from the rate so far."""
+    """The agent is working and not waiting, as far as it is heard: the time left can be estimated from the rate so far."""
     return working(view) and not view.status.why and view.link != "unreachable"
 
 
@@ -86,7 +86,7 @@ def under_way(view: RegionView) -> bool:
 
 
 def condition(view: RegionView) -> Condition:
-    """The one condition of a region; what needs a person comes before what goes on by itself."""
+    """The single condition of a region; conditions that need a person take precedence over those that proceed by themselves."""
     status = view.status
     if view.link == "unreachable":
         return Condition.UNREACHABLE
@@ -128,7 +128,7 @@ def _idle_condition(view: RegionView) -> Condition:
 def state_label(view: RegionView, now: float = 0.0) -> Label:
     """How the region's condition is shown; the state of a rollout is shown as the view has it, and a note up to its colon.
 
-    now  seconds since 1970, UTC; 0 for the condition alone, whatever the age of its figures
+    now  seconds since 1970, UTC; 0 for the condition alone, regardless of the age of its figures
     """
     match current := condition(view):
         case Condition.UNREACHABLE:
@@ -169,7 +169,7 @@ def state_label(view: RegionView, now: float = 0.0) -> Label:
 
 
 def state_words(state: State | Literal["none"]) -> str:
-    """A stored state as the screens call it."""
+    """The screens' name of a stored state."""
     match state:
         case "awaiting-confirmation":
             return "at the gate"
@@ -180,7 +180,7 @@ def state_words(state: State | Literal["none"]) -> str:
 
 
 def status_label(status: Status) -> Label:
-    """How a rollout stands, or how it ended, whatever became of its region since."""
+    """The state or outcome of a rollout, regardless of later changes of its region."""
     if status.held == "failed":
         return Label("✗", "failed", "bad")
     if status.held:
@@ -200,7 +200,7 @@ def status_label(status: Status) -> Label:
 
 
 def feed_trouble(view: RegionView) -> str:
-    """Why live rows are not flowing, the worst feed first; "" where all feeds work."""
+    """Why live rows are not flowing, the worst feed first; "" if all feeds work."""
     feeds = sorted(view.status.ailing, key=lambda feed: not feed.standing)
     if not feeds:
         return ""
@@ -210,7 +210,7 @@ def feed_trouble(view: RegionView) -> str:
 
 
 def done_fraction(view: RegionView) -> float:
-    """How much of the rollout is done, 0…1: by rows where rows are moved, else by steps. After validation it is 1."""
+    """The completed share of the rollout, 0…1: by rows if rows are moved, else by steps. After validation it is 1."""
     status = view.status
     if status.state in ("awaiting-confirmation", "promoting", "live"):
         return 1.0
@@ -231,7 +231,7 @@ def running_step(view: RegionView) -> StepStatus | None:
 
 
 def release_text(view: RegionView) -> str:
-    """`r1 → r2` during a rollout, `r1 → next` while a change is pending, `r1` otherwise; `—` where nothing is live."""
+    """`r1 → r2` during a rollout, `r1 → next` while a change is pending, `r1` otherwise; `—` if nothing is live."""
     live = view.live or "—"
     if under_way(view) and view.status.release:
         return f"{view.status.was or live} → {view.status.release}"

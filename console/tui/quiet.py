@@ -1,7 +1,7 @@
-"""Widgets that are drawn again only where they would look different.
+"""Widgets that are redrawn only if they have changed.
 
-Setting a title or a content that has not changed draws the whole widget again in Textual; over regions that report
-every second, that was most of what the screen cost.
+Textual redraws a whole widget when an unchanged title or content is set; with regions that report
+every second, that was most of the screen's cost.
 """
 
 from typing import Any
@@ -12,9 +12,9 @@ from textual.widgets import Static
 
 
 class Line(Static):
-    """A `Static` that ignores an update to what it already shows, and keeps its place where its height stays.
+    """A `Static` that ignores an update to its current content, and keeps its layout while its height stays the same.
 
-    Laying out draws the whole screen, so it is asked for only where the widget becomes higher or lower.
+    A layout redraws the whole screen, so it is requested only if the widget's height changes.
     """
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What the screens are drawn from: one frozen value, replaced as a whole whenever something changed."""
+"""The state of all screens: one frozen value, replaced as a whole on every change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
@@ -30,10 +30,10 @@ class ScreenState:
     groups    regions with equal plans, largest group first
     plans     region name → label of the plan that runs there, else of the pending one
     queued    regions whose wave of a rollout has not started
-    needs     what needs a person, the most pressing first
-    history   what was read of the past, and verifications
-    looked    when the operator last looked, seconds since 1970, UTC; 0 if never
-    position  where a playback is; None over regions themselves
+    needs     needs of all regions, the most urgent first
+    history   the rollouts that were read, and verifications
+    looked    time of the last visit, seconds since 1970, UTC; 0 if never
+    position  of a playback; None over live regions
     """
 
     views: Mapping[str, RegionView]
@@ -50,7 +50,7 @@ class ScreenState:
     position: Position | None = None
 
     def refusal(self, action: str) -> str:
-        """Why no region may be asked for this at all, as a sentence; "" where it may."""
+        """Why this action is not possible in any region, as a sentence; "" if it is."""
         if self.position:
             return "this is a recording: what it shows has happened, and nothing in it can be changed or asked anew"
         changes = action not in ("refresh", "witness")
@@ -60,7 +60,7 @@ class ScreenState:
 def noteworthy(before: ScreenState, now: ScreenState) -> str:
     """`eu: at the gate`: regions that have just reached their gate, failed or gone live; "" if there are none.
 
-    Worth a bell and a notice if nobody is looking.
+    Worth a bell and a notice if the terminal is not focused.
     """
     news = [
         f"{name}: {state_label(view).text}"
@@ -73,7 +73,7 @@ def noteworthy(before: ScreenState, now: ScreenState) -> str:
 
 
 def farewell(state: ScreenState) -> str:
-    """Which rollouts continue without the console, and how to come back to them; "" for none."""
+    """The rollouts that continue without the console, and how to return to them; "" for none."""
     running = [name for name, view in state.views.items() if working(view)]
     later = sorted(state.queued)
     sentences = []
@@ -87,8 +87,8 @@ def farewell(state: ScreenState) -> str:
 
 
 def only_lag_differs(before: RegionView | None, now: RegionView) -> bool:
-    """Whether nothing but the lag, and when it was heard, has changed, as at rest. Values that did not change are carried
-    over, so that only plain ones are compared."""
+    """Whether only the lag and the time of the report have changed, as at rest. Unchanged values are the same
+    objects, so that only plain ones are compared."""
     return (
         before is not None
         and same_fields(before, now, VIEW_FIELDS)
@@ -97,6 +97,6 @@ def only_lag_differs(before: RegionView | None, now: RegionView) -> bool:
 
 
 def same_fields(before: object, now: object, names: Sequence[str]) -> bool:
-    """Whether these attributes are the same objects, or equal plain values: told without comparing what may be large."""
+    """Whether these attributes are the same objects, or equal plain values; large values are never compared."""
     pairs = ((getattr(before, name), getattr(now, name)) for name in names)
     return all(was is new or (isinstance(was, str | int | float) and was == new) for was, new in pairs)

@@ -10,7 +10,7 @@ FRESH_SECONDS, PROMOTE_SECONDS, STALE_SECONDS = (
     10.0,
     30.0,
     60.0,
-)  # older than these: dimmed, no promotion, its time shown
+)  # maximum ages of a figure: then dimmed, refused for a promotion, shown with its time
 
 
 @lru_cache(256)

@@ -1,1 +1,1 @@
-"""What the next shift must know: what runs, what waits and why, what has to be decided and by when, how to stop."""
+"""The handover to the next shift: running and waiting rollouts, decisions with their deadlines, how to stop."""

@@ -1,4 +1,4 @@
-"""A handover as a value, from the views of the regions. Pure: works from whatever answered, agents or logs."""
+"""A handover as a value, from the views of the regions. Pure: works with answers of agents as well as logs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from console.runner.outlook.attention import NeedKind, RegionNeed, attention, up
 from console.runner.view import RegionView, plan_label
 from console.runner.waves import QueuedRegion
 
-NOTES_EACH = 5  # of a region, the newest ones
+NOTES_EACH = 5  # newest notes per region
 COMMANDS: Mapping[NeedKind, str] = {
     NeedKind.FAILED: "console retry --region {region}",
     NeedKind.DIFFERS: "console show {rollout} --region {region}",
@@ -30,12 +30,12 @@ COMMANDS: Mapping[NeedKind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingDecision:
-    """Something that a person has to decide, or may.
+    """A decision that a person has to make, or may make.
 
     due      seconds since 1970, UTC; 0 without a date
     then     what happens at that time
-    command  that decides it, or shows what there is to decide
-    now      it needs somebody already; else only the date is known
+    command  that makes the decision, or shows what has to be decided
+    now      a person is needed already; else only the date is known
     """
 
     region: str
@@ -49,7 +49,7 @@ class PendingDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionFacts:
-    """One region: where it stands, as sentences without its name. environment: "" for none"""
+    """One region: its state, as sentences without its name. environment: "" for none"""
 
     region: str
     environment: str
@@ -68,7 +68,7 @@ class LeftNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopCommand:
-    """A command, and what it stops."""
+    """A command, and the activity that it stops."""
 
     command: str
     does: str
@@ -76,7 +76,7 @@ class StopCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handover:
-    """at: seconds since 1970, UTC; by: who wrote it"""
+    """at: seconds since 1970, UTC; by: its author"""
 
     pipeline: str
     at: float
@@ -92,7 +92,7 @@ class Handover:
 def handover(
     pipeline: str, views: Mapping[str, RegionView], queued: Mapping[str, QueuedRegion], by: str, now: float
 ) -> Handover:
-    """What these views tell at this moment. queued: regions whose wave has not begun; now: seconds since 1970, UTC"""
+    """The handover for these views at this moment. queued: regions whose wave has not begun; now: seconds since 1970, UTC"""
     running = [view for view in views.values() if _runs(view) and not _halted(view)]
     waiting = [view for view in views.values() if _halted(view) or view.region.name in queued]
     resting = [view for view in views.values() if view not in running and view not in waiting]
@@ -116,7 +116,7 @@ def _runs(view: RegionView) -> bool:
 
 
 def _halted(view: RegionView) -> bool:
-    """A rollout is under way there and does not move: a person, a limit or its gate holds it, or nobody answers."""
+    """A rollout is under way there but does not progress: a person, a limit or its gate holds it, or the region does not answer."""
     status = view.status
     if view.link == "unreachable" or status.state == "awaiting-confirmation" or status.held:
         return True

@@ -1,4 +1,4 @@
-"""A handover as Markdown, for a ticket or a chat: nothing from outside makes markup, and no secret is in it."""
+"""A handover as Markdown, for a ticket or a chat: outside text cannot create markup, and no secret is included."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime

@@ -1,5 +1,5 @@
 """A file of events, read from its start as often as needed and never whole into memory: checked, cut into chunks that fit
-a frame, and compared with the part of it that has landed.
+a frame, and compared with its landed part.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from console.model.load import START, chain_of, link
 # of a frame of 1 MiB; the rest is for the request around the lines
 CHUNK_BYTES = 900 * 1024
 CHUNK_LINES = 20_000
-GAP_BYTES = 32  # of a request, for the number of a line that does not follow the one before
+GAP_BYTES = 32  # bytes of a request for the number of a line that does not follow the previous one
 _SHOWN = 5
 
 
@@ -22,7 +22,7 @@ _SHOWN = 5
 class EventChunk:
     """Consecutive events that fit one request.
 
-    at  (line, how many events stand from there on, one a line), for every unbroken run of lines
+    at  (line, number of events from there on, one per line), for every unbroken run of lines
     """
 
     events: tuple[str, ...]
@@ -90,7 +90,7 @@ class Events:
         return last
 
     def older_end(self, commits: int) -> int:
-        """Number of events in the first `commits` commits of a console that knew no loads."""
+        """Number of events in the first `commits` commits of a console that predates loads."""
         chunks = zip(range(commits), self.chunks(gap_bytes=0), strict=False)
         return sum(len(chunk.events) for _, chunk in chunks)
 
@@ -135,7 +135,7 @@ def _after(buffer: list[str], at: list[tuple[int, int]], skipped: int) -> EventC
 
 
 def examine(source: IO[bytes], name: str) -> Events:
-    """Read and check the whole file before anything is sent; of a file that grows meanwhile, only what was read counts.
+    """Read and check the whole file before anything is sent; of a file that grows meanwhile, only the part read counts.
 
     raises  DataError naming the first lines that are not JSON objects, or too long to be sent
     """

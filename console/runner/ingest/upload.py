@@ -1,4 +1,4 @@
-"""Upload of a file into a landing table, once: resumed after the part that has landed, refused if that part differs."""
+"""Exactly-once upload of a file into a landing table: resumed after the landed part, refused if that part differs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class UploadResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Progress:
-    """How far a file has landed.
+    """The landed part of a file.
 
-    older  the batch under which a console that knew no loads sent the landed part
+    older  the batch under which a console that predates loads sent the landed part
     """
 
     load: str
@@ -82,13 +82,13 @@ class FileUpload:
         return UploadResult(load=self._progress.load, rows=self._rows, before=before)
 
     def landed(self) -> str:
-        """Which lines have landed for certain, in words; "" for none."""
+        """The lines that have certainly landed, in words; "" for none."""
         if not self._progress.rows:
             return ""
         rows = f"{self._progress.rows:,} rows"
         try:
             first, last = self._file.line(1), self._file.line(self._progress.rows)
-        except Conflict:  # its lines are others by now
+        except Conflict:  # its lines have changed meanwhile
             return f"{rows} have landed as load {self._progress.load}"
         return f"lines {first:,}–{last:,} ({rows}) have landed as load {self._progress.load}"
 
@@ -184,10 +184,10 @@ class FileUpload:
             self._on_progress(self._rows)
 
     def _landed_by_then(self, error: ConsoleError) -> ConsoleError:
-        """The error, extended by what has landed and what may have."""
+        """The error, extended by the lines that have landed and those that may have."""
         landed, unsure = self.landed(), self._in_flight if isinstance(error, Unreachable) else None
         if isinstance(error, LoadMoved | SchemaMoved):
-            error.hint = ""  # which says no more than is said below
+            error.hint = ""  # which adds nothing to the text below
             landed = landed or "nothing of it has landed"
         if isinstance(error, DataError):
             error.message = f"{self._file.name}: {error.message}"

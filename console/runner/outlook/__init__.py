@@ -1,1 +1,1 @@
-"""What is to come in the regions, judged from their views: what needs a person, and when a backfill ends."""
+"""The outlook of the regions, judged from their views: needs of a person's attention, and the end of backfills."""

@@ -1,4 +1,4 @@
-"""What needs a person, judged from the views alone: gates, failures, stopped feeds, pauses, regions away, due dates."""
+"""Needs of a person's attention, judged from the views alone: gates, failures, stopped feeds, pauses, unreachable regions, due dates."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
@@ -10,11 +10,11 @@ from console.record import dataclass
 from console.runner.view import RegionView
 
 HOUR = 3600.0
-SOON_SECONDS = 24 * HOUR  # due dates that are nearer need a person even while all goes well
+SOON_SECONDS = 24 * HOUR  # nearer due dates need a person even while everything works
 
 
 class NeedKind(Enum):
-    """Why a region needs a person, the most pressing first."""
+    """Why a region needs a person, the most urgent first."""
 
     FAILED = auto()
     DIFFERS = auto()  # a check found a difference
@@ -23,10 +23,10 @@ class NeedKind(Enum):
     AWAY = auto()
     EXPIRING = auto()  # files that a running rollout reads may soon be deleted
     GATE = auto()
-    RETRIED = auto()  # tries of a batch failed, and it goes on with smaller ones
+    RETRIED = auto()  # tries of a batch failed, and it continues with smaller ones
     WAITING = auto()  # a rollout waits by itself: throttled, or outside its hours
     UNPLANNED = auto()
-    CLEANUP = auto()  # the way back ends
+    CLEANUP = auto()  # the rollback window ends
 
 
 KEYS: Mapping[NeedKind, tuple[str, str]] = {
@@ -46,9 +46,9 @@ KEYS: Mapping[NeedKind, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionNeed:
-    """One thing that a person should look at.
+    """A reason for a person to look at a region.
 
-    cause  why, in words from the region's own events
+    cause  the reason, in words from the region's own events
     since  seconds since 1970, UTC; 0 if unknown
     due    by when it must be decided (seconds since 1970, UTC); 0 without a date
     then   what happens at that time
@@ -63,17 +63,17 @@ class RegionNeed:
 
     @property
     def key(self) -> str:
-        """The key that fits."""
+        """The key that applies."""
         return KEYS[self.kind][0]
 
     @property
     def does(self) -> str:
-        """What the key does."""
+        """The effect of the key."""
         return KEYS[self.kind][1]
 
 
 def attention(views: Mapping[str, RegionView], now: float) -> tuple[RegionNeed, ...]:
-    """What needs a person: the nearest due date first, then what has waited longest.
+    """All needs: the nearest due date first, then the longest wait.
 
     now  seconds since 1970, UTC
     """
@@ -82,8 +82,8 @@ def attention(views: Mapping[str, RegionView], now: float) -> tuple[RegionNeed, 
 
 
 class Attention:
-    """`attention` over views that are replaced and never changed: judges those anew that are others, or whose needs the
-    time alone may have changed.
+    """`attention` over immutable views: judges only those again that were replaced, or whose needs
+    may have changed with time.
     """
 
     def __init__(self) -> None:
@@ -125,7 +125,7 @@ def _moments(view: RegionView) -> Iterator[float]:
 
 
 def upcoming(views: Mapping[str, RegionView], now: float) -> tuple[RegionNeed, ...]:
-    """Due dates that need nobody yet, the nearest first."""
+    """Due dates that do not need a person yet, the nearest first."""
     dates = [need for view in views.values() for need in _dates(view) if need.due > now + SOON_SECONDS]
     return tuple(sorted(dates, key=_urgency))
 
@@ -136,7 +136,7 @@ def well_since(views: Mapping[str, RegionView]) -> float:
 
 
 def troubled(needs: Iterable[RegionNeed]) -> frozenset[str]:
-    """The regions of these needs, except those that only wait at a gate in order."""
+    """The regions of these needs, except those that wait at a gate without trouble."""
     fine = (NeedKind.GATE, NeedKind.WAITING, NeedKind.CLEANUP)
     return frozenset(need.region for need in needs if need.kind not in fine)
 
@@ -255,7 +255,7 @@ def _stopped_feed(view: RegionView) -> RegionNeed:
 
 
 def _retention_hours(view: RegionView, feed_name: str) -> float:
-    """How long the feed's source keeps its files, as the pending or the accepted plan's release has its settings."""
+    """How long the feed's source keeps its files, according to the release of the pending or the accepted plan."""
     plan = view.plan or view.accepted
     tables = plan.release.tables if plan else ()
     feeds = plan.release.feeds if plan else ()
@@ -267,7 +267,7 @@ def _retention_hours(view: RegionView, feed_name: str) -> float:
 
 
 def _dates(view: RegionView) -> Iterator[RegionNeed]:
-    """When the way back ends: the previous release is no longer kept up to date."""
+    """The end of the rollback window, when the previous release is no longer kept up to date."""
     status, hours = view.status, view.region.policy.rollback_window_hours
     if status.state == "live" and view.previous and status.changed and hours > 0:
         yield RegionNeed(

@@ -1,21 +1,21 @@
-"""When the history of a running rollout is copied: a range, from how fast it was in the last hour. Pure."""
+"""The end of a running backfill, as a range estimated from the rates of the last hour. Pure."""
 
 from collections.abc import Sequence
 
 from console.model.measured import FeedSample
 from console.runner.view import RegionView
 
-WINDOW_SECONDS = 600.0  # rates are means over so long: a batch and its pauses are in it
+WINDOW_SECONDS = 600.0  # rates are means over this time, which includes a batch and its pauses
 LEAST_WINDOWS, MOST_WINDOWS = 3, 6
-SLOW_SHARE, FAST_SHARE = 0.8, 1.25  # of the measured rate, where less was measured than that
-LEAST_SHARE = 0.25  # of the mean: a window in which everything waited must not put the end off for ever
+SLOW_SHARE, FAST_SHARE = 0.8, 1.25  # factors of the measured rate, if less than that was measured
+LEAST_SHARE = 0.25  # minimum share of the mean: a window in which everything waited must not postpone the end forever
 
 
 def ready_between(view: RegionView, now: float) -> tuple[float, float] | None:
-    """The earliest and the latest end of the backfill (seconds since 1970, UTC); None where it is not known, nobody is
-    heard, or the rollout waits, which says nothing of how long it will.
+    """The earliest and the latest end of the backfill (seconds since 1970, UTC); None if it is unknown, the region is
+    not heard, or the rollout waits, since the length of a wait is unknown.
 
-    The steps that follow are not in it: catching up, the comparison and a person's decision.
+    The later steps are not included: catching up, the comparison and a person's decision.
 
     now  when its figures were heard
     """
@@ -31,7 +31,7 @@ def ready_between(view: RegionView, now: float) -> tuple[float, float] | None:
 
 
 def rates(samples: Sequence[FeedSample], since: float) -> tuple[float, float] | None:
-    """The least and the highest rows of history a second, each the mean of ten minutes; None where too little was measured.
+    """The lowest and the highest rate in rows of history per second, each the mean of ten minutes; None if too little was measured.
 
     since  when the rollout began
     """

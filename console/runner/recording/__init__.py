@@ -1,1 +1,1 @@
-"""Recordings of what a console saw of its regions, and playing them back in the same views."""
+"""Recordings of everything that a console received from its regions, and their playback in the same views."""

@@ -1,6 +1,6 @@
-"""The lines of a recording: a header, then what changed in a region's view, each with its time (docs/versions.md).
+"""The lines of a recording: a header, then the changes of a region's view, each with its time (docs/versions.md).
 
-A change by an event is that event alone: applying it is the fold that the live view went through.
+A change by an event is stored as that event: applying it is the same fold as in the live view.
 """
 
 import json
@@ -41,11 +41,11 @@ from console.text import redacted_data
 FORMAT = "console recording"
 FORMAT_VERSION = 1
 LOOKED_AT = ("validating", "awaiting-confirmation")
-APART = ("region", "witness", "samples")  # fields of a view that are in no entry, or on their own
+APART = ("region", "witness", "samples")  # fields of a view that are in no entry, or stored separately
 _ABSENT = object()
 _HINTS = get_type_hints(RegionView, localns={"WitnessProgress": object})
 _FIELDS = tuple(spec.name for spec in fields(RegionView) if spec.name not in APART)
-# the fields of a view that an entry replaces: decoded like any other record, so that unknown keys are passed over
+# the fields of a view that an entry replaces: decoded like any other record, so that unknown keys are skipped
 _Fields: type = make_dataclass("View", [(name, _HINTS[name], field(default=_ABSENT)) for name in _FIELDS])
 
 Source = Literal["watched", "stored"]
@@ -78,7 +78,7 @@ class Entry:
     fields  field of the view → its new value
     samples those that were added
     ended   nothing follows: the recording was closed in order
-    decision  a person did something, or has to look at it: playback goes there by a key
+    decision  a person acted, or has to look: playback can jump there
     """
 
     at: float
@@ -112,7 +112,7 @@ def difference(before: RegionView, after: RegionView, recorded: Recorded | None,
 
 
 def is_decision(event: Event) -> bool:
-    """Whether a person did something, or has to look at it."""
+    """Whether a person acted, or has to look."""
     match event:
         case Entered(state):
             return state in LOOKED_AT
@@ -134,7 +134,7 @@ def is_decision(event: Event) -> bool:
 
 
 def _decided(before: Status, after: Status) -> bool:
-    """The same of a status that was adopted whole, since its events did not come this way."""
+    """The same for a status that was adopted as a whole, without its events."""
     if not before.rollout and after.state in ENDED:
         return False  # an old one, seen for the first time
     if (before.rollout, before.held) != (after.rollout, after.held):
@@ -151,13 +151,13 @@ def decision_line(entry: Entry) -> str:
 
 
 def header_line(header: Header) -> bytes:
-    """Without how a region is reached: addresses, keys and Spark's settings are nobody's business who watches."""
+    """Without how a region is reached: addresses, keys and Spark's settings do not concern viewers."""
     regions = tuple(replace(region, transport=None, spark=Spark(), ineffective=()) for region in header.regions)
     return _line(encode(replace(header, regions=regions)))
 
 
 def entry_line(entry: Entry) -> bytes:
-    """One line; times and marks stand first, where a reader finds them without reading the rest."""
+    """One line; times and marks come first, so that a reader finds them without parsing the rest."""
     data: dict[str, Any] = {"at": entry.at, **({"decision": True} if entry.decision else {})}
     if entry.event is not None:
         data |= {"region": entry.region, "event": encode(entry.event)}
@@ -217,7 +217,7 @@ def read_entry(line: bytes, names: frozenset[str]) -> Entry:
 
 
 def _event(data: object) -> Recorded | None:
-    """None for a fleeting event of a kind that this version does not know."""
+    """None for a fleeting event of a kind unknown to this version."""
     try:
         event = decode(Recorded, data)
     except DataError:

@@ -20,18 +20,18 @@ from console.runner.watch import Changes, RegionBoard
 
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 1000.0)
 TICK_SECONDS = 0.1
-MOMENTS = 256  # states of all views that are kept, so that going back need not begin at the beginning
-FEWEST = 500  # entries between two of them
-CHUNK = 200  # entries that are applied before others get a turn
+MOMENTS = 256  # snapshots of all views that are kept, so that going back need not start at the beginning
+FEWEST = 500  # entries between two snapshots
+CHUNK = 200  # entries applied before other tasks get a turn
 STORED_ONLY = (
     "stored events and samples only: progress within a batch, Spark's job and the lag of each second are missing"
 )
 
 
 class Playback:
-    """Implements `runner.view.Cockpit` and its `Player` over a recording. Whatever would act on a region is refused.
+    """Implements `runner.view.Cockpit` and its `Player` over a recording. Actions on a region are refused.
 
-    command  what leads to this recording: `console playback FILE`
+    command  the command of this recording: `console playback FILE`
     clock    monotonic seconds
     """
 
@@ -109,7 +109,7 @@ class Playback:
         now, decisions = self.now(), self._recording.decisions
         ats = [self._recording.times[index] for index in decisions if self._recording.times[index] <= self._ends]
         later = next((at for at in ats if at > now), None)
-        # one that is just being shown is the present one: the one before it is meant
+        # a decision that was just shown is the current one: go to the one before it
         earlier = next((at for at in reversed(ats) if at < now - (self._speed if self._playing else 0.0)), None)
         wanted = later if by > 0 else earlier
         if wanted is not None:
@@ -185,7 +185,7 @@ class Playback:
         try:
             entry = self._recording.entry(index)
         except ConsoleError:
-            return  # it is told when it is reached
+            return  # it is reported when it is reached
         self._next = (index, entry.at, decision_line(entry))
 
     async def recorded(self, region: str) -> tuple[Recorded, ...]:
@@ -209,7 +209,7 @@ class Playback:
         events = await self.recorded(region) if rollout and rollout == status.rollout else ()
         return Past((status,) if status.rollout else (), events)
 
-    # -- what a recording does not do
+    # -- operations that a recording does not support
 
     async def examples(self, region: str, table: str, day: str) -> DayExamples:
         self._refuse("no table is read")

@@ -1,4 +1,4 @@
-"""Reads a recording: where each entry begins and its time are known at once, the entries as they are played."""
+"""Reads a recording: the offset and time of each entry when it is opened, the entries as they are played."""
 
 import re
 from array import array
@@ -20,7 +20,7 @@ class RecordingReader:
 
     times      of its entries, in order, seconds since 1970, UTC
     decisions  indices of the entries that are decisions
-    cut        why it ends without its end: "" where it was closed in order
+    cut        why its end is missing; "" if it was closed properly
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -48,7 +48,7 @@ class RecordingReader:
         return len(self.times)
 
     def until(self, at: float) -> int:
-        """How many entries there are up to a time, its own included."""
+        """The number of entries up to a time, inclusive."""
         return bisect_right(self.times, at)
 
     def entry(self, index: int) -> Entry:
@@ -87,7 +87,7 @@ class RecordingReader:
             self._offsets.append(offset)
 
     def _head(self, line: bytes) -> tuple[float, bool]:
-        """Time and mark of an entry, without reading the rest where it is written as we do."""
+        """Time and mark of an entry, without parsing the rest if it has our own layout."""
         if match := _HEAD.match(line):
             return read_time(float(match[1])), match[2] is not None
         entry = read_entry(line, self._names)
@@ -109,7 +109,7 @@ class RecordingReader:
 
 
 def open_recording(path: Path) -> RecordingReader:
-    """raises  DataError for a file that cannot be read or is no recording; NewerFormat"""
+    """raises  DataError for a file that cannot be read or is not a recording; NewerFormat"""
     try:
         file = path.open("rb")
     except OSError as error:

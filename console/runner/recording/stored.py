@@ -1,4 +1,4 @@
-"""The recording of a rollout that nobody recorded: from the events and samples that its region has stored."""
+"""A recording built from the events and samples that a region has stored of a rollout."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ def stored_recording(
 
 
 def _events(region: str, events: Sequence[Recorded]) -> Iterator[Entry]:
-    """Each event, and that the region was heard then; times of a clock that was set back stand where they stood."""
+    """Each event, with the region heard at its time; if a clock was set back, time does not go back with it."""
     latest = 0.0
     for recorded in events:
         latest = max(latest, recorded.at)

@@ -1,4 +1,4 @@
-"""Times of a recording: as they are read, as they are typed, as they are shown. Pure."""
+"""Times of a recording: read, typed and shown. Pure."""
 
 import math
 import re
@@ -17,7 +17,7 @@ def read_moment(typed: str, now: float, begins: float, ends: float) -> float:
     """`13:02`, `13:02:10`, `2026-11-23T13:02Z`, `+5m`, `-1h` (from now) as seconds since 1970, UTC.
 
     A clock time is that of the first day of the recording that has it.
-    raises  UsageError for what is no time of the recording
+    raises  UsageError for anything that is not a time of the recording
     """
     text = typed.strip()
     if by := _BY.fullmatch(text):
@@ -64,7 +64,7 @@ def shown(at: float) -> str:
 
 
 def read_time(value: object) -> float:
-    """raises  DataError for what is no time that a clock can show"""
+    """raises  DataError for a value that is not a time on a clock"""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise DataError(f"{value!r:.40} is no time")
     if not 0 <= value <= LATEST:
@@ -73,7 +73,7 @@ def read_time(value: object) -> float:
 
 
 def check_figures(value: object) -> None:
-    """raises  DataError for a figure in a record, at any depth, that no clock and no column can show"""
+    """raises  DataError for a figure in a record, at any depth, that no clock or column can show"""
     if isinstance(value, float):
         if not -LATEST <= value <= LATEST:
             raise DataError(f"{value!r:.40} is no possible figure")

@@ -1,4 +1,4 @@
-"""Writes a recording while a console watches: each change of a view is a line, written as it happens."""
+"""Writes a recording while a console watches: each change of a view becomes a line immediately."""
 
 import os
 import time
@@ -14,10 +14,10 @@ from console.runner.view import RegionView
 
 
 class RecordingWriter:
-    """Observer of a `RegionBoard`. A file that cannot be written ends the recording, and neither the console nor a rollout.
+    """Observer of a `RegionBoard`. A file that cannot be written ends only the recording, not the console or a rollout.
 
     path   a new file, which only its owner may read
-    error  why nothing is recorded any more; None while all is
+    error  why recording has stopped; None while it works
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
@@ -30,7 +30,7 @@ class RecordingWriter:
     def open(self, pipeline: str, regions: Iterable[Region]) -> None:
         """Create the file with its header.
 
-        raises  UsageError for a file that is there already, or cannot be created
+        raises  UsageError for a file that already exists or cannot be created
         """
         try:
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -41,7 +41,7 @@ class RecordingWriter:
         self._write(header_line(header(pipeline, regions, self._now())))
 
     def begin(self, views: Mapping[str, RegionView]) -> None:
-        """Write what is known already."""
+        """Write the current state."""
         for view in views.values():
             self(RegionView(region=view.region), view, None)
 
@@ -60,12 +60,12 @@ class RecordingWriter:
             self._file = -1
 
     def _now(self) -> float:
-        """The time of the next line, in milliseconds; never before that of the last one, whatever happens to the clock."""
+        """The time of the next line, in milliseconds; never before that of the last one, even if the clock is set back."""
         self._latest = max(self._latest, round(self._clock(), 3))
         return self._latest
 
     def _write(self, line: bytes) -> None:
-        """One line at once, so that a console that is killed leaves all but the last."""
+        """One line at a time, so that a killed console loses at most the last one."""
         try:
             while line and self._file >= 0:
                 line = line[os.write(self._file, line) :]

@@ -68,7 +68,7 @@ def _action(read: ReadCommand) -> RegionAction | None:
 
 
 def _limits(read: ReadCommand) -> LimitChange | None:
-    """raises DataError for an unknown limit, one given twice, and a value out of range"""
+    """raises  DataError for an unknown limit, one given twice, and a value out of range"""
     if read.name != "tune" or not read.bare or not read.options <= {"reset"}:
         return None
     if not read.arguments and not read.options:

@@ -51,7 +51,7 @@ class Happening:
     """A stored event as a line.
 
     at       seconds since 1970, UTC
-    brief    the text for little room: causes before places, and a step without the name of its feed
+    brief    the text for little room: causes before places, and steps without the names of feeds
     by       who did it, "" for the agent
     routine  a step, a batch or a check as expected
     """

@@ -1,1 +1,1 @@
-"""What one region looks like: pure drawings, and the widgets that hold them."""
+"""The panes of one region: pure drawings, and the widgets that hold them."""

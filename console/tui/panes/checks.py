@@ -1,4 +1,4 @@
-"""The validation: one line a check. An inconclusive check does not count as passed."""
+"""The validation: one line per check. An inconclusive check does not count as passed."""
 
 from collections import Counter
 
@@ -22,7 +22,7 @@ def verdict(check: Checked) -> Label:
 
 
 def draw_checks(view: RegionView, width: int, at: float) -> Content:
-    """All checks of the latest validation, failures first; where there are none, when they will run."""
+    """All checks of the latest validation, failures first; without checks, when they will run."""
     checks = sorted(view.status.checks, key=lambda check: check.ok is True)
     if not checks:
         return Content("no check has run yet: old and new are compared once history and live rows are loaded.")
@@ -43,7 +43,7 @@ def check_lines(check: Checked, width: int) -> list[Content]:
 
 
 def promotion_blocker(status: Status) -> str:
-    """Why the checks do not allow promotion; "" where all of them passed.
+    """Why the checks do not allow promotion; "" if all of them passed.
 
     A rollout that moved history and has no check at all may not be promoted either.
     """

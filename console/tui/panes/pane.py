@@ -20,17 +20,17 @@ from console.tui.drawing import safe
 from console.tui.panes.rows import WrappedRow, wrapped_rows
 from console.tui.quiet import Titled
 
-AGES_SECONDS = 10.0  # after which a drawing of the same view is another, since it has grown older
+AGES_SECONDS = 10.0  # after this time a drawing of the same view is outdated, since ages are part of it
 Drawing = Callable[[RegionView, int, float], Content | Sequence[Content]]
 
 
 class Pane(Titled, ScrollView, can_focus=True):
-    """Shows the lines of `drawing(view, width, now)`; rows are drawn only in view, and only where they differ.
+    """Shows the lines of `drawing(view, width, now)`; only rows in view are drawn, and only if they have changed.
 
     One widget for all rows: with a widget for the text, Textual would lay out the whole screen whenever it grows.
 
     follow  keep the last line in sight, unless the operator has scrolled up
-    inputs  all that the drawing depends on, where that is less than view and time; while equal, nothing is drawn
+    inputs  everything that the drawing depends on, if that is less than view and time; while equal, nothing is drawn
     """
 
     ALLOW_MAXIMIZE = True
@@ -65,16 +65,16 @@ class Pane(Titled, ScrollView, can_focus=True):
         super().watch_scroll_y(old_value, new_value)
         self._at_end = new_value >= self.max_scroll_y - 1
         if self._inputs:
-            self._redraw()  # for a drawing that draws no more lines than there is need of
+            self._redraw()  # for a drawing that produces no more lines than needed
 
     @property
     def needed_rows(self) -> int:
-        """Those down to the end of what is in sight, and a page more; in whole pages."""
+        """Rows down to the end of the visible part, and one page more; in whole pages."""
         page = max(1, self.size.height)
         return (self.scroll_offset.y // page + 3) * page
 
     def watch_has_focus(self, _has_focus: bool) -> None:
-        """Nothing but its own border depends on the focus."""
+        """Only the pane's border depends on the focus."""
         self.app.stylesheet.update_nodes([self], animate=False)
 
     def show(self, view: RegionView | None, now: float) -> None:
@@ -85,7 +85,7 @@ class Pane(Titled, ScrollView, can_focus=True):
         self.view = view
 
     def renew(self) -> None:
-        """Draw what may differ although the view is the same: for a drawing of more than one region."""
+        """Redraw although the view is the same: for a drawing of more than one region."""
         self._redraw()
 
     def watch_view(self) -> None:
@@ -123,7 +123,7 @@ class Pane(Titled, ScrollView, can_focus=True):
                 self.refresh_line(at)
 
     def _resize_text(self, before: int) -> None:
-        """There are more rows or fewer: only a pane as high as its text is laid out anew, and only if it was not cut."""
+        """The number of rows changed: only a pane as high as its text needs a new layout, and only if it was not cut."""
         now, shown = len(self._rows), self.container_size.height
         self.set_reactive(Widget.virtual_size, Size(0, now))
         self._scroll_update(self.virtual_size)
@@ -132,7 +132,7 @@ class Pane(Titled, ScrollView, can_focus=True):
             self.refresh(layout=True)
 
     def _stay_at_end(self) -> None:
-        """After more lines or another size: neither moves what is in sight, so `_at_end` says how it was before."""
+        """After more lines or another size: neither scrolls, so `_at_end` still has the earlier state."""
         if self._follow and self._at_end:
             self.scroll_to(y=self.max_scroll_y, animate=False)
 

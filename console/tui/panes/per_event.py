@@ -1,4 +1,4 @@
-"""What is made of each stored event, kept while the event is: of a rollout's hundreds, a repaint finds a few new ones."""
+"""Results computed once per stored event and kept as long as the event: of a rollout's hundreds, a repaint finds a few new ones."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class PerEvent(Generic[T]):
-    """One result an event, in their order."""
+    """One result per event, in the order of the events."""
 
     def __init__(self, make: Callable[[Recorded], T]) -> None:
         self._make = make
@@ -24,7 +24,7 @@ class PerEvent(Generic[T]):
         return self._made
 
     def _kept(self, events: tuple[Recorded, ...]) -> tuple[T, ...]:
-        """What was made of the events with which these begin: all but the oldest of the last ones."""
+        """Earlier results for the events with which these begin: the previous events, possibly without the oldest."""
         if not events or not self._events:
             return ()
         first, last = events[0], self._events[-1]

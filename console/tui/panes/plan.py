@@ -28,18 +28,18 @@ TONE_STYLES: dict[Tone, str] = {
 }  # fmt: skip
 SEVERITY_STYLES = {"refuse": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "note": ("i", "$text-primary")}
 NAME_CELLS = 22
-WIDE = 100  # from which on a long reason goes on in the next line
+WIDE = 100  # width from which a long reason continues on the next line
 
 MAX_ENTRIES = 200  # of one list
 
 
 def plan_inputs(view: RegionView) -> tuple[object, ...]:
-    """All that `draw_plan` depends on: it changes seldom, while a view changes with every batch."""
+    """Everything that `draw_plan` depends on: it changes seldom, while a view changes with every batch."""
     return view.plan, view.problem, view.link, view.link_why, view.note
 
 
 def draw_plan(view: RegionView, width: int, at: float) -> Content:
-    """The whole plan, changes first; what to do next where there is none."""
+    """The whole plan, changes first; without a plan, the next step."""
     lines: list[Content] = []
     if view.problem:
         lines += wrap_indented(Content.assemble(("✗ ", "$text-error"), safe(view.problem, "$text-error")), 0, width)
@@ -160,9 +160,9 @@ def _head(name: str, action: Action, width: int) -> Content:
     )
 
 
-@lru_cache(4 * MAX_ENTRIES)  # most of a plan, and equal in most regions that the cursor passes
+@lru_cache(4 * MAX_ENTRIES)  # the largest part of a plan, and equal in most regions that the cursor passes
 def _unchanged_lines(name: str, why: str, width: int) -> tuple[Content, ...]:
-    """One line, cut, where lines are short: what changes is more important there."""
+    """One line, cut, if lines are short: changes are more important there."""
     head, text = _head(name, "keep", width), safe(why, "$text-muted", 200)
     if width < WIDE:
         return (cell(head + text, width),)
@@ -205,7 +205,7 @@ def _source(node: NodeChange) -> Content:
 
 
 def _drift_lines(drift: Drift, width: int) -> list[Content]:
-    """What was altered, and how to adopt or repair it."""
+    """The altered parts, and how to adopt or repair them."""
     name = ".".join(filter(None, (drift.table, drift.name)))
     altered = Content.assemble(
         ("! ", "$text-warning"), safe(name, "bold", 120), f" ({drift.what}): the release has ",

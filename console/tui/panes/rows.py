@@ -1,4 +1,4 @@
-"""Rows of a pane: its lines, wrapped to its width, each with what it was last drawn as."""
+"""Rows of a pane: its lines, wrapped to its width, each with its last drawing."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -10,11 +10,11 @@ NOT_DRAWN = Strip([])
 
 
 class WrappedRow:
-    """A line, or a part of one that is too long for a row.
+    """A line, or a part of one that is too long for one row.
 
     line    the line's number, and `start` where in it the row begins
     whole   the line
-    look    all that `strip` depends on beside the content; None for a strip that is not to be used again
+    look    everything that `strip` depends on besides the content; None if the strip must not be reused
     """
 
     __slots__ = ("content", "line", "look", "start", "strip", "whole")
@@ -32,7 +32,7 @@ class WrappedRow:
 
 
 def wrapped_rows(lines: Sequence[Content], width: int, known: Sequence[WrappedRow]) -> list[WrappedRow]:
-    """Rows of these lines. known: rows of the same width, which are taken over where their line is still there."""
+    """Rows of these lines. known: rows of the same width, which are reused if their line still exists."""
     by_line = {id(own[0].whole): own for own in (list(rows) for _, rows in groupby(known, key=lambda row: row.line))}
     wrapped: list[WrappedRow] = []
     for number, line in enumerate(lines):

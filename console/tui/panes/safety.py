@@ -1,4 +1,4 @@
-"""Whether it is safe to confirm: what was checked, what is in doubt, and the way back. A pane, and the gate's dialog."""
+"""Whether it is safe to confirm: checks, doubts, and the way back. Used by a pane and by the gate's dialog."""
 
 from collections.abc import Iterable, Sequence
 
@@ -35,7 +35,7 @@ class Doubt:
 
 
 def doubts(view: RegionView, others: Sequence[RegionView], now: float) -> list[Doubt]:
-    """What speaks against confirming, the gravest first; [] only if every check passed and nothing else is known."""
+    """Reasons against confirming, the gravest first; [] only if every check passed and nothing else is known."""
     status, plan = view.status, view.accepted
     doubts = [
         Doubt(text=f"{check.table} · {check.check} {verdict(check).text}: {check.detail}", tone=verdict(check).tone)
@@ -136,7 +136,7 @@ def day_lines(view: RegionView, width: int) -> list[Content]:
 
 
 def _tally(check: Checked) -> str:
-    """` · 3 of 14 days differ`; where not all days are listed, how many are not."""
+    """` · 3 of 14 days differ`; where not all days are listed, the number of the others."""
     if check.tally is None:
         return ""
     unlisted = check.tally.days - len(check.days)
@@ -209,7 +209,7 @@ def _named(name: str, content: Content, width: int) -> list[Content]:
 
 
 def _changes(plan: Plan | None) -> Content:
-    # not the pending plan: the files may have changed since, and then it lists something else
+    # not the pending plan, which differs if the files have changed since
     changes = plan.changes if plan else ()
     parts = [
         Content.assemble(
@@ -223,7 +223,7 @@ def _changes(plan: Plan | None) -> Content:
 
 
 def _histories(plan: Plan | None) -> list[Content]:
-    """The choices for the rows that tables hold: the one that was taken, and what the others would have moved."""
+    """The choices for existing rows: the one taken, and the amounts that the others would have moved."""
     nodes = [node for node in plan.changes if node.options][:MAX_TABLES] if plan else []
     return [
         Content.assemble(safe(node.name, limit=60), " · ", "taken " if option.chosen else "", option_text(option))
@@ -242,7 +242,7 @@ def _way_back(view: RegionView) -> Content:
 
 
 def _losses(view: RegionView, plan: Plan | None) -> list[str]:
-    """What a rollback would lose, and which losses were accepted by name."""
+    """Losses of a rollback, and losses accepted by name."""
     if plan is None:
         return []
     losses = [f"loss accepted by name: {name}" for name in plan.allowed]
@@ -254,7 +254,7 @@ def _losses(view: RegionView, plan: Plan | None) -> list[str]:
 
 
 def _breach(other: RegionView) -> str:
-    """What went wrong with this plan in another region; "" for nothing known."""
+    """A failure of this plan in another region; "" if none is known."""
     name, status = other.region.name, other.status
     if status.state == "rolled-back":
         return f"{name} has run this plan and was rolled back" + (

@@ -67,7 +67,7 @@ def _step_lines(step: StepStatus, width: int, goes_on: bool) -> list[Content]:
 
 
 def _running_line(step: StepStatus, goes_on: bool) -> Content:
-    """goes_on: it waits for nothing, so that the time left can be told"""
+    """goes_on: it is not waiting, so that the time left can be estimated"""
     parts = [f"{short(step.batch_rows)} rows so far"] if step.batch_rows else []
     parts += [f"{step.slices_done}/{step.slices} slices"] if step.slices else []
     rate = step.rows_done / step.seconds if step.seconds else 0.0

@@ -64,7 +64,7 @@ def _figures(view: RegionView, at: float) -> Content:
 
 
 def figures(view: RegionView) -> list[str]:
-    """Rows, rate, time left and lag, each where it is known."""
+    """Rows, rate, time left and lag, each if known."""
     status, texts = view.status, []
     if under_way(view):
         if status.rows_total:
@@ -80,7 +80,7 @@ def figures(view: RegionView) -> list[str]:
 
 
 def lag_text(view: RegionView, *, rows: bool = True) -> str:
-    """`lag 0.4 s`, and the number of rows behind, if any; "" where nothing was measured."""
+    """`lag 0.4 s`, and the number of rows behind, if any; "" if nothing was measured."""
     status = view.status
     if not (status.lag_seconds or status.lag_commits or status.lag_rows):
         return ""
@@ -108,7 +108,7 @@ def _reason(view: RegionView, at: float) -> Content:
 
 
 def _pause_limit(view: RegionView, at: float) -> str:
-    """How long a paused rollout may stay paused: the files of its history are not kept for ever."""
+    """How long a paused rollout may stay paused: the files of its history are not kept forever."""
     until = view.status.reads_until
     if view.status.held != "paused" or not until:
         return ""

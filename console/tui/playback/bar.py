@@ -1,4 +1,4 @@
-"""The line of a playback: where it is, how fast, the next decision, and what the recording does not hold. Pure."""
+"""The line of a playback: position, speed, the next decision, and missing parts of the recording. Pure."""
 
 from datetime import UTC, datetime
 
@@ -32,7 +32,7 @@ def date_and_time(at: float) -> str:
 
 
 def _form(length: float) -> str:
-    """How times of a recording of so many seconds are told apart."""
+    """The format of times that is precise enough for a recording of this length."""
     if length > DAY:
         return "%m-%d %H:%M"
     return "%H:%M" if length > HOUR else "%H:%M:%S"
@@ -57,12 +57,12 @@ def _tail(position: Position, form: str) -> Content:
 
 
 def draw_missing(position: Position, width: int) -> Content:
-    """What the recording does not hold; empty where it holds all."""
+    """The parts that the recording lacks; empty if it is complete."""
     return cell(safe(f" {position.missing}", "$text-warning", 400), width) if position.missing else Content("")
 
 
 def playback_keys(position: Position) -> tuple[FooterKey, ...]:
-    """The keys of a playback that fit now."""
+    """The keys of a playback that apply now."""
     return (
         FooterKey("space", "pause" if position.playing else "play", "screen.playback('toggle')", FIRST),
         FooterKey(",", "previous", "screen.playback('decision_before')", FIRST),

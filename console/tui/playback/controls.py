@@ -1,4 +1,4 @@
-"""Keys of a playback, and what they do to its player."""
+"""Keys of a playback, and their effect on its player."""
 
 from dataclasses import dataclass
 from typing import Literal, assert_never
@@ -31,7 +31,7 @@ class PlaybackRequest(Message):
 
 
 async def perform(control: Control, player: Player) -> str:
-    """Do it; returns why nothing happened, or ""."""
+    """Perform the request; returns why nothing happened, or ""."""
     match control:
         case "toggle":
             player.toggle()
@@ -47,7 +47,7 @@ async def perform(control: Control, player: Player) -> str:
             by = MINUTE if control == "on" else -MINUTE
             await player.seek(player.position.at + by)
         case "time":
-            pass  # it is asked for first
+            pass  # the time is asked for first
         case _:
             assert_never(control)
     return ""

@@ -1,4 +1,4 @@
-"""The question to which time a playback is to go."""
+"""The prompt for the time to which a playback should go."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The days of a rollout's backfills as a calendar: a cell a day and table, and the figures of the one under the cursor. Pure."""
+"""The days of a rollout's backfills as a calendar: a cell per day and table, and the figures of the cell under the cursor. Pure."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -32,7 +32,7 @@ MAX_TABLES, MAX_MONTHS, MAX_COMPARED = 20, 60, 400
 
 @dataclass(frozen=True, slots=True)
 class TableDays:
-    """The days of one backfill, or those compared of a table without one. compared: label → its comparison at the gate"""
+    """The days of one backfill, or the compared days of a table without one. compared: label → its comparison at the gate"""
 
     target: str
     step: StepDays
@@ -45,13 +45,13 @@ class TableDays:
 
 @dataclass(frozen=True, slots=True)
 class DayCursor:
-    """Which table, and which of its days; both are kept within what there is."""
+    """Index of a table and of one of its days; both are clamped to the existing ones."""
 
     table: int = 0
     day: int = 0
 
     def moved(self, tables: Sequence[TableDays], table: int = 0, day: int = 0) -> "DayCursor":
-        """Moved by so many, and never beyond the ends."""
+        """The cursor moved by these steps, never beyond the ends."""
         if not tables:
             return DayCursor()
         at = min(max(0, self.table + table), len(tables) - 1)
@@ -102,7 +102,7 @@ def _differing(target: str, compared: dict[str, ComparedDay]) -> TableDays | Non
 
 
 def first_cursor(tables: Sequence[TableDays]) -> DayCursor:
-    """On the first day that runs, else on the first that waits."""
+    """On the first running day, else on the first waiting one."""
     for wanted in ("running", "waiting"):
         for table, days in enumerate(tables):
             for number, day in enumerate(days.step.days):
@@ -225,7 +225,7 @@ def _figures(day: DayCell) -> list[str]:
 
 
 def _hour_lines(day: DayCell, width: int) -> list[Content]:
-    """`hours 23 ▪▪▪▪▪□□□ 00`, for a day that is cut into hours."""
+    """`hours 23 ▪▪▪▪▪□□□ 00`, for a day that is divided into hours."""
     if not day.hours:
         return []
     signs = [Content.styled(*_styled(state)) for _, state in day.hours]

@@ -12,7 +12,7 @@ from console.tui.rollout.days import CalendarCache, DayCursor, days_lines, first
 
 
 class DaysPane(Pane):
-    """A cell a day and table. The cursor stays on the day that runs until it is moved."""
+    """A cell per day and table. The cursor follows the running day until it is moved."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "day(-1)", "Newer day", show=False, tooltip="the newer day"),

@@ -1,4 +1,4 @@
-"""What happened in a region, and its log: stored lines and fleeting ones, those of a filter, and how many were dropped."""
+"""A region's events and log: stored and fleeting lines, filtered, with the number of dropped ones."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -49,7 +49,7 @@ class LogEntries:
 
 
 def latest_entries(view: RegionView, most: int) -> list[LogEntry]:
-    """The last lines of the view's rollout, at most so many."""
+    """The last lines of the view's rollout, at most this many."""
     own = [recorded for recorded in view.events if recorded.rollout == view.status.rollout]
     return _entries(list(filter(None, map(_stored_line, own[-most:]))), view.status.log[-most:])[-most:]
 
@@ -67,7 +67,7 @@ def _entries(stored: Sequence[str], latest: Sequence[str]) -> list[LogEntry]:
 
 
 def chosen(entries: Sequence[LogEntry], sought: str, lines: LogLines = "all") -> list[LogEntry]:
-    """The lines of that kind that have every word sought, and none of those after `!`."""
+    """The lines of that kind that contain every word of the filter, and none of those after `!`."""
     match lines:
         case "all":
             kept = list(entries)
@@ -86,7 +86,7 @@ def _matches(text: str, words: Sequence[str]) -> bool:
 
 
 def log_lines(entries: Sequence[LogEntry], sought: str = "", lines: LogLines = "all") -> list[Content]:
-    """The lines that have the words sought; where there are none, why."""
+    """The lines that match the filter; if there are none, the reason."""
     if not entries:
         return [Content.styled("no entries yet: what the region does is logged here.", "$text-muted")]
     selected = chosen(entries, sought, lines)

@@ -1,4 +1,4 @@
-"""Rows a second and lag over the last hour, as charts and as one line. Pure."""
+"""Rows per second and lag over the last hour, as charts and as one line. Pure."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ from console.tui.times import as_of
 
 SPAN_SECONDS = 3600.0
 LEAST_ROWS = 3  # of a chart, without its axis of time
-FEWEST_SECONDS = 300.0  # a rollout that has just begun is not drawn into a corner of an hour
+FEWEST_SECONDS = 300.0  # a rollout that has just begun would fill only a corner of an hour
 
 
 def whole(view: RegionView) -> list[FeedSample]:
@@ -25,13 +25,13 @@ def whole(view: RegionView) -> list[FeedSample]:
 
 
 def window(view: RegionView, now: float) -> tuple[float, float]:
-    """From when to when: the last hour, or less where fewer minutes were measured."""
+    """Start and end: the last hour, or less if fewer minutes were measured."""
     first = min((sample.at for sample in whole(view)), default=now)
     return max(now - SPAN_SECONDS, min(first, now - FEWEST_SECONDS)), now
 
 
 def moves_history(view: RegionView, now: float) -> bool:
-    """Whether history was moved within the hour: then its rate is what is asked for."""
+    """Whether history was moved within the hour; then its rate is shown."""
     since, _ = window(view, now)
     return under_way(view) and any(sample.backfill for sample in whole(view) if sample.at >= since)
 
@@ -62,7 +62,7 @@ def throttle_seconds(view: RegionView) -> float:
 
 
 def draw_rates(view: RegionView, width: int, height: int, now: float) -> Content:
-    """Rows of history a second while history moves, else live rows a second."""
+    """Rows of history per second while history moves, else live rows per second."""
     return _drawn(view, (width, height), now, Series(_rate(view, now), short))
 
 
@@ -74,7 +74,7 @@ def draw_lag(view: RegionView, width: int, height: int, now: float) -> Content:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What is drawn of each sample, how its scale is labelled, and the limit within it; 0 for none."""
+    """The value drawn for each sample, the label of its scale, and the limit drawn in it; 0 for none."""
 
     figure: Callable[[FeedSample], float]
     label: Callable[[float], str]

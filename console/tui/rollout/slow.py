@@ -44,7 +44,7 @@ LEAST_REMARK = 10
 
 
 def accounted(view: RegionView, now: float) -> Account | None:
-    """Where the rollout's time went, as far as its region was heard; None where its first events are not known here."""
+    """The account of the rollout's time, up to the region's last report; None if its first events are not known here."""
     events = [recorded for recorded in view.events if recorded.rollout == view.status.rollout]
     if not events or not isinstance(events[0].event, Accepted):
         return None
@@ -52,7 +52,7 @@ def accounted(view: RegionView, now: float) -> Account | None:
 
 
 def silent(view: RegionView) -> bool:
-    """The region is away, and what has become of its rollout since is unknown."""
+    """The region is unreachable, and the progress of its rollout since then is unknown."""
     return view.link == "unreachable" and bool(view.heard)
 
 
@@ -64,7 +64,7 @@ def slow_title(view: RegionView, account: Account | None) -> str:
 
 
 def slow_lines(view: RegionView, others: Sequence[RegionView], width: int, now: float) -> list[Content]:
-    """One line a use of time, the largest of waiting first; then Spark's job, and what limits the batches.
+    """One line per use of time, the longest wait first; then Spark's job, and the limits of batches.
 
     others  regions with the same plan, for their rates
     """
@@ -79,7 +79,7 @@ def slow_lines(view: RegionView, others: Sequence[RegionView], width: int, now: 
 
 
 def slow_line(view: RegionView, width: int, now: float) -> Content:
-    """`52 m 04 s: batches 60% · lag 23% · tries 11% · other 6%`; of a region that is away, up to when it was heard."""
+    """`52 m 04 s: batches 60% · lag 23% · tries 11% · other 6%`; for an unreachable region, up to its last report."""
     account = accounted(view, now)
     if account is None:
         return Content.styled("why slow: its first events have not been read", "$text-muted").truncate(
@@ -142,7 +142,7 @@ def _short_name(part: Part) -> str:
 
 
 def _part_lines(view: RegionView, part: Part, whole: float, others: Sequence[RegionView], width: int) -> list[Content]:
-    """One line, and its remark in further ones where it is long."""
+    """One line, with a long remark continued on further lines."""
     share = _share(part, whole)
     remark = _remark(view, part, others)
     room = max(0, min(24, width - NAME_CELLS - 20 - REMARK_CELLS))
@@ -160,7 +160,7 @@ def _part_lines(view: RegionView, part: Part, whole: float, others: Sequence[Reg
 
 
 def _remark(view: RegionView, part: Part, others: Sequence[RegionView]) -> str:
-    """The rate beside that of other regions with this plan; how often it happened."""
+    """The rate, compared with other regions with this plan; the number of occurrences."""
     if part.use != "batches":
         return plural(part.times, "time") if part.times else ""
     rates = [f"{other.region.name}: {short(other.status.rate)}" for other in others if other.status.rate][:MAX_OTHERS]
@@ -169,7 +169,7 @@ def _remark(view: RegionView, part: Part, others: Sequence[RegionView]) -> str:
 
 
 def _limits(view: RegionView, width: int) -> list[Content]:
-    """What a batch may take and when one may begin: the accepted plan's limits, as changed since."""
+    """The limits of a batch and the conditions for its start: those of the accepted plan, with later changes."""
     plan = view.accepted
     if plan is None:
         return []

@@ -30,7 +30,7 @@ class Stage:
 
 
 def draw_steps_line(view: RegionView, width: int) -> Content:
-    """The stages in their order; where they do not fit, without joints, and then without their details."""
+    """The stages in their order; if they do not fit, without joints, and then without their details."""
     stages = _stages(view.status.steps[:MAX_STEPS])
     if not stages:
         return Content.styled("no steps: no rollout has begun", "$text-muted").truncate(width, ellipsis=True)

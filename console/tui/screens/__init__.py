@@ -1,1 +1,1 @@
-"""The two full screens, and the help over them."""
+"""The full screens, and the overlays over them."""

@@ -46,7 +46,7 @@ class GoTo(Message):
 class CopyRequest(Message):
     """The operator asked for a text on the clipboard.
 
-    label  what is said to be copied, where that is not the text;  more  what to say of other texts
+    label  description of the copied text, if not the text itself; more remark about other texts
     """
 
     text: str
@@ -103,7 +103,7 @@ class BaseScreen(Screen[None]):
         *PLAYBACK_BINDINGS,
     ]
     state: reactive[ScreenState] = reactive(ScreenState(views={}), repaint=False)  # its widgets repaint themselves
-    focused: Reactive[Widget | None] = Reactive(None, repaint=False)  # the two widgets concerned repaint themselves
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)  # both widgets repaint themselves
     ALLOW_IN_MAXIMIZED_VIEW = "#banner,#guide,#coach,#foot"
     ESCAPE_TO_MINIMIZE = True
     in_region: ClassVar[bool] = False  # whether it is the screen of one region
@@ -172,7 +172,7 @@ class BaseScreen(Screen[None]):
 
     @property
     def target_regions(self) -> tuple[str, ...]:
-        """The regions that an action applies to."""
+        """The regions to which an action applies."""
         return (self.current_region,) if self.current_region else ()
 
     def redraw(self) -> None:
@@ -182,14 +182,14 @@ class BaseScreen(Screen[None]):
         self.update_keys()
 
     def show_time(self) -> None:
-        """Draw what ages while nothing happens."""
+        """Redraw the parts that age while nothing happens."""
         width = self.app.size.width
         self._banner.update(draw_banner(self.state, self.current_view, width), layout=False)
         if position := self.state.position:
             self._player.update(stack_lines(filter(None, (draw_bar(position, width), draw_missing(position, width)))))
 
     def update_keys(self) -> None:
-        """Show the next keys for the selected region, in the coach line and in the footer, and what the demo tells of it."""
+        """Show the next keys for the selected region, in the coach line and in the footer, and the demo's lines about it."""
         guide = draw_guide(self.current_view, self.app.size.width - 2) if self.current_view else Content("")
         self._guide.display = bool(guide)
         self._guide.update(guide)
@@ -199,14 +199,14 @@ class BaseScreen(Screen[None]):
         self._foot.update(draw_footer(self.footer_keys(), self.app.size.width), layout=False)
 
     def footer_keys(self) -> Sequence[FooterKey]:
-        """The keys that fit now, in the order in which they are shown."""
+        """The keys that apply now, in the order in which they are shown."""
         actions = action_keys(self.state, self.current_view, self.target_regions)
         if position := self.state.position:
             actions = playback_keys(position)
         return (*self.own_keys(), *actions, *screen_keys(self.name_of), *ALWAYS)
 
     def own_keys(self) -> tuple[FooterKey, ...]:
-        """Keys of this screen alone that fit now."""
+        """Keys of this screen alone that apply now."""
         return ()
 
     def refuse(self, why: str) -> None:
@@ -250,19 +250,19 @@ class BaseScreen(Screen[None]):
             self.maximize(pane, container=False)
 
     def on_descendant_focus(self) -> None:
-        """While one pane is shown alone, the one that is turned to takes its place."""
-        pane = self.focused  # by now: the event's may have lost the focus again
+        """While one pane is zoomed, the newly focused pane replaces it."""
+        pane = self.focused  # the current focus: the event's widget may have lost it again
         if self.maximized is not None and isinstance(pane, Pane) and pane is not self.maximized:
             self.maximize(pane, container=False)
 
     def place(self) -> ScreenPlace:
-        """Where the operator is, to come back to."""
+        """The operator's current place, to be restored later."""
         pane = self.focused.id or "" if isinstance(self.focused, Pane) else ""
         zoomed = "yes" if self.maximized is not None else ""
         return ScreenPlace(screen=self.name_of, region=self.current_region, pane=pane, zoomed=zoomed)
 
     def come_back(self, place: ScreenPlace) -> None:
-        """Show what was shown when the operator left; a pane that there is no more is passed over."""
+        """Restore the view that the operator left; a pane that no longer exists is ignored."""
         pane = next((pane for pane in self.query(Pane) if place.pane and pane.id == place.pane), None)
         if pane is not None and pane.display:
             pane.focus()

@@ -1,4 +1,4 @@
-"""The line after `:`: a command in the words of the command line, completed as it is typed."""
+"""The line after `:`: a command as on the command line, completed as it is typed."""
 
 from typing import ClassVar
 
@@ -22,7 +22,7 @@ WORD_CELLS = 16
 class CommandScreen(ModalScreen[TypedCommand | None]):
     """Returns the command, or None. tab takes the first word offered; enter runs it, or copies what needs a shell.
 
-    typed  what stands in the line at first
+    typed  initial content of the line
     """
 
     AUTO_FOCUS = "#line"
@@ -51,7 +51,7 @@ class CommandScreen(ModalScreen[TypedCommand | None]):
         self._offer()
 
     def on_key(self, event: Key) -> None:
-        """What is typed before the line has the focus is not lost."""
+        """Keys typed before the line has the focus are not lost."""
         if not self._line.has_focus and event.is_printable and event.character:
             self._line.value += event.character
             self._line.cursor_position = len(self._line.value)

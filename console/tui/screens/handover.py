@@ -1,4 +1,4 @@
-"""The handover, as `console handover` prints it: to be read here, or copied whole."""
+"""The handover, as `console handover` prints it: to be read here, or copied as a whole."""
 
 from typing import ClassVar
 
@@ -22,7 +22,7 @@ class HandoverScreen(SheetScreen):
     def __init__(self, state: ScreenState) -> None:
         given = handover(state.title, state.views, state.queued, "", state.at)
         self._text = markdown(given)
-        shown = self._text.replace("\u200b", "")  # only keeps a chat from notifying people
+        shown = self._text.replace("\u200b", "")  # only prevents a chat from notifying people
         lines = [safe(line, "bold" if line.startswith("#") else "", MOST_CHARACTERS) for line in shown.split("\n")]
         super().__init__("handover · y copies it", lines)
 

@@ -1,4 +1,4 @@
-"""What happened? Rollouts of all regions, one of them in full with its verification, and the events of all regions."""
+"""The history screen: rollouts of all regions, one of them in full with its verification, and the events of all regions."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -139,7 +139,7 @@ class HistoryScreen(BaseScreen):
         return list(whole_lines(view, past, error, audit, width, at))
 
     def _whole_inputs(self, view: RegionView) -> object:
-        """Values are replaced and never changed, so that each object stands for what it holds."""
+        """Values are replaced and never mutated, so that object identity stands for equality."""
         key, audit = self.chosen, self._audit
         if key is None:
             return None
@@ -164,7 +164,7 @@ class HistoryScreen(BaseScreen):
         return next((rollout.status for rollout in self.listed if rollout.key == key), Status(rollout=key[1]))
 
     def _known_events(self, key: RolloutKey) -> tuple[Recorded, ...]:
-        """Those that were read, and those that have come since."""
+        """The events that were read, and those received since."""
         past, view = self.state.history.whole.get(key), self.state.views.get(key[0])
         known = past.events if past else ()
         last = known[-1].seq if known else 0
@@ -197,7 +197,7 @@ class HistoryScreen(BaseScreen):
         self.post_message(GoTo("fleet", self.current_region))
 
     def action_request(self, action: RegionAction) -> None:
-        """Refreshing reads the past again, too."""
+        """A refresh reads the past again, too."""
         if action == "refresh":
             self._asked.clear()
             self.post_message(RolloutsRequest())

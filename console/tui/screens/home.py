@@ -40,7 +40,7 @@ GROUP_LINES = 4  # twice as many on a high screen
 NEED_LINES, NEED_LINES_HIGH = 1, 5  # on a low screen, where the pane has no border, and on a high one
 HIGH, LOWEST = 36, 20
 LISTED_LINES = 20  # of the events: with fewer, a region's routine is one line
-BELOW, BELOW_HIGH = 8, 16  # lines of the panes below, at least
+BELOW, BELOW_HIGH = 8, 16  # minimum height of the panes below
 WIDE = 110
 FOLLOW_SECONDS = 0.1  # without a move of the cursor before the panes follow it: drawing them delays the next key
 NOWHERE = RegionView(region=Region(name="", warehouse=""))
@@ -56,7 +56,7 @@ class HomeScreen(BaseScreen):
     ]
 
     def __init__(self, state: ScreenState, *, height: int = 0) -> None:
-        # the class is given here, before there is anything whose style it would change
+        # the class is set here, before any widget exists whose style it would change
         super().__init__(state, classes="-high" if height >= HIGH else None)
         self._needs = TitledLine(id="needs")
         self._list = RegionList()
@@ -94,7 +94,7 @@ class HomeScreen(BaseScreen):
         return FleetMemory(cursor=self._list.current, order=self._list.order, filter=self._list.filter_text)
 
     def restore(self, memory: FleetMemory) -> None:
-        """Come back to where the operator was."""
+        """Restore the operator's last place."""
         if memory.order in ORDERS:
             self._list.sort(next(order for order in ORDERS if order == memory.order))
         if memory.filter:
@@ -132,7 +132,7 @@ class HomeScreen(BaseScreen):
             self._show_fleet()
 
     def _show_fleet(self) -> None:
-        """Needs above, tally and groups below the list; a widget is updated only where it would look different."""
+        """Needs above, tally and groups below the list; a widget is updated only if it has changed."""
         size = self._drawn_at = self.app.size
         high = size.height >= HIGH
         self.set_class(high, "-high")
@@ -150,7 +150,7 @@ class HomeScreen(BaseScreen):
         self._put(self._tally, draw_tally(self.state, self._list.hidden, below, self._list.order, size.width))
 
     def _list_lines(self, groups: int) -> int:
-        """Lines of the list, at most: below it there is always room for what decides."""
+        """Maximum height of the list: the panes that matter for a decision always have room below it."""
         size, needs = self.app.size, len(self._drawn[self._needs].split("\n"))
         high = size.height >= HIGH
         frame = 3 + (2 if high else 0) + (1 if self.state.coach else 0)  # banner, tally, footer; border; coach
@@ -211,7 +211,7 @@ class HomeScreen(BaseScreen):
         self.post_message(ActionRequest(action=action, regions=regions))
 
     def action_next_need(self) -> None:
-        """The cursor goes to the region of the next need, also if it was hidden."""
+        """Move the cursor to the region of the next need, even if it was hidden."""
         if not self.state.needs:
             self.refuse("nothing needs you")
             return
@@ -252,7 +252,7 @@ class HomeScreen(BaseScreen):
         self.update_keys()
 
     def action_tab(self, by: int) -> None:
-        """The other pane below; on a narrow screen, where only one has room, it takes the place of the first."""
+        """The other pane below; on a narrow screen with room for only one, it replaces the first."""
         events = not self.has_class("-events")
         self.set_class(events, "-events")
         (self._events if events else self._question).focus()
@@ -266,7 +266,7 @@ class HomeScreen(BaseScreen):
         self._open_filter().focus()
 
     def _open_filter(self, text: str | None = None) -> Input:
-        """The line for the filter, with this text, if any is given."""
+        """Open the filter line, with this text if given."""
         if self._filter is None:
             self._filter = Input(placeholder="name, environment or state; !word excludes", id="filter", compact=True)
             self._filter.cursor_blink = False

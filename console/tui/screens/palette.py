@@ -1,4 +1,4 @@
-"""The command palette: safe commands first; what ends or decides a rollout last, and only where it applies."""
+"""The command palette: safe commands first; commands that end or decide a rollout last, and only if they apply."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -26,11 +26,11 @@ ACTIONS: tuple[tuple[str, RegionAction, str], ...] = (
     ("Cancel the rollout", "cancel", "of the selected region"),
     ("Discard", "discard", "drop what a failed or paused rollout has built"),
 )
-Entry = tuple[str, str, Callable[[], object]]  # name, description, what it does
+Entry = tuple[str, str, Callable[[], object]]  # name, description, action
 
 
 def entries(screen: BaseScreen) -> Iterable[Entry]:
-    """Screens, then what changes nothing, then actions that apply to the selected region, harmless ones first."""
+    """Screens, then read-only commands, then actions that apply to the selected region, harmless ones first."""
     for name, description in SCREENS:
         if name != screen.name_of:
             yield f"Go to {name}", description, partial(screen.action_goto, name)
@@ -52,7 +52,7 @@ def entries(screen: BaseScreen) -> Iterable[Entry]:
 
 
 class ConsoleCommands(Provider):
-    """Keeps the order of `entries` while nothing is typed; Textual would sort them by name."""
+    """Keeps the order of `entries` while the input is empty; Textual would sort them by name."""
 
     def _entries(self) -> list[Entry]:
         screen = self.screen

@@ -1,4 +1,4 @@
-"""What was run, as lines of the command line; each can be copied."""
+"""The log of commands that were run; each line can be copied."""
 
 from collections.abc import Sequence
 from typing import ClassVar

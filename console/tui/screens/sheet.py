@@ -1,4 +1,4 @@
-"""Sheets over a screen: all keys, what was run, the graph of a region. They scroll, and say so where they are cut."""
+"""Sheets over a screen: all keys, the command log, the graph of a region. They scroll, and indicate hidden lines."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -14,7 +14,7 @@ from console.tui.drawing import stack_lines
 
 
 class SheetBody(VerticalScroll, can_focus=True):
-    """The lines of a sheet; its lower border says how much is out of sight."""
+    """The lines of a sheet; its lower border shows how many lines are out of sight."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "scroll_down", "down", show=False),

@@ -1,4 +1,4 @@
-"""Which screen a name stands for. The fleet is not among them: it lies below all others."""
+"""The screens by name. The fleet screen is not among them: it stays below all others."""
 
 from typing import assert_never
 

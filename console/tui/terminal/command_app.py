@@ -1,4 +1,4 @@
-"""An app in which commands are typed, copied and remembered: what all of its screens share, whatever they show."""
+"""An app in which commands are typed, copied and logged: the common base of its screens."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from console.tui.state import ScreenState
 from console.tui.terminal.driver import TerminalDriver
 from console.tui.terminal.escape import clipboard_sequence, tmux_copy
 
-if TYPE_CHECKING:  # loaded once they are shown: the first picture needs none of them
+if TYPE_CHECKING:  # loaded when first shown: the first picture needs none of them
     from console.runner.words import CommandWords
     from console.tui.commands.line import TypedCommand
     from console.tui.commands.ran import RanCommand
@@ -60,7 +60,7 @@ class CommandApp(App[int]):
             self.run_worker(asyncio.to_thread(tmux_copy, text, os.environ), group="tmux")
 
     def ran(self, line: str, result: str) -> None:
-        """Remember an action as the command that does the same."""
+        """Log an action as the equivalent command."""
         from console.tui.commands.ran import RanCommand
 
         self._ran.append(RanCommand(at=self._clock(), line=line, result=result))
@@ -76,7 +76,7 @@ class CommandApp(App[int]):
         self.push_screen(HandoverScreen(self.state))
 
     def action_command(self, typed: str = "") -> None:
-        """typed: what stands in the line at first"""
+        """typed: initial content of the line"""
         from console.tui.screens.command import CommandScreen
 
         if self._words is None:
@@ -86,7 +86,7 @@ class CommandApp(App[int]):
             self.push_screen(CommandScreen(self._words, region, typed), self._typed)
 
     def _typed(self, command: "TypedCommand | None") -> None:
-        """Do what was typed, through the same dialogs as its key; what needs a shell is copied."""
+        """Perform a typed command, through the same dialogs as its key; one that needs a shell is copied."""
         if command is None:
             return
         if command.view:

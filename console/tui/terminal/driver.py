@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from textual.drivers.linux_driver import LinuxDriver
 
-MAX_QUEUED = 30  # writes for a terminal that does not read; later drawings are dropped, and drawn anew once it reads
+MAX_QUEUED = 30  # queued writes for a terminal that does not read; later drawings are dropped, then redrawn
 MODE_CHARACTERS = 64  # at most, of a write that sets a terminal mode and draws nothing
 POLL_SECONDS = 1.0  # between two checks that the terminal is still there
 FLUSH_SECONDS = 0.5  # for the rest of the queue when the screen closes
@@ -48,7 +48,7 @@ class TerminalWriter(threading.Thread):
             self._closing = True
 
     def close(self) -> None:
-        """Write the rest of the queue for a moment; then discard what the terminal was sent and has not read."""
+        """Write the rest of the queue for a moment; then discard output that the terminal has not read."""
         with self._changed:
             self._closed = True
             self._changed.notify()

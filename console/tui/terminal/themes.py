@@ -11,8 +11,8 @@ TEXT_NAMES = ("text-muted", "text-disabled", *(f"text-{name}" for name in MEANIN
 
 
 def _theme(name: str, *, muted: str, **colours: Any) -> Theme:
-    """Text has a meaning's colour as it is: Textual would tint it, and its contrast would no longer be the theme's. The
-    ground of a badge has so little of its colour that the text on it stays readable."""
+    """Text uses the colour of its meaning unchanged: Textual would tint it, and the contrast would no longer be the theme's.
+    The background of a badge has only a little of its colour, so that its text stays readable."""
     background = Color.parse(str(colours["background"]))
     meant = {f"text-{meaning}": str(colours[meaning]) for meaning in MEANINGS}
     meant |= {f"{name}-muted": background.blend(Color.parse(colours[name]), BADGE_SHARE).hex for name in MEANINGS}

@@ -1,4 +1,4 @@
-"""The gate of a region: is it safe to confirm? The answer, and every day and check that it rests on."""
+"""The gate of a region: is it safe to confirm? The answer, with every day and check behind it."""
 
 from textual.app import ComposeResult
 from textual.containers import Container

@@ -1,4 +1,4 @@
-"""The pending plan of a region, and beside it the witnesses of its edited queries: their rows need the room."""
+"""The pending plan of a region, and beside it the witnesses of its edited queries: their rows need the space."""
 
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -14,7 +14,7 @@ from console.tui.state import ScreenState
 
 
 class PlanScreen(RegionScreen):
-    """Nothing of an ended rollout stands here: it would be taken for the plan's."""
+    """Shows nothing of an ended rollout, which could be mistaken for the plan's."""
 
     name_of = "plan"
     own_panes = ("plan", "witness")

@@ -1,4 +1,4 @@
-"""The rollout of a region: what is happening, and why is it slow? Of an ended one it says which it was, and when."""
+"""The rollout of a region: what is happening, and why is it slow? An ended rollout is shown with its name and time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -80,7 +80,7 @@ class RolloutScreen(RegionScreen):
         self.redraw()
 
     def _whole(self, view: RegionView) -> RegionView:
-        """The view with all events of its rollout; they are asked for once where it does not hold them."""
+        """The view with all events of its rollout; missing ones are requested once."""
         rollout, stored = view.status.rollout, view.events
         first = next((recorded for recorded in stored if recorded.rollout == rollout), None)
         if not rollout or (first is not None and first.seq == 1):
