@@ -1,1 +1,1 @@
-"""A managed landing table changes its version: the intake is held, and the feed between the two turns round."""
+"""The switch of a managed landing table to another version: the intake is held, and the relay feed reverses its direction."""

@@ -1,4 +1,4 @@
-"""The intake of a pipeline's landing tables, which a promotion holds while they change their version."""
+"""A gate for writes to a pipeline's landing tables, closed by a promotion while these switch versions."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from console.errors import CheckFailed
 
 
 class IntakeGate:
-    """Senders pass it in any number at once; while it is held they wait."""
+    """Any number of senders may pass concurrently; while the gate is held, they wait."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -17,7 +17,7 @@ class IntakeGate:
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """Around one batch, from the question where it is to be written to its commit."""
+        """Context of one batch, from the lookup of its target version to its commit."""
         with self._changed:
             self._changed.wait_for(lambda: not self._held)
             self._passing += 1
@@ -30,7 +30,7 @@ class IntakeGate:
 
     @contextmanager
     def held(self, seconds: float) -> Iterator[None]:
-        """Let nobody pass any more; entered when the last batch is written.
+        """Close the gate; entered once the last batch in progress is written.
 
         raises  CheckFailed E_LAG if a batch is still being written after `seconds`
         """

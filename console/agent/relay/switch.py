@@ -1,4 +1,4 @@
-"""A landing table changes its version: what the old one took is in the new one, and the feed between them turns round."""
+"""The switch of a landing table to another version: the new one gets all rows of the old one, and the relay feed is reversed."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ TURNING = FeedStopped("its landing table changes its version", code="E_MOVING")
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """One landing table of which both releases have a version of their own.
+    """One landing table with a different version in each of two releases.
 
-    there  the relay feed into the version that is to be live;  back  the one that leads back from then on
+    there  the relay feed into the version that becomes live;  back  the one in the opposite direction, used from then on
     """
 
     there: LiveFeed
@@ -27,7 +27,7 @@ class Switch:
 
 
 def switches_for(releases: Iterable[StoredRelease], to: str, resolve: Callable[[str], str]) -> tuple[Switch, ...]:
-    """The landing tables that change their version when release `to` becomes live.
+    """The landing tables that switch versions when release `to` becomes live.
 
     to       a release's id
     resolve  version path → absolute path
@@ -42,7 +42,7 @@ def switches_for(releases: Iterable[StoredRelease], to: str, resolve: Callable[[
 
 
 def drain(session: Any, follower: FeedFollower, pipeline: str, live_feed: LiveFeed) -> LiveFeed:
-    """Move a followed feed to the end of its source, to which nobody writes any more. The follower is held.
+    """Move a followed feed to the end of its source, which no longer has writers. The follower is held.
 
     returns  the feed object that the follower moves
     raises   the error that stopped the feed, or stops it now; CheckFailed E_LAG if it is not followed
@@ -70,10 +70,9 @@ def drain(session: Any, follower: FeedFollower, pipeline: str, live_feed: LiveFe
 
 
 def turn(session: Any, follower: FeedFollower, pipeline: str, switch: Switch) -> int:
-    """Close the feed there, and place the one back behind the version of the new log that holds exactly the old one's rows.
+    """Close the relay feed `there`, and place `back` after the commit of the new log at which both versions have the same rows.
 
-    If the swap fails, the closed feed is opened again where it was closed, and the placed one stays unused until it is
-    placed anew.
+    If the swap fails, the closed feed is reopened at its position, and the placed one stays unused until it is placed again.
 
     returns  that version
     """

@@ -1,4 +1,4 @@
-"""Drift: whether the source of a backfill still has the columns that were planned."""
+"""Drift: whether the source of a backfill still has the planned columns."""
 
 import json
 

@@ -31,7 +31,7 @@ _COLUMNS = {name: _KINDS[kind] for name, kind in LEDGER["quarantine"].items()}
 
 @dataclass(frozen=True, slots=True)
 class FailingRows:
-    """How many rows of a run do not convert, and the keys of the first of them."""
+    """The number of rows of a run that do not convert, and the keys of the first ones."""
 
     rows: int
     keys: tuple[str, ...] = ()
@@ -40,9 +40,9 @@ class FailingRows:
 def count_failing(
     context: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice], examples: int = EXAMPLES
 ) -> FailingRows:
-    """Count the rows of a run of slices that do not convert; 0 where the plan has no predicate for them.
+    """Count the rows of a run of slices that do not convert; 0 if the plan has no predicate for them.
 
-    examples  of keys at most
+    examples  maximum number of keys
     """
     fragile = history.step.fragile
     if fragile is None or not run:
@@ -68,7 +68,7 @@ def over_budget(
     cause: str,
     what: Kind,
 ) -> RegionError:
-    """The C301 that fails the rollout: how many rows do not convert, their first keys, and what to do."""
+    """The C301 that fails the rollout: the number of rows that do not convert, their first keys, and the remedy."""
     rows, days, target = failing.rows, backfill.label(run), history.step.target
     allowed = context.plan.quarantine_rows
     budget = (
@@ -99,7 +99,7 @@ class Quarantine:
         return [] if table is None else select_rows(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
 
     def copies(self) -> set[tuple[str, str]]:
-        """Rollout and table, wherever a new version lacks rows of the one before that it was copied from."""
+        """(rollout, table) of each version that lacks rows of the one it was copied from."""
         table = open_table(self.path)
         rows = (
             [] if table is None else select_rows(table, "SELECT DISTINCT rollout, target FROM t WHERE source = target")

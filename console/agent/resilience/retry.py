@@ -1,4 +1,4 @@
-"""Retries of a batch: which failures are retried, after which pause, and the messages of those that are not."""
+"""Retries of a batch: the failures that are retried, the pauses, and the messages of permanent failures."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ from console.model.incident import TryFailed
 from console.model.slices import Slice
 from console.model.step import Backfill
 
-TRIES = 3  # of one batch in a row, before the rollout fails
+TRIES = 3  # attempts of one batch before the rollout fails
 # between tries, shortened at random by up to a half: regions that failed together are not retried together
 FIRST_SECONDS, GROWTH, LAST_SECONDS = 4.0, 4.0, 60.0
-# that a JVM may take to exit: after any failure, and after a broken call
+# time for a JVM to exit: after any failure, and after a broken call
 DYING_SECONDS, BROKEN_SECONDS = 2.0, 10.0
 SHRINK = 4  # a batch that did not fit into memory is retried with this fraction of its rows
 
@@ -29,7 +29,7 @@ class Tries:
     """The tries of the current batch; one object per backfill.
 
     chance  a random number in 0 … 1, for the length of pauses
-    most    rows of a batch at most, since one did not fit into memory; None: no such limit
+    most    limit of rows in a batch after one did not fit into memory; None for no such limit
     """
 
     context: RolloutContext
@@ -43,17 +43,17 @@ class Tries:
     _history: backfill.History | None = None
     _session: Any = None
     _reached: int = -1
-    _skip_reason: str = ""  # why failing rows are left out; "" while they are not
+    _skip_reason: str = ""  # why failing rows are left out; "" if they are not
     _skip_kind: Kind = "value"  # the kind of that failure
 
     def begin(self, run: Sequence[Slice], history: backfill.History | None = None, session: Any = None) -> None:
-        """Begin a try of a run of slices; without the rows that do not convert, once a batch has failed for such rows.
+        """Begin a try of a run of slices; without rows that do not convert, once a batch has failed for such rows.
 
         raises  RegionError C301 if there are more of them than the budget allows
         """
         self._run, self._history, self._session, self._began = run, history, session, self.clock.elapsed()
         if history is not None and history.writer.position > self._reached:
-            # the last batch is committed, even if its response was lost: what fails now is another one
+            # the last batch is committed, even if its response was lost: the failing one is the next
             self.failed, self._reached = 0, history.writer.position
         if self._skip_reason and history is not None:
             failing = quarantine.count_failing(self.context, session, history, run)
@@ -93,8 +93,8 @@ class Tries:
     def back_off(self, error: Exception) -> None:
         """Wait until the next try.
 
-        raises  RegionError with the cause if a retry cannot help, or has not; the error itself if the JVM is gone,
-                which the agent restarts; RolloutStopped
+        raises  RegionError with the cause if a retry cannot help, or the tries are used up; the error itself if the JVM
+                is gone, which the agent restarts; RolloutStopped
         """
         if call_broke(error) and driver_lost(self.context, error):
             raise error  # before a halt: the agent may be ending because of it
@@ -120,7 +120,7 @@ class Tries:
             raise error  # the JVM did not survive the failure
 
     def _failed_try(self, error: Exception, what: Kind) -> TryFailed | None:
-        """The current try, which has failed; None where no batch had begun."""
+        """The current try, which has failed; None if no batch had begun."""
         if not self._run:
             return None
         return TryFailed(
@@ -143,7 +143,7 @@ class Tries:
 
 
 def call_broke(error: BaseException) -> bool:
-    """Whether the call into the JVM broke, rather than the code that it called."""
+    """Whether the call into the JVM itself broke, not the called code."""
     from py4j.protocol import Py4JError, Py4JJavaError
 
     return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
@@ -171,7 +171,7 @@ def pause(
     """Wait before the next try, and report why.
 
     failed      tries so far
-    failed_try  the try of a batch that failed, which is stored; None where something else did
+    failed_try  the failed try of a batch, which is stored; None if something else failed
     raises  RolloutStopped
     """
     seconds = min(FIRST_SECONDS * GROWTH ** (failed - 1), LAST_SECONDS) * (1 - chance() / 2)
@@ -188,7 +188,7 @@ def pause(
 def explain(
     error: Exception, step: Backfill, run: Sequence[Slice], what: Kind, failed: int = 1, fence: int | None = None
 ) -> Exception:
-    """A failure of a batch, with a hint for the operator; the product's own errors are returned unchanged.
+    """A batch's failure with a hint for the operator; the product's own errors are returned unchanged.
 
     run    the slices of the batch
     what   the kind of the failure

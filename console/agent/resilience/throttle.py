@@ -1,4 +1,4 @@
-"""Throttles of a backfill: what has to hold before the next batch begins. Waiting is never an error."""
+"""Throttles of a backfill: conditions for the next batch to begin. Waiting is never an error."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from console.text import redacted, safe_text
 LAG_SECONDS = 60.0  # a lag above this delays a backfill if the plan sets no limit …
 DEFAULT_WAIT_SECONDS = 30.0  # … but only for this long: the backfill itself may cause it
 POLL_SECONDS = 1.0
-QUERY_SECONDS = 15.0  # between two runs of throttle.query; its result holds until then
+QUERY_SECONDS = 15.0  # between two runs of throttle.query; its result is reused until then
 
 
 def _run_query(context: RolloutContext) -> Any:
@@ -51,7 +51,7 @@ class _Reason:
 
 @dataclass(slots=True, kw_only=True)
 class Brake:
-    """Holds the batches of one rollout back, and reports why.
+    """Delays the batches of one rollout, and reports why.
 
     ask   runs the throttle's query; raises what Spark raises
     poll  seconds between two checks
@@ -82,7 +82,7 @@ class Brake:
         waits.end()
 
     def _reasons(self, waited: float) -> Iterator[_Reason]:
-        """The reasons to wait now; the first is the one that the wait counts for."""
+        """The reasons to wait now; the first one becomes the cause of the wait."""
         throttle = self.context.limits.throttle
         standing = [*self._pauses(), *self._hours(throttle.hours, throttle.zone), *self._lag(waited)]
         yield from standing

@@ -1,4 +1,4 @@
-"""The waits of a rollout as stored events: begun and ended, with a bound on their number however often they change."""
+"""The waits of a rollout as stored events: begun and ended, bounded in number however often causes change."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -8,13 +8,13 @@ from console.model.event import Event, Waiting
 from console.model.incident import Incident, WaitBegan, WaitEnded
 
 STORED_SECONDS = 3.0  # a shorter wait is not stored
-# Within one wait another cause is stored once it has stood for so long, and twice as long each time: a wait of days whose
-# cause flaps costs a commit every ten minutes.
+# Within one wait another cause is stored once it has lasted this long, twice as long each time: a wait of days with a
+# flapping cause costs a commit every ten minutes.
 FIRST_CHANGE_SECONDS, LAST_CHANGE_SECONDS = 10.0, 600.0
 
 
 class WaitLog(Protocol):
-    """Where a wait is stored and shown: the rollout's recorder."""
+    """The store of a wait's events: the rollout's recorder."""
 
     def report(self, text: str, incident: Incident | None) -> None: ...
 
@@ -25,10 +25,10 @@ class WaitLog(Protocol):
 class Waits:
     """One wait, from its first moment to its end.
 
-    Between two batches there is one wait at most, so that their number is bounded by that of batches. Whoever is killed
-    in a wait leaves it open; the step's next start closes it.
+    There is at most one wait between two batches, so their number is bounded by that of batches. A kill during a wait
+    leaves it open; the step's next start closes it.
 
-    what  that waits, as the lines say it: `the backfill`
+    what  the waiting operation, as named in log lines: `the backfill`
     """
 
     recorder: WaitLog
@@ -36,14 +36,14 @@ class Waits:
     step: str = ""
     what: str = "it"
     _began: float | None = None  # monotonic
-    _cause: str = ""  # that stands now …
+    _cause: str = ""  # the current cause …
     _since: float = 0.0  # … since then, seconds since 1970 …
     _steady: float = 0.0  # … and by the monotonic clock
-    _stored: str = ""  # the cause that was stored last; "" before the first
-    _stands: float = STORED_SECONDS  # how long a cause has to stand until it is stored
+    _stored: str = ""  # the last stored cause; "" before the first
+    _stands: float = STORED_SECONDS  # how long a cause must last before it is stored
 
     def go_on(self, cause: str, why: str) -> None:
-        """It still waits, for this cause: to be called about once a second."""
+        """Continue the wait, for this cause; called about once a second."""
         now = self.clock.elapsed()
         if self._began is None:
             self._began = now
@@ -57,7 +57,7 @@ class Waits:
             self.recorder.report(f"{self.what} waits: {why}", began)
 
     def end(self) -> None:
-        """It waits no longer; nothing happens where it never did."""
+        """End the wait; without one, nothing happens."""
         if self._began is None:
             return
         seconds = self.clock.elapsed() - self._began

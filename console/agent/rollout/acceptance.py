@@ -1,4 +1,4 @@
-"""Acceptance of a plan: whether it still fits what is live, its number, and the events that begin its rollout."""
+"""Acceptance of a plan: the check against the live release, its number, and the events that begin its rollout."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Acceptance:
     """Begins the rollouts of one pipeline. The caller holds the pipeline's lock.
 
     resolve       version path → absolute path
-    created_with  properties that the rollout's new tables get
-    continued     the plan, going on from what a sandbox holds of it
+    created_with  properties of the rollout's new tables
+    continued     the plan, continued from the sandbox that holds a part of it
     """
 
     pipeline: str
@@ -36,7 +36,7 @@ class Acceptance:
     continued: Callable[[Plan], ContinuedPlan] = ContinuedPlan
 
     def repeated(self, plan: Plan) -> str:
-        """The rollout in progress, if it makes the plan's own change; "" if none is in progress.
+        """The rollout in progress, if it makes the same change as the plan; "" if none is in progress.
 
         raises  Conflict E_UNDER_WAY during the rollout of another change
         """

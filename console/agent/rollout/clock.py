@@ -1,4 +1,4 @@
-"""The time that a rollout goes by; tests give it another one."""
+"""The clock of a rollout; tests replace it."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ class Clock(Protocol):
         ...
 
     def wait(self, halt: threading.Event, seconds: float) -> None:
-        """Wait, until `halt` is set at the longest."""
+        """Wait, at most until `halt` is set."""
         ...
 
 

@@ -33,7 +33,7 @@ class RolloutContext:
     keep_hours  the rollback window: how long the new versions keep removed files, besides the rollout itself
     halt        set when the executor is to stop
     job         the running Spark jobs, None between jobs
-    newest_days of a sandbox: days that are carried of each table; None carries all
+    newest_days of a sandbox: days that are carried of each table; None for all
     """
 
     warehouse: Path
@@ -55,7 +55,7 @@ class RolloutContext:
 
     @property
     def limits(self) -> BatchLimits:
-        """The plan's limits, with what was changed since it was accepted."""
+        """The plan's limits, with changes since its acceptance."""
         return limits(self.plan, self.recorder.status.tuning)
 
     def check_halt(self) -> None:
@@ -102,7 +102,7 @@ class RolloutContext:
         return _in(self.live(), table)
 
     def stats(self, table: str, path: str, time: str = "", version: int | None = None) -> TableStats:
-        """What the log says of a table, as of a version (None: the latest), with days by the column `time`.
+        """A table's statistics from its log, as of a version (None: the latest), with days by the column `time`.
 
         raises  RegionError if there is no table
         """
@@ -132,7 +132,7 @@ class RolloutContext:
     def position_at(self, table: str, materialization: str, fence: int) -> int:
         """The position that a feed of the live version of a table had reached at version `fence` of that table's log.
 
-        raises  RegionError E_NO_POSITION where the log does not hold it
+        raises  RegionError E_NO_POSITION if the log does not have it
         """
         live = self.live()
         path = self.path(_in(live, table).version.path)

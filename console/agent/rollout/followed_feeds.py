@@ -1,4 +1,4 @@
-"""The feeds of a pipeline that the follower moves: those of the releases that are kept, and of one that has caught up."""
+"""The feeds of a pipeline that the follower moves: those of the kept releases, and of a new one that has caught up."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class FollowedFeeds:
 
     def refollow(self) -> None:
         """Follow live, previous, and the release being built once it has caught up; a shared version is fed by the
-        first of them in rank.
+        first of them by rank.
         """
         releases: list[tuple[LiveFeed, ...]] = []
         status, stored_releases = self.recorder.status, ranked(self.releases.all())
@@ -43,12 +43,12 @@ class FollowedFeeds:
         self.follower.follow(self.pipeline, feeds_to_follow(releases))
 
     def release(self) -> None:
-        """Return when the follower uses no version of a release that is no longer kept."""
+        """Wait until the follower uses no version of a release that is no longer kept."""
         self.refollow()
         self.follower.finish_tick()
 
     def _is_built(self, status: Status) -> bool:
-        """Whether the release of the rollout has history and live rows, so that it is to be kept current."""
+        """Whether the rollout's release has history and live rows, and so must be kept current."""
         if status.state != "catching-up":
             return status.state in ("validating", "awaiting-confirmation", "promoting")
         steps = self.recorder.plan.steps if self.recorder.plan else ()

@@ -11,9 +11,9 @@ NAME_CHARACTERS = 200
 
 
 def leave_note(controller: OwnedPipeline, text: str, by: str, host: str) -> Status:
-    """Store a note, as a line of log that older versions read as well. The last note sent again is stored once.
+    """Store a note, as a log line that older versions can read, too. A repeated request is stored once.
 
-    raises  DataError E_RANGE for an empty or too long note; Conflict E_STATE where the pipeline has had no rollout
+    raises  DataError E_RANGE for an empty or too long note; Conflict E_STATE if the pipeline has had no rollout
     """
     noted = Noted(by=safe_text(by, NAME_CHARACTERS), host=safe_text(host, NAME_CHARACTERS), text=note_text(text))
     with controller.lock:

@@ -17,7 +17,7 @@ from console.model.status import Status
 
 
 class OwnedPipeline(Protocol):
-    """What ownership needs of a pipeline's controller."""
+    """The part of a pipeline's controller that ownership uses."""
 
     @property
     def pipeline(self) -> str: ...
@@ -27,7 +27,7 @@ class OwnedPipeline(Protocol):
 
     @property
     def lock(self) -> threading.RLock:
-        """Held for one operation on the pipeline."""
+        """Lock held for one operation on the pipeline."""
         ...
 
 
@@ -51,7 +51,7 @@ def owned(controller: P, console: str) -> Iterator[P]:
 
 
 def take_over(controller: OwnedPipeline, console: str, by: str, host: str) -> Status:
-    """Make a console the owner of the rollout and tell everyone who watches; for its owner nothing changes.
+    """Make a console the owner of the rollout and notify all watchers; no effect for the current owner.
 
     console  the new owner's id
     raises   Conflict E_STATE if no rollout is in progress
@@ -71,7 +71,7 @@ def in_progress(status: Status) -> bool:
 
 
 def last_decision(status: Status, events: Sequence[Event]) -> str:
-    """Who decided last on the rollout, as a suffix to its state; "" after a failure, and where there is no rollout.
+    """The author of the last decision on the rollout, as a suffix to its state; "" after a failure or without a rollout.
 
     events  all stored events of the rollout, oldest first
     """

@@ -1,4 +1,4 @@
-"""Promotion and rollback: another release becomes live in one commit, and shared tables change their source with it."""
+"""Promotion and rollback: another release becomes live in one commit, and shared tables switch sources with it."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ from console.errors import CheckFailed, Conflict
 from console.model.event import Entered, Promoted, RolledBack
 from console.model.status import Status
 
-INTAKE_SECONDS = 30.0  # for the batches that are being written when the intake is held
+INTAKE_SECONDS = 30.0  # for batches in progress when the intake is held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Promotion:
     """Changes the live release of one pipeline. The caller holds the pipeline's lock.
 
     resolve   version path → absolute path
-    refollow  has the follower move the feeds that the release table and the rollout call for
+    refollow  makes the follower move the feeds required by the release table and the rollout
     intake    of the pipeline's landing tables
     """
 
@@ -45,7 +45,7 @@ class Promotion:
     def promote(self, rollout: str, live: str, by: str, host: str) -> Promoted:
         """Open the gate of a rollout: its release becomes live.
 
-        live    id of the release that the operator takes for live; "" for none
+        live    id of the release that the operator believes to be live; "" for none
         raises  Conflict E_PROMOTED naming who was first, E_STATE if the rollout is not at its gate, E_STALE if another
                 release is live; CheckFailed E_CHECK if a check found a difference, E_LAG if the feeds do not catch up
         """
@@ -68,7 +68,7 @@ class Promotion:
     def rollback(self, live: str, by: str, host: str) -> RolledBack:
         """Make the previous release live again.
 
-        live    id of the release that the operator takes for live
+        live    id of the release that the operator believes to be live
         raises  Conflict E_UNDER_WAY during a rollout, E_NO_PREVIOUS if there is no previous release, E_STALE if another
                 release is live; CheckFailed E_LAG if the feeds do not catch up
         """
@@ -118,8 +118,8 @@ class Promotion:
             raise
 
     def _rebound(self, to: str) -> AbstractContextManager[None]:
-        """Around the swap: landing tables change their version, and shared tables that `to` feeds from another version of
-        their source change over to it.
+        """Context of the swap: landing tables switch versions, and shared tables switch to the version of their source
+        that `to` uses.
         """
         stored = self.releases.all()
         rebindings = rebind.rebindings_for(stored, to, self.resolve)
@@ -131,7 +131,7 @@ class Promotion:
     def _switched(
         self, switches: Sequence[switch.Switch], rebindings: Sequence[rebind.Rebinding], session: Any
     ) -> Iterator[None]:
-        """Hold the intake; what the old versions of landing tables have taken is moved to where it belongs."""
+        """Hold the intake, and move the remaining rows of old landing versions through feeds and relays."""
         sources = {each.there.source_path for each in switches}
         with self.intake.held(INTAKE_SECONDS):
             try:

@@ -1,4 +1,4 @@
-"""Rebinding: at a promotion or rollback, the feed of a shared table changes to another version of its source."""
+"""Rebinding: at a promotion or rollback, the feed of a shared table switches to another version of its source."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -20,14 +20,14 @@ _REBINDING = FeedStopped("its table moves to another version of the source", cod
 
 @dataclass(frozen=True, slots=True)
 class Rebinding:
-    """One table that both releases share and that they feed from different versions of its source."""
+    """One table that two releases share and feed from different versions of its source."""
 
     old: LiveFeed
     new: LiveFeed
 
 
 def rebindings_for(releases: Iterable[StoredRelease], to: str, resolve: Resolve) -> tuple[Rebinding, ...]:
-    """The feeds of shared tables that change their source when release `to` becomes live.
+    """The feeds of shared tables that switch sources when release `to` becomes live.
 
     to       a release's id
     resolve  version path → absolute path
@@ -65,15 +65,15 @@ def rebound(
     refollow: Callable[[], None],
     switched: Callable[[Any], AbstractContextManager[object]] | None = None,
 ) -> Iterator[None]:
-    """Around the swap of the live release: shared tables change from the old version of their source to the new one.
+    """Context of the swap of the live release: shared tables switch from the old version of their source to the new one.
 
     The follower is held, with both sources at one landing position and every row of the old one in the table: the new
     feed starts after the version that its source has reached. The old feed is closed, so that a late commit of it does
-    not count, and the new feed's position is committed before the swap. If the swap fails, the old feed is opened again
-    where it was closed; the new position stays unused until it is committed again.
+    not count, and the new feed's position is committed before the swap. If the swap fails, the old feed is reopened at
+    its position; the new position stays unused until it is committed again.
 
-    refollow  has the follower move what the release table calls for now; until then neither feed may move
-    switched  given a session, around the rest of it: landing tables change their version, and their intake is held
+    refollow  makes the follower move the feeds that the release table now requires; until then neither feed may move
+    switched  context, given a session, around the rest of the swap: landing tables switch versions, with their intake held
     raises    the error that stopped a feed; CheckFailed E_LAG if the feeds do not reach one landing position in time
     """
     if not rebindings and switched is None:
@@ -97,7 +97,7 @@ def _rebind(session: Any, follower: FeedFollower, pipeline: str, rebinding: Rebi
     old, new = rebinding.old, rebinding.new
     feeds = follower.feeds(pipeline)
     into, out_of = _between(feeds, old, new), _between(feeds, new, old)
-    # a source whose other programs write on is read up to the position that the table fed from it has reached
+    # a source with other writers is read up to the position that the table fed from it has reached
     start = out_of.seen if out_of is not None else log.latest_version(new.source_path)
     followed = next((live_feed for live_feed in feeds if live_feed.key == old.key), None)
     behind = followed is None or (_has_rows_left(followed) if into is None else followed.seen != into.seen)
@@ -116,7 +116,7 @@ def _rebind(session: Any, follower: FeedFollower, pipeline: str, rebinding: Rebi
 
 
 def _between(feeds: Iterable[LiveFeed], above: LiveFeed, below: LiveFeed) -> LiveFeed | None:
-    """The feed that fills the source of `below` from the source of `above`: an adapter's, in front of a landing table."""
+    """The feed that fills the source of `below` from the source of `above`: that of an adapter in front of a landing table."""
     return next((f for f in feeds if (f.source_path, f.target_path) == (above.source_path, below.source_path)), None)
 
 

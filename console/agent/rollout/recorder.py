@@ -27,12 +27,12 @@ Listener = Callable[[Recorded], None]
 class Recorder:
     """Numbers and stores the events of the newest rollout. An event is on disk before anyone may act on it.
 
-    Nobody else writes them while this agent holds the region, so they are read once: every step asks for them, and a read opens
-    a file for each event.
+    This agent is their only writer while it holds the region, so they are cached: every step needs them, and a read
+    opens a file for each event.
     """
 
     def __init__(self, rollouts: Rollouts, last_seen: float = 0.0) -> None:
-        """last_seen: when an agent was last known to run here, seconds since 1970; 0 where only its events tell"""
+        """last_seen: when an agent was last known to run here, seconds since 1970; 0 to use the rollout's events"""
         self._rollouts = rollouts
         self._ops = Ops(rollouts.path.parent)
         self._guard = threading.RLock()
@@ -58,12 +58,12 @@ class Recorder:
 
     @property
     def watchers(self) -> int:
-        """How many watch the pipeline."""
+        """Number of the pipeline's watchers."""
         return len(self._watchers)
 
     @property
     def named_watchers(self) -> tuple[Watcher, ...]:
-        """Those who have given their name, the first one first."""
+        """Watchers that have given a name, the first one first."""
         return tuple(who for _, who in tuple(self._watchers) if who is not None)
 
     def events(self, kind: type[E]) -> tuple[E, ...]:
@@ -77,10 +77,10 @@ class Recorder:
     def accept(self, rollout: str, plan: Plan, event: Accepted, carried: Sequence[Event] = ()) -> Recorded:
         """Begin a rollout with its first event; it is the newest one from now on.
 
-        carried  what a sandbox has done of it already, stored in the same commit
+        carried  events of work that a sandbox has already done, stored in the same commit
         """
         with self._guard:
-            if self._unmirrored:  # of the rollout before, at which no later agent looks
+            if self._unmirrored:  # of the previous rollout, which no later agent reads
                 self._ops.mirror(self.rollout, self._unmirrored, owed=True)
                 self._unmirrored = ()
             crash.point("before-Accepted")
@@ -114,7 +114,7 @@ class Recorder:
             self._apply(Recorded(self.rollout, 0, time.time(), event))
 
     def report(self, text: str, incident: Incident | None, level: Level = "info") -> None:
-        """Store a line of log with what it reports; with nothing to report, or on a full disk, it is only published."""
+        """Store a log line with the incident that it reports; without one, or on a full disk, the line is only published."""
         line = Logged(redacted(text), level, incident)
         try:
             if incident is not None:
@@ -125,7 +125,7 @@ class Recorder:
         self.publish(line)
 
     def log(self, text: str, level: str = "info") -> None:
-        """Publish a line of log. level: info, warning or error"""
+        """Publish a log line. level: info, warning or error"""
         text = redacted(text)
         self.publish(Logged(text, "error" if level == "error" else "warning" if level == "warning" else "info"))
 

@@ -1,4 +1,4 @@
-"""Recovery of a promotion or rollback that was committed and not recorded: the release table knows its outcome."""
+"""Recovery of a promotion or rollback that was committed and not recorded: the release table has its outcome."""
 
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Releases, Rollouts
@@ -7,12 +7,12 @@ from console.model.rollout_id import rollout_number
 
 
 def record_missing_decision(recorder: Recorder, releases: Releases, rollouts: Rollouts) -> bool:
-    """Record the decision that the last agent committed and could not record: it died, or its disk was full.
+    """Record a decision that the last agent committed but could not record, because it died or its disk was full.
 
     The event goes to the newest rollout, as it would have at the time; a rollback returns from whichever release was
     promoted last.
 
-    returns  whether another release is live than the events said
+    returns  whether the live release differs from the one in the events
     """
     status, live = recorder.status, releases.in_state("live")
     if status.state == "promoting":
@@ -28,7 +28,7 @@ def record_missing_decision(recorder: Recorder, releases: Releases, rollouts: Ro
     if status.state not in ENDED or live is None:
         return False
     own = rollouts.decision()
-    if own is None and live.row.id == status.release:  # cancelled before anybody saw that it had been promoted
+    if own is None and live.row.id == status.release:  # cancelled before its promotion was noticed
         recorder.store(
             Promoted(
                 release=status.release, was=status.was, by=live.row.by, host=live.row.host, version=releases.version()

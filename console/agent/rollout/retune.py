@@ -15,10 +15,10 @@ from console.text import redacted
 def retune(
     recorder: Recorder, live: Callable[[], Release], change: Tuning, *, pipeline: str, by: str, host: str, reset: bool
 ) -> Status:
-    """Store changed limits for the rollout in progress, so that the next agent keeps them; nothing where none changes.
+    """Store changed limits for the rollout in progress, so that the next agent keeps them; no effect if none changes.
     The caller holds the pipeline's lock.
 
-    live    the live release, asked for only where tables are named
+    live    returns the live release; called only if tables are named
     reset   go back to the plan first
     raises  Conflict E_STATE without a rollout in progress; DataError E_RANGE, also for a table that is not live
     """

@@ -1,4 +1,4 @@
-"""The watchdog of a rollout: pauses it when its console has left, discards it when nobody mends a failure, and warns
+"""The watchdog of a rollout: pauses it when its console has left, discards it when a failure is not repaired, and warns
 before files that it still reads may be deleted.
 """
 
@@ -22,14 +22,14 @@ STEPPED_SECONDS = 60.0  # a larger change between wall clock and monotonic clock
 
 
 class ControlledPipeline(OwnedPipeline, Protocol):
-    """What the watchdog needs of a pipeline's controller."""
+    """The part of a pipeline's controller that the watchdog uses."""
 
     def control(self, verb: Verb, by: str) -> Status: ...
 
 
 @dataclass(slots=True)
 class Watchdog:
-    """Looks at one pipeline's rollout once a second.
+    """Checks one pipeline's rollout once a second.
 
     keep_failed_hours  how long a failed rollout keeps what it built (P7)
     attached           the rollout pauses when no console watches it
@@ -39,10 +39,10 @@ class Watchdog:
     attached: bool = False
     clock: Clock = field(default_factory=WallClock)
     _started: float = field(init=False)  # monotonic
-    _watched: float = field(init=False)  # monotonic: when somebody watched last
+    _watched: float = field(init=False)  # monotonic: when it last had a watcher
     _ahead: float = field(init=False)  # wall clock − monotonic clock, seconds
     _failure: tuple[str, int] = field(default=("", 0), init=False)  # rollout and number of its last event
-    _seen: float = field(default=0.0, init=False)  # monotonic: when the failure was seen first …
+    _seen: float = field(default=0.0, init=False)  # monotonic: when the failure was first seen …
     _age: float = field(default=0.0, init=False)  # … and its age then, seconds
     _action: threading.Thread | None = field(default=None, init=False)
 
@@ -58,7 +58,7 @@ class Watchdog:
         """
         recorder = controller.recorder
         if warning := expiring(recorder.status, self.clock.now()):
-            with suppress(Exception):  # a full disk must not end the agent for the sake of a warning
+            with suppress(Exception):  # a warning that cannot be stored must not end the agent
                 recorder.store(warning)
         status = recorder.status
         due = self.due(status, bool(recorder.watchers), running)
@@ -67,7 +67,7 @@ class Watchdog:
             self._action.start()
 
     def due(self, status: Status, watched: bool, running: bool) -> tuple[Literal["pause", "discard"], str] | None:
-        """The action that is due and who is recorded for it; None for none."""
+        """The action that is due and its recorded author; None for none."""
         if self._kept_long(status):
             return "discard", by_agent(AgentReason.FAILED_LONG_AGO, f"{self.keep_failed_hours:g} h")
         now = self.clock.elapsed()
@@ -93,7 +93,7 @@ class Watchdog:
         return self._age + elapsed - self._seen > self.keep_failed_hours * HOUR and elapsed - self._started >= HOUR
 
     def _act(self, controller: ControlledPipeline, seen: Status, verb: Literal["pause", "discard"], by: str) -> None:
-        """Do what was due, unless somebody decided or began another rollout before the lock was free."""
+        """Execute the due action, unless a decision or another rollout came before the lock was free."""
         with controller.lock:
             status = controller.recorder.status
             if status.rollout != seen.rollout:

@@ -1,1 +1,1 @@
-"""Sandboxes: pending changes built beside live with their newest days, to be looked at and thrown away, or gone on with."""
+"""Sandboxes: pending changes built beside live with their newest days, for inspection, then dropped or continued by a rollout."""

@@ -1,4 +1,4 @@
-"""The sandboxes of one pipeline in its agent: begun, built, gone on with by a rollout, and dropped."""
+"""The sandboxes of one pipeline in its agent: begin, build, continue by a rollout, drop."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,7 +33,7 @@ class OpenSandbox:
 
     @property
     def plan(self) -> Plan:
-        assert self.recorder.plan is not None  # its first event is stored before its order
+        assert self.recorder.plan is not None  # stored before the sandbox's order
         return self.recorder.plan
 
     @property
@@ -49,7 +49,7 @@ class OpenSandbox:
 
 @dataclass(slots=True, kw_only=True)
 class Sandboxes:
-    """All sandboxes of a pipeline. The caller holds the pipeline's lock, but for `listed`.
+    """All sandboxes of a pipeline. The caller holds the pipeline's lock, except for `listed`.
 
     keep_hours    as of `RolloutContext`
     created_with  settings of the tables that are built
@@ -70,7 +70,7 @@ class Sandboxes:
         self.store = SandboxStore(self.warehouse, self.pipeline)
 
     def resume(self) -> None:
-        """Go on where the last agent stopped: sandboxes half dropped, and builds that are not done."""
+        """Continue from where the last agent stopped: incomplete drops, and unfinished builds."""
         self.store.sweep()
         for order in self.store.orders():
             if order.name not in self._open:
@@ -80,9 +80,9 @@ class Sandboxes:
         self._build_all()
 
     def begin(self, plan: Plan, order: SandboxOrder) -> Sandbox:
-        """Begin a sandbox of a plan; one of the same name and change is kept for longer, and tried again if it failed.
+        """Begin a sandbox of a plan; one of the same name and change is kept for longer, and retried if it failed.
 
-        One of that name and of another change, beside another release or with fewer days is dropped first.
+        One of that name with another change, another live release or fewer days is dropped first.
 
         raises  DataError E_PREVIEW, E_PREVIEW_NAME; Conflict E_STALE, E_TAKEN
         """
@@ -125,7 +125,7 @@ class Sandboxes:
         return sandbox
 
     def drop(self, name: str) -> tuple[str, ...]:
-        """Drop a sandbox with the versions that nothing else names; returns their paths.
+        """Drop a sandbox with the versions that only it names; returns their paths.
 
         raises  DataError E_NO_PREVIEW
         """
@@ -146,7 +146,7 @@ class Sandboxes:
         return dropped
 
     def tick(self, now: float) -> tuple[str, ...]:
-        """Drop what has expired, and go on with builds that were broken off. Returns the names of those dropped."""
+        """Drop expired sandboxes, and continue interrupted builds. Returns the names of those dropped."""
         gone = tuple(name for name, sandbox in self._open.items() if sandbox.order.expires <= now)
         for name in gone:
             self.drop(name)
@@ -158,12 +158,12 @@ class Sandboxes:
         return any(each.order.expires <= now or self._unfinished(each) for each in tuple(self._open.values()))
 
     def stop(self) -> None:
-        """The agent ends; what is not done is gone on with by the next one."""
+        """Stop all builds because the agent ends; the next one continues them."""
         for sandbox in self._open.values():
             sandbox.stop()
 
     def listed(self) -> tuple[Sandbox, ...]:
-        """All sandboxes as they are now, oldest first."""
+        """The current state of all sandboxes, oldest first."""
         shown = sorted(tuple(self._open.values()), key=lambda each: (each.order.at, each.order.name))
         return tuple(self._shown(each) for each in shown if not each.order.dropping)
 
@@ -175,7 +175,7 @@ class Sandboxes:
         return tuple(self._open.values())
 
     def continued(self, plan: Plan) -> ContinuedPlan:
-        """The plan of a rollout, going on from what a sandbox of the same change holds; its own build ends here."""
+        """The plan of a rollout, continued from a sandbox of the same change, whose own build ends here."""
         candidates = ((each, continuable(each.plan, plan)) for each in self._open.values() if not each.order.dropping)
         usable = [(sandbox, tables) for sandbox, tables in candidates if tables]
         if not usable:
@@ -198,7 +198,7 @@ class Sandboxes:
         return not sandbox.running and self._shown(sandbox).state == "building" and not self.spark.lost
 
     def _build(self, sandbox: OpenSandbox) -> None:
-        """Carry its newest days, in a thread; nothing where they are carried, or a rollout has taken its versions over."""
+        """Copy its newest days, in a thread; no effect if a rollout has taken over its versions."""
         if self._shown(sandbox).state == "adopted":
             return
         context = RolloutContext(
@@ -232,10 +232,10 @@ class Sandboxes:
 
 
 def _fits(sandbox: OpenSandbox, plan: Plan, order: SandboxOrder) -> bool:
-    """Whether the sandbox is what is asked for."""
+    """Whether the sandbox has the requested change and days."""
     same = (sandbox.plan.desired, sandbox.plan.live) == (plan.desired, plan.live)
     return same and order.days <= sandbox.order.days and not sandbox.order.dropping
 
 
 def _nothing() -> None:
-    """A sandbox is not followed: live rows wait in their sources."""
+    """Nothing to refollow: a sandbox gets no live rows, which wait in their sources."""

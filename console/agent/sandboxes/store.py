@@ -1,9 +1,9 @@
 """`_console/<pipeline>/previews/<name>/`: the sandboxes of a pipeline, each with a log of its own.
 
-    preview.json   what was asked for (`model.sandbox.SandboxOrder`); a folder without it is no sandbox
-    rollouts/      its plan and its events, in the table that a rollout's are in
+    preview.json   the request (`model.sandbox.SandboxOrder`); a folder without it is no sandbox
+    rollouts/      its plan and its events, in a table like that of rollouts
 
-They lie beside the tables that 0.1.0 reads, which does not open this folder.
+They are stored beside the tables of 0.1.0, which does not open this folder.
 """
 
 import json
@@ -30,7 +30,7 @@ class SandboxStore:
         self.path = warehouse / "_console" / pipeline / _FOLDER
 
     def orders(self) -> tuple[SandboxOrder, ...]:
-        """Oldest first, with those that are being dropped.
+        """All orders, oldest first, including those being dropped.
 
         raises  RegionError E_LOG_DAMAGED
         """
@@ -39,14 +39,14 @@ class SandboxStore:
             try:
                 data = codec.loads(place.read_text())
                 orders.append(codec.decode(SandboxOrder, data["order"]))
-            except FileNotFoundError:  # dropped meanwhile
+            except FileNotFoundError:  # dropped in the meantime
                 continue
             except (ValueError, KeyError, TypeError, DataError):
                 raise LogDamaged(f"{place} cannot be read", hint="console doctor") from None
         return tuple(sorted(orders, key=lambda order: (order.at, order.name)))
 
     def write(self, order: SandboxOrder) -> None:
-        """Store what was asked for; from now on it is a sandbox, whatever happens to the agent."""
+        """Store the request; from now on the sandbox exists, even if the agent dies."""
         folder = self._folder(order.name)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = folder / f".{_ORDER}.new"
@@ -58,11 +58,11 @@ class SandboxStore:
 
     def forget(self, name: str) -> None:
         """Delete a sandbox's folder, once its versions are gone."""
-        (self._folder(name) / _ORDER).unlink(missing_ok=True)  # first: from now on it is no sandbox
+        (self._folder(name) / _ORDER).unlink(missing_ok=True)  # first: without it the folder is no sandbox
         self.sweep()
 
     def sweep(self) -> None:
-        """Delete what an agent that died left: folders of sandboxes that were not stored yet, or were being deleted."""
+        """Delete leftovers of a dead agent: folders of sandboxes that were not stored yet, or were being deleted."""
         for folder in self.path.glob("*") if self.path.is_dir() else ():
             if folder.is_dir() and not (folder / _ORDER).exists():
                 shutil.rmtree(folder)
@@ -76,7 +76,7 @@ class SandboxStore:
         return log.plan(log.latest())
 
     def copies(self, name: str) -> Path:
-        """Where its copies write: a folder for each of their tables."""
+        """The folder for outputs of its copies, one subfolder for each of their tables."""
         return self._folder(name) / "copies"
 
     def paths(self) -> frozenset[str]:
@@ -85,7 +85,7 @@ class SandboxStore:
         return frozenset(state.version.path for plan in plans if plan for state in plan.release.tables)
 
     def listed(self, releases: Releases) -> tuple[Sandbox, ...]:
-        """All sandboxes as they are now, from the logs alone. releases: of the pipeline"""
+        """The current state of all sandboxes, from the logs alone. releases: those of the pipeline"""
         shown = []
         for order in self.orders():
             log = self.log(order.name)
