@@ -1,4 +1,4 @@
-"""Measures every pipeline each ten seconds and keeps the figures of a day, whether anybody watches or not."""
+"""Measures every pipeline every ten seconds and keeps a day of figures, with or without watchers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from console.model.status import Status
 
 @dataclass(slots=True)
 class _Seen:
-    """What was counted at the last measurement: rows by feed and source, rows of history, both ever growing."""
+    """Counters at the last measurement: rows by feed and source, rows of history, both monotonic."""
 
     moved: dict[tuple[str, str, str], int] = field(default_factory=dict)
     rollout: str = ""
@@ -76,7 +76,7 @@ class Sampler:
         return (whole, *feeds.values())
 
     def _backfill(self, seen: _Seen, status: Status, seconds: float) -> float:
-        """Rows of history a second: those of finished batches and, as estimated, of the running one."""
+        """Rows of history per second: those of finished batches and an estimate for the running one."""
         history = status.rows_done + status.rows_running
         before = seen.history if seen.rollout == status.rollout else history
         seen.rollout, seen.history = status.rollout, history

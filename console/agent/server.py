@@ -25,10 +25,10 @@ from console.text import redacted, safe_text
 
 FRAME = 1 << 20
 REMEMBERED = 256
-WATCH_QUEUE = 5_000  # unstored events that a slow watcher may be behind
-WHO_CHARACTERS = 200  # of a name that a console gives itself
+WATCH_QUEUE = 5_000  # unstored events queued for a slow watcher
+WHO_CHARACTERS = 200  # maximum length of a console's name for itself
 THREADS = 16
-# In threads of their own, so that they are answered while all other threads do slow work.
+# In separate threads, so that they are answered while all other threads do slow work.
 QUICK = frozenset(("hello", "state", "watch", "samples", "control", "shutdown"))
 QUICK_THREADS = 8
 
@@ -96,7 +96,7 @@ class _Response:
 
 
 class _Connection:
-    """One console. A request that is sent again under its id, after a broken link, gets the first one's response."""
+    """One console. A request repeated under its id, after a broken link, gets the first one's response."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class _Connection:
         self._stops: list[Callable[[], None]] = []
         self._watching: list[asyncio.Task[None]] = []
         self._closed = False
-        self._later = False  # whether its console understands what 0.1.0 would refuse
+        self._later = False  # whether its console accepts messages that 0.1.0 would refuse
 
     def take(self, line: bytes) -> None:
         task = asyncio.create_task(self._handle(line))
@@ -182,14 +182,14 @@ class _Connection:
             return _error(request.get("id"), ConsoleError("the audit was cancelled", code="E_STOPPED"))
         except TypeError as error:
             return _error(request.get("id"), DataError(f"{request['method']}: {error}"))
-        except Exception as error:  # a bug is answered too, or the caller would wait for ever
+        except Exception as error:  # a bug is answered as well, or the caller would wait for ever
             return _error(request.get("id"), ConsoleError(f"{type(error).__name__}: {str(error)[:500]}", code="E_BUG"))
 
     async def _watch(self, params: dict[str, Any]) -> None:
         try:
             await self._send_events(params)
         except Exception as error:
-            # the watch was confirmed already: an open link would stay silent for ever, a closed one is made again
+            # the watch was already confirmed: an open link would stay silent for ever, a closed one is reconnected
             self._writer.close()
             self._service.report(
                 str(params["pipeline"]), "warning", f"a watching console was disconnected: {describe(error)}"
@@ -223,14 +223,14 @@ class _Connection:
                 await self._writer.drain()
 
     def _audit(self, **params: Any) -> Any:
-        """Runs in a thread; cancelled when the connection closes, since then nobody waits for it."""
+        """Runs in a thread; cancelled when the connection closes, since then its result has no recipient."""
         listener = AuditListener(self._notify_audit)
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._stopped_by, listener.stop)
         return self._service.audit(listener, **params)
 
     def _notify_audit(self, progress: AuditProgress) -> None:
-        """Progress that does not fit a frame, or whose console has left, is dropped: the answer has all findings."""
+        """Progress that does not fit a frame, or whose console has left, is dropped: the response has all findings."""
         frame = _frame({"jsonrpc": "2.0", "method": "audited", "params": self._encoded(progress)})
         if frame.ok:
             with contextlib.suppress(RuntimeError):
@@ -247,20 +247,20 @@ class _Connection:
 
 
 def _watcher(params: dict[str, Any]) -> Watcher | None:
-    """Who asked to watch; None for an older console, which gives no name."""
+    """The name of the watching console; None for an older console, which gives none."""
     name, host, console = (safe_text(str(params.get(key, "")), WHO_CHARACTERS) for key in ("by", "host", "console"))
     return Watcher(name=name, host=host, since=time.time(), console=console) if name else None
 
 
 def _same_user(writer: asyncio.StreamWriter) -> bool:
-    """Only this user may speak to the agent, whatever the socket's mode became."""
+    """Whether the peer is this user: no other may connect, whatever the socket's mode."""
     peer = writer.get_extra_info("socket")
     credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     return bool(struct.unpack("3i", credentials)[1] in (os.getuid(), 0))
 
 
 def _frame(message: dict[str, Any]) -> _Response:
-    """A message as one line; an error in its place where it would be longer than a frame."""
+    """A message as one line; an error in its place if it would exceed a frame."""
     data = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
     if len(data) > FRAME:
         return _error(

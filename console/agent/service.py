@@ -46,7 +46,7 @@ RETRY_SECONDS = 10.0  # between two attempts to load a pipeline
 
 
 class Service:
-    """The region's agent behind its socket. docs/architecture.md describes what the methods take and return."""
+    """The region's agent behind its socket. docs/architecture.md describes parameters and results of the methods."""
 
     def __init__(self, warehouse: Path, settings: Settings, lock_fd: int) -> None:
         self.warehouse, self.settings = warehouse, settings
@@ -61,7 +61,7 @@ class Service:
         )
         self._guard = threading.Lock()
         self._failed_pipelines: dict[str, str] = {}  # pipelines that failed to load → why
-        self._tried = 0.0  # monotonic: when the failed pipelines were tried last
+        self._tried = 0.0  # monotonic: last retry of the failed pipelines
         self._methods = self._by_name()
 
     def _by_name(self) -> dict[str, Callable[..., Any]]:
@@ -120,7 +120,8 @@ class Service:
                 write_log(pipeline, "info", "loaded")
 
     def expect_driver_exit(self) -> None:
-        """The agent is ending: from now on a JVM that exits is not lost, since it may have got the same signal."""
+        """The agent is ending: from now on a JVM that exits does not count as lost, since it may have received the same
+        signal."""
         self.spark.ending = True
 
     def stop(self) -> None:
@@ -153,7 +154,7 @@ class Service:
             return self._controllers[pipeline]
 
     def report(self, pipeline: str, level: str, text: str) -> None:
-        """Write to the log and to everyone who watches the pipeline. Raises nothing: a feed must not stop for a log.
+        """Write to the log and to the pipeline's watchers. Never raises: logging must not stop a feed.
 
         level  info, warning or error
         """
@@ -340,7 +341,7 @@ class Service:
         failed = self.sampler.failed
         try:
             samples = self.sampler.tick({name: controller.recorder.status for name, controller in controllers.items()})
-        except Exception as error:  # figures are the least that an agent is there for
+        except Exception as error:  # figures are the least important duty of an agent
             write_log("agent", "warning", f"no samples: {describe(error)}")
             return {}
         if self.sampler.failed not in ("", failed):
@@ -369,7 +370,7 @@ def _verb(text: str) -> Verb:
 def write_log(who: str, level: str, text: str) -> None:
     """One line of the agent's log."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with suppress(OSError, ValueError):  # its disk is full or closed: a log that fails stops nothing
+    with suppress(OSError, ValueError):  # the disk is full, or the stream closed: a failing log stops nothing
         print(f"{at} {level} {who}: {text}", file=sys.stderr, flush=True)
 
 
@@ -379,7 +380,7 @@ def describe(error: Exception) -> str:
 
 
 def refuse_remote(warehouse: str) -> Path:
-    """The warehouse as a local directory; other stores would need a lock of their own kind (P4).
+    """The warehouse as a local directory; other stores would need another kind of lock (P4).
 
     raises  RegionError E_STORE for an object store, E_PATH for a path below which Delta writes no table
     """

@@ -18,12 +18,12 @@ from console.model import codec
 from console.model.measured import SparkJob
 from console.text import redacted, secret
 
-# Set by us and not by the inventory: correctness depends on them (docs/design.md, rules 3, 7; docs/security.md).
+# Not configurable in the inventory: correctness depends on them (docs/design.md, rules 3, 7; docs/security.md).
 _FIXED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",  # a value that does not convert stops its batch: what was stored is what was given
+    "spark.sql.ansi.enabled": "true",  # a value that does not convert stops its batch instead of becoming NULL
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.variable.substitute": "false",
     # Parameters are bound in the analysed plan: Spark's newer way is part of its parser, which Delta's parser replaces.
@@ -38,8 +38,8 @@ GC = "-XX:+UseParallelGC -Xshare:auto"
 # the code cache would be 48 MB, too small for Spark, which would compile the same code again and again.
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
 OUT_OF_MEMORY = (3, 52)  # exit codes: of the JVM with -XX:+ExitOnOutOfMemoryError, and of Spark (SparkExitCode.OOM)
-STOP_SECONDS = 60.0  # that Spark may take to stop
-KILLED_SECONDS = 5.0  # that a killed JVM may take to exit, before nobody waits for it
+STOP_SECONDS = 60.0  # time for Spark to stop
+KILLED_SECONDS = 5.0  # time for a killed JVM to exit, after which it is abandoned
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is not reported
 _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -62,12 +62,12 @@ _LOCAL = {
 
 @dataclass(slots=True, kw_only=True)
 class Settings:
-    """What the agent was started with; stored in `_console/agent.json`, so that it restarts without project files.
+    """The agent's start settings; stored in `_console/agent.json`, so that it can restart without project files.
 
     conf                   Spark's configuration, by its names
     tick_seconds           between two ticks of the follower
-    rollback_window_hours  how long the previous release can be rolled back to
-    keep_failed_hours      how long a failed rollout keeps what it built
+    rollback_window_hours  how long a rollback to the previous release is possible
+    keep_failed_hours      how long a failed rollout keeps its versions
     """
 
     region: str = ""
@@ -88,7 +88,7 @@ class SparkHandle:
     def __init__(self, settings: Settings, lock_fd: int) -> None:
         self._settings = settings
         self._lock_fd = lock_fd
-        self._jvm: Any = None  # the process's one gateway to Java, even if no Spark started in it
+        self._jvm: Any = None  # the process's only gateway to Java, even if no Spark started in it
         self._root: Any = None
         self._starting = threading.Lock()
         self._killed = ""  # why the JVM was killed
@@ -101,7 +101,7 @@ class SparkHandle:
 
     @property
     def lost(self) -> bool:
-        """Whether the JVM of a started, or starting, Spark has exited although nobody asked for it."""
+        """Whether the JVM of a started, or starting, Spark has exited unexpectedly."""
         return not self.ending and self._gone()
 
     @property
@@ -130,11 +130,11 @@ class SparkHandle:
         return session
 
     def look(self) -> None:
-        """Kill the JVM if its Spark context was stopped: nothing works in it any longer.
+        """Kill the JVM if its Spark context was stopped, since it is unusable then.
 
         Not for polling: the call blocks while the JVM does not respond.
         """
-        with suppress(Exception):  # a JVM that is gone is known by its process
+        with suppress(Exception):  # a JVM that is gone is detected by its process
             stopped = self._root is not None and self._root.sparkContext._jsc.sc().isStopped()
             if stopped and not self.ending:  # an ending JVM first deletes its own files
                 self.kill("its context was stopped, as when its application is lost")
@@ -153,7 +153,7 @@ class SparkHandle:
 
     @contextmanager
     def job(self, session: Any, group: str) -> Iterator["JobGroup"]:
-        """Around Spark jobs of this thread: one job group, with readable progress, that can be cancelled."""
+        """Context of Spark jobs of this thread: one job group, with readable progress, that can be cancelled."""
         context = session.sparkContext
         context.setJobGroup(group, group, interruptOnCancel=True)
         try:
@@ -263,7 +263,7 @@ def _ended(code: int) -> str:
 
 
 def _slots(master: str) -> int:
-    """Concurrent tasks of a local master: one more than configured, so that a build leaves one for live feeds."""
+    """Concurrent tasks of a local master: one more than configured, so that a build leaves a slot for live feeds."""
     if not master.startswith("local"):
         return 0
     inside = master.partition("[")[2].rstrip("]").split(",")[0]
@@ -317,7 +317,7 @@ def _spark(conf: Any, gateway: Any) -> Any:
 
 
 def _open(conf: Any) -> Any:
-    """The settings for the JVM's command line, which every user of the host can read: none with secrets."""
+    """The settings for the JVM's command line, without secrets, since every user of the host can read it."""
     from pyspark import SparkConf
 
     public = SparkConf(loadDefaults=False)

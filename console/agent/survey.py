@@ -18,13 +18,13 @@ from console.model.event import BatchDone
 from console.model.live import READABLE, Live, Release, TableStats
 from console.paths import version_path
 
-NEWEST_FILES = 8  # whose times are looked at: what a foreign writer does now
+NEWEST_FILES = 8  # newest files whose times are checked, for the foreign writer's current behaviour
 
 
 def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) -> Live:
-    """Everything that the planner may know of one region.
+    """The planner's whole input from one region.
 
-    landing  names of the landing tables to survey too
+    landing  names of the landing tables to survey as well
     raises   DataError if there is no warehouse
     """
     if not warehouse.is_dir():
@@ -90,7 +90,7 @@ def _nanosecond_columns(path: str, stats: TableStats) -> tuple[str, ...]:
 
 
 def _rate(warehouse: Path, pipeline: str, live: Release | None) -> float:
-    """Rows per second in the newest rollout's batches; 0 where nothing was measured."""
+    """Rows per second in the newest rollout's batches; 0 if nothing was measured."""
     if live is None:
         return 0.0
     events = [recorded.event for recorded in Rollouts(warehouse, pipeline).newest()]

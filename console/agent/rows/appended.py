@@ -18,9 +18,9 @@ from console.agent.store.table_stats import simple_type
 from console.errors import RegionError
 from console.model.schema import quoted, text_literal
 
-MAPPED_ROWS = 10_000  # up to this many, a row's file is looked up in a map, by a linear search per row
+MAPPED_ROWS = 10_000  # up to this many, a row's file is looked up by a linear search in a map
 _PATTERN_CHARACTERS = "{}[]*?\\"
-# a path that no reader skips or takes for a pattern
+# a path that no reader skips or interprets as a pattern
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_/=.+-]*/[A-Za-z0-9][A-Za-z0-9_=.+-]*\.parquet")
 
 Values = tuple[tuple[str, str | None], ...]
@@ -29,7 +29,7 @@ Values = tuple[tuple[str, str | None], ...]
 def rows(session: Any, source: str, layout: TableLayout, files: Sequence[log.AddedFile], scratch: Path) -> Any:
     """The rows of these files in the table's columns, partition columns last.
 
-    scratch  folder for an excerpt of the log, if one is needed; it has to exist until the rows are read
+    scratch  folder for an excerpt of the log, if one is needed; it must exist until the rows are read
     """
     by_path = {file.path: file for file in files}  # a file that was added twice counts once
     fields = json.loads(layout.schema)["fields"]
@@ -39,7 +39,7 @@ def rows(session: Any, source: str, layout: TableLayout, files: Sequence[log.Add
     if layout.mapping == "id":
         session.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
     schema = _struct({"type": "struct", "fields": [_physical_field(field, layout.mapping) for field in stored]})
-    # recursive look-up turns partition discovery off, which would take values from folder names
+    # recursive lookup disables partition discovery, which would take values from folder names
     reader = session.read.schema(schema).option("recursiveFileLookup", "true")
     read = reader.parquet(*map(_escaped, by_path))
     parts = {values: at for at, values in enumerate(dict.fromkeys(file.values for file in files), 1)}
@@ -48,11 +48,11 @@ def rows(session: Any, source: str, layout: TableLayout, files: Sequence[log.Add
         map(_PLAIN_PATH.fullmatch, by_path)
     ):  # Spark's list of files takes a twentieth of a live step
         uris = {_path_of(uri): uri for uri in read.inputFiles()}
-        if uris.keys() != by_path.keys():  # it skips names that begin with _ or a dot
+        if uris.keys() != by_path.keys():  # Spark's listing skips names that begin with _ or a dot
             return log_excerpt.rows(session, source, layout, tuple(by_path.values()), scratch)
     if layout.mapping == "none" and not layout.partition_by:
         return read
-    number, columns = "1", ["*"]  # every column that is named costs calls into the JVM
+    number, columns = "1", ["*"]  # every named column costs calls into the JVM
     if len(parts) > 1:
         columns = [quoted(_physical_name(field, layout.mapping)) for field in stored]
         numbers = {_metadata_uri(uris[path]): parts[file.values] for path, file in by_path.items()}
@@ -170,7 +170,7 @@ def _struct(kind: dict[str, Any]) -> Any:
 
 
 def _escaped(path: str) -> str:
-    """A path escaped for Spark, which would take special characters for a pattern."""
+    """A path escaped for Spark, which would interpret special characters as a pattern."""
     return "".join(f"\\{char}" if char in _PATTERN_CHARACTERS else char for char in path)
 
 

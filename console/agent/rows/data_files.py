@@ -1,4 +1,4 @@
-"""The data files of a table as of one version, with what the log says of each: to be part of another table as they are."""
+"""The data files of a table as of one version, with the log's record of each, so that another table can link them."""
 
 import json
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ class DataFile:
 
 
 def files_at(table: str, version: int) -> tuple[DataFile, ...]:
-    """The files of a version, in the order of their paths, whichever checkpoint and commits the log still has of it.
+    """The files of a version, ordered by path, from any checkpoint and commits that the log still has.
 
-    raises  RegionError E_LOG_GONE if the log does not reach back that far; E_LINK for a file that cannot be taken over
+    raises  RegionError E_LOG_GONE if the log does not reach back that far; E_LINK for a file that cannot be linked
     """
     if not log.covers(table, version):
         raise CommitGone(f"{table}: version {version} is gone from the log", hint=log.LATE_HINT)
@@ -54,7 +54,7 @@ def files_at(table: str, version: int) -> tuple[DataFile, ...]:
 
 
 def _checkpoint(table: str, version: int) -> tuple[int, dict[str, dict[str, Any]]]:
-    """The commit to go on with, and the files as of the newest checkpoint before it."""
+    """The first commit to read, and the files as of the newest checkpoint before it."""
     import pyarrow.parquet as pq
 
     folder = log.local(table) / "_delta_log"
@@ -86,7 +86,7 @@ def _data_file(table: str, add: dict[str, Any]) -> DataFile:
 
 
 def _check_complete(table: str, version: int, files: tuple[DataFile, ...]) -> None:
-    """raises  RegionError E_LINK if Delta's own reader takes other files for those of the version"""
+    """raises RegionError E_LINK if Delta's own reader finds other files in the version"""
     actions = DeltaTable(table, version=version).get_add_actions()
     theirs = {log.absolute_path(log.local(table), path) for path in actions.column("path").to_pylist()}
     ours = {file.path for file in files}

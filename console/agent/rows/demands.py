@@ -1,4 +1,4 @@
-"""The features that a table requires of its readers, from its log alone: for tables that our readers cannot open."""
+"""The features that a table requires of its readers, from its log alone, for tables that our readers cannot open."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -11,8 +11,8 @@ _UNKNOWN_VERSION = 4  # reader versions from here on are not defined yet
 
 
 def required_features(table: str) -> frozenset[str]:
-    """Reader features of the newest protocol in the log; an unknown reader version counts as a feature. Empty where the log
-    has no protocol.
+    """Reader features of the newest protocol in the log; an unknown reader version counts as a feature. Empty if the
+    log has no protocol.
 
     source  the Delta transaction log protocol, *Protocol Evolution*
     """

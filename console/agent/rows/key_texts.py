@@ -1,4 +1,4 @@
-"""Rows named to a person: by columns that were chosen for it, never by the value that is in question."""
+"""Identification of rows for a person, by selected columns, never by the failing value."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +11,8 @@ KEY_LENGTH = 200
 
 
 def key_texts(rows: Any, columns: Sequence[str], most: int = EXAMPLES) -> tuple[str, ...]:
-    """`id=e17, ts=2026-11-07 10:00:00` of each of the first rows. most: rows at most"""
-    # as text: Python has no value for every time that Spark has
+    """`id=e17, ts=2026-11-07 10:00:00` for each of the first rows. most: maximum number of rows"""
+    # as text: Python cannot represent every time of Spark
     texts = [f"CAST({quoted(name)} AS STRING)" for name in columns] or ["'' AS nothing"]
     first = rows.selectExpr(*texts).limit(most).collect()
     return tuple(

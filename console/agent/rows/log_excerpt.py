@@ -1,6 +1,6 @@
-"""An excerpt of a table's log: some of its files as a Delta table of their own, to be read by Delta itself.
+"""An excerpt of a table's log: some of its files as a separate Delta table, to be read by Delta itself.
 
-It is needed where a Parquet reader fails: deletion vectors, hidden file names, columns of type void. It costs a snapshot,
+It is needed if a Parquet reader fails: deletion vectors, hidden file names, columns of type void. It costs a snapshot,
 ten times as much as reading a small range (docs/decisions/0012); no data file is copied.
 """
 
@@ -18,7 +18,7 @@ from console.agent.store import log
 from console.agent.store.shape import TableLayout
 from console.errors import RegionError
 
-FOLDER = "_excerpts"  # in a version of ours: hidden from VACUUM, and dropped with the version
+FOLDER = "_excerpts"  # in a managed version: hidden from VACUUM, and dropped with the version
 _FEATURES = ("columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "variantType")
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
@@ -29,7 +29,7 @@ _ID = 20  # characters of a deletion vector's id, after the prefix of its folder
 def place(version: str) -> Iterator[Path]:
     """Path of a scratch folder, created on use and removed afterwards.
 
-    version  path of a version of ours; a process that dies leaves one file there, which is dropped with the version
+    version  path of a managed version; a process that dies leaves one file there, which is dropped with the version
     """
     scratch = log.local(version) / FOLDER / uuid.uuid4().hex
     try:
@@ -39,7 +39,7 @@ def place(version: str) -> Iterator[Path]:
 
 
 def rows(session: Any, source: str, layout: TableLayout, files: Sequence[log.AddedFile], scratch: Path) -> Any:
-    """The rows of these files in the table's columns. scratch: folder that has to exist until they are read"""
+    """The rows of these files in the table's columns. scratch: folder that must exist until they are read"""
     log_folder = scratch / uuid.uuid4().hex / "_delta_log"
     log_folder.mkdir(parents=True)
     schema = json.loads(layout.schema)

@@ -24,7 +24,7 @@ _HINT = "have its writer store microseconds and replace those rows; then rebuild
 
 
 def finer(files: Iterable[str], columns: Mapping[str, str]) -> tuple[str, str] | None:
-    """(file, column) of the first times that would be truncated; None where there are none.
+    """(file, column) of the first times that would be truncated; None if there are none.
 
     files    absolute paths; missing and damaged files are left to the reader of their rows
     columns  physical name → logical name, of the columns to check
@@ -73,7 +73,7 @@ def time_columns(schema: str, wanted: Iterable[str]) -> dict[str, str]:
 
 
 def _footer(file: Path) -> bytes:
-    """A Parquet file's footer. raises  OSError, ValueError where there is none"""
+    """A Parquet file's footer. raises OSError, ValueError if there is none"""
     with file.open("rb") as source:
         source.seek(-8, 2)
         length, magic = struct.unpack("<I4s", source.read(8))
@@ -104,7 +104,7 @@ def _has_nanoseconds(file: str, path: str) -> bool:
     """Whether a column of INT96 has values finer than a microsecond."""
     import pyarrow.parquet as pq
 
-    # nanoseconds wrap beyond the year 2262, microseconds do not; their difference is exact all the same
+    # nanoseconds wrap beyond the year 2262, microseconds do not; their difference is still exact
     nanos, micros = (_leaves(pq.ParquetFile(file, coerce_int96_timestamp_unit=unit), path) for unit in ("ns", "us"))
     return bool((nanos != micros * 1000).any())
 

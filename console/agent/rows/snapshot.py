@@ -8,8 +8,8 @@ from console.model.schema import quoted
 
 
 def stored_at(session: Any, path: str, version: int) -> Any:
-    """The stored rows of a version. An empty text in a partition column is NULL by the Delta protocol; Delta's own reader
-    returns it as the log has it.
+    """The stored rows of a version. An empty text in a partition column is NULL by the Delta protocol; Delta's own
+    reader returns it unchanged from the log.
     """
     rows = session.read.format("delta").option("versionAsOf", version).load(path)
     return blank_is_null(rows, _text_partitions(path, version))

@@ -1,7 +1,7 @@
 """Output folders of sinks: below the warehouse, replaced as a whole, and only if our mark shows that they are ours.
 
-The path is text in the operator's file, and a table, another pipeline's output or foreign files may be there. So each output
-carries a mark, and a folder without one is refused before anything is read or written.
+The path comes from the operator's file, and may already hold a table, another pipeline's output or foreign files. So
+each output has a mark, and a folder without one is refused before anything is read or written.
 """
 
 import json
@@ -44,7 +44,7 @@ def output(warehouse: Path, path: str, pipeline: str, sink: str) -> ExportTarget
 
 
 def put(export: ExportTarget, write: Callable[[Path], int]) -> int:
-    """Write a folder beside the target, then put it in the target's place.
+    """Write a folder beside the target, then move it into the target's place.
 
     write    fills the given folder; returns the rows written
     returns  the rows written
@@ -77,7 +77,7 @@ def _clear(export: ExportTarget) -> None:
     for part in (export.stage / _FRESH, export.stage / _OLD):
         if part.is_dir():
             shutil.rmtree(part)
-    (export.stage / MARK).unlink()  # last: without it the rest would never be cleared
+    (export.stage / MARK).unlink()  # last: without it the rest would never be deleted
     export.stage.rmdir()
 
 
@@ -113,7 +113,7 @@ def _not_ours(export: ExportTarget) -> str:
 
 
 def _blocked_above(export: ExportTarget) -> str:
-    """The reason why no folder may be put there: one above it is a table, a sink's output or a file; or ""."""
+    """The reason why no folder may be created there: one above it is a table, a sink's output or a file; or ""."""
     for folder in export.target.parents:
         if folder == export.root:
             break

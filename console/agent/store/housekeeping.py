@@ -1,4 +1,4 @@
-"""Cleanup: releases to which no rollback leads, and the versions that only they name."""
+"""Cleanup: releases that no rollback can return to, and the versions that only they name."""
 
 import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence, Set
@@ -20,7 +20,7 @@ LeftOut = tuple[str, str]  # rollout, landing table
 
 @dataclass(frozen=True, slots=True)
 class LastCopy:
-    """A landing table's version that holds what no other one does. what: in words;  by: the release whose relay says so"""
+    """A landing table's version with rows or values that no other one has. what: in words;  by: the release with the relay"""
 
     release: str
     table: str
@@ -33,11 +33,11 @@ class LastCopy:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """What a cleanup removes.
+    """The releases and versions that a cleanup removes.
 
     releases  their rows in the release table
     versions  version paths that only these releases name, in order; of landing tables only later versions
-    kept      last copies: their releases stay
+    kept      last copies, whose releases are kept
     """
 
     releases: tuple[StoredRelease, ...]
@@ -54,11 +54,11 @@ def superseded(
     left_out: Collection[LeftOut] = (),
     spared: Set[str] = frozenset(),
 ) -> Superseded:
-    """The releases to which no rollback leads any more, and the versions that only they name.
+    """The releases that no rollback can return to any more, and the versions that only they name.
 
     previous     include the release to which a rollback would return
-    building     id of the release of the rollout in progress; any other preview is left over from an agent that died
-    let_go       landing tables of which last copies go as well
+    building     id of the release of the rollout in progress; any other preview is a leftover of a dead agent
+    let_go       landing tables whose last copies are deleted as well
     left_out     rows in quarantine
     spared       paths that sandboxes name: these versions go with the last sandbox
     """
@@ -76,7 +76,7 @@ def superseded(
 
 
 def _last_copies(releases: Sequence[StoredRelease], left_out: Collection[LeftOut]) -> Iterator[LastCopy]:
-    """Of releases that were live, with other landing versions than the live one has."""
+    """Last copies in formerly live releases whose landing versions are not the live ones."""
     live = next((each.release for each in releases if each.row.state == "live"), None)
     spared = {state.version.path for state in (live.tables if live else ())}
     once_live = [each for each in releases if each.row.state != "preview"]  # the rows of a preview are copies
@@ -116,7 +116,7 @@ def clean_up(
 ) -> tuple[str, ...]:
     """Retire the superseded releases, delete their versions and drop their rows; safe to repeat after a crash anywhere.
 
-    release_feeds  returns when the follower no longer uses a version of a retired release
+    release_feeds  waits until the follower no longer uses a version of a retired release
     returns        paths of the versions that existed and were deleted
     """
     for stored in removable.releases:
@@ -131,7 +131,7 @@ def clean_up(
 
 
 def _keep_ids(warehouse: Path, releases: Releases, path: str) -> None:
-    """What a landing version has taken goes on counting in the live one."""
+    """Carry the batch and load ids of a landing version over to the live one."""
     live, stored = releases.in_state("live"), [each.release for each in releases.all()]
     source = version_path(warehouse, path)
     if not is_later_version(path) or live is None or not log.exists(source):
@@ -152,7 +152,7 @@ def drop_preview(
     """Delete the versions built for a release that never became live, and its row; does nothing if it is not a preview.
 
     release        its id
-    release_feeds  returns when the follower no longer uses a version of it
+    release_feeds  waits until the follower no longer uses a version of it
     spared         paths that sandboxes name
     """
     stored = next((each for each in releases.all() if each.row.id == release and each.row.state == "preview"), None)

@@ -1,4 +1,4 @@
-"""The versions of one landing table, and the ids of batches and loads in them: what one has taken, counts in all."""
+"""The versions of one landing table, and the ids of batches and loads in them: rows accepted by one count as accepted in all."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -17,7 +17,7 @@ LOCK_SECONDS = 60.0
 
 
 def versions_of(releases: Iterable[Release], path: str, *, stored_alike: bool = False) -> tuple[str, ...]:
-    """Version paths of the landing table that lies at `path`, that first; those of all releases that are stored.
+    """Version paths of the landing table at `path`, that one first; those of all stored releases.
 
     stored_alike  only those that store every row in the same columns
     """
@@ -44,7 +44,7 @@ def has_taken(table: str, batch: str) -> bool:
 def carry_ids(source: str, target: str) -> int:
     """Commit the ids of all batches and loads in a version's log to another one's, without rows; safe to repeat.
 
-    returns  how many the target lacked
+    returns  number of ids that the target lacked
     """
     opened, prefix = DeltaTable(target), f"ingest/{log.table_id(target)}/"
     wanted = {prefix + rest: number for rest, number in _ids(source).items()}
@@ -72,7 +72,7 @@ def _commit(target: str, ids: list[tuple[str, int]]) -> None:
 
 
 def _ids(table: str) -> dict[str, int]:
-    """What follows the table's id in the app ids of its intake → number; from its newest checkpoint and the commits since."""
+    """App ids of a table's intake, without prefix and table id → number; from its newest checkpoint and the commits since."""
     ids: dict[str, int] = {}
     prefix, latest = f"ingest/{log.table_id(table)}/", log.latest_version(table)
     version, transactions = at_checkpoint(table, latest)

@@ -84,15 +84,15 @@ def _is_stored(path: Path, row: dict[str, Any]) -> bool:
 class SideFiles:
     """Files in `_console/<pipeline>/beside`: values of the tables' rows under keys that 0.1.0 does not know.
 
-    0.1.0 refuses rows with unknown keys and does not open this folder, so it can still read, follow and roll back. A file is
-    written before its row and belongs to the row whose text has the digest in the file.
+    0.1.0 refuses rows with unknown keys and does not open this folder, so it can still read, follow and roll back. A
+    file is written before its row, and contains the digest of its row's text.
     """
 
     def __init__(self, pipeline: Path) -> None:
         self._folder = pipeline / "beside"
 
     def split(self, name: str, value: object) -> str:
-        """A value's text for its row; the keys beside it are on disk when this returns.
+        """A value's text for its row; the file with the other keys is on disk when this returns.
 
         name  `r7`, `web-7` of an accepted plan, `web-7.12` of an event
         """
@@ -103,7 +103,7 @@ class SideFiles:
         return text
 
     def rewrite(self, name: str, value: object, text: str) -> None:
-        """Replace the keys beside a row that is stored. text: the row's, as it is"""
+        """Replace the keys beside a stored row. text: the row's unchanged text"""
         if rest := codec.split_beside(value)[1]:
             self._write(name, text, rest)
         else:
@@ -238,7 +238,7 @@ class Releases:
         return int(table.version())
 
     def accept_until(self, release: str, days: Mapping[str, str]) -> None:
-        """Move the days that end the older shapes of lines; the release's row stays as it is. days: table → day or "" """
+        """Change the days that end older shapes of lines; the release's row does not change. days: table → day or "" """
         table, stored = open_table(self.path), next(each for each in self.all() if each.row.id == release)
         assert table is not None
         moved = stored.release.accepting_until(days)

@@ -32,9 +32,9 @@ class AddedFile:
     """A data file added by a commit.
 
     path    absolute
-    rows    without those deleted by its deletion vector; -1 where the writer left no statistics
+    rows    without those deleted by its deletion vector; -1 without statistics of the writer
     values  partition values from the log, by physical column name; never taken from folder names
-    vector  deletion vector as the log's JSON, "" where there is none
+    vector  deletion vector as the log's JSON, "" if there is none
     """
 
     path: str
@@ -69,7 +69,7 @@ class Commit:
 
     @property
     def replaces(self) -> bool:
-        """Whether it set the table to another content as a whole: rows it adds may have flowed before."""
+        """Whether it replaced the table's content as a whole: added rows may have flowed before."""
         return self.version > 0 and self.operation.upper().startswith(REPLACING)
 
     @property
@@ -209,7 +209,7 @@ def commits(table: str, first: int, last: int) -> Iterator[Commit]:
 
 
 def position(table: str, app_id: str, *, as_of: int | None = None) -> int | None:
-    """The last number committed under an app id, or None. as_of: version; the latest where it is None"""
+    """The last number committed under an app id, or None. as_of: version; None for the latest"""
     try:
         number: int | None = DeltaTable(table, version=as_of).transaction_version(app_id)
     except TableNotFoundError:

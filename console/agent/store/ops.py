@@ -1,7 +1,7 @@
-"""`_console/<pipeline>/ops`: who decided what, and the receipts of every rollout. Append only, each row sealed.
+"""`_console/<pipeline>/ops`: decisions with their authors, and the receipts of every rollout. Append only, each row sealed.
 
-A seal detects that a row was changed after it was written, by accident or by hand. Whoever can write the table can also
-compute a new seal, so it is not a signature: what a receipt states is verified against the data (`audit`).
+A seal detects that a row was changed after it was written, by accident or by hand. Anyone with write access to the
+table can compute a new seal, so it is not a signature: a receipt's content is verified against the data (`audit`).
 """
 
 import hashlib
@@ -51,14 +51,14 @@ class Ops:
         crash.point("after-receipts")
 
     def store_decision(self, recorded: Recorded) -> None:
-        """Store the decision of an event that is stored already; `mirror` makes up for a death between the two."""
+        """Store the decision of an already stored event; `mirror` catches up after a death between the two."""
         if isinstance(recorded.event, Decision):
             self._append([of_decision(recorded, recorded.event)])
 
     def mirror(self, rollout: str, events: Sequence[Recorded], *, owed: bool = False) -> None:
         """Store the decisions that are missing here because an agent died after storing their events.
 
-        A rollout that an earlier version accepted gets none: else its receipts would count as lost.
+        A rollout accepted by an earlier version gets none, or its receipts would count as lost.
 
         owed  these are events whose decisions this agent failed to store, whatever rows their rollout has
         """

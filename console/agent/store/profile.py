@@ -47,7 +47,7 @@ class _File:
     rows: int
     first: str
     last: str
-    part: str  # its day, where the table is partitioned by day
+    part: str  # its day, if the table is partitioned by day
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ def profile(place: str, column: str, when: str, budget: Budget) -> dict[str, Any
     """Keys with their share of all rows, the day first seen and whether that day is sure.
 
     place, column, when  the table, its JSON text column, and its time column ("" without one)
-    raises  DataError for a column that is missing or not text; RegionError where there is no table
+    raises  DataError for a column that is missing or not text; RegionError if there is no table
     """
     files, column, when = _files(place, column, when)
     seen, whole = _Sampled(), set[str]()
@@ -133,7 +133,7 @@ def _files(place: str, column: str, when: str) -> tuple[list[_File], str, str]:
 
 
 def _evenly(files: list[_File]) -> Iterator[_File]:
-    """One file of each day, then the next of each, so that a small budget still covers every day."""
+    """Order of files: one of each day, then the next of each, so that a small budget still covers every day."""
     by_day: dict[str, list[_File]] = defaultdict(list)
     for file in files:
         by_day[file.first].append(file)
@@ -190,7 +190,7 @@ def _sample(file: _File, column: str, when: str, seen: _Sampled, budget: Budget)
 
 
 def _earlier(a: str, b: str) -> str:
-    """The earlier of two days; "" is no day."""
+    """The earlier of two days; "" means none."""
     return min(a, b) if a and b else a or b
 
 

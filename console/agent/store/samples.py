@@ -1,7 +1,7 @@
 """`_console/samples`: a ring of fixed-size records in one file, the figures of the last day. Written by the agent alone.
 
-A record that was written in part, as by a killed agent, or that a reader meets while it is overwritten, does not fit its checksum and
-is passed over. Records are ordered by number, since a clock may be set back. Nothing is flushed to disk: after a power loss the last
+A partial record, of a killed agent or during an overwrite, does not match its checksum and is skipped. Records are
+ordered by number, since a clock may be set back. Nothing is flushed to disk: after a power loss the last
 seconds may be missing.
 """
 
@@ -17,10 +17,10 @@ from pathlib import Path
 from console.model.measured import FeedSample, SamplePage
 
 RECORD_BYTES = 128
-CAPACITY = 1 << 18  # records, 32 MiB: a day of a pipeline and 29 feeds, of more the last hours
+CAPACITY = 1 << 18  # records, 32 MiB: a day for a pipeline with 29 feeds, fewer hours for more
 PAGE_SAMPLES = 4_000  # that fit into one message
 CHUNK = 2_048  # records read at once
-# Records too old in a row after which a reader stops: a clock that was wrong for a while hides no older ones.
+# Consecutive records that are too old, after which a reader stops: a clock that was wrong for a while hides no others.
 OLD_IN_A_ROW = 4_000
 _HEADER = b"console samples 1\n".ljust(RECORD_BYTES, b"\0")
 _FIGURES = struct.Struct("<QdfffQB")  # number, at, rows, lag, backfill, behind, bytes of the name
@@ -31,7 +31,7 @@ _MOST = 3e38  # of a single-precision number
 class SampleRing:
     """The file, opened for appending by an agent and for reading by anybody.
 
-    last_at  time of the newest sample, seconds since 1970, UTC; 0 where there is none
+    last_at  time of the newest sample, seconds since 1970, UTC; 0 if there is none
     """
 
     def __init__(self, warehouse: Path, capacity: int = CAPACITY) -> None:
@@ -42,7 +42,7 @@ class SampleRing:
     def append(self, pipeline: str, samples: Sequence[FeedSample]) -> None:
         """Append samples, overwriting the oldest ones.
 
-        raises  OSError where they cannot be written; the next call takes their place
+        raises  OSError if they cannot be written; the next call overwrites them
         """
         records = b"".join(_record(self._next + at, pipeline, sample) for at, sample in enumerate(samples))
         first = self._next % self._capacity
@@ -59,11 +59,11 @@ class SampleRing:
     def page(
         self, pipeline: str, since: float, feed: str | None = None, before: int = 0, most: int = PAGE_SAMPLES
     ) -> SamplePage:
-        """The newest samples of a pipeline, or those in front of an earlier page.
+        """The newest samples of a pipeline, or those before an earlier page.
 
         since   seconds since 1970, UTC
         feed    "" for the pipeline's own samples, None for those of all feeds as well
-        before  of the earlier page; 0 for the newest
+        before  first number of the earlier page; 0 for the newest
         """
         chosen: list[FeedSample] = []
         name, newest, too_old = _name(pipeline, feed or ""), math.inf, 0
@@ -123,7 +123,7 @@ class SampleRing:
         return 0, 0.0
 
     def _opened(self) -> int:
-        """The file for writing; begun anew where it is none of ours."""
+        """The file for writing; recreated if it is not a valid ring."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -149,7 +149,7 @@ def _record(number: int, pipeline: str, sample: FeedSample) -> bytes:
 
 
 def _read(record: bytes) -> tuple[int, bytes, FeedSample] | None:
-    """Number, name and sample; None for a record that was written in part, or never."""
+    """Number, name and sample; None for a partial or unwritten record."""
     body = record[4:]
     if zlib.crc32(body) != int.from_bytes(record[:4], "little"):
         return None
@@ -161,7 +161,7 @@ def _read(record: bytes) -> tuple[int, bytes, FeedSample] | None:
 
 
 def _name(pipeline: str, feed: str) -> bytes:
-    """Pipeline and feed; each is cut where it is too long for a record, and then told apart by a digest."""
+    """Pipeline and feed; a name too long for a record is truncated, with a digest to keep it unique."""
     first = _cut(pipeline, _NAME_BYTES // 2)
     return first + b"\0" + _cut(feed, _NAME_BYTES - len(first) - 1)
 

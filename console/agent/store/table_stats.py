@@ -62,7 +62,7 @@ def table_stats(name: str, path: str, time: str = "", version: int | None = None
 
 
 def _rows_left(table: DeltaTable, path: str, files: Sequence[str], counts: Sequence[int | None]) -> list[int | None]:
-    """Rows of each file without those deleted by deletion vectors; None where the file has no statistics."""
+    """Rows of each file without those deleted by deletion vectors; None if the file has no statistics."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -103,7 +103,7 @@ def _days(files: Mapping[str, Any], time: str, stored: str, counts: Sequence[int
     """Rows and bytes per day, from each file's smallest and largest time; files that span days are shared out evenly.
 
     stored  the time column's name in the statistics
-    counts  rows of each file, None where not known
+    counts  rows of each file, None if unknown
     """
     if not time:
         return ()
@@ -130,9 +130,9 @@ def _days(files: Mapping[str, Any], time: str, stored: str, counts: Sequence[int
 
 
 def _between(low: int | None, high: int | None, *, has_statistics: bool) -> list[str]:
-    """Names of a file's days from first to last.
+    """Names of a file's days, from first to last.
 
-    A year of five digits in the log cannot be read: such a time lies beyond all days with a name.
+    A year of five digits in the log cannot be parsed: such a time is beyond all named days.
 
     has_statistics  the log has statistics of the file's times
     """
@@ -141,6 +141,6 @@ def _between(low: int | None, high: int | None, *, has_statistics: bool) -> list
     first, last = FIRST - 1 if low is None else low, LAST + 1 if high is None else high
     if first < FIRST or last > LAST:
         return sorted({day_name(first), day_name(last)})
-    # A stray time makes a file span decades; a few wide steps are as good a guess as ten thousand days. Slices reach from
+    # A stray time makes a file span decades; a few wide steps are as good an estimate as ten thousand days. Slices reach from
     # one known day to the next, so the days between belong to a slice all the same.
     return [day_name(number) for number in range(first, last + 1, 1 + (last - first) // MAX_SPAN_DAYS)]

@@ -39,7 +39,7 @@ _SMALL = {  # settings for queries over a few rows
 def replay(lines: Iterable[str]) -> Iterator[str]:
     """One answer to each request, in order.
 
-    raises  DataError where a line is not a request; RegionError where Spark does not start
+    raises  DataError if a line is not a request; RegionError if Spark does not start
     """
     spark: SparkHandle | None = None
     try:
@@ -79,7 +79,7 @@ def _answer_all(session: Any, request: Mapping[str, Any]) -> dict[str, Any]:
         except ConsoleError:
             raise
         except Exception as error:
-            session.catalog.dropTempView(str(view["name"]))  # else that of an earlier request would be read
+            session.catalog.dropTempView(str(view["name"]))  # or an earlier request's would be read
             failed[str(view["name"])] = _first_line(error)
     limit = int(request.get("limit") or MAX_ROWS)
     return {"answers": [_answer(session, query, limit) for query in request.get("queries", ())], "failed": failed}
