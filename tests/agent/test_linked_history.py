@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.slow
 SCHEMA = pa.schema([("n", pa.int64()), ("host", pa.string())])
 WIDER = pa.schema([*SCHEMA, ("agent", pa.string())])
 FEED = "history/t/forward@3"
+MILLION = 1_000_000
 STEP = Backfill(
     materialization="", source="requests", target="requests", route="forward", sql="", time="", rows=0, bytes=0, days=0,
     batches=1, stored=True, linked=True,
@@ -88,6 +90,22 @@ def test_a_version_is_taken_over_whole_with_its_partitions_and_what_is_new_reads
     new = set(source.parent.rglob("*.parquet")) - before
     assert all(path.stat().st_nlink == 2 for path in new)
     assert len(new) == len(DeltaTable(str(source), version=fence).file_uris())
+
+
+def test_a_million_rows_are_less_than_a_second_of_work_and_no_data_file(tmp_path: Path) -> None:
+    source, batch = tmp_path / "requests" / "old-1", 50_000
+    for start in range(0, MILLION, batch):
+        hosts = [f"h{n % 3}" for n in range(batch)]
+        rows = pa.table({"n": range(start, start + batch), "host": hosts}, SCHEMA)
+        write_deltalake(str(source), rows, mode="append", partition_by=["host"])
+    made = history(source, MILLION // batch - 1)
+    before = {path.stat().st_ino for path in source.rglob("*.parquet")}
+    began = time.process_time()
+    done = linked_history.link_history(made)
+    seconds = time.process_time() - began
+    assert (done.rows, DeltaTable(made.target_path).to_pyarrow_dataset().count_rows()) == (MILLION, MILLION)
+    assert {path.stat().st_ino for path in Path(made.target_path).rglob("*.parquet")} == before
+    assert seconds < 1
 
 
 def test_neither_table_loses_a_row_to_what_is_done_to_the_other(source: Path) -> None:

@@ -54,7 +54,7 @@ def dealt(seed: str, kinds: Sequence[Kind], tables: int | None = None) -> list[C
 def fit(kinds: tuple[Kind, ...]) -> bool:
     """Whether each edit has its effect beside the others, in whatever order they are made."""
     whole = _made(kinds)
-    if any(_made(order) != whole for order in permutations(kinds)):
+    if not whole.is_whole() or any(_made(order) != whole for order in permutations(kinds)):
         return False
     return all(_made(rest) != whole for rest in combinations(kinds, len(kinds) - 1) if rest)
 

@@ -1,7 +1,7 @@
 """Pairs by seed: a deployed pipeline, what its region still holds, and what its operators want instead."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,7 @@ from console.model.schema import history_word
 from tests.closure.edits import KINDS, Kind
 from tests.closure.facts import DAYS, Facts
 from tests.closure.follow import Attempt
-from tests.closure.shapes import FURTHER, WORLD, World
+from tests.closure.shapes import FURTHER, WORLD, Fed, World
 
 SEED = 20261123
 _OLDER = (" as computed", " as default", " as null")
@@ -53,20 +53,51 @@ def pair(seed: str) -> Pair:
     world = _variant(rng)
     attempt = Attempt(old=world, edits=_edits(world, rng))
     words, facts = _with_words(attempt, rng), _facts(rng)
-    then = _edits(attempt.world, rng) if rng.random() < 0.25 else ()
+    then = _then(attempt, rng) if rng.random() < 0.25 else ()
     return Pair(seed=seed, attempt=words, facts=facts, then=then)
 
 
 def has_effect(kind: Kind, world: World) -> bool:
     """Whether a table is still there for an edit, with the columns that it takes, and is another one then."""
     with suppress(StopIteration):
-        return kind.apply(world) != world
+        return kind.apply(world) != world and kind.apply(world).is_whole()
     return False
 
 
-def _edits(world: World, rng: random.Random) -> tuple[Kind, ...]:
+def stands_alone(kind: Kind, before: Sequence[Kind], old: World) -> bool:
+    """Whether an edit means behind others of its table what it means by itself: of a table that is fed, in either order.
+
+    before  edits of the pipeline `old`, each of another table
+    """
+    touching = [edit for edit in before if edit.table == kind.table]
+    if not touching or any(table.name == kind.table for table in old.landing):
+        return True
+    with suppress(StopIteration):
+        (edit,) = touching
+        orders = (edit.apply(kind.apply(old)), kind.apply(edit.apply(old)))
+        first, second = (_sorted(world.table(kind.table)) for world in orders)
+        return first == second and not {*edit.columns} & {*kind.columns}
+    return False
+
+
+def _sorted(fed: Fed) -> Fed:
+    """The same table whatever the order of its columns and conditions."""
+    return replace(fed, items=tuple(sorted(fed.items)), where=tuple(sorted(fed.where)))
+
+
+def _then(attempt: Attempt, rng: random.Random) -> tuple[Kind, ...]:
+    """The change after the first one: of any table, and as often of one that the first one has changed."""
+    if rng.random() < 0.5:
+        return _edits(attempt.world, rng)
+    touched = {edit.table for edit in attempt.edits}
+    return _edits(attempt.world, rng, [kind for kind in KINDS if kind.table in touched])
+
+
+def _edits(world: World, rng: random.Random, among: Sequence[Kind] = KINDS) -> tuple[Kind, ...]:
     """One edit or several, of each table one."""
-    kinds = [kind for kind in KINDS if kind.table in {*_names(world), "again"}]
+    kinds = [kind for kind in among if kind.table in {*_names(world), "again"}]
+    if not kinds:  # the first change has dropped, or renamed, all tables that it is about
+        return ()
     edits = [rng.choice(kinds)]
     while rng.random() < 0.3:
         edits.append(rng.choice(kinds))

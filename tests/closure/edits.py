@@ -273,6 +273,9 @@ def _of_landing() -> list[Kind]:
         kind("values of another meaning", lambda t: replace(t, forward_query=MEANING)),
         kind("values of another meaning, lines told apart", lambda t: replace(
             t, forward_query=MEANING, accepts=Accepts(shape="v2"))),
+        kind("values of another meaning, lines told apart by a column", lambda t: replace(
+            t, columns=(*t.columns, Column(name="v", type="string")), forward_query=f"{MEANING}, NULL AS v",
+            accepts=Accepts(marker="v"))),
         kind("values of another meaning, by what may fail", lambda t: replace(t, forward_query="* EXCEPT (spare), spare * 60 AS spare")),
         Kind(name="another name", table="events", apply=lambda world: _called(world, "events", "visits"), node="visits"),
         kind("another partition_by", lambda t: replace(t, partition_by=("site",))),

@@ -23,6 +23,7 @@ class Attempt:
     """What an operator has: edits of a pipeline, and what is typed.
 
     patches  edits of the declared tables beside them: table → what is done to it
+    carried  the change before carried rows by the operator's word: not even a table's own rows then follow its query
     """
 
     old: World
@@ -30,6 +31,7 @@ class Attempt:
     history: Mapping[str, str] = field(default_factory=dict)
     allowed: frozenset[str] = frozenset()
     patches: tuple[tuple[str, Callable[[Table], Table]], ...] = ()
+    carried: bool = False
 
     @property
     def world(self) -> World:

@@ -87,13 +87,29 @@ class Fed:
         return replace(self, source=" ".join(words), further=tuple(new if s == old else s for s in self.further))
 
     def renamed(self, name: str, to: str) -> "Fed":
-        """With another name for an item, in its key and its order as well."""
+        """With another name for an item, wherever the table is declared by it."""
 
         def called(names: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(to if own == name else own for own in names)
 
         items = tuple((to if own == name else own, type, sql) for own, type, sql in self.items)
-        return replace(self, items=items, key=called(self.key), order_by=called(self.order_by))
+        return replace(
+            self, items=items, key=called(self.key), order_by=called(self.order_by),
+            partition_by=called(self.partition_by), cluster_by=called(self.cluster_by),
+        )  # fmt: skip
+
+    def is_whole(self) -> bool:
+        """Whether it has every column by which it is declared."""
+        by = {
+            *self.key,
+            *self.order_by,
+            *self.partition_by,
+            *self.cluster_by,
+            *self.grouped,
+            *self.strict,
+            *filter(None, [self.time]),
+        }
+        return by | {name for name, _ in self.defaults} <= {name for name, _, _ in self.items}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +136,12 @@ class World:
 
     def more(self, *fed: Fed, landing: tuple[Table, ...] = ()) -> "World":
         return replace(self, landing=(*self.landing, *landing), fed=(*self.fed, *fed))
+
+    def is_whole(self) -> bool:
+        """Whether every table is, and none has two columns of one name."""
+        named = [[column.name for column in table.columns] for table in self.landing]
+        named += [[name for name, _, _ in fed.items] for fed in self.fed]
+        return all(fed.is_whole() for fed in self.fed) and all(len({*names}) == len(names) for names in named)
 
     def pipeline(self) -> Pipeline:
         return Pipeline(

@@ -15,7 +15,7 @@ from console.model.plan import Plan
 from console.planning import PlannerCache
 from console.remedy import Edit, Elsewhere, KeepLive, Remedy, RunCommand, Stays
 from tests.closure.changes import PAGE, page
-from tests.closure.draw import Pair, drawn, has_effect
+from tests.closure.draw import Pair, drawn, has_effect, stands_alone
 from tests.closure.facts import deployed, promoted
 from tests.closure.follow import Attempt, answer, followed
 from tests.closure.judge import left, losses, needless
@@ -32,7 +32,7 @@ class Outcome:
         self.cache = PlannerCache()
         self.wrong: list[str] = []
         self.ends: Counter[str] = Counter()
-        self.changed_again = 0
+        self.changed_again = self.same_table = 0
         self.codes: Counter[str] = Counter()
 
     def judge(self, pair: Pair, live: Live | None = None) -> None:
@@ -50,7 +50,7 @@ class Outcome:
                     self._judge_another(pair, attempt, made, live)
                 return
             self.codes.update(problem.code for problem in refused)
-            if attempt is pair.attempt and not attempt.history and not attempt.patches:
+            if attempt is pair.attempt and not (attempt.history or attempt.patches or attempt.carried):
                 self.wrong += [f"{pair}: for nothing, {p}" for p in refused if needless(p, attempt.edits)]
             for problem in refused:
                 self._check_remedies(pair, attempt, problem, refused, live, planned=made is not None)
@@ -64,13 +64,14 @@ class Outcome:
         self.wrong.append(f"{pair}: remedies lead in a circle")
 
     def _judge_another(self, pair: Pair, done: Attempt, plan: Plan, before: Live) -> None:
-        """A change of what the first change left: its tables as they are then, its forward queries still in their files."""
+        """Another change of what the first one left: its tables as they are then, its forward queries still in their files."""
         facts = left(plan, done.world, pair.facts)
-        touched = {edit.table for edit in pair.attempt.edits}
-        edits = tuple(kind for kind in pair.then if kind.table not in touched and has_effect(kind, done.world))
+        first = done.edits
+        edits = tuple(k for k in pair.then if has_effect(k, done.world) and stands_alone(k, first, done.old))
         if edits:
             self.changed_again += 1
-            again = Attempt(old=done.world, edits=edits, patches=done.settled())
+            self.same_table += any(edit.table in {kind.table for kind in first} for edit in edits)
+            again = Attempt(old=done.world, edits=edits, patches=done.settled(), carried=bool(done.history))
             self.judge(replace(pair, attempt=again, facts=facts, then=()), promoted(plan, before, facts))
 
     def _check_remedies(
@@ -88,7 +89,8 @@ class Outcome:
             made, others = answer(after, live, self.cache)
             if made is not None and not planned:
                 others = tuple(other for other in others if other.node == problem.node)  # the rest was not asked before
-            others_left = {_about(other) for other in others}
+            beside = {(p.code, p.node) for p in refused} - {(problem.code, problem.node)}  # with remedies of their own
+            others_left = {_about(other) for other in others if (other.code, other.node) not in beside}
             if _about(problem) in others_left:
                 self.wrong.append(f"{pair}: `{remedy}` does not help against {problem}")
             elif fresh := others_left - before:
@@ -106,7 +108,7 @@ class Outcome:
 
     def text(self) -> str:
         ends = ", ".join(f"{count} {end}" for end, count in self.ends.most_common())
-        return f"{self.ends.total()} pairs: {ends}; {self.changed_again} of them once another change was live; refusals followed: {dict(self.codes.most_common())}"
+        return f"{self.ends.total()} pairs: {ends}; {self.changed_again} of them once another change was live, {self.same_table} of these of a table that it had changed; refusals followed: {dict(self.codes.most_common())}"
 
 
 def _about(problem: Problem) -> tuple[str, str]:

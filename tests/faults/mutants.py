@@ -94,7 +94,7 @@ UNDER_FIRE = (
     Mutant("nothing may become live", "tests/agent/test_ledger.py", "console/agent/store/ledger.py",
            '        if to not in {each.row.id for each in stored if each.row.state != "live"}:', "        if False:"),
     Mutant("an event whose commit stands is numbered again", "tests/agent/test_full_disk.py",
-           "console/agent/store/ledger.py", "        if not _is_stored(path, row):", "        if True:"),
+           "console/agent/store/ledger.py", "        if not _is_stored(path, rows[0]):", "        if True:"),
     Mutant("a decision that found no room is forgotten", "tests/agent/test_full_disk.py",
            "console/agent/rollout/recorder.py", "            if self._unmirrored:  # of", "            if False:  # of"),
     Mutant("a commit is remembered by its number alone",

@@ -241,6 +241,13 @@ def test_what_was_computed_from_carried_rows_is_computed_again_with_them() -> No
     done = planned(wider, was)
     assert actions(done) == {"requests": "replay", "requests_by_hour": "replay"}
     assert len(problems_of(done, "C118")) == 2
+    double = planned(
+        with_column(filtered, "double", "bigint", "CAST(get_json_object(payload, '$.bytes') AS BIGINT) * 2"), was
+    )
+    assert (
+        "double is new and computed from landing.payload, and older rows of requests were carried"
+        in node(double, "requests").why
+    )
 
 
 def with_measure(**more: str) -> Pipeline:

@@ -7,8 +7,9 @@ import pytest
 from console.model.pipeline import Pipeline
 from console.model.plan import Price
 from console.model.schema import Column
+from console.remedy import DropKey, SetKey
 from tests.planning.test_history import AGENT, backfills, chosen, kept_for, options, problems_of, read_rows
-from tests.planning.world import PARSE, REQUESTS, actions, node, pipeline, planned, with_sql, with_table
+from tests.planning.world import PARSE, REQUESTS, actions, live, node, pipeline, planned, with_sql, with_table
 
 ROW = "SELECT 'e' event_id, now() ts, current_date AS day, '::1' ip, 200 status, 1.5 ms, 9 bytes, 'eu' host"
 
@@ -87,6 +88,38 @@ def test_a_word_is_not_offered_where_it_is_refused_as_well(plain: str) -> None:
     table = replace(REQUESTS, columns=(*REQUESTS.columns, Column(name="agent", type="string", nullable=False)))
     (problem,) = problems_of(chosen(with_table(AGENT, table), f"{plain} as null"), "C140")
     assert f"`history: {plain}`" not in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("older", "says"), [("computed", "not proven to be computable"), ("default", "status is stored in another type")]
+)
+def test_what_would_be_refused_as_well_is_not_offered_where_files_hold_another_type(older: str, says: str) -> None:
+    """Neither a default of the column, of which files know nothing, nor a copy, which its values do not survive."""
+    table = replace(
+        REQUESTS, columns=tuple(replace(c, type="boolean") if c.name == "status" else c for c in REQUESTS.columns)
+    )
+    desired = with_sql(
+        with_table(pipeline(), table), "parse", PARSE.replace("AS INT) AS status", "AS BOOLEAN) AS status")
+    )
+    (problem,) = problems_of(chosen(desired, f"from now as {older}"), "C140")
+    assert says in problem.message
+    assert [type(remedy) for remedy in problem.remedies] == [DropKey]
+    assert not problems_of(chosen(desired, "all"), "C140")
+
+
+def test_a_word_is_not_offered_where_a_table_below_keeps_days_that_this_one_has_lost() -> None:
+    """Computed anew from landing it has them again; with its own rows alone the one below would be refused."""
+    filtered = with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'")
+    was = live()
+    fewer = tuple(replace(s, days=s.days[3:]) if s.name == "requests" else s for s in was.stats)
+    offered = [
+        problems_of(chosen(filtered, "from now as null", region), "C140")[0].remedies
+        for region in (was, replace(was, stats=fewer))
+    ]
+    assert offered == [
+        (SetKey(node="requests", key="history", value="from now"),),
+        (DropKey(node="requests", key="history"),),
+    ]
 
 
 def test_the_chosen_word_is_priced_beside_the_other_choices() -> None:

@@ -1,7 +1,7 @@
 """Rows that a replay would lose: expired in the source, never stored there, or removed by a filter."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR
 from typing import TypeVar
@@ -41,6 +41,12 @@ _KNOWN = ("time", "day")
 _SHOWN = 80  # letters of a condition in a message
 
 
+def _days(table: Table, lost: Sequence[str]) -> str:
+    if len(lost) == 1:
+        return f"1 day of {table.name} ({lost[0]}) is"
+    return f"{len(lost)} days of {table.name} ({lost[0]} … {lost[-1]}) are"
+
+
 def retention(
     wanted: DesiredTable,
     before: TableState | None,
@@ -71,8 +77,7 @@ def retention(
         if before.table.kind == "aggregate":
             fed = ()
         if lost := expired_days(target_stats, source_stats, fed, cache):
-            days = f"{len(lost)} days of {table.name} ({lost[0]} … {lost[-1]})"
-            message = f"{days} are no longer whole in {origin}: a replay would lose rows of them"
+            message = f"{_days(table, lost)} no longer whole in {origin}: a replay would lose rows of them"
             return [_refusal(table, "C101", message, remedies)]
         if fewer := missing_rows(target_stats, source_stats, fed, cache):
             message = f"{origin} holds {fewer:,} rows less than {table.name} was made of: a replay would lose them"

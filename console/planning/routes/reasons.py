@@ -33,6 +33,8 @@ def computed(change: Change, missing: Mapping[str, str]) -> str:
         kept = f", which {name} does not keep" if origin else ""
         if lacking and set(lacking) < set(origin):
             kept = f", of which {name} does not keep {listed(lacking)}"
+        if origin and {column.name for column in live.table.columns} <= {*live.carried}:
+            kept = f", and older rows of {name} were carried"
         verb = "is new and" if len(fresh) == 1 else "are new and"
         parts.append(f"{listed(fresh)} {verb} computed from {listed(origin) or sources}{kept}")
     parts += texts

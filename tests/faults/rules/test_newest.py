@@ -11,9 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyspark.sql.functions import lit
 
 from console.agent.feeds import backfill, commit
 from console.agent.feeds.live_feed import LiveFeed, live_feeds_of
+from console.agent.feeds.newest import placed
 from console.agent.maintenance.compaction import compact, crowded
 from console.agent.maintenance.retention import expire
 from console.agent.recount.live import pinned_feed, recount
@@ -308,7 +310,7 @@ def test_a_wrong_hash_of_a_live_row_is_found(region: Region, monkeypatch: pytest
     right = LiveFeed.step
     monkeypatch.setattr(
         "console.agent.feeds.live_feed.placed",
-        lambda newest, rows: rows.selectExpr("*", "CAST(1 AS BIGINT) AS _row_hash", "0 AS _bucket"),
+        lambda newest, rows: placed(newest, rows).withColumn("_row_hash", lit(1).cast("bigint")),
     )
     right(region.feeds["current"], region.session, log.latest_version(region.landing))
     recounted = recount(region.session, pinned_feed(region.feeds["current"], {}), "seed")

@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import assert_never
 
 from console.errors import Problem
-from console.model.schema import Carry, FromNow, HistoryChoice, Since, Table
+from console.model.schema import Carry, FromNow, HistoryChoice, Since, Table, history_word
 from console.model.slices import EARLY, LATE
+from console.planning.loss.expired_days import expired_days
 from console.planning.routes.change import Change
 from console.planning.routes.choices.carried import carried_rows, carry, without
 from console.planning.routes.choices.cut import since
@@ -59,20 +60,33 @@ def _without_way_back(change: Change, choice: HistoryChoice, problems: tuple[Pro
 
 def _made(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
     made = _by_kind(change, choice)
-    if not choice.older or isinstance(made, Verdict):
+    if isinstance(made, Verdict):
         return made
+    remedies = tuple(remedy for remedy in made.remedies if _is_helpful(change, choice, remedy))
     plain = replace(choice, older="")
-    if isinstance(_by_kind(change, plain), Impossible):
-        return made
-    remedy = SetKey(node=change.name, key="history", value=str(plain))
-    return replace(made, remedies=(*_helpful(choice, made.remedies), remedy))
+    if choice.older and isinstance(_by_kind(change, plain), Verdict) and not _is_too_little(change):
+        remedies = (*remedies, SetKey(node=change.name, key="history", value=str(plain)))
+    return replace(made, remedies=remedies)
 
 
-def _helpful(choice: HistoryChoice, remedies: tuple[Remedy, ...]) -> tuple[Remedy, ...]:
-    """Without the remedy to declare a default: linked files cannot show one for a nullable column."""
-    if not isinstance(choice, FromNow):
-        return remedies
-    return tuple(one for one in remedies if not (isinstance(one, SetKey) and one.key == "default"))
+def _is_too_little(change: Change) -> bool:
+    """Whether a downstream table keeps days of which this one has lost rows: it would be refused unless this one is recomputed."""
+    own = change.region.table(change.name)
+    below = [t.table.name for t in change.desired.tables.values() if any(f.source == change.name for f in t.feeds)]
+    known = [stats for name in below if (stats := change.region.table(name)) is not None and stats.rows]
+    return own is not None and any(not own.rows or expired_days(stats, own, (), change.cache) for stats in known)
+
+
+def _is_helpful(change: Change, choice: HistoryChoice, remedy: Remedy) -> bool:
+    """Whether a remedy would not be refused as well. Linked files cannot show a default for a nullable column."""
+    match remedy:
+        case SetKey(key="history", value=value):
+            other = history_word(value)
+            return other is None or isinstance(_by_kind(change, other), Verdict)
+        case SetKey(key="default", columns=columns) if isinstance(choice, FromNow):
+            return not any(c.nullable for c in change.wanted.table.columns if c.name in columns)
+        case _:
+            return True
 
 
 def _by_kind(change: Change, choice: HistoryChoice) -> Verdict | Impossible:

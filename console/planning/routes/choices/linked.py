@@ -26,7 +26,8 @@ def from_now(change: Change, older: OlderValues = "") -> Verdict | Impossible:
     """A new version that begins with the live one's files as of the position that its feeds have reached."""
     made = carried_rows(change, older)
     if isinstance(made, Impossible):
-        return made
+        declared = any(isinstance(remedy, SetKey) and remedy.columns for remedy in made.remedies)
+        return (_other_files(change, older) if declared else None) or made  # a declared column would not help
     release = shared_release(change.release, change.cache)
     read = change.cache.by_identity(_READS[older], lambda: _read(change, older), change.wanted, release)
     if isinstance(read, Impossible):
@@ -42,22 +43,38 @@ def from_now(change: Change, older: OlderValues = "") -> Verdict | Impossible:
 
 def _read(change: Change, older: OlderValues) -> str | Impossible:
     """The read of the new version, whose older files lack new columns; or why the live version's files cannot be linked."""
+    if why := _other_files(change, older):
+        return why
+    if change.wanted.table.kind == "aggregate":
+        return change.wanted.read
+    stored = _stored(change)
+    return _of_rows(
+        change, [column for column in change.wanted.table.columns if column.name.lower() not in stored], older
+    )
+
+
+def _stored(change: Change) -> frozenset[str]:
+    return frozenset(column.name.lower() for column in change.live.version.columns)
+
+
+def _other_files(change: Change, older: OlderValues) -> Impossible | None:
+    """Why the live version's files cannot be linked, whatever new columns show for their rows."""
     wanted, live = change.wanted, change.live
     if change.relaid or not change.diff.layout:
         return _no(change, "its rows are to be laid out otherwise")
-    stored = {column.name.lower() for column in wanted.columns}
-    if gone := [column.name for column in live.version.columns if column.name.lower() not in stored]:
+    columns = {column.name.lower() for column in wanted.columns}
+    if gone := [column.name for column in live.version.columns if column.name.lower() not in columns]:
         return _no(change, f"{listed(gone)} would stay in its files, under a name that a later column may take")
-    stored = {column.name.lower() for column in live.version.columns}
+    stored = _stored(change)
     both = [column.name for column in wanted.table.columns if live.table.column(column.name)]
     kept = kept_states(wanted, live, both)
     if other := [column.name for column in wanted.columns if column.name.lower() in stored - kept - set(_keys(change))]:
         return _no(change, f"{listed(other)} is stored in another type, or read otherwise than it will be")
-    if change.wanted.table.kind == "aggregate":
-        return wanted.read
-    if older and (changed := [column.name for column in wanted.table.columns if _changed(change, column, stored)]):
+    if wanted.table.kind == "aggregate" or not older:
+        return None
+    if changed := [column.name for column in wanted.table.columns if _changed(change, column, stored)]:
         return _no(change, f"they hold other values of {listed(changed)}", str(Carry(older)))
-    return _of_rows(change, [column for column in wanted.table.columns if column.name.lower() not in stored], older)
+    return None
 
 
 def _changed(change: Change, column: Column, stored: Collection[str]) -> bool:
