@@ -31,7 +31,7 @@ def comparison_data(status: Status) -> list[dict[str, Any]]:
 
 
 def calls_data(status: Status) -> list[dict[str, Any]]:
-    """Recorded calls as they were run at the gate, for `--output json`: figures alone."""
+    """Recorded calls of the gate, for `--output json`: figures only."""
     calls = (call for check in status.checks for call in check.calls)
     return [
         {
@@ -43,7 +43,7 @@ def calls_data(status: Status) -> list[dict[str, Any]]:
 
 
 def comparison_lines(status: Status) -> list[str]:
-    """A line for each table with days that differ, and where all of them are."""
+    """A line for each table with differing days, and the command that lists all of them."""
     return [_line(status, check, tally) for check, tally in _tallies(status) if tally.differing]
 
 

@@ -1,4 +1,4 @@
-"""What `console doctor` looks at: this machine, and the project if there is one, with its regions behind SSH."""
+"""The checks of `console doctor`: this machine, and the project if there is one, with its regions behind SSH."""
 
 import asyncio
 import locale
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def examine(flags: Flags) -> list[Prerequisite]:
-    """Look at everything; a check that breaks is itself a finding."""
+    """Run all checks; a check that raises is itself a finding."""
     looks: tuple[Callable[[], Prerequisite], ...] = (
         prerequisites.python, *_agent(), _state, prerequisites.sockets, _journal, _terminal,
     )  # fmt: skip
@@ -38,7 +38,7 @@ def examine(flags: Flags) -> list[Prerequisite]:
 
 
 def _agent() -> tuple[Callable[[], Prerequisite], ...]:
-    """What agents of this machine need; without Spark there are none, and that may be meant so."""
+    """Requirements of agents on this machine; without Spark there are none, which may be intended."""
     if find_spec("pyspark"):
         return prerequisites.libraries, prerequisites.java, prerequisites.jars
 
@@ -58,7 +58,7 @@ def _state() -> Prerequisite:
 
 
 def _journal() -> Prerequisite:
-    """A damaged journal is put aside: the regions hold all that is needed, and it only stands in the way."""
+    """A damaged journal is moved aside: the regions hold everything needed, and it would only block commands."""
     journal = Journal()
     if not journal.path.exists():
         return Prerequisite("journal", True, "none yet")
@@ -116,7 +116,7 @@ def _project(flags: Flags) -> Iterator[Prerequisite]:
 
 
 async def _behind_ssh(regions: "Sequence[Region]") -> list[Prerequisite]:
-    """Each region's way in, and its host as that host sees itself; all are asked at once."""
+    """The connection to each region, and the findings of its host about itself; all are requested at once."""
     return [prerequisite for each in await asyncio.gather(*map(_host, regions)) for prerequisite in each]
 
 

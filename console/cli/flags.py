@@ -14,7 +14,7 @@ from console.errors import ConsoleError, UsageError
 from console.model.schema import history_word
 
 Output = Literal["text", "json", "jsonl", "markdown", "sarif"]
-FORMS = ("text", "json", "jsonl")  # what every command speaks; others stand in its `forms`
+FORMS = ("text", "json", "jsonl")  # output forms of every command; further ones are in its `forms`
 PAGE, MARKDOWN = ".html", ".md"  # suffixes of a report
 COMMON = "Flags of every command"
 _LOSS = re.compile(r"C\d{3}:[^:\s]+")
@@ -22,11 +22,11 @@ _LOSS = re.compile(r"C\d{3}:[^:\s]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What was asked for on the command line or in `CONSOLE_*`; the later word wins.
+    """The flags of the command line and of `CONSOLE_*`; the later one wins.
 
-    regions  `eu,us`, `@wave1`, `all`, or "" where none were named
+    regions  `eu,us`, `@wave1`, `all`, or "" if none were named
     allow_destructive  losses accepted by name, `C101:requests`
-    history  what the change makes of a table's rows, `requests=carry`
+    history  the choice for a table's existing rows, `requests=carry`
     """
 
     project: Path | None = None
@@ -57,7 +57,7 @@ def root_of(flags: Flags) -> Path:
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Store what was given; the environment speaks once, at the root, so that it never beats a flag."""
+    """Store the given values; the environment applies once, at the root, so that it never overrides a flag."""
     source = ctx.get_parameter_source(str(param.name))
     given = source is ParameterSource.COMMANDLINE or (source is ParameterSource.ENVIRONMENT and ctx.parent is None)
     if not given:
@@ -80,7 +80,7 @@ def _pipelines(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
 
 
 def _project_files(ctx: click.Context, pattern: str) -> list[Path]:
-    """Of the project that the words so far name, else of the one around here; none where there is no project."""
+    """Files of the project named by the words so far, else of the enclosing one; none without a project."""
     try:
         return list(root_of(ctx.obj.flags).glob(pattern))
     except ConsoleError:
@@ -168,7 +168,7 @@ def _histories(ctx: click.Context, param: click.Parameter, value: tuple[str, ...
 
 
 def loss_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options by which an operator accepts what a plan is refused for, loss by loss."""
+    """The options by which an operator accepts a plan's losses, one by one."""
     named = click.option(
         "--allow-destructive",
         multiple=True,
@@ -223,7 +223,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The files that a command leaves for a CI."""
+    """Options for the files that a command writes for a CI."""
     junit = _written_file(
         "--junit",
         "FILE.xml",

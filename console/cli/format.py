@@ -1,4 +1,4 @@
-"""Quantities and columns in text: one way to write a count, a size, a time and a table."""
+"""Quantities and columns in text: the common format of counts, sizes, times and tables."""
 
 from collections.abc import Sequence
 
@@ -52,7 +52,7 @@ def expected(price: Price) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: int = 0) -> str:
-    """Columns aligned by their widest cell, two spaces apart; the last one runs on.
+    """Columns aligned by their widest cell, two spaces apart; the last one is not padded.
 
     right  indexes of the columns set flush right (figures)
     """

@@ -9,7 +9,7 @@ from console.model.measured import FeedSample
 from console.text import safe_text
 
 COLUMNS = 40
-HOLD_SECONDS = 15.0  # for which a sample stands: a longer time without any is a gap
+HOLD_SECONDS = 15.0  # seconds covered by a sample: a longer time without any is a gap
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -31,7 +31,7 @@ _FIGURES = (
 
 
 def history_text(samples: Mapping[str, Sequence[FeedSample]], hours: float, now: float) -> str:
-    """Each region's figures: the newest, the least and the most, and their course.
+    """Each region's figures: newest, minimum and maximum, and a chart.
 
     samples  region → samples, oldest first
     now      seconds since 1970, UTC: the right edge of the charts
@@ -70,7 +70,7 @@ def history_data(samples: Sequence[FeedSample], hours: float) -> dict[str, Any]:
 
 
 def sparkline(values: Sequence[tuple[float, float]], since: float, until: float, columns: int = COLUMNS) -> str:
-    """One character a column, the highest value of each; blank where nothing was measured.
+    """One character per column, its maximum; blank if nothing was measured.
 
     values  (seconds since 1970, value)
     """

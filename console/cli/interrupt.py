@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a closed terminal: the first signal stops in order, the second exits at once."""
+"""Ctrl-C, SIGTERM and a closed terminal: the first signal stops cleanly, the second exits immediately."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(Exception):
-    """The work was stopped by a signal; `farewell` says what goes on without this console."""
+    """The work was stopped by a signal; `farewell` describes what continues without this console."""
 
     def __init__(self, number: int, farewell: str = "") -> None:
         super().__init__(farewell)
@@ -27,10 +27,10 @@ class Interrupted(Exception):
 def run_interruptible(work: Coroutine[Any, Any, T], farewell: Callable[[], str] = lambda: "") -> T:
     """Run `work` to its end, in an event loop of its own.
 
-    farewell  called after the first signal: one line on what goes on and how to come back
+    farewell  called after the first signal: one line on what continues and how to return
     raises    Interrupted after a first signal, once the work has cleaned up; a second signal ends the process
     """
-    import asyncio  # 40 ms that a help text need not wait for
+    import asyncio  # 40 ms that a help text can do without
 
     received: list[int] = []
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
@@ -66,7 +66,7 @@ def run_interruptible(work: Coroutine[Any, Any, T], farewell: Callable[[], str] 
 
 
 def _listen(stop: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
-    """Install the handler; returns those it replaced. A thread may not install any: then its caller handles Ctrl-C."""
+    """Install the handler; returns those it replaced. A thread cannot install any: then its caller handles Ctrl-C."""
     before: dict[int, Any] = {}
     with contextlib.suppress(ValueError):
         for number in SIGNALS:

@@ -27,7 +27,7 @@ class LazyGroup(click.Group):
     """A group that lists its commands by section and imports one when it is called.
 
     package   the package below which the commands' modules are
-    sections  title → command name → where it is
+    sections  title → command name → its target
     """
 
     def __init__(

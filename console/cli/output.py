@@ -14,11 +14,11 @@ from console.model.codec import encode
 from console.text import redacted, redacted_data, safe_text
 
 FORMAT_VERSION = 1
-_SHOWN = 50  # problems; more of them usually have one cause
+_SHOWN = 50  # maximum of printed problems; more of them usually have one cause
 
 
 class Output:
-    """Prints in the form that the flags ask for. Text from outside is made safe here or by the function that builds it."""
+    """Prints in the form selected by the flags. Text from outside is made safe here or by the function that builds it."""
 
     def __init__(self, flags: Flags) -> None:
         self.flags = flags
@@ -76,7 +76,7 @@ class Output:
             click.echo(text, err=True)
 
     def print_region_error(self, region: str, error: ConsoleError) -> None:
-        """`print_error` for one region among several, with its name in front where the message does not have it."""
+        """`print_error` for one region among several, with its name in front unless the message has it."""
         self.print_error(error, region_lead(region, error))
 
     def print_error(self, error: ConsoleError, lead: str = "") -> None:
@@ -127,7 +127,7 @@ def as_text(error: ConsoleError) -> list[str]:
 
 
 def _pair(message: str, hint: str) -> list[str]:
-    # an error may quote source with a caret below it: its lines stay lines, all else is made safe
+    # an error may quote source with a caret below it: line breaks stay, everything else is made safe
     first, *rest = redacted(message).splitlines() or [""]
     lines = [f"error: {safe_text(first)}", *(f"       {safe_text(line)}" for line in rest)]
     return [*lines, f"hint: {safe_text(redacted(hint))}"] if hint else lines

@@ -1,4 +1,4 @@
-"""What happens to regions while a command follows them: lines on stderr for people, typed lines on stdout for programs."""
+"""Progress of regions while a command follows them: lines on stderr for people, typed lines on stdout for programs."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from console.cli.output import Output
 from console.cli.status_text import progress_lines
 from console.runner.view import Cockpit, RegionView
 
-EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one region
+EVERY_SECONDS = 5.0  # seconds between two lines of the same fleeting kind about one region
 
 
 class ProgressPrinter:
@@ -21,7 +21,7 @@ class ProgressPrinter:
         self._printed_at: dict[tuple[str, str], float] = {}
 
     def print_changes(self, view: RegionView) -> None:
-        """Print what has changed in one region since its last view."""
+        """Print the changes of one region since its last view."""
         name = view.region.name
         for line in progress_lines(self._last.get(name, RegionView(region=view.region)), view):
             now = time.monotonic()
@@ -42,7 +42,7 @@ class ProgressPrinter:
 
 @asynccontextmanager
 async def printing_progress(cockpit: Cockpit, output: Output) -> AsyncIterator[ProgressPrinter]:
-    """Tell every change while the body runs, and at its end what was left to tell."""
+    """Print every change while the body runs, and the remaining ones at its end."""
     printer = ProgressPrinter(output, cockpit.views)
     listener = asyncio.create_task(printer.listen(cockpit))
     try:

@@ -14,7 +14,7 @@ from console.cli.output import Output
 from console.cli.wiring import CliContext, cli_context
 from console.errors import ConsoleError, UsageError
 
-# section → command → where it is, below console.cli.commands
+# section → command → its module, below console.cli.commands
 COMMANDS: dict[str, dict[str, LazyCommand]] = {
     "Begin": {
         "init": LazyCommand("init:init", "Write a commented inventory and a small pipeline into an empty folder."),
@@ -140,7 +140,7 @@ def _refused(error: ConsoleError | click.ClickException, words: list[str], given
     if isinstance(error, click.ClickException):
         command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "console"
         error = UsageError(error.format_message(), hint=f"see {command} --help")
-        # arguments that do not parse leave no flags behind
+        # arguments that fail to parse leave no flags behind
         form = next((b for a, b in zip(words, [*words[1:], ""], strict=True) if a == "--output"), "")
         form = next((word[9:] for word in words if word.startswith("--output=")), form)
         flags = Flags(output="json") if form in ("json", "jsonl") else flags

@@ -1,4 +1,4 @@
-"""Where rollouts stand, as a table and as JSON; and what is worth telling between two moments of one."""
+"""The state of rollouts, as a table and as JSON; and the events worth reporting between two views of one."""
 
 import shlex
 import time
@@ -40,7 +40,7 @@ _AT_END = ("live", "rolled-back", "cancelled", "discarded", "cleaned")
 
 @dataclass(frozen=True, slots=True)
 class StatusLine:
-    """One thing worth a line. fleeting: of its kind only one in a while is worth it.
+    """An event worth a line. fleeting: printed only once in a while per kind.
 
     text  for people, made safe, without the region's name;  data  for programs, exact
     """
@@ -58,7 +58,7 @@ def status_text(
     *,
     waits: Mapping[str, QueuedRegion] = MappingProxyType({}),
 ) -> str:
-    """One line per region; below it why it stands still and what to do, and its checks once they are made.
+    """One line per region; below it the reason for a standstill with its remedy, and its checks once they exist.
 
     errors  region → why it gave no answer
     now     seconds, UTC; this moment by default
@@ -82,7 +82,7 @@ def status_text(
 
 
 def queued_text(queued: QueuedRegion) -> str:
-    """What a region waits for whose wave has not begun, and the command that goes on."""
+    """The wait of a region whose wave has not begun, and the command that starts it."""
     if queued.after:
         return safe_text(f"wave {queued.wave} has not begun: it waits for {', '.join(queued.after)}")
     live = f": {', '.join(queued.ahead)} {'is' if len(queued.ahead) == 1 else 'are'} live" if queued.ahead else ""
@@ -156,7 +156,7 @@ def _now(status: Status) -> str:
 
 
 def pause_budget(status: Status, now: float) -> str:
-    """`may stay paused 5 d 3 h, until 2026-11-12 18:00Z`: how long files of its history are kept; "" where none is read."""
+    """`may stay paused 5 d 3 h, until 2026-11-12 18:00Z`: how long files of its history are kept; "" if none is read."""
     if not status.reads_until:
         return ""
     when = datetime.fromtimestamp(status.reads_until, UTC).strftime("%Y-%m-%d %H:%MZ")
@@ -204,21 +204,21 @@ def note_line(note: Note) -> str:
 
 
 def _unattended(view: RegionView) -> str:
-    """What waits for an agent in a region that has none; "" where nothing does."""
+    """Rows that wait in a region without an agent; "" if there are none."""
     if is_moving(view.status) and view.status.state != "awaiting-confirmation":
         return "" if view.status.held else "its rollout does not continue"
     return "live rows will wait" if view.live else ""
 
 
 def _to_follow(region: Region) -> str:
-    """The command that starts an agent; one behind SSH is started on its own host."""
+    """The command that starts an agent; a region behind SSH needs it on its own host."""
     if region.transport is None:
         return safe_text(f"console follow --region {region.name}")
     return safe_text(f"on {region.transport.host}: console follow --warehouse {shlex.quote(region.warehouse)}")
 
 
 def ailing_lines(feed: Ailing) -> list[str]:
-    """Which feed fails and why, and what to do."""
+    """The failing feeds, with cause and remedy."""
     below = f", nor do the tables below it ({', '.join(feed.below)})" if feed.below else ""
     does = f"has stopped, so {feed.path} gets no rows{below}" if feed.standing else f"is failing, attempt {feed.tries}"
     code = f" [{feed.code}]" if feed.code else ""
@@ -238,12 +238,12 @@ def _check(check: Checked) -> str:
 
 
 def step_percent(step: StepStatus) -> int:
-    """How much of a step is done, whole percent, 100 only once it has ended: its rows may be there before."""
+    """The done share of a step in whole percent, 100 only once it has ended, since its rows may be complete earlier."""
     return int(100 * step.fraction) if step.state == "done" else min(99, int(100 * step.fraction))
 
 
 def gate_text(view: RegionView, now: float) -> str:
-    """What the gate shows: each check with its outcome, their age, changed limits, notes, and who else looks."""
+    """The content of the gate: each check with its outcome, their age, changed limits, notes, and other watchers."""
     status = view.status
     lines = [_check(check) for check in status.checks] or ["no table was rebuilt: nothing to compare"]
     lines += comparison_lines(status)
@@ -263,7 +263,7 @@ def gate_text(view: RegionView, now: float) -> str:
 
 
 def progress_lines(before: RegionView, after: RegionView) -> list[StatusLine]:
-    """What happened to a region between two views, in order; nothing twice if each pair is asked once."""
+    """The events of a region between two views, in order; without repetition if each pair is passed once."""
     lines: list[StatusLine] = []
     if after.link != before.link and "unreachable" in (after.link, before.link):
         back = after.link != "unreachable"
@@ -349,7 +349,7 @@ def _rows_lines(old: Status, new: Status) -> list[StatusLine]:
 
 
 def outcomes_text(outcomes: Sequence[Outcome]) -> str:
-    """How each region's part ended, and what to do where it did not end well."""
+    """The outcome in each region, with a remedy if it failed."""
     rows = [[safe_text(o.region), safe_text(o.state), safe_text(str(o.error)) if o.error else ""] for o in outcomes]
     return table(["region", "state", ""], rows)
 

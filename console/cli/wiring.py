@@ -1,4 +1,4 @@
-"""From flags to an open project: its files, its regions and their drivers. Nothing heavy is imported before it is used."""
+"""From flags to an open project: its files, its regions and their drivers. Heavy modules are imported only when used."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -74,8 +74,8 @@ class OpenProject:
     connect: "Callable[[], Mapping[str, Driver]]"  # creates new drivers: each belongs to one event loop
     planner: "RegionPlanner" = field(default_factory=region_planner)
     allowed: frozenset[str] = frozenset()  # losses accepted on the command line
-    history: "Mapping[str, str]" = field(default_factory=dict)  # table → what the change makes of its rows
-    probing: bool = False  # the plan asks the data whether their values convert
+    history: "Mapping[str, str]" = field(default_factory=dict)  # table → the choice for its existing rows
+    probing: bool = False  # the plan checks in the data whether values convert
     without: frozenset[str] = frozenset()  # regions that a run may leave out if they are unreachable
     on_failure: Literal["keep", "discard"] | None = None
 
@@ -88,7 +88,7 @@ class OpenProject:
 
     @asynccontextmanager
     async def drivers(self) -> "AsyncIterator[Mapping[str, Driver]]":
-        """Drivers of the regions, closed afterwards; the agents go on."""
+        """Drivers of the regions, closed afterwards; the agents continue."""
         drivers = self.connect()
         try:
             yield drivers
@@ -100,7 +100,7 @@ class OpenProject:
     async def fleet(
         self, planner: "Planner | None" = None, *, steering: bool = False, remember: bool = False
     ) -> "AsyncIterator[Fleet]":
-        """The runner over these regions; links and journal are closed afterwards, the agents go on."""
+        """The runner over these regions; links and journal are closed afterwards, the agents continue."""
         fleet = self.open_fleet(planner, steering=steering, remember=remember)
         try:
             yield fleet
@@ -113,7 +113,7 @@ class OpenProject:
         """The runner over these regions; closing it, which is the caller's task, also closes the journal.
 
         steering  it controls rollouts: once another console takes them over, its actions are refused
-        remember  its views also show what the regions stored before it watched them
+        remember  its views also show events that the regions stored before it watched them
         """
         from console.runner.fleet import Fleet
         from console.runner.journal import Journal
@@ -137,9 +137,9 @@ class OpenProject:
 
 @contextmanager
 def recorded(fleet: "Fleet", path: "Path | None") -> "Iterator[None]":
-    """Record in a new file, if one is named, what the fleet shows until it is closed.
+    """Record the fleet's views in a new file, if one is named, until the fleet is closed.
 
-    raises  UsageError for a file that cannot be created; afterwards RegionError where not all could be written
+    raises  UsageError for a file that cannot be created; afterwards RegionError if not everything could be written
     """
     if path is None:
         yield
@@ -248,7 +248,7 @@ def real_drivers(regions: "Sequence[Region]") -> "Mapping[str, Driver]":
 
 
 def execute(argv: list[str], stdin: bytes) -> NoReturn:
-    """Become another program, in the foreground, with these bytes on its stdin."""
+    """Replace this process by another program, in the foreground, with these bytes on its stdin."""
     import os
     import sys
     import tempfile

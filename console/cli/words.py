@@ -1,4 +1,4 @@
-"""The command line's own words for the screen's `:`: completed and read by the same commands, and run by none."""
+"""The command line's own words for the screen's `:`: completed and parsed by the same commands, but not run."""
 
 import shlex
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from console.cli.wiring import CliContext, Wiring
 from console.errors import UsageError
 from console.runner.words import ReadCommand
 
-QUIET = frozenset(("region", "regions", "yes", "no_input"))  # flags that the screen's own dialogs make needless
+QUIET = frozenset(("region", "regions", "yes", "no_input"))  # flags that the screen's own dialogs replace
 
 
 def _words(typed: str) -> list[str]:
@@ -31,7 +31,7 @@ class ScreenWords:
         return CliContext(Wiring(lambda regions: {}))
 
     def complete(self, typed: str) -> Sequence[tuple[str, str]]:
-        """Words that may stand at the end of what is typed, each with its help; () where it cannot be read."""
+        """Possible completions of the last typed word, each with its help; () if the line cannot be parsed."""
         last = "" if typed.endswith(" ") or not typed else typed.rsplit(" ", maxsplit=1)[-1]
         try:
             before = _words(typed[: len(typed) - len(last)])
@@ -54,7 +54,7 @@ class ScreenWords:
                     raise UsageError(f"no command {words[0]!r}", hint="tab offers the commands")
                 read = command.make_context(name, list(rest), parent=parent)
         except click.exceptions.Exit:
-            return ReadCommand(name=words[0])  # --help and its like: a shell prints it
+            return ReadCommand(name=words[0])  # --help and the like: a shell prints it
         except click.ClickException as error:
             raise UsageError(error.format_message(), hint=f"console {words[0]} --help") from None
         arguments = [param.name for param in command.params if isinstance(param, click.Argument)]

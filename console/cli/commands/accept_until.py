@@ -1,4 +1,4 @@
-"""`console accept-until`: until when regions take lines of older shapes, moved to what the files say, without a rollout."""
+"""`console accept-until`: moves the day until which regions accept lines of older shapes, without a rollout."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ from console.text import safe_text
 def accept_until() -> int:
     """Give regions the days until which landing tables take lines of older shapes, as the files say.
 
-    The key `accepts_until` of a table's file is all that is sent, to the release that is live: nothing is planned and nothing
-    is promoted. The region's notes say who moved it.
+    The key `accepts_until` of a table's file is sent to the live release, and nothing else: nothing is planned and nothing
+    is promoted. The region's notes record who moved it.
     """
     project = open_project(need_regions=True)
     return run_interruptible(_move(project, Output(cli_context().flags)))
@@ -53,7 +53,7 @@ async def _move(project: OpenProject, output: Output) -> int:
 
 
 def _days(project: OpenProject, region: str, live: Any) -> dict[str, str]:
-    """Table → day, of managed landing tables that the live release has with another day."""
+    """Table → day, for managed landing tables whose day in the live release is another one."""
     days = {}
     for table in project.pipelines[region].tables:
         state = live.table(table.name) if live is not None else None

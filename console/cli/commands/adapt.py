@@ -27,7 +27,7 @@ _FOLDERS = ("materializations", "endpoints", "copies", "sinks")
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """One file, as it is ("" where it is new) and as it is to be. path: below the project's root"""
+    """One file, before ("" if it is new) and after the edit. path: below the project's root"""
 
     path: Path
     before: str
@@ -96,7 +96,7 @@ def _copied(pipeline: "Pipeline") -> Iterator[str]:
 
 
 def adapter_file(source: "Table") -> str:
-    """The file of an adapter that passes every column on."""
+    """The file of an adapter that passes every column through."""
     lines = [
         f"# in front of {source.name}, which others write: change this file, and leave {source.name}.yaml as it is"
     ]

@@ -1,4 +1,4 @@
-"""`console compare`: what an edit of a query changes, without running either."""
+"""`console compare`: the changes that an edit of a query makes, without running either version."""
 
 import json
 from pathlib import Path
@@ -85,7 +85,7 @@ def _text(path: Path) -> str:
 def _schema(path: Path) -> dict[str, dict[str, str]]:
     """Table → column → Spark type.
 
-    raises  UsageError where the file says something else
+    raises  UsageError if the file has another form
     """
     try:
         content: Any = json.loads(_text(path))

@@ -1,4 +1,4 @@
-"""`console ingest`, which hands a file to the region's agent, and `console follow`, which is that agent."""
+"""`console ingest`, which sends a file to the region's agent, and `console follow`, which runs that agent."""
 
 import hashlib
 import json
@@ -129,7 +129,7 @@ def _landing(project: OpenProject, region: str, wanted: str | None) -> str:
 
 @contextmanager
 def _opened(file: str) -> Iterator[IO[bytes]]:
-    """The file, or all of a pipe kept aside: it is read more than once, first to be checked."""
+    """The file, or a spooled copy of a pipe: it is read more than once, the first time for checks."""
     with ExitStack() as stack:
         try:
             source: IO[bytes] = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
@@ -193,7 +193,7 @@ def agent(what: str, only: tuple[str, ...]) -> int:
 
 
 def _kept(warehouse: str) -> tuple[str, dict[str, Any]]:
-    """The settings its agent was last started with, from the region itself."""
+    """The settings with which its agent was last started, from the region itself."""
     place = warehouse.removeprefix("file://")
     if "://" not in place:
         place = str(Path(place).resolve())

@@ -85,7 +85,7 @@ def preview(*, days: int, name: str, expires: float | None, listing: bool, drop:
 
 
 async def _build(project: OpenProject, output: Output, *, name: str, days: int, hours: float) -> Sandbox | None:
-    """The sandbox once it is ready; None where nothing is to be changed.
+    """The sandbox once it is ready; None if there is nothing to change.
 
     raises  RegionError E_PREVIEW_FAILED; errors of the planner, refusals
     """
@@ -111,7 +111,7 @@ async def _build(project: OpenProject, output: Output, *, name: str, days: int, 
 
 
 async def _state_of(driver: "Driver", pipeline: str, name: str) -> Sandbox:
-    """raises  RegionError E_NO_PREVIEW if somebody has dropped it meanwhile"""
+    """raises  RegionError E_NO_PREVIEW if it was dropped meanwhile"""
     for sandbox in (await driver.state(pipeline)).status.sandboxes:
         if sandbox.name == name:
             return sandbox
@@ -150,7 +150,7 @@ def _show(output: Output, project: OpenProject, sandboxes: tuple[Sandbox, ...]) 
 
 
 def sandboxes_text(sandboxes: tuple[Sandbox, ...], now: float) -> str:
-    """A line for each: its state, what it holds and was written for it, and when it is dropped."""
+    """A line for each: its state, contents, the rows and bytes written for it, and its expiry."""
     heads = ["preview", "state", "beside", "days", "slices", "rows", "bytes", "tables", "dropped in", "by"]
     rows = [
         [

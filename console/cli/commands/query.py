@@ -116,7 +116,7 @@ def _ask(
 
 
 async def _release(project: OpenProject, driver: "Driver", sandbox: str) -> "Release":
-    """The region's live release, or that of a preview."""
+    """The release to read: the region's live one, or that of a preview."""
     if sandbox:
         return await driver.preview_release(project.pipeline, sandbox)
     region = driver.region.name
@@ -127,7 +127,7 @@ async def _release(project: OpenProject, driver: "Driver", sandbox: str) -> "Rel
 
 
 def _nothing_live(region: str) -> RegionError:
-    """Not a conflict with another console: there is nothing to read until a first release is live."""
+    """Not a conflict with another console: there is nothing to read before the first release is live."""
     hint = f"console apply --regions {region}, then console promote --region {region}"
     return RegionError(f"{region}: nothing is live yet", region=region, hint=hint, code="E_NOTHING_LIVE")
 
@@ -146,7 +146,7 @@ def _given(params: Sequence[str]) -> dict[str, str]:
 
 
 def guessed_type(value: str) -> str:
-    """The Spark type a bare value on the command line stands for; what is nothing else is a string."""
+    """The Spark type a bare value on the command line stands for; a string if no other type fits."""
     if value in ("true", "false"):
         return "boolean"
     for pattern, kind in ((_DAY, "date"), (_MOMENT, "timestamp")):
@@ -159,7 +159,7 @@ def guessed_type(value: str) -> str:
 
 
 def fits(value: str, kind: str) -> bool:
-    """Whether this text is a value of this Spark type; types not written on a command line take any text."""
+    """Whether this text is a value of this Spark type; types that cannot be written on a command line accept any text."""
     try:
         if kind in _INTEGERS:
             half = 1 << _INTEGERS[kind] - 1
@@ -180,7 +180,7 @@ def fits(value: str, kind: str) -> bool:
 def typed(parameters: "Sequence[Parameter]", given: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Name → (value as text, Spark type), defaults filled in.
 
-    raises  UsageError for an unknown or missing parameter, or a value that is not of its type
+    raises  UsageError for an unknown or missing parameter, or a value that does not match its type
     """
     declared = {parameter.name: parameter for parameter in parameters}
     for name in given:
@@ -220,7 +220,7 @@ def _show(output: Output, answer: "QueryResult", limit: int) -> None:
 
 
 def answer_text(answer: "QueryResult") -> str:
-    """Rows as an aligned table; figures flush right, NULL said as such."""
+    """Rows as an aligned table; figures flush right, NULL written out."""
     heads = [safe_text(name) for name, _ in answer.columns]
     rows = [[_cell(value) for value in row] for row in answer.rows]
     numeric = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -290,7 +290,7 @@ def _run(kind: Literal["copy", "sink"], name: str, run: str = "", *, sandbox: st
 
 @contextmanager
 def _asked_again(again: str) -> Iterator[None]:
-    """Extend an error after which it is unknown whether the rows were written by the way to find out."""
+    """If an error leaves it unknown whether the rows were written, add the command that finds out."""
     try:
         yield
     except (DataError, UsageError, Conflict):

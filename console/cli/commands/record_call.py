@@ -1,4 +1,4 @@
-"""`console endpoint NAME --record`: append a call, as an operator made it, to the file of the endpoint's recorded calls."""
+"""`console endpoint NAME --record`: append an operator's call to the file of the endpoint's recorded calls."""
 
 import os
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from console.text import safe_text
 
 
 def record_call(project: OpenProject, endpoint: str, given: Mapping[str, str]) -> None:
-    """Write the call behind those that the file holds; nothing where it is there already.
+    """Append the call to the file, unless it is already there.
 
     given   parameter → value, as the operator gave them
     raises  DataError where the files have no such endpoint, or the file cannot take the call; Problems
@@ -42,7 +42,7 @@ def record_call(project: OpenProject, endpoint: str, given: Mapping[str, str]) -
 
 
 def _write(path: Path, text: str) -> None:
-    """Put the new text in place of the file at once, with its permissions."""
+    """Replace the file atomically, with its permissions."""
     target = path.resolve()
     try:
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o644

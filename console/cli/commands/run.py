@@ -1,4 +1,4 @@
-"""Carry plans through regions without a screen: plan all, bind what was shown, run, tell what happens."""
+"""Runs plans without a screen: plan all regions, bind the shown plans, run them, report progress."""
 
 import asyncio
 import gc
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 async def plan_and_ground(
     project: OpenProject, states: "dict[str, RegionState] | None" = None
 ) -> "tuple[tuple[Plan, ...], tuple[Baseline, ...]]":
-    """Survey every region and plan it; and what each plan rests on there.
+    """Survey and plan every region; returns the plans with their baselines.
 
-    states  filled with what the regions say of their rollouts, where that is wanted
-    raises  Problems with all that is wrong in any region; else the first error of a survey
+    states  filled with the regions' rollout states, if requested
+    raises  Problems with those of all regions; else the first error of a survey
     """
     answers = await _answers(project, states)
     plans = _planned(project, answers)
@@ -56,7 +56,7 @@ async def plan_and_ground(
 
 
 async def survey_all(project: OpenProject) -> tuple[Live, ...]:
-    """What every region holds.
+    """The live state of every region.
 
     raises  the first error of a survey, the others named in it
     """
@@ -70,13 +70,13 @@ async def survey_all(project: OpenProject) -> tuple[Live, ...]:
 async def _answers(project: OpenProject, states: "dict[str, RegionState] | None" = None) -> list[Live | ConsoleError]:
     async with project.drivers() as drivers:
         surveys = asyncio.gather(*(_survey(project, drivers[name], name, states) for name in project.names))
-        # half a second of imports, while another process reads the regions' logs
+        # half a second of imports, in parallel with the process that reads the regions' logs
         await asyncio.to_thread(import_module, "console.planning")
         return await surveys
 
 
 def _planned(project: OpenProject, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ...]:
-    gc.freeze()  # surveys of a large fleet are millions of small values: no collection need look at them again
+    gc.freeze()  # surveys of a large fleet are millions of small values: exclude them from later garbage collections
     plans: list[Plan] = []
     problems: list[Problem] = []
     unanswered: list[tuple[str, ConsoleError]] = []
@@ -101,7 +101,7 @@ def _planned(project: OpenProject, lives: Sequence[Live | ConsoleError]) -> tupl
 
 
 def _all_used(project: OpenProject, plans: Sequence[Plan]) -> None:
-    """A loss that was accepted and is none, or cannot be accepted, is a mistake that must not pass in silence."""
+    """An accepted loss that does not occur, or cannot be accepted, is a mistake that must be reported."""
     used = {name for plan in plans for name in plan.allowed}
     for name in sorted(project.allowed - used - {"C122:*"}):
         refused = sorted({f"{p.code}:{p.node}" for plan in plans for p in plan.refusals})
@@ -114,7 +114,7 @@ async def _survey(
 ) -> Live | ConsoleError:
     async def state() -> None:
         if states is not None:
-            with suppress(ConsoleError):  # the survey says it
+            with suppress(ConsoleError):  # reported by the survey
                 states[name] = await driver.state(project.pipeline)
 
     survey, _ = await asyncio.gather(
@@ -126,7 +126,7 @@ async def _survey(
 
 
 def _structural(project: OpenProject, region: str) -> tuple[Problem, ...]:
-    """What is wrong in the files whatever the region holds; a region that gives no answer must not hide it."""
+    """Problems of the files that do not depend on a region; a region without an answer must not hide them."""
     problems = project.planner.check(project.pipelines[region])
     return tuple(problem for problem in problems if problem.severity == "refuse")
 
@@ -140,13 +140,13 @@ def _joined(errors: Sequence[tuple[str, ConsoleError]]) -> ConsoleError:
 
 
 def refused(plans: Sequence[Plan]) -> Problems | None:
-    """The rules that stop these plans, all at once."""
+    """The refusals of these plans, all at once."""
     survey = [problem for plan in plans for problem in plan.refusals]
     return Problems.of(list(dict.fromkeys(survey))) if survey else None
 
 
 def bound(shown: Mapping[str, Plan], plan: "Planner") -> "Planner":
-    """A planner that answers with the plans that were shown, as long as nothing they rest on has moved.
+    """A planner that returns the plans that were shown, as long as their baselines have not changed.
 
     Estimates may have changed with every row that arrived; the plan as reviewed is what runs.
     """
@@ -162,7 +162,7 @@ def bound(shown: Mapping[str, Plan], plan: "Planner") -> "Planner":
             )
         reviewed = shown[region.name]
         if not fresh.steps and fresh.desired == reviewed.desired:
-            return fresh  # carried through already, by an earlier run of the same plan
+            return fresh  # already completed by an earlier run of the same plan
         if changes := changes_since(reviewed, fresh):
             raise Conflict(
                 f"{region.name}: the plan is stale: {', '.join(change.text for change in changes)}",
@@ -177,7 +177,7 @@ def bound(shown: Mapping[str, Plan], plan: "Planner") -> "Planner":
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """One thing that a reviewed plan rests on and that has changed since. text: in words."""
+    """One fact that a reviewed plan rests on and that has changed since. text: in words."""
 
     what: Literal["tool", "pipeline", "files", "release", "tables", "limits", "throttle"]
     text: str
@@ -186,7 +186,7 @@ class PlanChange:
 def changes_since(reviewed: Plan, fresh: Plan) -> list[PlanChange]:
     """Changes that make a reviewed plan stale; estimates and Delta log versions are not among them.
 
-    Digests of two versions of console are not comparable: a plan of another version is stale for that reason.
+    Digests of two versions of console are not comparable: therefore a plan of another version is stale.
     """
     changes: list[PlanChange] = []
     same_tool = reviewed.tool == fresh.tool
@@ -221,7 +221,7 @@ def show_plans(
 ) -> None:
     """Print the plans as data: text, or one JSON document; with the witnesses where they were sought.
 
-    states  what the regions say of their rollouts; those under way are told
+    states  the regions' rollout states; those under way are mentioned
     """
     open_rollouts, waits = standing(plans, states or {}), waiting(project.regions, plans, states or {})
     if output.json:
@@ -241,7 +241,7 @@ def show_plans(
 
 
 def announce(output: Output, project: OpenProject, plans: Sequence[Plan]) -> None:
-    """The plans at the head of a run: text, or the first lines of its stream."""
+    """The plans at the start of a run: text, or the first lines of its stream."""
     if not output.json:
         show_plans(output, project, plans)
         return
@@ -264,7 +264,7 @@ def announce(output: Output, project: OpenProject, plans: Sequence[Plan]) -> Non
 
 
 def farewell(views: Mapping[str, RegionView], attached: bool = False) -> str:
-    """What goes on after this console has gone, and how to come back to it."""
+    """The rollouts that continue after this console has exited, and how to return to them."""
     going = [name for name, view in views.items() if view.status.state in RUNNING and not view.status.held]
     waiting = [name for name, view in views.items() if view.status.state == "awaiting-confirmation"]
     names = ",".join(going)
@@ -286,9 +286,9 @@ def farewell(views: Mapping[str, RegionView], attached: bool = False) -> str:
 def run(
     project: OpenProject, output: Output, plans: Sequence[Plan], reporter: Reporter, *, attached: bool = False
 ) -> int:
-    """Carry these plans through their regions and say how each ended.
+    """Run these plans in their regions and report each outcome.
 
-    reporter  hears what a report is made of
+    reporter  collects the content of reports
     returns  the exit code: the worst of the regions'
     raises   Interrupted once the console has let go of its agents
     """
@@ -315,7 +315,7 @@ def run(
 
 
 def inventory_changes(project: OpenProject) -> list[str]:
-    """What became of the inventory during a run, which keeps the list that it began with."""
+    """Changes of the inventory during a run, which keeps its initial list of regions."""
     try:
         now = {region.name for region in load(project.files.root).regions}
     except ConsoleError as error:
@@ -334,7 +334,7 @@ def inventory_changes(project: OpenProject) -> list[str]:
 
 
 def conclude(output: Output, outcomes: Sequence[Outcome]) -> int:
-    """Print the outcomes as data, each failure's remedy as talk."""
+    """Print the outcomes as data, and each failure's remedy as a message."""
     code = exit_code(outcomes)
     if output.json:
         line: dict[str, Any] = {"type": "outcome", "exit_code": code, "regions": outcomes_data(outcomes)}

@@ -1,4 +1,4 @@
-"""`console setup`: what an agent on this machine needs beside Python."""
+"""`console setup`: the requirements of an agent on this machine besides Python."""
 
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def setup(*, source: Path | None, pack: Path | None, no_archive: bool) -> int:
 def _see_spark() -> str:
     """The version of Java here.
 
-    raises  ConsoleError where Java or pyspark is not there
+    raises  ConsoleError if Java or pyspark is missing
     """
     for prerequisite in (prerequisites.libraries(), java := prerequisites.java()):
         if not prerequisite.ok:
@@ -70,7 +70,7 @@ def _see_spark() -> str:
 
 
 def _archived(output: Output, java: str) -> bool:
-    """Whether a class archive is there; agents work without one."""
+    """Whether a class archive exists; agents work without one."""
     if archive.current(java):
         return True
     output.info("preparing the JVM's class archive (once)")

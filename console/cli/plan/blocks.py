@@ -1,4 +1,4 @@
-"""What stands around a plan's tree: which regions plan the same, what was altered by hand, who will notice, what it costs."""
+"""The blocks around a plan's tree: groups of regions, drift, affected owners, costs."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -22,14 +22,14 @@ def overview(groups: Sequence[Group]) -> list[str]:
 
 
 def head(group: Group, alone: bool) -> str:
-    """The names of a group's regions; its label where there are others."""
+    """The names of a group's regions; its label if there are other groups."""
     names = ", ".join(map(safe_text, group.regions))
     same = f"{names}: same" if len(group.plans) > 1 else names
     return same if alone else f"plan {group.label} · {same}"
 
 
 def drift(plans: Sequence[Plan], paint: Paint) -> list[str]:
-    """The drift matrix: what was altered by hand, in which of the regions, and both ways out of it."""
+    """The drift matrix: manual alterations, their regions, and both remedies."""
     where: dict[Drift, list[str]] = {}
     for plan in plans:
         for drift in plan.drift:
@@ -46,7 +46,7 @@ def drift(plans: Sequence[Plan], paint: Paint) -> list[str]:
 
 
 def owners(answers: Iterable[Answer]) -> list[str]:
-    """Whose answers change, owner by owner."""
+    """The affected readers, owner by owner."""
     by: dict[str, list[Answer]] = {}
     for answer in answers:
         by.setdefault(answer.owner, []).append(answer)
@@ -58,7 +58,7 @@ def owners(answers: Iterable[Answer]) -> list[str]:
 
 
 def figures(plans: Sequence[Plan]) -> str:
-    """What it moves and costs, region by region and, where several tables move, table by table."""
+    """Amounts and costs, region by region and, if several tables move, table by table."""
     money = any(_priced(plan) for plan in plans)
     heads = ["region", "live", "days", "rows", "read", "written", "free", "batches", "time"]
     heads += ["cost", "a month"] if money else []
@@ -96,7 +96,7 @@ def _row(price: Price, free: str, plan: Plan, money: bool) -> list[str]:
 
 
 def limits(plans: Sequence[Plan]) -> list[str]:
-    """What each region's batches wait for, and how many rows may be set aside; nothing where nothing was asked for."""
+    """Each region's throttles and quarantine limit; nothing if none is set."""
     regions_of: dict[str, list[str]] = {}
     for plan in plans:
         settings = _limits(plan)

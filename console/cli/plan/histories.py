@@ -1,4 +1,4 @@
-"""The choices for the rows that tables hold, side by side: what each moves and costs, and what older rows show."""
+"""The choices for existing rows, side by side: amounts, costs, and the values that older rows show."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from console.text import safe_text
 
 
 def histories(plans: Sequence[Plan], paint: Paint) -> list[str]:
-    """A table for each node whose history can be chosen; figures are summed over the regions, which all plan the same."""
+    """A table for each node whose history can be chosen; figures are summed over the regions, which all have the same plan."""
     lines: list[str] = []
     for node in plans[0].nodes:
         same = [other for plan in plans for other in plan.nodes if (other.kind, other.name) == (node.kind, node.name)]

@@ -1,4 +1,4 @@
-"""Rollouts that stand or move in the regions that are planned: what is planned anew has to wait for them."""
+"""Open rollouts in the planned regions: a new plan has to wait for them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from console.text import safe_text
 
 
 def standing(plans: Sequence[Plan], states: Mapping[str, RegionState]) -> tuple[tuple[Plan, RegionState], ...]:
-    """Those whose region carries a rollout, or holds one at its gate."""
+    """The regions with a running rollout, or with one at its gate."""
     return tuple(
         (plan, states[plan.region]) for plan in plans if plan.region in states and _stands(states[plan.region])
     )
@@ -67,7 +67,7 @@ def waiting_data(queued: QueuedRegion) -> dict[str, Any]:
 
 
 def standing_data(plan: Plan, state: RegionState) -> dict[str, Any]:
-    """For `--output json`. same  whether it carries the change that is planned; None where its region does not say."""
+    """For `--output json`. same  whether it makes the planned change; None if its region does not report that."""
     status = state.status
     return {
         "region": plan.region,

@@ -1,4 +1,4 @@
-"""`--probe`: asks each region's data whether the values of its history convert, before anything is planned on hope."""
+"""`--probe`: checks in each region's data whether the values of its history convert, before a plan relies on it."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 async def probe_all(project: "OpenProject", plans: Sequence[Plan]) -> tuple[Plan, ...]:
-    """The plans with what the data of their regions say; regions without a question are not reached.
+    """The plans with the results from their regions' data; regions without a probe are not contacted.
 
-    raises  the first error of a region that could not answer
+    raises the first error of a region that could not answer
     """
     from console.planning.loss.probe import probes
 

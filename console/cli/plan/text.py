@@ -40,7 +40,7 @@ def plan_text(
 
     plans    in the order of waves
     explain  the steps as well: the list that the agent will execute
-    paint    (text, colour) → text; symbols and words say all of it without
+    paint    (text, colour) → text; symbols and words suffice without colour
     """
     groups = grouped(plans)
     parts = blocks.overview(groups)
@@ -62,7 +62,7 @@ def plan_text(
 
 
 def plan_data(plans: Sequence[Plan]) -> dict[str, Any]:
-    """For `--output json`: each plan whole, with its digest; the groups of regions that plan the same."""
+    """For `--output json`: each plan whole, with its digest; the groups of regions with the same plan."""
     groups = [{"label": g.label, "regions": list(g.regions), "differs": list(g.differs)} for g in grouped(plans)]
     whole = [{**encode(plan), "digest": plan.digest()} for plan in plans]
     return {"plans": whole, "groups": groups, "summary": summary(plans)}
@@ -106,7 +106,7 @@ def _tree(group: Sequence[Plan], paint: Paint) -> list[str]:
 
 
 def _ordered(plan: Plan) -> list[_Row]:
-    """Tables below the one that drives them; what has no feed in the new release (a dropped table) stands at the root."""
+    """Tables below the one that drives them; a table without a feed in the new release (a dropped table) is at the root."""
     nodes = {node.name: node for node in plan.nodes if node.kind == "table"}
     driver: dict[str, str] = {}
     for feed in plan.release.feeds:
@@ -121,7 +121,7 @@ def _ordered(plan: Plan) -> list[_Row]:
 
     for name in [name for name in nodes if driver.get(name) not in nodes]:
         visit(name, 0)
-    for name in list(nodes):  # fed by itself: cannot be planned, and is still shown
+    for name in list(nodes):  # feeds itself: cannot be planned, but is still shown
         visit(name, 0)
     return rows
 
@@ -142,7 +142,7 @@ def _overrides(group: Sequence[Plan], node: NodeChange) -> list[str]:
 
 
 def _other_overrides(group: Sequence[Plan]) -> list[str]:
-    """Overrides of what has no line of its own: variables, and nodes that the plan does not list."""
+    """Overrides without a line of their own: of variables, and of nodes that the plan does not list."""
     shown = {(f"{node.kind}s", node.name) for node in group[0].nodes}
     return [f"  {line}" for line in _override_lines(group, lambda override: _about(override) not in shown)]
 
@@ -153,7 +153,7 @@ def _about(override: Override) -> tuple[str, str]:
 
 
 def _override_lines(group: Sequence[Plan], wanted: Callable[[Override], bool]) -> list[str]:
-    """Each difference once, with the regions that have it and where each of them says so."""
+    """Each difference once, with its regions and the place of each override."""
     where: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
     for plan in group:
         for o in filter(wanted, plan.overrides):

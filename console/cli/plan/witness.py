@@ -1,4 +1,4 @@
-"""Witnesses on request, as text and as JSON: which rows an edit of a query turns into others."""
+"""Witnesses on request, as text and as JSON: the rows for which an edit of a query changes the result."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ _SHOWN = 12  # rows of one result
 
 
 def witness_data(witness_result: "WitnessResult") -> dict[str, Any]:
-    """For `--output json`: the tables' rows and what each query gives, or why there is none."""
+    """For `--output json`: the tables' rows and the result of each query, or why there is none."""
     witness = witness_result.witness
     if witness is None:
         return {"found": False, "tried": witness_result.tried, "why": witness_result.reason}
@@ -28,7 +28,7 @@ def _ran_data(ran: "Ran") -> dict[str, Any]:
 
 
 def witness_text(witness_result: "WitnessResult", lead: str = "witness") -> str:
-    """The rows, and below them what old and new make of them; or one line saying that there is none."""
+    """The rows, and below them the old and new results; or one line saying that there is none."""
     witness = witness_result.witness
     if witness is None:
         return safe_text(
@@ -62,7 +62,7 @@ def _cell(value: Any) -> str:
 
 
 def witnesses_text(answers: "Witnesses") -> str:
-    """All of a fleet, regions with the same one together."""
+    """All witnesses of a fleet, grouped by equal ones."""
     together: dict[tuple[str, str, int], list[str]] = {}
     for (region, name, feed), witness_result in answers.items():
         together.setdefault((name, feed, id(witness_result)), []).append(region)

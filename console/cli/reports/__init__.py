@@ -1,4 +1,4 @@
-"""What a run did in its regions, as files for a CI: JUnit's XML, one page of HTML, Markdown.
+"""The outcome of a run, as files for a CI: JUnit's XML, one page of HTML, Markdown.
 
-Pure, values → text, but for `reporter`, which collects the values while a run goes on, and `files`.
+Pure (values → text), except `reporter`, which collects the values during a run, and `files`.
 """

@@ -1,4 +1,4 @@
-"""Charts as SVG without text, which is beside them in HTML: they stretch to any width, and nobody needs them to read a figure."""
+"""Charts as SVG without text, which is beside them in HTML: they stretch to any width, and every figure is also text."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from console.markup import Element, element
 from console.model.event import ComparedDay
 
 WIDTH, BAR, DAYS = 1000.0, 16.0, 60.0  # units of the view, which is stretched to the page's width
-NARROW = 2.0  # least width of a phase that passed in no time
+NARROW = 2.0  # minimum width of a phase without duration
 CLASSES: Mapping[Phase, str] = {
     "planned": "rest", "preparing": "prepare", "backfilling": "fill", "catching-up": "catch", "validating": "check",
     "awaiting-confirmation": "gate", "promoting": "live", "live": "live", "cancelled": "rest", "discarded": "rest",
@@ -18,7 +18,7 @@ CLASSES: Mapping[Phase, str] = {
 
 
 def timeline(course: Course, label: str) -> Element:
-    """A bar of phases, as wide as they were long. label: what the chart shows, for those who do not see it"""
+    """A bar of phases, each as wide as its duration. label: a description of the chart for screen readers"""
     whole = sum(max(each.seconds, 0.0) for each in course.spans)
     room = WIDTH - NARROW * len(course.spans)
     bars, x = [], 0.0
@@ -38,7 +38,7 @@ def swatch(kind: str) -> Element:
 
 
 def days(compared: Sequence[ComparedDay], label: str) -> Element:
-    """A column for each day, as high as its rows; a day that differs has a mark above it, whatever its height."""
+    """A column for each day, as high as its rows; a differing day has a mark above it, regardless of its height."""
     most = max((max(day.old, day.new) for day in compared), default=0)
     step = WIDTH / max(1, len(compared))
     bars: list[Element] = []

@@ -1,4 +1,4 @@
-"""Files that a command writes for others: whole or not at all."""
+"""Files that a command writes for other programs: whole or not at all."""
 
 import os
 from pathlib import Path
@@ -8,9 +8,9 @@ from console.errors import DataError
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file by one rename: whoever reads it has the old or the new one, also when this process is killed.
+    """Replace a file by one rename: readers see the old or the new one, even if this process is killed.
 
-    raises  DataError, naming the file; the old one is left as it is
+    raises  DataError, naming the file; the old one is left unchanged
     """
     beside = path.with_name(f".{path.name}.{uuid4().hex[:12]}")
     try:

@@ -1,4 +1,4 @@
-"""What a CI shows of a run besides its log, recognised by the CI's environment variables.
+"""Output for a CI besides the log; the CI is recognised by its environment variables.
 
 source  GitHub: the file named by GITHUB_STEP_SUMMARY takes Markdown, 1 MiB a step. GitLab has no summary: its log has sections
         that fold, and a report of the kind `annotations` puts links on the job's page; it shows an artifact of HTML in the
@@ -15,8 +15,8 @@ from console.cli.reports.run_report import RunReport
 from console.cli.reports.words import checks_words, headline, release_words
 from console.text import safe_text
 
-SUMMARY_BYTES = 900_000  # of GitHub's 1 MiB, which the steps' other words share
-ANNOTATIONS = ".annotations.json"  # in place of the report's suffix
+SUMMARY_BYTES = 900_000  # of GitHub's 1 MiB, which is shared with the step's other output
+ANNOTATIONS = ".annotations.json"  # replaces the report's suffix
 _SECTION = "console_summary"
 
 
@@ -29,7 +29,7 @@ class GitHubSummary:
 
 @dataclass(frozen=True, slots=True)
 class GitLabJob:
-    """A job of GitLab. url, folder: of the job and of its checkout; "" where the runner does not name them"""
+    """A job of GitLab. url, folder: of the job and of its checkout; "" if the runner does not provide them"""
 
     url: str
     folder: str
@@ -39,7 +39,7 @@ Forge = GitHubSummary | GitLabJob
 
 
 def forge(environment: Mapping[str, str]) -> Forge | None:
-    """The CI that runs this process; None outside of these two."""
+    """The CI that runs this process; None outside these two."""
     if path := environment.get("GITHUB_STEP_SUMMARY", ""):
         return GitHubSummary(Path(path))
     if environment.get("GITLAB_CI", "") == "true":
@@ -48,7 +48,7 @@ def forge(environment: Mapping[str, str]) -> Forge | None:
 
 
 def section(run: RunReport, at: int) -> str:
-    """The summary as a section of GitLab's log that folds. at: seconds since 1970, UTC"""
+    """The summary as a collapsible section of GitLab's log. at: seconds since 1970, UTC"""
     lines = []
     for region in run.regions:
         words = (region.verdict.value, release_words(region), f"checks passed: {checks_words(region)}")
@@ -58,7 +58,7 @@ def section(run: RunReport, at: int) -> str:
 
 
 def annotations(job: GitLabJob, run: RunReport, report: Path) -> str:
-    """A report of the kind `annotations`: a link from the job's page to the report; "" where the report is no artifact.
+    """A report of the kind `annotations`: a link from the job's page to the report; "" if the report cannot be an artifact.
 
     report  absolute path
     """

@@ -1,4 +1,4 @@
-"""A run as one page of HTML that needs nothing else: no script, no address, its only style named in its policy by its hash."""
+"""A run as one self-contained page of HTML: no script, no address, and a single style, allowed by its hash in the page's policy."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -52,7 +52,7 @@ _SIGNS = {
 
 
 def page(run: RunReport) -> str:
-    """The whole page: regions that need somebody first."""
+    """The whole page: regions that need attention first."""
     regions = ordered(run.regions)
     title = f"{run.pipeline or 'console'}: {headline(run)}"
     head = element(
@@ -146,7 +146,7 @@ def _checks(region: RegionReport) -> Iterator[Element]:
 
 
 def _detail(check: Checked) -> Element:
-    """The figures, and each day and call that differs."""
+    """The figures, and each differing day and call."""
     listed = [element("li", line) for line in unlike(check)] if check.ok is not True else []
     return element("div", check.detail, *([element("ul", *listed)] if listed else []))
 
@@ -175,7 +175,7 @@ def _compared(region: RegionReport) -> Iterator[Element]:
 
 
 def _calls(region: RegionReport) -> Iterator[Element]:
-    """Recorded calls, live → new: what they gave, and what they cost."""
+    """Recorded calls, live → new: their answers and costs."""
     for check in region.checks:
         if check.calls:
             yield element("h3", f"Recorded calls of {check.table}, live → new")
@@ -222,7 +222,7 @@ def _problem(problem: Problem) -> Iterator[Cell]:
 
 
 def _history(step: StepDays) -> Element:
-    """The days of a backfill, with what became of each."""
+    """The days of a backfill, with the outcome of each."""
     rows = []
     for day in step.days[:ROWS_SHOWN]:
         seconds, estimated = step.took(day)
@@ -290,7 +290,7 @@ def _table(
     prose: Sequence[int] = (),
     stacked: bool = False,
 ) -> Element:
-    """A table that scrolls sideways in itself where the screen is narrow.
+    """A table that scrolls sideways by itself on a narrow screen.
 
     figures  columns set flush right;  prose  columns whose lines break
     stacked  on a narrow screen each row is a list instead, its cells below each other with their heads

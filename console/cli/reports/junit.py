@@ -17,7 +17,7 @@ ROLLOUT = "rollout"  # the case of a region's rollout; those of checks have a co
 
 
 def junit(run: RunReport) -> str:
-    """The whole document. It always has a case: a file without one says that nothing was tested."""
+    """The whole document. It always has a case: a file without one means that nothing was tested."""
     suites = [_suite(run, region) for region in run.regions]
     if run.error and not any(region.error for region in run.regions):
         suites.append(_whole(run, run.error))
@@ -74,7 +74,7 @@ def _rollout(place: str, region: RegionReport) -> Element:
 
 
 def _check(place: str, check: Checked) -> Element:
-    """A failed check names the days and calls that differ; one that says nothing is an error, never a success."""
+    """A failed check names the differing days and calls; an inconclusive one is an error, never a success."""
     attributes = {"classname": place, "name": f"{check.table}: {check.check}"}
     if check.ok is True:
         return element("testcase", **attributes)
@@ -84,7 +84,7 @@ def _check(place: str, check: Checked) -> Element:
 
 
 def _whole(run: RunReport, error: ReportedError | None) -> Element:
-    """The run itself, where no region has a case that says it: wrong files, an unreachable region, an early end."""
+    """The run itself, for outcomes that no region's case shows: invalid files, an unreachable region, an early end."""
     lines = list(error_lines(error)) if error else [headline(run)]
     name = "run" if run.state is not RunState.REFUSED else "files and plans"
     inner = element("error", *lines, message=lines[0], type=error.kind if error else run.state.name)

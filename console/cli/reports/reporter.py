@@ -1,4 +1,4 @@
-"""The files of a run for a CI: written before its first step, while it goes on, and however it ends."""
+"""The files of a run for a CI: written before its first step, during the run, and at its end in every case."""
 
 import asyncio
 import os
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from console.model.receipt import Past
     from console.runner.view import Cockpit, Outcome, RegionView
 
-EVERY_SECONDS = 10.0  # between two writings while a run goes on
-REST = 30  # times as long as a writing took
-PAST_SECONDS = 60.0  # for the regions' answers about receipts, at the end
+EVERY_SECONDS = 10.0  # seconds between two writes during a run
+REST = 30  # multiple of a write's duration that has to pass before the next one
+PAST_SECONDS = 60.0  # seconds for the regions' receipts, at the end
 
 
 @dataclass(kw_only=True)
 class Reporter:
-    """What is known of a run so far, and where it is written to.
+    """The known state of a run, and the files to which it is written.
 
     views     the latest of each region;  pasts: its stored events and receipts, asked for at the end
     outcomes  () until the run has ended
@@ -73,11 +73,11 @@ class Reporter:
     views: "dict[str, RegionView]" = field(default_factory=dict)
     pasts: "dict[str, Past]" = field(default_factory=dict)
     outcomes: "dict[str, Outcome]" = field(default_factory=dict)
-    standing: tuple[RegionReport, ...] = ()  # of a command that only looks
+    standing: tuple[RegionReport, ...] = ()  # of a command that only reads
 
     @property
     def wanted(self) -> bool:
-        """Whether anything is written at all: else nothing is collected, and a run costs what it did."""
+        """Whether any file is written; if not, nothing is collected, and a run costs nothing extra."""
         return bool(self.junit or self.report or self.forge)
 
     def planned(self, project: "OpenProject", plans: "Sequence[Plan]" = ()) -> None:
@@ -87,7 +87,7 @@ class Reporter:
 
     @asynccontextmanager
     async def following(self, cockpit: "Cockpit") -> AsyncIterator[None]:
-        """Follow the regions during the body; at its end also ask for what they have stored. An interrupted one asks nobody."""
+        """Follow the regions during the body; at its end also request their stored events. After an interrupt nothing is requested."""
         if not self.wanted:
             yield
             return
@@ -98,7 +98,7 @@ class Reporter:
         except asyncio.CancelledError:
             self.views.update(cockpit.views)
             self.state = RunState.INTERRUPTED
-            with suppress(ConsoleError):  # at once: a CI gives seconds, and closing the links may take longer
+            with suppress(ConsoleError):  # immediately: a CI grants seconds, and closing the links may take longer
                 self.write()
             raise
         finally:
@@ -108,22 +108,22 @@ class Reporter:
                 await task
 
     async def _follow(self, cockpit: "Cockpit") -> None:
-        """Write what changes, every few seconds, until cancelled: a process that is killed leaves its last state."""
+        """Write changes every few seconds, until cancelled: a killed process leaves its last state."""
         changes = cockpit.changes()
         while True:
             await anext(changes)
             self.views.update(cockpit.views)
             began = time.monotonic()
-            with suppress(ConsoleError):  # a full disk ends no run; the last writing says it
+            with suppress(ConsoleError):  # a full disk does not end the run; the last write reports it
                 self.write()
-            # a page of hundreds of regions takes seconds, in which nothing else is printed: it comes less often
+            # a page of hundreds of regions takes seconds, during which nothing else is printed: it is written less often
             await asyncio.sleep(max(EVERY_SECONDS, REST * (time.monotonic() - began)))
 
     async def _ask(self, views: "Iterable[RegionView]", history: "Callable[[str, str], Awaitable[Past]]") -> None:
         """The stored events and receipts of every region that has a rollout. history: (region, rollout) → what it stored"""
 
         async def ask(view: "RegionView") -> None:
-            with suppress(ConsoleError):  # the report says that they are missing
+            with suppress(ConsoleError):  # the report mentions that they are missing
                 self.pasts[view.region.name] = await history(view.region.name, view.status.rollout)
 
         reached = [view for view in views if view.status.rollout and view.link != "unreachable"]
@@ -132,7 +132,7 @@ class Reporter:
                 await asyncio.gather(*map(ask, reached))
 
     async def look(self, views: "Sequence[RegionView]", errors: "Mapping[str, ConsoleError]") -> None:
-        """Of a command that runs nothing: the regions as they stand, with what they have stored. errors: by region"""
+        """For a command that runs nothing: the current regions, with their stored events. errors: by region"""
         assert self.project is not None
         async with self.project.drivers() as drivers:
             histories = {name: partial(driver.history, self.pipeline) for name, driver in drivers.items()}
@@ -143,7 +143,7 @@ class Reporter:
         )
 
     def value(self) -> RunReport:
-        """The run as it is known now."""
+        """The run as currently known."""
         return RunReport(
             pipeline=self.pipeline,
             command=self.command,
@@ -181,7 +181,7 @@ class Reporter:
             write_whole(self.report, _rendered(self.report, run))
 
     def summarize(self, output: Output) -> None:
-        """Leave the run's summary with the CI. One that does not take it is a warning, and no reason to fail."""
+        """Leave the run's summary with the CI. A failure to do so is a warning, not an error."""
         match self.forge:
             case None:
                 pass
@@ -219,7 +219,7 @@ def reporting(command: str, output: Output, *, summary: bool = True) -> Iterator
         _broken_off(reporter, error)
         try:
             _finish(reporter, output)
-        except ConsoleError as other:  # what ended the run is the one to be shown last
+        except ConsoleError as other:  # the error that ended the run must be shown last
             output.print_error(other)
         raise
     reporter.state = RunState.ENDED

@@ -22,7 +22,7 @@ NOT_BEGUN = "not begun"
 
 
 class RegionVerdict(Enum):
-    """How a region's part stands; the value is the word for people."""
+    """The outcome of a region's part; the value is the text for people."""
 
     PASSED = "passed"
     AT_GATE = "at its gate"
@@ -33,7 +33,7 @@ class RegionVerdict(Enum):
 
 
 class RunState(Enum):
-    """How the run itself stands; the value is the word for people."""
+    """The outcome of the run itself; the value is the text for people."""
 
     RUNNING = "not finished when this was written"
     ENDED = "ended"
@@ -122,10 +122,10 @@ def region_report(
 ) -> RegionReport:
     """One region's part.
 
-    plan     the one that was shown before the run, where there is one
-    outcome  None where the run has none for it
-    past     None where it was not asked, or gave no answer: the view's own events stand in
-    ended    nothing goes on in this run
+    plan     the one that was shown before the run, if there is one
+    outcome  None if the run has none for it
+    past     None if it was not asked, or gave no answer: then the view's own events are used
+    ended    the run is over
     """
     status, ours = view.status, _ours(view, plan, outcome)
     error = outcome.error if outcome else _standing_error(view) if ours else None
@@ -153,7 +153,7 @@ def region_report(
 
 
 def _standing_error(view: RegionView) -> ConsoleError | None:
-    """What stops a rollout that no run waits for."""
+    """The error that stopped a rollout for which no run waits."""
     status = view.status
     if status.held == "failed":
         return RegionError(f"{view.region.name}: {status.why}", region=view.region.name, hint=status.hint)
@@ -161,7 +161,7 @@ def _standing_error(view: RegionView) -> ConsoleError | None:
 
 
 def _ours(view: RegionView, plan: Plan | None, outcome: Outcome | None) -> bool:
-    """Whether the region's rollout is part of the run: one that ended before it began is not."""
+    """Whether the region's rollout is part of the run: a rollout that ended before the run began is not."""
     status = view.status
     if not status.rollout or plan is None or under_way(status):
         return bool(status.rollout)
@@ -170,7 +170,7 @@ def _ours(view: RegionView, plan: Plan | None, outcome: Outcome | None) -> bool:
 
 
 def status_report(view: RegionView, error: ConsoleError | None, past: Past | None, now: float) -> RegionReport:
-    """A region as it stands, without a run. error: why it gave no answer, or what fails in it"""
+    """The current state of a region, without a run. error: why it gave no answer, or its failure"""
     name, outcome = view.region.name, None
     if error:
         outcome = Outcome(name, "unreachable" if view.link == "unreachable" else view.status.shown, error)
@@ -220,7 +220,7 @@ def _verdict(view: RegionView, outcome: Outcome | None, *, ours: bool, ended: bo
 
 
 def _standing(view: RegionView) -> RegionVerdict:
-    """Where a region's rollout stands by itself."""
+    """The state of a region's rollout without a run."""
     status = view.status
     if status.held == "failed" or any(check.ok is False for check in status.checks):
         return RegionVerdict.FAILED
@@ -234,6 +234,6 @@ def _at_gate(status: Status) -> RegionVerdict:
 
 
 def ordered(regions: Sequence[RegionReport]) -> tuple[RegionReport, ...]:
-    """Those that need somebody first, else in the order of the run."""
+    """Regions that need attention first, the others in the order of the run."""
     pressing: Mapping[RegionVerdict, int] = {RegionVerdict.FAILED: 0, RegionVerdict.INCONCLUSIVE: 1}
     return tuple(sorted(regions, key=lambda region: pressing.get(region.verdict, 2)))

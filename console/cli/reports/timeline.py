@@ -1,4 +1,4 @@
-"""When a rollout was in which state, what interrupted it, and where its time went, from its stored events. Pure."""
+"""A rollout's states over time, its interruptions, and its account of time, from its stored events. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class Course:
 
     @property
     def busy_seconds(self) -> float:
-        """Without the time at its gate, which is a person's."""
+        """The duration without the time at its gate, which depends on a person."""
         return sum(span.seconds for span in self.spans if span.phase != "awaiting-confirmation")
 
 

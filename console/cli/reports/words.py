@@ -1,4 +1,4 @@
-"""The words and figures that all reports share: one way to tell a verdict, a check, a day and a moment."""
+"""The wording that all reports share: verdicts, checks, days and times."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from console.model.event import Checked, ComparedDay
 from console.model.identity import identity
 from console.model.recorded_call import ReplayedCall
 
-DAYS_NAMED = 20  # of those that differ, in one text
+DAYS_NAMED = 20  # maximum of differing days in one text
 ROWS_SHOWN = 400  # of one table of days or receipts
 CHECK_WORDS = {True: "passed", False: "failed", None: "inconclusive"}
 CHECK_VERDICTS = {True: RegionVerdict.PASSED, False: RegionVerdict.FAILED, None: RegionVerdict.INCONCLUSIVE}
@@ -27,7 +27,7 @@ def moment(at: float) -> str:
 
 
 def short_moments(moments: Sequence[float]) -> list[str]:
-    """Moments in a row, each with its date only where that is another than before."""
+    """Moments in a row, each with its date only if it differs from the previous one."""
     texts, day = [], ""
     for at in moments:
         text = moment(at)
@@ -41,7 +41,7 @@ def day_label(day: str) -> str:
 
 
 def headline(run: RunReport) -> str:
-    """What became of the run, in one line."""
+    """The outcome of the run, in one line."""
     if run.error and not run.regions:
         return f"refused: {run.error.message}"
     parts = [(run.count(verdict), verdict.value) for verdict in RegionVerdict]
@@ -51,7 +51,7 @@ def headline(run: RunReport) -> str:
 
 
 def facts(run: RunReport) -> Iterator[tuple[str, str]]:
-    """Name and value of what is worth knowing of the run as a whole."""
+    """The main facts of the run as a whole: names and values."""
     yield "command", run.command
     yield "by", identity(run.by).name
     yield "began", moment(run.began)
@@ -62,7 +62,7 @@ def facts(run: RunReport) -> Iterator[tuple[str, str]]:
 
 
 def error_lines(error: ReportedError) -> Iterator[str]:
-    """The message and what to do, or every finding where there are several."""
+    """The message and its remedy, or every finding if there are several."""
     if not error.problems:
         yield error.message + (f" [{error.code}]" if error.code else "")
         if error.hint:
@@ -76,7 +76,7 @@ def error_lines(error: ReportedError) -> Iterator[str]:
 
 
 def release_words(region: RegionReport) -> str:
-    """`r1 → r2`, or what is live where nothing was to be done."""
+    """`r1 → r2`, or the live release if there was nothing to do."""
     if region.rollout:
         return f"{region.was or 'nothing'} → {region.release}"
     return region.release or region.was
@@ -87,7 +87,7 @@ def checks_words(region: RegionReport) -> str:
 
 
 def history_words(region: RegionReport) -> str:
-    """How much of the history is in; never rounded up."""
+    """The share of the history that has been copied; never rounded up."""
     return f"{region.percent} %: {region.rows_done:,} of {region.rows_total:,} rows" if region.rows_total else ""
 
 
@@ -103,12 +103,12 @@ def unequal(days: Sequence[ComparedDay]) -> tuple[ComparedDay, ...]:
 
 
 def column_label(column: str) -> str:
-    """A column that differs on a day; where each is equal by itself, the rows that they make."""
+    """A differing column of a day; or the whole rows, if each column by itself is equal."""
     return "rows of equal columns" if column == TOGETHER else column
 
 
 def day_counts(check: Checked) -> tuple[int, int]:
-    """How many days were compared, and how many of them differ: a check lists the first ones alone."""
+    """The number of compared days and of differing ones: a check lists only the first ones."""
     if check.tally is None:
         return len(check.days), len(unequal(check.days))
     return check.tally.days, check.tally.differing

@@ -1,4 +1,4 @@
-"""`console history` and `show`: what was done in the regions."""
+"""`console history` and `show`: past rollouts of the regions."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Every region asked at once: its answer, or why it gave none."""
+"""Requests to all regions at once: each answer, or the error."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ T = TypeVar("T")
 async def asked(
     project: OpenProject, ask: "Callable[[Driver], Awaitable[T]]", names: list[str] | None = None
 ) -> tuple[dict[str, T], dict[str, ConsoleError]]:
-    """Every region's answer, asked at once; one that gives none is named with its error."""
+    """Every region's answer, requested at once; a region without an answer is listed with its error."""
     names = list(project.names) if names is None else names
     async with project.drivers() as drivers:
         results = await asyncio.gather(*(_answer(ask(drivers[name])) for name in names))
@@ -37,7 +37,7 @@ async def _answer(asked: Awaitable[T]) -> T | ConsoleError:
 
 
 def check_known(rollout: str, known: bool, histories: "dict[str, Past]", errors: dict[str, ConsoleError]) -> None:
-    """raises  UsageError where every region answers and none knows the rollout; the first error where one gave none"""
+    """raises  UsageError if every region answers and none has the rollout; else the first error"""
     if known:
         return
     for error in errors.values():
@@ -51,7 +51,7 @@ def errors_data(errors: dict[str, ConsoleError]) -> dict[str, str]:
 
 
 def print_errors(output: Output, errors: dict[str, ConsoleError]) -> int:
-    """Say which regions gave no answer; returns the exit code."""
+    """Print the regions without an answer; returns the exit code."""
     for name, error in errors.items():
         output.print_region_error(name, error)
     return max((error.exit_code for error in errors.values()), default=0)

@@ -1,4 +1,4 @@
-"""The course of one rollout from its stored events: slices, failed tries, waits, losses of Spark, and where the time went."""
+"""The course of one rollout from its stored events: slices, failed tries, waits, losses of Spark, and the account of time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +61,7 @@ def course_data(events: Sequence[Recorded], now: float) -> dict[str, Any]:
 
 
 def course_text(events: Sequence[Recorded], now: float) -> Iterator[str]:
-    """A line on where the time went, and one for each failed try."""
+    """A line with the account of time, and one for each failed try."""
     divided = account(events, now)
     if divided.seconds:
         yield f"  {span(divided.seconds)}: {', '.join(_part_text(part, divided) for part in divided.parts if part.seconds)}"
@@ -72,13 +72,13 @@ def course_text(events: Sequence[Recorded], now: float) -> Iterator[str]:
 
 
 def failed_tries(events: Sequence[Recorded]) -> tuple[tuple[float, TryFailed], ...]:
-    """When, and what failed."""
+    """Time and cause of each failed try."""
     lines = ((recorded.at, recorded.event) for recorded in events)
     return tuple((at, e.incident) for at, e in lines if isinstance(e, Logged) and isinstance(e.incident, TryFailed))
 
 
 def waits(events: Sequence[Recorded]) -> tuple[Interval, ...]:
-    """Every stored wait; one whose end was not stored ends with the next event that ends it."""
+    """Every stored wait; a wait without a stored end ends with the next event that implies its end."""
     intervals: list[Interval] = []
     for recorded in events:
         match recorded.event:

@@ -1,4 +1,4 @@
-"""What a rollout's comparison recorded, day by day and column by column, as text and as JSON."""
+"""The records of a rollout's comparison, day by day and column by column, as text and as JSON."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby

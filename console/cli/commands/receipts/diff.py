@@ -51,7 +51,7 @@ def diff(name: str, day: str) -> int:
 
 
 def examples_text(region: str, examples: DayExamples) -> str:
-    """Rows of each side under a line that says whose they are."""
+    """Rows of each side under a line that names the side."""
     versions = f"versions {examples.old_version} and {examples.new_version}"
     lines = [safe_text(f"{region}: {examples.table} on {examples.day or 'no day'} ({versions})")]
     lines += _rows_text("columns that must be equal", examples.differing)

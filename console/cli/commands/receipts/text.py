@@ -1,4 +1,4 @@
-"""The past as text and as JSON: rollouts, one of them in full, and what checking it again found."""
+"""The history as text and as JSON: rollouts, one of them in full, and the findings of its verification."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _WORDS = {True: ("ok", "green"), False: ("DIFFERS", "red"), None: ("unknown", "y
 
 
 def history_text(histories: Mapping[str, Past]) -> str:
-    """One line a rollout, the newest first whichever region it was in."""
+    """One line per rollout, the newest first across all regions."""
     heads = ["region", "rollout", "began", "change", "state", "rows", "asked by", "decided by"]
     rows = [
         [
@@ -57,7 +57,7 @@ def history_data(histories: Mapping[str, Past]) -> list[dict[str, Any]]:
 
 
 def rollout_text(region: str, history: Past) -> str:
-    """One rollout of one region: its line, who decided what, its steps, batches, receipts and checks."""
+    """One rollout of one region: its line, decisions with their authors, steps, batches, receipts and checks."""
     status = _status(history)
     change = f"{status.was or 'nothing'} → {status.release} {status.shown}"
     carried = f"{count(status.rows_done, 'row')} carried in {span(_decided_at(history.events) - status.started)}"
@@ -112,7 +112,7 @@ def moment(at: float) -> str:
 
 
 def who(by: str) -> str:
-    """A name and how it is known."""
+    """A name with its source."""
     identified = identity(by)
     return safe_text(f"{identified.name} ({identified.source})", 160)
 
@@ -156,7 +156,7 @@ def _summary(status: Status) -> dict[str, Any]:
 
 
 def _decided_at(events: Sequence[Recorded]) -> float:
-    """When the rollout itself was over: what comes later is another day's decision."""
+    """The end of the rollout itself; later decisions are separate."""
     ends = (recorded.at for recorded in events if isinstance(recorded.event, Promoted | Ended))
     return next(ends, events[-1].at)
 

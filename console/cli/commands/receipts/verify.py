@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from console.errors import ConsoleError
     from console.model.receipt import AuditProgress, Finding
 
-PROGRESS_SECONDS = 1.0  # between two lines about one region
+PROGRESS_SECONDS = 1.0  # seconds between two lines about one region
 
 
 @dataclass(slots=True, kw_only=True)
 class _Verification:
     """One rollout, verified in several regions at once.
 
-    reported  what each region has reported while it works
-    findings  of the regions that have finished
+    reported  what each region has reported while it
+    works findings of the regions that have finished
     """
 
     project: OpenProject
@@ -39,7 +39,7 @@ class _Verification:
     _last: dict[str, float] = field(default_factory=dict)
 
     async def run(self, names: list[str]) -> "dict[str, ConsoleError]":
-        """Returns the errors of the regions that gave no answer."""
+        """Returns the errors of the regions without an answer."""
         self.reported = {name: [] for name in names}
         return (await asked(self.project, self._verify, names))[1]
 
@@ -61,7 +61,7 @@ class _Verification:
         return [name for name in self.reported if name not in self.findings]
 
     def print(self, errors: "dict[str, ConsoleError]") -> None:
-        """All findings; of a region that has not finished those that it has reported."""
+        """All findings; for an unfinished region those reported so far."""
         regions = {
             name: self.findings.get(name, tuple(self.reported[name])) for name in self.reported if name not in errors
         }

@@ -1,4 +1,4 @@
-"""`console lock show` and `console lock force`: which agent holds a region, and how a stuck one is ended."""
+"""`console lock show` and `console lock force`: the agent that holds a region, and the forced end of a stuck one."""
 
 import shlex
 from dataclasses import dataclass

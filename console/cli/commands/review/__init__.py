@@ -1,1 +1,1 @@
-"""Commands for whoever reviews a change: what regions hold, what a change would do to them, what landing data carries."""
+"""Commands for the review of a change: the live state of regions, the effect of the change, the keys of landing data."""

@@ -1,4 +1,4 @@
-"""What a change is planned against where no region is asked: a snapshot, an older commit of the files, or both."""
+"""The base of a plan without contact to a region: a snapshot, an older commit of the files, or both."""
 
 import io
 import subprocess
@@ -25,7 +25,7 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Answers what a region holds; either part may be absent.
+    """Returns the live state of a region; either part may be absent.
 
     old  the project as of an older commit
     ref  that commit, as the operator named it
@@ -37,9 +37,9 @@ class Base:
     ref: str = ""
 
     def live(self, region: Region, pipeline: Pipeline) -> Live:
-        """The region as far as it is known.
+        """The known state of the region.
 
-        raises  Conflict for a snapshot that is too old; Problems where the older commit is wrong in itself
+        raises  Conflict for a snapshot that is too old; Problems if the older commit itself is invalid
         """
         known = self.snapshot.of(region.name, pipeline) if self.snapshot else None
         if self.old is None:
@@ -53,7 +53,7 @@ class Base:
         return self._promoted(before, replace(bare, stats=_declared(before)), region, known)
 
     def _promoted(self, before: Pipeline, bare: Live, region: Region, known: Live | None) -> Live:
-        """The region as if the older commit were live in it, with the sizes that the snapshot tells."""
+        """The region as if the older commit were live in it, with the sizes from the snapshot."""
         try:
             release = numbered(self.planner.plan(before, bare, region), 1).release
         except Problems as error:
@@ -75,7 +75,7 @@ def _declared(pipeline: Pipeline) -> tuple[TableStats, ...]:
 
 
 def _assumed(pipeline: Pipeline, before: Pipeline | None) -> tuple[TableStats, ...]:
-    """Landing tables as they are declared: where nobody was asked, the files are believed."""
+    """Landing tables as declared: without an answer from a region, the files are trusted."""
     old = {table.name for table in before.tables} if before else set()
     return tuple(stats for stats in _declared(pipeline) if stats.name not in old)
 
@@ -94,7 +94,7 @@ def _empty(table: Table, path: str, columns: tuple[Column, ...]) -> TableStats:
 
 
 def believed(live: Live, pipeline: Pipeline) -> Live:
-    """The same with every column of the landing tables that the files declare now: without a snapshot they are believed."""
+    """The same with every column of the landing tables that the files declare now: without a snapshot the files are trusted."""
     fresh = {table.name: table for table in pipeline.tables if table.kind == "landing"}
     stats = [_widened(stats, fresh[stats.name]) if stats.name in fresh else stats for stats in live.stats]
     known = {entry.name for entry in stats}
@@ -143,7 +143,7 @@ def _at(root: Path, ref: str, folder: Path) -> Project:
 
 
 def _closed(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
-    """A file as git wrote it, a folder as its owner's alone, whatever the umask: what everyone may write is not read."""
+    """A file as git wrote it, a folder as its owner's alone, whatever the umask: files that everyone may write are not read."""
     kept = tarfile.data_filter(member, folder)
     return kept.replace(mode=0o700, deep=False) if kept.isdir() else kept
 

@@ -11,13 +11,13 @@ from console.model.plan import ACTIONS, Plan
 from console.runner.view import grouped
 from console.text import safe_text
 
-MARK = "<!-- console check -->"  # by which the pipeline finds its own comment again
+MARK = "<!-- console check -->"  # the marker by which the CI pipeline finds its own comment again
 MOST = 60_000  # characters; the forges refuse comments over 64 KiB
 _SEVERITY = {"refuse": "🛑 refused", "warn": "⚠️ warning", "note": "ℹ️ note"}
 
 
 def comment(plans: Sequence[Plan], problems: Sequence[Problem]) -> str:
-    """Groups of regions with the same plan, what changes in each and why, losses, prices, owners; the text folded."""
+    """Groups of regions with the same plan, their changes and reasons, losses, prices, owners; the text folded."""
     lines = [MARK, "## console check", ""]
     if any(problem.severity == "refuse" for problem in problems):
         lines += [f"**The files are wrong: {count(len(problems), 'problem')}.**", "", *_problems(problems)]

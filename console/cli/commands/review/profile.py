@@ -1,4 +1,4 @@
-"""`console profile`: what a landing table's JSON carries, since when, and what of it nobody parses."""
+"""`console profile`: the keys of a landing table's JSON, since when they appear, and which ones no query parses."""
 
 import asyncio
 from dataclasses import asdict
@@ -85,7 +85,7 @@ def _column(landing: Table) -> str:
 
 
 async def _profile(region: "Region", sample: "Sample") -> "Profile":
-    """From beside the files: a process of this machine, or one on the region's host."""
+    """Computed near the files: by a process on this machine, or on the region's host."""
     if region.transport is None:
         return profiled(region.name, await raw_profile(region.warehouse, sample))
     from console.drivers.ssh.driver import SshDriver

@@ -16,7 +16,7 @@ from console.model.plan import ACTIONS, NodeChange, Plan
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _PLACE = re.compile(r"(.+?):(\d+):(\d+)")
 _LEVELS = {"refuse": "error", "warn": "warning", "note": "note"}
-_CHANGES = "plan-"  # rule ids of what is no problem: `plan-replay`
+_CHANGES = "plan-"  # prefix of rule ids of planned changes, which are no problems: `plan-replay`
 
 
 def sarif(
@@ -29,7 +29,7 @@ def sarif(
     """One run: problems of the files and of the plans, and every planned change as a note.
 
     pipelines  by region name, to find the place of a changed node
-    prefix     the project's folder below the repository's root, "" where it is the root itself
+    prefix     the project's folder below the repository's root, "" if it is the root itself
     """
     results: dict[str, dict[str, Any]] = {}
     for problem in [*problems, *(p for plan in plans for p in plan.problems)]:
@@ -89,7 +89,7 @@ def _rule(code: str) -> dict[str, Any]:
 
 
 def place(pipeline: Pipeline, node: NodeChange) -> str:
-    """`file:line:column` of a node's declaration; of a table's first query where that is what makes it change."""
+    """`file:line:column` of a node's declaration; of a table's first query if the change comes from it."""
     where = {table.name: table.where for table in pipeline.tables}
     where |= {other.name: other.where for other in pipeline.endpoints}
     where |= {other.name: other.where for other in pipeline.copies}

@@ -1,4 +1,4 @@
-"""Whether a saved plan still holds, region by region: one that moved is refused alone, with what moved and a way out."""
+"""Whether a saved plan still holds, region by region: a changed region alone is refused, with the changed facts and the remedy."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from console.planning import Baseline
     from console.project.saved import Rests, SavedPlans
 
-_SHOWN = 12  # facts of one region; more of them is another region
+_SHOWN = 12  # maximum of listed facts of one region
 
 
 def hold(
@@ -24,10 +24,10 @@ def hold(
 ) -> tuple[list[Plan], int]:
     """The plans to run, in the order of waves, and exit code 4 if a region's was refused, else 0.
 
-    A plan that no longer holds stays among them: the runner refuses its region and the waves behind it, and carries the
-    others. On a terminal the operator may have just that one planned anew and read it.
+    A stale plan stays among them: the runner refuses its region and the later waves, and runs the others.
+    On a terminal the operator may have just that one planned again and read it.
 
-    raises  Conflict where no region's plan holds any longer; UsageError for a region that it is not about
+    raises  Conflict if no region's plan is valid any longer; UsageError for a region that the file does not contain
     """
     reviewed = {plan.region: plan for plan in saved.plans}
     if missing := [name for name in project.names if name not in reviewed]:
@@ -53,7 +53,7 @@ def hold(
 
 
 def _why(before: Plan, fresh: Plan, was: "Rests | None", now: "Baseline") -> list[str]:
-    """What moved in one region, the facts named where the file holds them; [] where the plan holds or is done."""
+    """The changes in one region, with the facts if the file holds them; [] if the plan is valid or already done."""
     if not fresh.steps and fresh.desired == before.desired:
         return []
     changes = changes_since(before, fresh)
@@ -72,7 +72,7 @@ def _refusal(region: str, why: list[str], file: Path) -> Conflict:
 
 
 def _anew(project: OpenProject, output: Output, fresh: Plan) -> bool:
-    """Show one region's new plan, and whether a person who is there takes it."""
+    """Show one region's new plan; returns whether the person at the terminal accepts it."""
     if not output.may_ask or fresh.refusals:
         return False
     show_plans(output, project, [fresh])

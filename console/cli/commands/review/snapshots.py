@@ -1,4 +1,4 @@
-"""A picture of the regions' live state in one file, without credentials, to plan against where no region can be reached."""
+"""A snapshot of the regions' live state in one file, without credentials, for planning where no region can be reached."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Snapshot:
     def of(self, region: str, pipeline: Pipeline) -> Live:
         """One region's live state.
 
-        raises  Conflict where the picture is too old to tell
+        raises  Conflict if the snapshot is too old to answer
         """
         if pipeline.name != self.pipeline:
             raise self._stale(f"is of pipeline {self.pipeline}, not {pipeline.name}")
@@ -73,7 +73,7 @@ def _plain(path: str) -> str:
 
 
 def load_snapshot(path: Path) -> Snapshot:
-    """raises  DataError if it is no snapshot, was changed, or comes from another format"""
+    """raises  DataError if it is not a snapshot, was changed, or has another format"""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise DataError("too large for a snapshot")

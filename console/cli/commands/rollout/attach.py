@@ -1,4 +1,4 @@
-"""`console attach`: follow a rollout that another console began, and take it over from there."""
+"""`console attach`: follow a rollout that another console began, and take it over."""
 
 from typing import TYPE_CHECKING
 
@@ -72,7 +72,7 @@ async def _attached(project: OpenProject, output: Output, views: "dict[str, Regi
 
 
 async def _through_the_gate(fleet: "Fleet", name: str, yes: bool) -> None:
-    """raises  CheckFailed where a check found a difference; a gate that waits for a person is what the status shows"""
+    """raises  CheckFailed if a check found a difference; a gate that waits for a person is part of the status"""
     closed = gate(fleet.views[name], yes)
     if closed is None:
         await fleet.promote(name)

@@ -1,4 +1,4 @@
-"""Steering a rollout under way: pause, resume, retry, cancel, discard; and cleanup of what nothing needs."""
+"""Control of a running rollout: pause, resume, retry, cancel, discard; and cleanup of unneeded versions."""
 
 import time
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,7 @@ def _steer(verb: "Verb", *, drops: bool = False) -> int:
 
 
 async def _control(project: OpenProject, output: Output, verb: "Verb", *, everywhere: bool) -> int:
-    """Ask every region; a region not asked for by name that the verb does not fit is passed over."""
+    """Send the verb to every region; a region that was not named and to which it does not apply is skipped."""
     entries: list[dict[str, Any]] = []
     errors: list[tuple[str, ConsoleError]] = []
     async with project.fleet() as fleet:
@@ -102,7 +102,7 @@ async def _control(project: OpenProject, output: Output, verb: "Verb", *, everyw
 
 
 def _why(status: "Status") -> str:
-    """Why it stands, and for a pause how long it may."""
+    """Why it does not proceed, and how long a pause may last."""
     budget = pause_budget(status, time.time()) if status.held == "paused" else ""
     return "; ".join(filter(None, (status.why, budget)))
 

@@ -1,4 +1,4 @@
-"""`console promote` and `console rollback`: one commit each, asked of a person by the region's name."""
+"""`console promote` and `console rollback`: one commit each, confirmed by typing the region's name."""
 
 import time
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from console.runner.waves import Waves
 
 Act = Literal["promote", "rollback"]
-NOTHING = "nothing"  # was live before a region's first release
+NOTHING = "nothing"  # shown as the live release before a region's first one
 
 
 @command("promote", changes=True, examples="console promote --region eu\nconsole promote --regions eu,us --yes")
@@ -62,7 +62,7 @@ async def _look(project: OpenProject) -> "dict[str, RegionView]":
 def _answer(output: Output, view: "RegionView", act: Act) -> None:
     """Return if this may be done.
 
-    raises  Conflict where there is nothing to do it to; AtGate where nobody said yes
+    raises  Conflict if there is nothing to confirm; AtGate without a confirmation
     """
     name = view.region.name
     if act == "promote":
@@ -130,7 +130,7 @@ def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
 
 
 async def _act(project: OpenProject, output: Output, act: Act, confirmed: "dict[str, RegionView]") -> int:
-    """Region by region, in the order of waves; the first that fails ends it, for the rest was asked on that ground."""
+    """Region by region, in the order of waves; the first failure ends it, since the confirmation assumed its success."""
     done: list[dict[str, Any]] = []
     later: dict[str, Waves] = {}
     async with project.fleet() as fleet:
@@ -156,7 +156,7 @@ async def _act(project: OpenProject, output: Output, act: Act, confirmed: "dict[
 
 
 def _then(rest: "Waves", promoted: Sequence[str]) -> str:
-    """What goes on after these promotions, and by which command: no wave begins by itself where no console stays."""
+    """The waves that follow these promotions, and the command for them: without an open console no wave begins by itself."""
     beside, *waves = rest
     names = ",".join(safe_text(name) for name in waves[0])
     others = [safe_text(name) for name in beside if name not in promoted]
@@ -165,7 +165,7 @@ def _then(rest: "Waves", promoted: Sequence[str]) -> str:
 
 
 def _unmoved(confirmed: "RegionView", now: "RegionView") -> None:
-    """What a person said yes to is what happens."""
+    """Ensure that the confirmed release is the one promoted."""
     before = (confirmed.live, confirmed.previous, confirmed.status.rollout)
     if before != (now.live, now.previous, now.status.rollout):
         name, by = now.region.name, now.status.decided_by
@@ -188,7 +188,7 @@ def _report(output: Output, done: Sequence[dict[str, Any]]) -> None:
 
 
 async def refreshed(cockpit: "Cockpit", names: Sequence[str]) -> None:
-    """Attach to the regions; one that gives no answer is an error here, for it was asked by name."""
+    """Attach to the regions; one without an answer is an error here, since it was named explicitly."""
     await cockpit.refresh(names)
     for name in names:
         view = cockpit.views[name]

@@ -58,7 +58,7 @@ async def _whole(driver: "Driver", pipeline: str, view: "RegionView") -> "Region
     try:
         history = await driver.history(pipeline, view.status.rollout) if view.status.rollout else None
     except ConsoleError:
-        return view  # its state was read: the causes of failed tries are missing
+        return view  # its state was read; only the causes of failed tries are missing
     return replace(view, events=history.events) if history else view
 
 

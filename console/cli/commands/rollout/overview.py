@@ -1,4 +1,4 @@
-"""What `console status` adds to its table: what needs a person, and when running rollouts are ready, as the screen shows it."""
+"""The lines below the table of `console status`: needs, and ends of running backfills, as on the screen."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -90,7 +90,7 @@ def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
 
 
 def headless_run(*, dry_run: bool, attached: bool, command: str = "console --headless") -> int:
-    """Plan, and carry the plans through."""
+    """Plan, and run the plans."""
     output = Output(cli_context().flags)
     with reporting(command, output, summary=not dry_run) as reporter:
         project = open_project()
@@ -159,7 +159,7 @@ def _saved(path: Path) -> "SavedPlans":
 def _select(saved: "SavedPlans") -> None:
     """Without --regions, the regions and the pipeline of a saved plan are those it was made for.
 
-    raises  Conflict for a region that the inventory has no longer
+    raises  Conflict for a region that is no longer in the inventory
     """
     context = cli_context()
     folder = root_of(context.flags) / "regions"

@@ -66,14 +66,14 @@ def playback(file: Path | None, rollout: str | None, moment: str | None, speed: 
 
 
 def command_words(*words: str) -> str:
-    """The line that leads to a recording, quoted for a shell."""
+    """The command that plays a recording, quoted for a shell."""
     import shlex
 
     return shlex.join(("console", "playback", *words))
 
 
 async def stored(project: OpenProject, rollout: str) -> "RecordingReader":
-    """raises  UsageError where the region knows no such rollout"""
+    """raises  UsageError if the region has no such rollout"""
     from console.model.measured import KEPT_HOURS
     from console.runner.recording.stored import stored_recording
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Hours(click.ParamType[float]):
-    """A time back from now: `90s`, `30m`, `1h`, `24h`, in hours."""
+    """A length of time before now: `90s`, `30m`, `1h`, `24h`, in hours."""
 
     name = "time"
 
@@ -63,7 +63,7 @@ def status(hours: float | None) -> int:
     stored there.
     """
     output = Output(cli_context().flags)
-    summary = bool(output.flags.junit or output.flags.report)  # else a look at the regions leaves nothing behind
+    summary = bool(output.flags.junit or output.flags.report)  # otherwise reading the regions leaves nothing behind
     with reporting("console status", output, summary=summary) as reporter:
         project = open_project()
         reporter.planned(project)
@@ -86,7 +86,7 @@ def _status(project: OpenProject, output: Output, hours: float | None, reporter:
         {view.region.name: view for view in views}, {n: project.pipelines[n].digest() for n in project.names}
     )
     if not output.json:
-        output.data(status_text(views, texts, now, waits=waits))  # before a store is asked: they may take their time
+        output.data(status_text(views, texts, now, waits=waits))  # printed first: the stores may take a while
         output.data(f"\n{overview_text(views, now)}")
         if hours is not None:
             output.data(f"\n{history_text(samples, hours, now)}")
@@ -110,7 +110,7 @@ def _feed_errors(views: "Sequence[RegionView]") -> "dict[str, ConsoleError]":
 
 
 def feed_error(view: "RegionView") -> FeedStopped | None:
-    """The error that a region's standing feeds amount to."""
+    """The error for a region's stopped feeds."""
     feeds = view.status.standing
     if not feeds:
         return None
@@ -126,7 +126,7 @@ def feed_error(view: "RegionView") -> FeedStopped | None:
 async def samples_of(
     project: OpenProject, hours: float, names: Sequence[str]
 ) -> "tuple[dict[str, tuple[FeedSample, ...]], dict[str, ConsoleError]]":
-    """What each region's agent, or the last one's file, keeps of the last hours; asked at once."""
+    """The samples of the last hours from each region's agent, or from the last agent's file; requested at once."""
     samples: dict[str, tuple[FeedSample, ...]] = {}
     errors: dict[str, ConsoleError] = {}
 
@@ -142,7 +142,7 @@ async def samples_of(
 
 
 async def with_samples(project: OpenProject, views: "Sequence[RegionView]") -> "list[RegionView]":
-    """The views, with the last hour's samples where a backfill runs: they say when it ends."""
+    """The views, with the last hour's samples where a backfill runs, for the estimate of its end."""
     wanted = [
         view.region.name
         for view in views
@@ -155,7 +155,7 @@ async def with_samples(project: OpenProject, views: "Sequence[RegionView]") -> "
 
 
 async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, ConsoleError]]":
-    """Every region's state, asked at once; a region that gives none is named with its error."""
+    """Every region's state, requested at once; a region without an answer is listed with its error."""
     async with project.drivers() as drivers:
         states = await asyncio.gather(*(_state(drivers[name], project.pipeline) for name in project.names))
     views, errors = [], {}
@@ -187,11 +187,11 @@ async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, C
 
 
 def _last_seen(project: OpenProject, region: str) -> str:
-    """The release that this machine last saw go live in a region out of reach; "" where it saw none."""
+    """The last release that this machine saw go live in an unreachable region; "" if none."""
     journal, release = Journal(), ""
     if not journal.path.exists():
         return ""
-    with suppress(ConsoleError):  # a damaged journal says so where it is needed
+    with suppress(ConsoleError):  # a damaged journal is reported by commands that need it
         for recorded in journal.events(region, project.pipeline):
             if isinstance(recorded.event, Promoted | RolledBack):
                 release = recorded.event.release
@@ -242,7 +242,7 @@ _BADNESS = (0, 3, 5, 1)
 
 
 def exit_of(view: "RegionView") -> int:
-    """The exit code of a command that only followed."""
+    """The exit code of a command that only watched."""
     if view.link == "unreachable":
         return 5
     if view.status.held == "failed" or view.status.standing:
@@ -255,7 +255,7 @@ def _moving(view: "RegionView") -> bool:
 
 
 async def until_still(cockpit: "Cockpit", *, ended: bool = False) -> None:
-    """Return when nothing moves any more; a region out of reach is waited for, for its agent may be at work.
+    """Return when nothing is running any more; unreachable regions count as running, since their agents may be working.
 
     ended  return only when no rollout is under way any more
     """

@@ -43,7 +43,7 @@ def tune(settings: tuple[str, ...], reset: bool) -> int:
 
 
 def _parsed(settings: tuple[str, ...]) -> Tuning:
-    """raises  UsageError for a word that is no setting, one that is given twice, and a value out of its range"""
+    """raises  UsageError for an unknown setting, one given twice, and a value out of range"""
     try:
         return parse_settings(settings)
     except DataError as error:

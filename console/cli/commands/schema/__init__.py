@@ -1,4 +1,4 @@
-"""`console schema`: an application's PostgreSQL schema, carried into every store that its rows go to."""
+"""`console schema`: an application's PostgreSQL schema, applied to every store that its rows replicate to."""
 
 import click
 

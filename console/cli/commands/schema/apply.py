@@ -79,7 +79,7 @@ def apply(
 
 
 class ApplyCall:
-    """One call: the plan, the sites it is about, and the migrations."""
+    """One call: the plan, its sites, and the migrations."""
 
     def __init__(
         self, root: Path, plan: "ReplicationConfig", sites: "Sequence[Site]", changes: "Sequence[MigrationFile]"
@@ -114,7 +114,7 @@ class ApplyCall:
         )
 
     def preview(self, output: Output, request: "MigrationRequest") -> int:
-        """Print what is left, store by store."""
+        """Print the remaining steps, store by store."""
         shown = [self._seen(site, request) for site in self.sites]
         files = self._files(request)
         if output.json:
@@ -127,7 +127,7 @@ class ApplyCall:
         return _complained(output, [*(refusal for _, _, refusal in shown), files.refusal])
 
     def _files(self, request: "MigrationRequest") -> "Landing":
-        """What the phase changes in the files of pipelines that own a store's tables."""
+        """The phase's changes to the files of pipelines that own a store's tables."""
         from console.cli.commands.schema.landing import landing
 
         owned = [(site.pipeline, site.target) for site in self.owned]
@@ -154,7 +154,7 @@ class ApplyCall:
         return site, todo, None
 
     def run(self, output: Output, request: "MigrationRequest") -> int:
-        """Apply, and tell what became of each store."""
+        """Apply, and report the outcome of each store."""
 
         def on_step(site: "Site", done: "StepResult") -> None:
             output.info(f"{site.name}: {safe_text(done.change.id)}: {_did(done)}")
@@ -194,14 +194,14 @@ class ApplyCall:
 
 
 def _complained(output: Output, errors: "Sequence[ConsoleError | None]") -> int:
-    """Tell every error; returns the exit code."""
+    """Print every error; returns the exit code."""
     for error in filter(None, errors):
         output.print_error(error)
     return worst(errors)
 
 
 def regions_of(root: Path) -> "tuple[Region, ...]":
-    """The selected regions, all where none is named."""
+    """The selected regions, all if none is named."""
     return load(root).select(cli_context().flags.regions or "all")
 
 
@@ -247,7 +247,7 @@ def folded(shown: "Sequence[Seen]") -> list[list[str]]:
 
 
 def todo_text(names: str, site: "Site", todo: "Sequence[StepPlan]", error: ConsoleError | None) -> list[str]:
-    """A store's statements, each after the sentence that says why."""
+    """A store's statements, each after the sentence with its reason."""
     if not todo:
         return [f"! {safe_text(str(error))}" if error else f"{names}: nothing to do"]
     lines = [f"{names} ({site.target.kind})"]
@@ -289,7 +289,7 @@ def todo_data(site: "Site", todo: "Sequence[StepPlan]", error: ConsoleError | No
 
 
 def outcome_text(outcome: "SiteOutcome") -> str:
-    """One line a store."""
+    """One line per store."""
     statements = sum(done.operation is not None for done in outcome.done)
     closed = sum(done.operation is None and not done.announced for done in outcome.done)
     figures = f", {count(closed, 'migration')}, {count(statements, 'statement')}" if outcome.done else ""

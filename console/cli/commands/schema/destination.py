@@ -1,4 +1,4 @@
-"""Where observed migrations go: into the project's files, or onto stdout for programs."""
+"""The destination of observed migrations: the project's files, or stdout for programs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,9 @@ _SHOWN = 60  # letters of a default
 
 
 class Destination:
-    """Where migrations go, and which tables they may be about.
+    """The destination of migrations, and the tables that they may concern.
 
-    folder       of the migrations; None where there is no project, or only printing is asked for
+    folder       of the migrations; None if there is no project, or only printing is requested
     replication  None: every table counts
     """
 

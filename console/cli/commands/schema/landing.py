@@ -1,7 +1,7 @@
 """Migrations of a pipeline's own landing tables: edits of its files, which the planner then sees like any other.
 
-Each file keeps which migrations it has, a comment a migration: a file put back to how it was loses edit and record
-together, and two branches that migrate a table meet in that file and nowhere else.
+Each file lists its migrations, one comment each: reverting a file removes edit and record
+together, and two branches that migrate a table conflict only in that file.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ _HAS: Final = "# migrated by "
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """One file of the project, as it is and as it is to be. path: below the project's root."""
+    """One file of the project, before and after the edit. path: below the project's root."""
 
     path: Path
     before: str
@@ -37,7 +37,7 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """What migrations make of a project's files. refusal: why it is nothing, or not all of it."""
+    """The edits that migrations make in a project's files. refusal: why some or all are missing."""
 
     edits: tuple[FileEdit, ...] = ()
     refusal: ConsoleError | None = None
@@ -57,7 +57,7 @@ def landing(
 
     owned     (pipeline, store) for each store whose tables are a pipeline's
     phase     None: both
-    recorded  only write down that the files say so already
+    recorded  only record the migrations, which the files already contain
     """
     by_file: dict[Path, list[MigrationFile]] = {}
     for pipeline, target in owned:
@@ -65,7 +65,7 @@ def landing(
             entry = plan.replication.find(change.migration.schema, change.migration.table)
             assert entry is not None, "changes concern the replication"
             mine = by_file.setdefault(Path("plans", pipeline, "tables", f"{target.place(entry)}.yaml"), [])
-            if change not in mine:  # a pipeline has the same files for all its regions
+            if change not in mine:  # a pipeline's files are the same for all its regions
                 mine.append(change)
     edits: list[FileEdit] = []
     refusal: ConsoleError | None = None
@@ -81,7 +81,7 @@ def landing(
 
 
 def write(root: Path, edit: FileEdit) -> None:
-    """Whole, or not at all."""
+    """Write all files, or none."""
     part = (root / edit.path).with_suffix(".part")
     part.write_text(edit.after, encoding="utf-8")
     part.replace(root / edit.path)
@@ -164,7 +164,7 @@ def _edited(path: Path, text: str, change: "MigrationFile") -> str:
 
 
 def _another_meaning(change: "MigrationFile") -> bool:
-    """A file of names cannot say that some of them changed places, or that one stands for another column."""
+    """A list of names cannot express that some of them were swapped, or that one now means another column."""
     operation = change.migration.operation
     if isinstance(operation, ReplaceColumn):
         return True

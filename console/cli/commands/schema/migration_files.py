@@ -1,4 +1,4 @@
-"""Migrations as files: one each, named by the second it was seen, in the order in which they apply."""
+"""Migrations as files: one each, named by the time of observation, in the order in which they apply."""
 
 import os
 import re
@@ -18,10 +18,10 @@ _LONGEST = 80
 
 
 def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Migration, Path, bool]]":
-    """Write the migrations that are not yet the folder's last words on those columns.
+    """Write the migrations that are not already the folder's latest ones for those columns.
 
     returns  (migration, its file, whether it was there already), in order
-    raises   DataError for a file there that is no migration, or one that cannot be written
+    raises   DataError for a file that is not a migration, or one that cannot be written
     """
     known = _read(folder)
     there = _there(known, migrations)
@@ -39,9 +39,9 @@ def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Mi
 
 
 def _put(path: Path, text: str) -> None:
-    """The whole file or none: half a migration, of a full disk or a kill, would stop every later command.
+    """The whole file or none: half a migration, after a full disk or a kill, would stop every later command.
 
-    raises  DataError where it cannot be written, or another console was first
+    raises  DataError if it cannot be written, or another console was first
     """
     part = path.with_name(f".{path.stem}.{os.getpid()}.part")
     try:
@@ -66,7 +66,7 @@ def _read(folder: Path) -> "list[tuple[Path, Migration]]":
 
 
 def _there(known: "Sequence[tuple[Path, Migration]]", migrations: "Sequence[Migration]") -> dict[int, Path]:
-    """The migrations that the folder ends with already, group by group of columns: index → its file."""
+    """The migrations with which the folder already ends, per group of columns: index → its file."""
     files: dict[int, Path] = {}
     for group in _groups(migrations):
         mine = [migrations[index] for index in group]
@@ -82,7 +82,7 @@ def _there(known: "Sequence[tuple[Path, Migration]]", migrations: "Sequence[Migr
 
 
 def _groups(migrations: "Sequence[Migration]") -> list[list[int]]:
-    """Indexes of migrations that touch the same columns, be it through others."""
+    """Indexes of migrations that touch the same columns, directly or through other migrations."""
     groups: list[tuple[tuple[str, str], frozenset[str], list[int]]] = []
     for index, one in enumerate(migrations):
         place, columns, members = (one.schema, one.table), one.columns, [index]

@@ -1,4 +1,4 @@
-"""`console schema observe`: what changes in PostgreSQL, as migrations to commit."""
+"""`console schema observe`: PostgreSQL's changes as migrations to commit."""
 
 import sys
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def observe(
 
 
 def read_files(names: Sequence[str]) -> "list[File]":
-    """SQL files as they are named on the command line; `-` is stdin."""
+    """The SQL files named on the command line; `-` is stdin."""
     return [(_shown(name), _text(name)) for name in names]
 
 

@@ -1,4 +1,4 @@
-"""What arrives in a pipeline's stores and is not stored, for `console status`."""
+"""Columns that arrive for a pipeline's stores without being stored, for `console status`."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from console.stores.files import ReplicationConfig, Site
     from console.stores.protocol import LeftOut
 
-_TIMEOUT_SECONDS = 10.0  # with all stores together: a status is looked at while something burns
+_TIMEOUT_SECONDS = 10.0  # seconds for all stores together: `status` has to be fast during an incident
 _AT_ONCE = 8
 
 
@@ -44,9 +44,9 @@ class StoreAnswer:
 def arriving(
     root: Path, pipeline: str, regions: "Sequence[Region]", timeout: float = _TIMEOUT_SECONDS
 ) -> list[StoreAnswer]:
-    """Each store's columns that arrive and have no place there; [] where the pipeline replicates nothing.
+    """Each store's columns that arrive without being stored; [] if the pipeline has no replication.
 
-    Whatever is wrong with a store, or with the file that names it, is an entry.
+    A problem with a store, or with the file that names it, becomes an entry.
 
     timeout  seconds; a store that has not answered by then becomes an entry that says so
     """
@@ -108,7 +108,7 @@ def _ask(plan: "ReplicationConfig", site: "Site") -> StoreAnswer:
 
 
 def arriving_text(answers: Sequence[StoreAnswer]) -> str:
-    """The lines below a status; "" where everything is stored."""
+    """The lines below a status; "" if everything is stored."""
     lines = []
     for one in answers:
         if one.error:

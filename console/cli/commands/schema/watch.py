@@ -26,9 +26,9 @@ _SHOWN = 300  # letters of a statement that was not understood
 
 
 def from_dsn(destination: Destination, dsn: str, phase: "Phase | None", *, watch: bool, remove: bool) -> int:
-    """Take what was recorded since the last time; with `watch` go on until interrupted, then remove the recorder.
+    """Collect the DDL recorded since the last call; with `watch` continue until interrupted, then remove the recorder.
 
-    raises  DataError at the end, naming the transactions that could not be read; the others are written down all the same
+    raises  DataError at the end, naming the transactions that could not be read; the others are written nevertheless
     """
     recorder = Watch(Postgres("postgresql", dsn_of(dsn)))
     output = Output(cli_context().flags)
@@ -66,7 +66,7 @@ async def _until_interrupted(taking: "Taking", recorder: "Watch") -> None:
 
 
 class Taking:
-    """Takes over what a recorder has; remembers what could not be read."""
+    """Collects a recorder's entries; remembers those that could not be read."""
 
     def __init__(self, destination: Destination, recorder: "Watch", phase: "Phase | None", output: Output) -> None:
         self._destination, self._recorder, self._phase, self._output = destination, recorder, phase, output
@@ -75,7 +75,7 @@ class Taking:
     def take(self) -> None:
         """Write down every transaction before it is forgotten there: a kill in between writes the same files again.
 
-        One that cannot be read is told and forgotten: later ones could not be told from the tables as they were before it.
+        An unreadable transaction is reported and forgotten: later ones could not be interpreted from the tables as they were before it.
         """
         for recorded in self._recorder.take():
             try:
@@ -89,7 +89,7 @@ class Taking:
             self._recorder.settle(recorded)
 
     def end(self) -> None:
-        """raises  DataError naming what could not be read"""
+        """raises  DataError naming the unreadable transactions"""
         if self._unread:
             raise DataError(
                 f"not understood, and written nowhere: transaction {', '.join(map(str, self._unread))}",
@@ -99,7 +99,7 @@ class Taking:
 
 
 def observed(destination: Destination, recorded: "RecordedDdl", phase: "Phase | None") -> "Observation":
-    """One transaction's DDL as migrations, and what of it was ignored."""
+    """One transaction's DDL as migrations, and its ignored statements."""
     where = f"transaction {recorded.xid}"
     observation = observe([(where, recorded.script)], [(where, recorded.before)], destination.replication, phase)
     others: list[Any] = [

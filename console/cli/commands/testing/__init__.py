@@ -1,1 +1,1 @@
-"""`console test`: fixture tests of a pipeline, and how they are written."""
+"""`console test`: runs and creates fixture tests of a pipeline."""

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from console.model.pipeline import Pipeline
     from console.model.region import Region
 
-PRODUCTION = ("prod", "production")  # of `environment`, in any case
+PRODUCTION = ("prod", "production")  # values of `environment`, case-insensitive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleChoice:
-    """What to take from where, and what of it is written as it is.
+    """The source of the sample, and the columns that are written unmasked.
 
     region  its name;  rows  at most, of each table
     plain   columns, and keys of JSON (`payload.status`);  masked  said explicitly: no others
@@ -40,7 +40,7 @@ class SampleChoice:
 
 
 def create(files: Project, pipeline: "Pipeline", choice: SampleChoice) -> int:
-    """Write the file; nothing where it is there already.
+    """Write the file; an existing file is left alone.
 
     raises  UsageError, Problems; errors of the region and of the replayer
     """
@@ -75,14 +75,14 @@ def create(files: Project, pipeline: "Pipeline", choice: SampleChoice) -> int:
 
 
 def _refuse_unmasked(region: "Region", choice: SampleChoice) -> None:
-    """raises  UsageError where a region is production and nobody said what may be written"""
+    """raises  UsageError if the region is production and neither --plain nor --masked was given"""
     if region.environment.lower() in PRODUCTION and not (choice.plain or choice.masked):
         message = f"{region.name} is {region.environment}: say what may be written to a file"
         raise UsageError(message, hint="--masked masks every string; --plain COLUMN leaves one as it is")
 
 
 def _refuse_unknown(plain: tuple[str, ...], pipeline: "Pipeline", new: NewFixture) -> None:
-    """raises  UsageError where a column to be left as it is does not exist"""
+    """raises  UsageError if a column for --plain does not exist"""
     columns = {column.name for table in pipeline.tables if table.name in new.sources for column in table.columns}
     for name in plain:
         if name not in columns and name.partition(".")[0] not in columns:
@@ -119,7 +119,7 @@ def _sampled(region: "Region", pipeline: "Pipeline", new: NewFixture, rows: int)
 def _query(
     table: str, pipeline: "Pipeline", live: "Live", release: "Release"
 ) -> tuple[str, tuple[str, ...], dict[str, str]]:
-    """SQL, the tables that it reads, and the declared types of its columns: those that the region has and the files declare."""
+    """SQL, the tables that it reads, and the declared types of its columns: those that both the region and the files have."""
     from console.planning import compile_query
     from console.planning.fixtures import newest_rows
 

@@ -1,4 +1,4 @@
-"""A pipeline as a release keeps it: from the files that the release was made from, with the overrides of today's project."""
+"""A pipeline from the files stored with a release, with the overrides of the current project."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ from console.model.region import Region
 from console.model.sources import Sources
 from console.project import Project, load
 
-# as `pipeline.folder` reads them; the names come from a region and become paths here
+# as `pipeline.folder` reads them; the names come from a region, and become paths here
 _NAME = re.compile(r"pipeline\.yaml|(tables|materializations|endpoints|copies|sinks)/[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -19,8 +19,8 @@ def released(project: Project, pipeline: str, region: Region | None, sources: So
     """The pipeline as a release's files declare it.
 
     sources  of the release; None in releases of 0.1.0
-    raises   DataError E_SOURCES where the release keeps no files or damaged ones; Problems with what this version of
-             console finds wrong in them
+    raises  DataError E_SOURCES if the release has no files or damaged ones; Problems if this version
+             of console finds errors in them
     """
     if sources is None:
         raise DataError(

@@ -1,4 +1,4 @@
-"""`console test`: rows into a pipeline's queries, and what comes out of them."""
+"""`console test`: rows into a pipeline's queries, compared with the expected results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def tested_pipeline() -> TestedPipeline:
 
 
 def previewed_pipeline(name: str) -> TestedPipeline:
-    """The pipeline as the files declare it from which a region's preview was made; the tests are today's.
+    """The pipeline as declared by the files of a region's preview; the tests are the current ones.
 
     raises  errors of the project, the region and its preview
     """
@@ -152,7 +152,7 @@ def _create(
 
 
 def _watch(tested: TestedPipeline, names: Sequence[str], spark: "Replayer") -> int:
-    """Until Ctrl-C. What is wrong in the files is said, and waited on."""
+    """Until Ctrl-C. Problems of the files are printed, and the watch continues."""
     from console.cli.commands.testing.watching import changes, stamps
 
     output = Output(cli_context().flags)
@@ -170,7 +170,7 @@ def run_tests(tested: TestedPipeline, names: Sequence[str], spark: "Replayer", *
 
     stream   others follow: JSON is one line
     returns  the exit code
-    raises   Problems with what is wrong in the files; errors of the replayer
+    raises  Problems for invalid files; errors of the replayer
     """
     from console.cli.commands.testing.text import result_text, results_data, summary_text
     from console.fixtures.run import FixtureRunner

@@ -12,7 +12,7 @@ from console.text import safe_text
 Paint = Callable[[str, str], str]
 _SHOWN = 10  # rows of one kind
 _WIDTH = 200  # characters of one value
-_LONG, _BEFORE = 60, 20  # characters of a text that is shown from its difference on, and of those before it
+_LONG, _BEFORE = 60, 20  # characters shown of a text from its first difference on, and before it
 
 
 def result_text(result: FixtureResult, paint: Paint) -> str:
@@ -72,7 +72,7 @@ def _cells(row: DifferingRow, paint: Paint) -> list[str]:
 
 
 def _beside(expected: Any, result: Any) -> tuple[Any, Any]:
-    """Two long texts from shortly before the place where they begin to differ."""
+    """Two long texts, from shortly before their first difference."""
     if not (isinstance(expected, str) and isinstance(result, str)) or max(len(expected), len(result)) <= _LONG:
         return expected, result
     same = next((at for at, pair in enumerate(zip(expected, result, strict=False)) if pair[0] != pair[1]), None)
@@ -86,7 +86,7 @@ def _row(row: ShownRow) -> str:
 
 
 def _line(where: str) -> str:
-    """`line 14` of `plans/web/tests/a.yaml:14:7`: the file stands above."""
+    """`line 14` of `plans/web/tests/a.yaml:14:7`: the file is printed above."""
     return f"line {where.rsplit(':', 2)[1]}" if where.count(":") >= 2 else safe_text(where)
 
 

@@ -1,10 +1,10 @@
-"""`console test --watch`: the tests run again whenever a file of the pipeline changes, on the Spark that is up already."""
+"""`console test --watch`: the tests run again whenever a file of the pipeline changes, on the Spark that is already running."""
 
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-_SECONDS = 0.5  # between two looks
+_SECONDS = 0.5  # seconds between two polls
 
 Stamps = dict[str, tuple[int, int]]
 
@@ -23,7 +23,7 @@ def stamps(folder: Path) -> Stamps:
 
 
 def changes(look: Callable[[], Stamps], pause: Callable[[float], None] = time.sleep) -> Iterator[None]:
-    """One item at once, and one after each change; never ends. A file that is still being written counts once it rests."""
+    """One item immediately, and one after each change; never ends. A file that is still being written counts once it is stable."""
     before = look()
     yield
     while True:
