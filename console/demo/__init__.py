@@ -21,13 +21,13 @@ def command(
     chaos: bool = False,
     screen: "ScreenRunner | None" = None,
 ) -> int:
-    """Do what the flags say. Results go to stdout, progress to stderr.
+    """Run the demo according to the flags. Results go to stdout, progress to stderr.
 
     root     the project: a checkout with the demo's regions/ and plans/
     prepare  build the regions and stop there; with `live`, producers and agents keep running
     stop     end the demo's own processes;  reset  the same, then start over
     plant    headless only: one of PLANTS, a fault that the check must find
-    chaos    kill an agent in the middle of its history, and show what that changes
+    chaos    kill an agent in the middle of its backfill, and show the effect
     screen   None runs headless, to the end
     returns  the exit code: 1 if the check found a fault
     raises   ConsoleError

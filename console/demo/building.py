@@ -37,13 +37,13 @@ def with_day(view: RegionView, day: DayWritten, at: float) -> RegionView:
 
 
 def with_release(view: RegionView, rollout: RegionView) -> RegionView:
-    """The rollout of release r1 goes on, once the days are written.
+    """The progress of release r1's rollout, once the days are written.
 
     view     the region as `with_day` left it;  rollout  the same region in the fleet that rolls r1 out
     """
     status, own = view.status, rollout.status
     if own.steps:
-        state = "promoting" if own.state == "awaiting-confirmation" else own.state  # it asks nobody
+        state = "promoting" if own.state == "awaiting-confirmation" else own.state  # it needs no confirmation
         steps, log = (view.status.steps[0], *own.steps), (*view.status.log, *own.log)
         status = replace(own, state=state, started=view.status.started, steps=steps, log=log)
     note = f"building: release r1, {own.shown}"
@@ -51,5 +51,5 @@ def with_release(view: RegionView, rollout: RegionView) -> RegionView:
 
 
 def expected_rows(region: str) -> int:
-    """Rows of the history, if its last day were a whole one."""
+    """Rows of the history, assuming that its last day is complete."""
     return sum(TRAFFIC[region].rows(days_ago) for days_ago in range(DAYS))

@@ -17,7 +17,7 @@ from console.runner.watch import RegionBoard
 
 NAME = "chaos"
 CELLS = 19
-BACK_SECONDS = 0.2  # between two looks for the next agent
+BACK_SECONDS = 0.2  # seconds between two checks for the next agent
 Tell = Callable[[str, tuple[str, ...]], None]
 
 
@@ -26,16 +26,16 @@ class Chaos:
 
     board  of the fleet
     log    the user's own access log, or None for the shipped one
-    tell   called with a region and what its guide says of this from now on
+    tell   called with a region and its guide's new line
     """
 
     def __init__(self, demo: Demo, board: RegionBoard, log: Path | None, tell: Tell) -> None:
         self._demo, self._board, self._log, self._tell = demo, board, log, tell
         self.region = max((region.name for region in demo.regions), key=lambda name: TRAFFIC[name].live)
-        self.killed = 0  # pid of the agent that was killed
+        self.killed = 0  # pid of the killed agent
 
     async def strike(self) -> None:
-        """Wait for the middle of the region's history, and kill its agent there; then tell when another one goes on."""
+        """Wait for the middle of the region's backfill, and kill its agent there; then report when another one continues."""
         view = await self._board.until(self.region, in_history)
         batch = next(step.batch for step in view.status.steps if step.state == "running" and step.batch)
         warehouse, started = Path(view.region.warehouse), time.monotonic()
@@ -68,7 +68,7 @@ class Chaos:
         await asyncio.to_thread(start_traffic, self._demo, self._log)
 
     async def beside_screen(self) -> None:
-        """The whole of it, while a person steers the rollout."""
+        """The complete sequence, while a person controls the rollout."""
         names = tuple(self._board.views)
         before = [await self._board.until(name, pending) for name in names]
         known = {view.region.name: judging.facts(view) for view in before}

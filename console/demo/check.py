@@ -149,7 +149,7 @@ class JudgedWarehouse:
 
 
 def wait_for_feeds(regions: list[JudgedWarehouse], seconds: float) -> None:
-    """Wait, at most so long, until every `requests` has as many rows as its landing and the aggregates are up to date."""
+    """Wait, for a limited time, until every `requests` has as many rows as its landing and the aggregates are up to date."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and any(r.rows("landing") != r.rows("requests") for r in regions):
         time.sleep(0.5)
@@ -161,7 +161,7 @@ def wait_for_feeds(regions: list[JudgedWarehouse], seconds: float) -> None:
 
 
 def compare_rows(region: JudgedWarehouse) -> dict[str, int]:
-    """Whole rows as multisets, day by day to bound memory; NULL is one of the days."""
+    """Whole rows as multisets, day by day to bound memory; NULL counts as a day."""
     region.db.execute(PROMOTED, region.files("requests"))
     region.db.execute("CREATE TABLE different (event_id VARCHAR, side VARCHAR)")
     days = region.db.execute("SELECT day FROM parsed UNION SELECT day FROM promoted").fetchall()
@@ -240,7 +240,7 @@ def compare_ledger(region: JudgedWarehouse, ledger: Path) -> dict[str, int]:
 
 
 def judge(region: JudgedWarehouse, reads: dict[str, int], facts: dict[str, Any], ledger: Path) -> dict[str, Any]:
-    """Every figure of one region; those that are wrong are listed in `faults`."""
+    """Every figure of one region; wrong ones are listed in `faults`."""
     result: dict[str, Any] = {"region": region.name, "release": region.release, **facts, **reads}
     result |= compare_rows(region) | compare_hours(region) | compare_ledger(region, ledger)
     result["arrived"] = result["landing"] - result["before"]
@@ -248,7 +248,7 @@ def judge(region: JudgedWarehouse, reads: dict[str, int], facts: dict[str, Any],
 
 
 def faults(result: dict[str, Any]) -> list[str]:
-    """Figures that must be 0 and are not, and figures that are 0 because nothing was looked at."""
+    """Figures that must be 0 and are not, and figures that are 0 because nothing was compared."""
     must_be_0 = ("gaps", "duplicates", "changed", "wrong_hours", "lost", "doubled", "failed", "torn")
     must_not = ("before", "arrived", "compared", "hours", "acknowledged", "reads", "agents", "agentless", "twins")
     wrong = [f"{name} {result[name]}" for name in must_be_0 if result[name]]
@@ -273,7 +273,7 @@ LINES = (
 
 
 def report(results: list[dict[str, Any]]) -> str:
-    """One column a region."""
+    """One column per region."""
     rows = [["", *(str(result["region"]) for result in results)]]
     rows += [[label, *(f"{result[key]:,}" for result in results)] for label, key in LINES]
     lines = [f"{row[0]:<30}" + "".join(f"{cell:>16}" for cell in row[1:]) for row in rows]

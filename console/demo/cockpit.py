@@ -1,4 +1,4 @@
-"""The ordinary runner over regions that may not exist yet: builds them first, shows what is built, and what the change brought."""
+"""The ordinary runner over regions that may not exist yet: builds them first, shows the progress, and measures the effect of the change."""
 
 import asyncio
 from collections.abc import Sequence
@@ -34,10 +34,10 @@ class ScreenRunner(Protocol):
 class DemoFleet(Fleet):
     """A `Fleet` whose first refresh builds missing regions and starts the traffic.
 
-    Until then every view shows what is built, and nothing can be done. After a promotion or a rollback the view's guide
-    shows what it brought.
+    Until then every view shows the progress of the build, and no action is possible. After a promotion or a rollback the
+    view's guide shows its effect.
 
-    chaos  `struck`: an agent is killed in the middle of a history; `judged`: all is compared afterwards, too
+    chaos  `struck`: an agent is killed in the middle of a history; `judged`: all rows are compared afterwards, too
     """
 
     def __init__(self, demo: Demo, log: Path | None, *, traffic: bool = True, chaos: ChaosMode = "none") -> None:
@@ -46,7 +46,7 @@ class DemoFleet(Fleet):
         )
         self._demo, self._log, self._traffic = demo, log, traffic
         self._building: asyncio.Task[None] | None = None
-        self._lives: dict[str, Live] = {}  # by the last survey
+        self._lives: dict[str, Live] = {}  # as of the last survey
         self._landed: dict[str, int] = {}  # rows at the last promotion
         self._guides: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in self.views}
         self._chaos = Chaos(demo, self._board, log, partial(self._tell, "chaos"))
@@ -102,7 +102,7 @@ class DemoFleet(Fleet):
             await asyncio.gather(*map(self._wake, self.views))
 
     async def _wake(self, name: str) -> None:
-        """Start the agent, where the demo goes on from before: until then its feeds would be shown as stopped."""
+        """Start the agent, if the demo continues an earlier one: until then its feeds would be shown as stopped."""
         self._board.set(name, note="starting: its agent is not up yet", waits=True)
         with suppress(ConsoleError):
             await self._drivers[name].start_agent()
@@ -110,14 +110,14 @@ class DemoFleet(Fleet):
 
     def _show(self, view: RegionView) -> None:
         name = view.region.name
-        view = replace(view, console=self._board[name].console)  # by which this console knows itself among the watching
+        view = replace(view, console=self._board[name].console)  # this console among the watchers
         self._board.set(name, **{field.name: getattr(view, field.name) for field in fields(view)})
 
     def _require_built(self) -> None:
         if self._building is None or not self._building.done():
             raise Conflict("the demo's regions are still being built", hint="wait until the regions show their plans")
 
-    # -- what the change brought
+    # -- the effect of the change
 
     async def _ask(self, name: str) -> Live:
         live = await super()._ask(name)
@@ -127,7 +127,7 @@ class DemoFleet(Fleet):
         return live
 
     async def _guide(self, name: str, was: Release, live: Release) -> None:
-        """Show what a promotion or a rollback brought. A guide that cannot be measured is left out."""
+        """Show the effect of a promotion or a rollback. A guide that cannot be measured is left out."""
         status = self._board[name].status
         with suppress(ConsoleError, DeltaError):
             if status.state == "rolled-back":
@@ -138,7 +138,7 @@ class DemoFleet(Fleet):
             self._tell("change", name, lines)
 
     def _tell(self, source: Literal["chaos", "change"], name: str, lines: tuple[str, ...]) -> None:
-        """Replace what the region's guide says of one thing."""
+        """Replace one topic of the region's guide."""
         guides = self._guides[name] = {**self._guides[name], source: lines}
         self._board.set(name, guide=(*guides.get("chaos", ()), *guides.get("change", ())))
 

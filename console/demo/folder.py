@@ -1,4 +1,4 @@
-"""Where a demo lives: the project around here, or one that it writes into an empty folder."""
+"""The demo's folder: the enclosing project, or one that it writes into an empty folder."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ def project_root(named: Path | None) -> Path:
     """The project's root; an empty folder is filled with the demo's own project.
 
     named   from the command line; None: search upward from the current folder
-    raises  UsageError where there is no project, but other files
+    raises  UsageError if there is no project, but other files
     """
     folder = (named or Path.cwd()).resolve()
     if named and (folder / "regions").is_dir():

@@ -1,4 +1,4 @@
-"""What the independent check needs: figures of before, a reader beside the rollout, and the check in a process of its own."""
+"""The surroundings of the independent check: figures from before the rollout, a reader beside it, and the check as a separate process."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ Facts = dict[str, dict[str, int]]  # region → figures
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Of the independent check. code: its exit code, 0 if nothing is wrong;  report: its table;  figures: a region each"""
+    """Result of the independent check. code: its exit code, 0 if nothing is wrong;  report: its table;  figures: per region"""
 
     code: int
     report: str
@@ -30,7 +30,7 @@ class Judgement:
 
 
 def facts(view: RegionView) -> dict[str, int]:
-    """Figures of a region whose change is pending.
+    """Figures of a region before its pending change.
 
     raises  RegionError if none is
     """
@@ -54,7 +54,7 @@ def start_reader(demo: Demo) -> None:
 
 
 async def await_reads(demo: Demo) -> tuple[str, ...]:
-    """Let the reader read the new release too before it is stopped. Returns the faults that it noted."""
+    """Wait until the reader has read the new release too, before it is stopped. Returns the faults that it noted."""
     until = time.monotonic() + MAX_READ_SECONDS
     while demo.processes.alive("reader") and time.monotonic() < until:
         reads = _read_log(demo)

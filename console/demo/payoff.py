@@ -1,4 +1,4 @@
-"""What the change brought in one region, measured there: an endpoint before and after, bytes moved and not, the way back."""
+"""The effect of the change in one region, measured there: an endpoint before and after, bytes moved and kept, the way back."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class EndpointAnswer:
-    """An endpoint of one release. rows: None where the release has no such endpoint"""
+    """An endpoint of one release. rows: None if the release has no such endpoint"""
 
     release: str
     rows: tuple[tuple[Any, ...], ...] | None
@@ -37,8 +37,8 @@ class Payoff:
     """Measured when a release went live.
 
     before, after  the endpoint in the release that was live, and in the one that is
-    moved, days    bytes of history written anew, and the days that they hold;  kept  bytes that stayed where they are
-    previous       of the release before, which goes on being fed
+    moved, days    bytes of history written anew, and the days that they hold;  kept  bytes that stayed in place
+    previous       of the previous release, which is still fed
     """
 
     before: EndpointAnswer
@@ -67,7 +67,7 @@ async def ask(driver: Driver, pipeline: str, release: Release) -> EndpointAnswer
 
 
 def measured(warehouse: Path, release: Release) -> TableSizes:
-    """What the release's tables hold now."""
+    """The current contents of the release's tables."""
     rows: dict[str, int] = {}
     sizes: dict[str, int] = {}
     for state in release.tables:

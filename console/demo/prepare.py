@@ -35,7 +35,7 @@ ShowView = Callable[[RegionView], None]
 
 @dataclass(frozen=True)
 class Demo:
-    """Where the demo lives: warehouses, its processes and their ledgers, all below `.console/demo` of the project."""
+    """The demo's files: warehouses, its processes and their ledgers, all below `.console/demo` of the project."""
 
     root: Path
     project: Project
@@ -105,7 +105,7 @@ async def build(demo: Demo, log: Path | None, show: ShowView) -> None:
     """Load history into every landing table, and promote release r1 over it. An unfinished attempt is started over.
 
     log     the user's own access log, or None for the shipped one
-    show    called with a region's view whenever more of it is built, and once it is
+    show    called with a region's view at each step of its build, and at its end
     raises  ConsoleError of the first region that did not become live
     """
     await stop(demo)
@@ -177,7 +177,7 @@ def _project_before(demo: Demo) -> Path:
 
 
 def start_traffic(demo: Demo, log: Path | None) -> None:
-    """One producer a region, each a process of its own; those already running are kept."""
+    """One producer per region, each a separate process; running ones are kept."""
     for region in demo.regions:
         own = ("--log", str(log)) if log else ()
         demo.processes.start(

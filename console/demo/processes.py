@@ -15,7 +15,7 @@ TERM_SECONDS = 15.0
 
 
 def birth(pid: int) -> str:
-    """Start time of the process; "" if it has ended. A child of ours that has ended is reaped first."""
+    """Start time of the process; "" if it has ended. An ended child process is reaped first."""
     with suppress(ChildProcessError, OSError):
         os.waitpid(pid, os.WNOHANG)
     return console.process.birth(pid)
@@ -39,7 +39,7 @@ class Processes:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         self._pid_file(name).write_text(json.dumps({"pid": process.pid, "birth": birth(process.pid)}))
-        process.returncode = 0  # it is meant to outlive us: no ResourceWarning
+        process.returncode = 0  # it is meant to outlive this process: no ResourceWarning
 
     def register_self(self, name: str) -> None:
         """Register the current process under that name, until `unregister_self`."""
@@ -60,7 +60,7 @@ class Processes:
             return 0
 
     def stop(self, name: str, seconds: float = TERM_SECONDS) -> bool:
-        """Ask it to end, and kill it after so many seconds. True if it was running."""
+        """Ask it to end, and kill it after this many seconds. True if it was running."""
         pid = self.alive(name)
         if pid:
             end(pid, seconds)
@@ -78,7 +78,7 @@ class Processes:
 
 
 def end(pid: int, seconds: float = TERM_SECONDS) -> None:
-    """SIGTERM, and after so many seconds SIGKILL; never to a later process with the same pid."""
+    """SIGTERM, and after this many seconds SIGKILL; never to a later process with the same pid."""
     born = birth(pid)
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)

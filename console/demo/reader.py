@@ -1,4 +1,4 @@
-"""A program that keeps reading the regions' tables through whichever release is live, and records what it saw.
+"""A program that keeps reading the regions' tables through the live release, and records its observations.
 
     python reader.py --region eu=WAREHOUSE … --results FILE [--pipeline web]
 
@@ -76,7 +76,7 @@ def read_newest_file(table: DeltaTable, warehouse: Path, path: str) -> tuple[int
 
 
 def open_table(tables: dict[str, DeltaTable], path: Path) -> DeltaTable:
-    """The table as it is now; one that is already open reads only the rest of its log."""
+    """The current table; one that is already open reads only the rest of its log."""
     known = tables.get(str(path))
     if known is None:
         known = tables[str(path)] = DeltaTable(str(path))

@@ -29,7 +29,7 @@ class DemoOutput:
         print(f"{time.monotonic() - self.started:6.1f} s  {safe_text(line)}", file=self.progress, flush=True)
 
     def view(self, view: RegionView) -> None:
-        """A region's line, unless it was the last one of that region."""
+        """Print a region's line, unless it equals the region's last one."""
         running = next((step for step in view.status.steps if step.state == "running"), None)
         line = view.note or view.problem or view.status.shown
         if not view.note and running:

@@ -1,4 +1,4 @@
-"""One invocation of `console demo`: its options, carried out in the right order."""
+"""One invocation of `console demo`: its options, executed in the right order."""
 
 import asyncio
 import shutil
@@ -14,7 +14,7 @@ from console.demo.prepare import Demo, demo_home, screen_processes, stop_all_in
 from console.demo.prepare import stop as stop_all
 from console.demo.run import DemoOutput, headless, prepare
 
-QUIT_SECONDS = 1.0  # for traffic, and then for each agent, to end after the screen has closed
+QUIT_SECONDS = 1.0  # seconds for traffic, and then for each agent, to end after the screen has closed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""regions/ and plans/ as values of the model. What is costly to import is imported when a project is loaded."""
+"""regions/ and plans/ as values of the model. Costly modules are imported when a project is loaded."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ class Project:
     regions   in the order of waves, canaries first, then by name
     names     the pipelines', sorted
     desired   (pipeline, region) → the pipeline with that region's overrides
-    declared  pipeline → as its folder declares it, without overrides
+    declared  pipeline → as declared by its folder, without overrides
     """
 
     root: Path
@@ -99,7 +99,7 @@ def load(root: Path) -> Project:
     """Read and check everything: the inventory, and each pipeline as desired in each region.
 
     root    holds regions/ and plans/
-    raises  Problems with all that is wrong, by file and line
+    raises  Problems with every mistake, by file and line
     """
     from console.project.pipeline.desired import read_pipelines
     from console.project.regions import read_regions

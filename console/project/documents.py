@@ -1,6 +1,6 @@
 """Schemas of the project's files, as strict pydantic documents; unknown keys are refused.
 
-They hold the whole vocabulary of docs/files.md, also what no part of the model carries yet.
+They hold the whole vocabulary of docs/files.md, including keys that the model does not use yet.
 """
 
 import re
@@ -63,7 +63,7 @@ def _zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (OSError, ValueError, KeyError):
-        # a machine without time zone data knows none
+        # a machine without time zone data has no zones
         if known := {name.lower(): name for name in available_timezones()}:
             meant = known.get(nearest(value, known), "Europe/Madrid")
             raise Unfit("a time zone", meant) from None
@@ -71,7 +71,7 @@ def _zone(value: str) -> str:
 
 
 def _rewrite(value: object) -> object:
-    # accepted, it would stop the feed like `stop`, and somebody would wait for a replay that never comes
+    # if accepted, it would stop the feed like `stop`, and operators would wait for a replay that never comes
     if value == "replay_days":
         raise Misspelt("`replay_days` is not supported yet", "stop")
     return value
@@ -267,7 +267,7 @@ class AcceptsDoc(Doc):
 
 
 class BoundsDoc(Doc):
-    """The least and the greatest that is allowed."""
+    """The minimum and the maximum."""
 
     min: Scalar = None
     max: Scalar = None
@@ -287,7 +287,7 @@ class RuleDoc(Doc):
 
 
 class TableDoc(Doc):
-    """tables/<name>.yaml. A `time` written as nothing means that there is none."""
+    """tables/<name>.yaml. An empty `time` means that there is none."""
 
     columns: Annotated[dict[str, Annotated[ColumnDoc, BeforeValidator(_column)]], Field(min_length=1)]
     kind: Literal["landing", "append", "aggregate", "latest", "distinct"] = "append"

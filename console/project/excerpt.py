@@ -1,4 +1,4 @@
-"""The line that an error is about, with a caret under the place."""
+"""The line of an error, with a caret under the place."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def excerpt(root: Path, where: str) -> tuple[str, str]:
     """What stands at `file:line:column`, safe to show.
 
     root     the project
-    returns  (the line, the caret below its column); both "" where there is no such line any more
+    returns  (the line, the caret below its column); both "" if that line no longer exists
     """
     try:
         file, row, column = where.rsplit(":", 2)

@@ -1,4 +1,4 @@
-"""Pydantic's errors in the operator's words: the place, the expected and the actual value, the probable meaning."""
+"""Pydantic's errors in the operator's terms: the place, the expected and the actual value, the probable meaning."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ def _problem(kind: type[Doc], document: Document, detail: ErrorDetails, node: st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Misfit:
-    """Why a value does not fit. whole: the text says all, else the value that was found follows it"""
+    """Why a value does not fit. whole: the text is complete, else the actual value follows it"""
 
     text: str
     hint: str = ""

@@ -23,7 +23,7 @@ def read_fixtures(root: Path, pipeline: str, names: Collection[str] = ()) -> tup
 
     root    of the project
     names   those to be read; () for all
-    raises  UsageError for a name that there is not; Problems with all that is wrong in the files, by line
+    raises  UsageError for an unknown name; Problems with every mistake in the files, by line
     """
     paths, problems = _paths(fixtures_folder(root, pipeline), root)
     for name in names:

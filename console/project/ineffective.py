@@ -1,6 +1,6 @@
-"""Keys and files that are accepted and have no effect: each is a warning, so that nobody relies on it (P050).
+"""Keys and files that are accepted without effect: each causes a warning, so that nobody relies on it (P050).
 
-A key is either read by something or listed here; `tests/project/test_vocabulary.py` compares both with the documents.
+A key is either used by the code or listed here; `tests/project/test_vocabulary.py` compares both with the documents.
 """
 
 import re
@@ -40,7 +40,7 @@ class _Unread(NamedTuple):
 
 
 def unread(doc: docs.Doc, document: Document, node: str = "") -> tuple[Problem, ...]:
-    """A warning for each key of a valid file that does nothing there."""
+    """A warning for each key of a valid file that has no effect there."""
     listed = [_Unread(path, *reason) for path, reason in UNREAD.get(type(doc), {}).items()]
     if isinstance(doc, docs.RegionDoc) and not doc.prices.currency:
         why = "without `currency` a price is shown nowhere"

@@ -1,4 +1,4 @@
-"""The names of our own things, and the nearest name to a misspelt one."""
+"""Rules for console's own names, and the nearest name to a misspelt one."""
 
 import re
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _NOT_IN_DELTA = re.compile(r"[ ,;{}()=]")
 
 
 def wrong_name(name: str) -> str:
-    """Why `name` cannot be one of ours (region, pipeline, table, query), or "" where it can."""
+    """Why `name` cannot be one of ours (region, pipeline, table, query), or "" if it can."""
     if name in RESERVED:
         return f"`{name}` is a reserved name"
     return "" if _NAME.fullmatch(name) else f"`{name[:70]}` is not a valid name: {RULE}"

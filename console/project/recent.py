@@ -21,7 +21,7 @@ _NAME = "compiled.tsv"
 class Remembered(MutableMapping[str, str]):
     """Entries by key, read at the first access; entries used in this run are evicted last.
 
-    mark  first line of the file: entries made by another source of the planner are none
+    mark  first line of the file: entries of a planner with other source code are ignored
     """
 
     def __init__(self, path: Path, mark: Callable[[], str]) -> None:

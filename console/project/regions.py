@@ -1,4 +1,4 @@
-"""The inventory: regions/_defaults.yaml and one file a region, into the model."""
+"""The inventory: regions/_defaults.yaml and one file per region, read into the model."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//.*)", re.DOTALL)
 class RegionEntry:
     """A region and its overrides, with their places.
 
-    region     None where the file is wrong; its overrides are checked all the same
+    region     None if the file is invalid; its overrides are checked nevertheless
     document   the region's file over the defaults
     overrides  pipeline name → what differs there
     """

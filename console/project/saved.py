@@ -22,7 +22,7 @@ _AGAIN = "make a new one: console plan --out FILE"
 
 @dataclass(frozen=True, slots=True)
 class Rests:
-    """What a plan rests on, as `console.planning.review.baseline.Baseline` tells it."""
+    """The baseline of a plan, as in `console.planning.review.baseline.Baseline`."""
 
     release: str
     tables: dict[str, tuple[str, str]]
@@ -59,7 +59,7 @@ def save_plans(path: Path, plans: Sequence[Plan], grounds: Sequence[object] = ()
     """
     entries = []
     for given, rests in zip_longest(plans, grounds, fillvalue=None):
-        plan = decode(Plan, encode(given))  # what a reader will see: an int in a float's place would not compare
+        plan = decode(Plan, encode(given))  # as decoded later: floats, not ints
         entries.append({"digest": plan.digest(), "plan": encode(plan), "ground": _bare(rests)})
     body = {
         "format_version": FORMAT,
@@ -92,7 +92,7 @@ def load_plans(path: Path) -> tuple[Plan, ...]:
 
 
 def made_by_another(made_by: str, tool: str) -> str:
-    """Why a plan is stale that another version of console made."""
+    """The reason why a plan made by another version of console is stale."""
     return f"it was made by {made_by}, and this is {tool}"
 
 
@@ -150,7 +150,7 @@ def _plan(entry: Any, where: str) -> tuple[Plan, Rests | None]:
 
 
 def _bare(ground: object) -> Any:
-    """A ground as data, without the name of its class."""
+    """A baseline as data, without the name of its class."""
     data = encode(ground)
     return {key: value for key, value in data.items() if key != TAG} if data else None
 

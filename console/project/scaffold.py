@@ -7,14 +7,14 @@ from console.errors import UsageError
 
 TEMPLATE = Path(__file__).with_name("template")
 _HIDDEN = {"gitignore": ".gitignore"}  # a package carries no hidden files
-_KEPT = (".gitignore",)  # one that is there is left as it is
+_KEPT = (".gitignore",)  # an existing one is left unchanged
 
 
 def write(source: Path, root: Path) -> tuple[str, ...]:
     """Copy the files of `source`, all or none, and make the folder where it is missing.
 
     returns  the new files, as paths below the root
-    raises   UsageError where something of a project is there already
+    raises  UsageError if parts of a project already exist
     """
     files = {_HIDDEN.get(name, name): (source / name).read_bytes() for name in _names(source)}
     there = sorted({name.partition("/")[0] for name in files if name not in _KEPT})
@@ -28,7 +28,7 @@ def write(source: Path, root: Path) -> tuple[str, ...]:
 
 
 def _names(source: Path) -> list[str]:
-    """Files below the folder and below those that it links to; saved plans are nobody else's."""
+    """Files below the folder and below those that it links to; without saved plans, which belong to their owner."""
     files = []
     for top in source.iterdir():
         inside = [top] if top.is_file() else [path for path in top.rglob("*") if path.is_file()]

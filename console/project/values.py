@@ -1,6 +1,6 @@
-"""Words that stand for values in the files: Spark types, durations, sizes, counts, defaults. Pure.
+"""The notation of values in the files: Spark types, durations, sizes, counts, defaults. Pure.
 
-Every function raises ValueError saying what was expected; the caller knows the place.
+Every function raises ValueError with the expected form; the caller adds the place.
 """
 
 import json
@@ -200,7 +200,7 @@ def moment(value: object) -> datetime:
 
 
 def tolerance(value: object) -> Tolerance:
-    """By how much numbers may differ: `0.1`, or `1%` of the expected one.
+    """An allowed difference of numbers: `0.1`, or `1%` of the expected one.
 
     raises  ValueError
     """
@@ -252,7 +252,7 @@ def as_text(written: str) -> str:
 
 
 def check(kind: str, text: str) -> None:
-    """Refuse a text that is no value of a simple type.
+    """Refuse a text that is not a value of a simple type.
 
     raises  ValueError
     """

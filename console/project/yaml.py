@@ -1,6 +1,6 @@
 """The only YAML parser of the project: bounded, YAML 1.2 scalars, no tags, with the place of every key and value.
 
-source  YAML 1.2.2 §10.3 (core schema); stricter where a reader would be surprised: `0123` is text
+source  YAML 1.2.2 §10.3 (core schema); stricter where it would surprise a reader: `0123` is text
 """
 
 import copy
@@ -103,7 +103,7 @@ class Document:
     def put(self, path: Keys, source: "Document", at: Keys) -> None:
         """Replace the value at `path` (its parent exists) by the value at `at` of another document, with its places."""
         self._forget(path)
-        self.get(path[:-1])[path[-1]] = copy.deepcopy(source.get(at))  # a changed key keeps its rank
+        self.get(path[:-1])[path[-1]] = copy.deepcopy(source.get(at))  # a changed key keeps its position
         for ours, theirs in zip(self._places(), source._places(), strict=True):
             ours.update({path + p[len(at) :]: text for p, text in theirs.items() if p[: len(at)] == at})
 
@@ -147,7 +147,7 @@ def read_text(path: Path, root: Path) -> str:
             raise refuse("P004", "everyone on this machine may write it", f"{shown}:1:1", f"chmod o-w {shown}")
         if folder := _open_folder(path, root) or (real != path and _open_folder(real, root.resolve())):
             raise refuse("P004", "everyone on this machine may write it", f"{folder}/:1:1", f"chmod o-w {folder}")
-        # a pipe put there between the check and the opening must not hold us
+        # a pipe put there between the check and the opening must not block
         handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with open(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -250,7 +250,7 @@ class _Loader(yaml.SafeLoader):
         return ""  # scalars are resolved by `_scalar`, from their text
 
     def compose_node(self, parent: Node | None, index: Any) -> Node | None:
-        peek: Callable[[], Any] = self.peek_event  # PyYAML says no types
+        peek: Callable[[], Any] = self.peek_event  # PyYAML has no type annotations
         event = peek()
         self._depth += 1
         self._nodes += 1
@@ -326,7 +326,7 @@ def _plain(text: str) -> Any:
         return None
     if text in _BOOL:
         return _BOOL[text]
-    if len(text) > 40:  # no number of ours; converting one costs time in the square of its digits
+    if len(text) > 40:  # too long for a number; converting one costs time quadratic in its digits
         return text
     if _INT.fullmatch(text):
         base = {"0o": 8, "0x": 16}.get(text[:2], 10)

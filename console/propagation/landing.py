@@ -22,7 +22,7 @@ from console.propagation.migration import (
 
 Places = Mapping[tuple[str | int, ...], str]  # path → `file:line:column`
 _PLAIN: Final = re.compile(r"[A-Za-z_][\w$]*", re.ASCII)
-# plain words that YAML or people take for something else
+# plain words that YAML or people read as something else
 _TAKEN: Final = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 
 
@@ -101,7 +101,7 @@ class _Edit:
         return text[: self._end_of_value(names[rank - 1])] + text[self._end_of_value(name) :]
 
     def renamed(self, pairs: Mapping[str, str]) -> str:
-        """The keys change; what they declare stays with them. A ring looks the same before and after: ask once."""
+        """The keys change; their declarations move with them. A ring looks the same before and after: ask once."""
         given_up = set(pairs) - set(pairs.values())
         if given_up and not given_up & set(self.columns) and set(pairs.values()) <= set(self.columns):
             return self.table.text

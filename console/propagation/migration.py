@@ -1,4 +1,4 @@
-"""Generic migrations: what changed in a PostgreSQL table, in no store's language. Frozen values."""
+"""Generic migrations: changes of a PostgreSQL table, independent of any store. Frozen values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class SwapColumns:
-    """Columns change names at one instant: `{"a": "b", "b": "a"}` swaps, `{"a": "b"}` renames.
+    """Columns change names in one transaction: `{"a": "b", "b": "a"}` swaps, `{"a": "b"}` renames.
 
     columns  (old name, new name), sorted; each name at most once on either side
     """
@@ -85,7 +85,7 @@ class ChangeColumn:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceColumn:
-    """At one instant another column takes a name, and the column that had it is dropped with its values.
+    """In one transaction another column takes a name, and the column that had it is dropped with its values.
 
     source  the column that takes the name and keeps its values; None: a new column, which has only values that arrive
     to      properties of the column under the name afterwards: all three of a new column, whose default is for older
@@ -114,7 +114,7 @@ class ReplaceColumn:
 
 
 Operation = AddColumn | DropColumn | SwapColumns | ChangeColumn | ReplaceColumn
-# announced to consumers before its rows arrive: names belong to other columns from one instant on
+# announced to consumers before its rows arrive: from one commit on, names belong to other columns
 ANNOUNCED: Final = (SwapColumns, ReplaceColumn)
 
 

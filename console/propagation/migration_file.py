@@ -29,7 +29,7 @@ from console.propagation.types import parse
 
 VERSION: Final = 1
 MAX_BYTES: Final = 256 * 1024
-# what a default can say, as the published schema has it: a number, true, false, a quoted text, now() or []
+# possible defaults, as in the published schema: a number, true, false, a quoted text, now() or []
 DEFAULT: Final = (
     r"^(?:[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|true|false|now\(\)|\[\]|'(?:[^'\x00]|'')*')$"
 )

@@ -1,4 +1,4 @@
-"""What docs/ publishes of the propagation, made from the code that does it: the table of types, the JSON Schema."""
+"""The parts of docs/ that are generated from the propagation's code: the table of types, the JSON Schema."""
 
 from collections.abc import Iterator
 from typing import Any, Final

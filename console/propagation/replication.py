@@ -1,4 +1,4 @@
-"""What a pipeline replicates: which PostgreSQL tables, into which stores, under which names. Frozen values.
+"""The replication of a pipeline: PostgreSQL tables, stores, and the names there. Frozen values.
 
     # plans/<pipeline>/replication.yaml
     schema: public                       the schema of names written without one

@@ -1,4 +1,4 @@
-"""Generic types in a store's words, what is lost by the conversion, and back. `docs/types.md` is generated from them."""
+"""Generic types as a store's types, with the losses of the conversion, and back. `docs/types.md` is generated from them."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ _LAKE_ARRAY: Final = re.compile(r"(?:list|array)<(.*)>")
 
 @dataclass(frozen=True, slots=True)
 class StoreType:
-    """A type in a store's words.
+    """A store's type.
 
     word    in a table of types with `{}` for the numbers or the element
     losses  what does not survive
@@ -94,7 +94,7 @@ def _fits(types: StoreTypes, word: str, kind: Type) -> bool:
 
 
 def lake_reader(simple: Mapping[str, str], times: Mapping[str, str]) -> Callable[[str], Type | None]:
-    """How the words of Iceberg and Delta are read.
+    """The parser of Iceberg's and Delta's type names.
 
     simple  word → generic type;  times  the same for those with fractions of a second
     """

@@ -1,9 +1,9 @@
-"""The generic types of a column: what PostgreSQL means, without any store's words. Frozen values and their text.
+"""The generic types of a column: PostgreSQL's meaning, independent of any store. Frozen values and their text.
 
     boolean  int16  int32  int64  float32  float64  decimal  decimal(p,s)  string  bytes  date  time  time(p)  time_tz
     timestamp  timestamp(p)  timestamp_tz  timestamp_tz(p)  interval  uuid  json  array<T>  enum<'a','b'>  text_of<inet>
 
-`text_of<…>` is a type of PostgreSQL's that no store has: its values travel as the text PostgreSQL prints.
+`text_of<…>` is a PostgreSQL type without a counterpart in any store: its values are transferred as the text that PostgreSQL prints.
 """
 
 import re

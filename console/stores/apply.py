@@ -89,7 +89,7 @@ class MigrationRunner:
         return self._target.place(entry)
 
     def existing(self, change: MigrationFile) -> str:
-        """raises DataError where the store has no such table"""
+        """raises  DataError if the store has no such table"""
         place = self.place(change)
         if place not in self._store.describe([place]):
             raise self._missing(change, place)
@@ -129,7 +129,7 @@ class MigrationRunner:
         return (*self._announcements(records, recorded=recorded), *plans) if phase == "pre" else tuple(plans)
 
     def _planned(self, change: MigrationFile, place: str, table: StoreTable, *, announced: bool = False) -> StepPlan:
-        """announced: consumers know of it, so `--phase pre` has nothing left to do"""
+        """announced: consumers already know it, so `--phase pre` has nothing left to do"""
         try:
             self._refuse_own_columns(change)
             left = self._left(change, place, table)
@@ -220,7 +220,7 @@ class MigrationRunner:
         raise RegionError(f"{self._store.name}: {change.id} still has steps left after {MOST_STEPS} of them")
 
     def _left(self, change: MigrationFile, place: str, table: StoreTable) -> Translation:
-        """Computed from the store's current state, so a killed run leaves nothing to remember."""
+        """Computed from the store's current state, so a killed run needs no record of its progress."""
         if self._store.marked(place, change.id):
             return Translation()
         return self.translate(change, table)
@@ -337,7 +337,7 @@ def waiting(
 ) -> dict[str, MigrationFile]:
     """A migration's name → the earlier, not yet applied one of the other phase that touches the same columns.
 
-    A migration after one that waits waits too, so each phase does all it can and no two wait for each other.
+    A migration after a waiting one waits too, so each phase does all it can and no two wait for each other.
     """
     waits: dict[str, MigrationFile] = {}
     blocked: list[tuple[MigrationFile, MigrationFile]] = []  # (a migration that cannot run now, the one it waits for)

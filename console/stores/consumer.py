@@ -37,7 +37,7 @@ _NONE: Final[Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How one package goes into one table.
+    """How one package is inserted into one table.
 
     insert    (the package's column, the store's column), in the package's order
     missing   (the store's column, literal): the default of a column for rows that arrive without it, for stores that do
@@ -132,7 +132,7 @@ def renamings(records: Iterable[Record], place: str) -> tuple[tuple[Renaming, bo
 
 
 def defaults(records: Iterable[Record], place: str) -> dict[str, str]:
-    """The column → the value that PostgreSQL keeps for rows older than it, as far as a migration begun here says so.
+    """The column → the value that PostgreSQL keeps for rows older than it, as far as a migration begun here defines it.
 
     A package without such a column is older than it, and its rows have that value in PostgreSQL.
     """

@@ -331,7 +331,7 @@ def _newest(table: Any) -> Any:
 
     binary = {
         column.name for column in _columns(table) if column.type == "binary"
-    }  # its values cannot be written in a condition
+    }  # its values cannot be expressed in a condition
     by = [name for name in table.metadata().partition_columns if name not in binary]
     files = pyarrow.table(table.get_add_actions(flatten=True))
     actions = files.select(["modification_time", *(f"partition.{name}" for name in by)]).to_pylist()

@@ -1,4 +1,4 @@
-"""plans/<pipeline>/replication.yaml and migrations/: which tables go where, and how each store is reached."""
+"""plans/<pipeline>/replication.yaml and migrations/: the replicated tables, their stores, and the stores' addresses."""
 
 import os
 import re
@@ -229,7 +229,7 @@ def sites(plan: ReplicationConfig, regions: Sequence[Region], names: Collection[
 
 
 def source_of(plan: ReplicationConfig, region: Region) -> str:
-    """PostgreSQL's address for a region; "" where none is configured."""
+    """PostgreSQL's address for a region; "" if none is configured."""
     per_region = plan.source.get("regions") or {}
     written = {**plan.source, **(per_region.get(region.name) or {})}.get("url")
     return "" if written is None else resolved(f"{plan.file}: source.url", str(written), region)

@@ -79,7 +79,7 @@ class Store(Protocol):
         ...
 
     def records(self) -> tuple[Record, ...]:
-        """Everything recorded, in the order of `seq`."""
+        """All records, in the order of `seq`."""
         ...
 
     def record(self, record: Record) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from console.errors import DataError, UsageError
 
 SHIPPED = Path(__file__).parent.parent / "data" / "access_2015.ndjson.gz"
-READ_BYTES = 64 * 2**20  # of the end of the user's own log
+READ_BYTES = 64 * 2**20  # bytes read from the end of the user's own log
 _GZIP = b"\x1f\x8b"
 
 _SHIPPED_SQL = """
@@ -33,7 +33,7 @@ FROM (
   FROM lines
 )
 """
-# Tenant: by address, three of unequal size. Duration: 8 to 80 ms and up to 10 more for what is large, to 0.1 ms.
+# Tenant: by address, three of unequal size. Duration: 8 to 80 ms and up to 10 more for large responses, to 0.1 ms.
 # Both are functions of the request alone, so that equal requests stay equal.
 _SEED_SQL = """
 CREATE TABLE seed AS
@@ -101,5 +101,5 @@ def seed(log: Path | None) -> tuple[duckdb.DuckDBPyConnection, int]:
 
 
 def payloads(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Every event as the service logs it today, in the log's order."""
+    """Every event in the service's current format, in the log's order."""
     return [str(row[0]) for row in connection.sql("SELECT with_agent FROM seed ORDER BY n").fetchall()]

@@ -16,14 +16,14 @@ from console.demo.traffic.access_log import seed
 DAYS = 14
 AGENT_DAYS = 5  # since the service began to log the user agent
 HEAVY_DAY = 6  # days ago
-TICK_SECONDS = 2.0  # between two polls of an agent for new rows: three Sparks share two cores here
+TICK_SECONDS = 2.0  # seconds between two polls of an agent for new rows: three Sparks share two cores here
 _STRIDES = (7919, 7907, 7901, 7883, 7879, 7877, 7873, 7867)  # primes, one of which does not divide the log's length
 _WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=50_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """How much traffic a region gets.
+    """The amount of a region's traffic.
 
     rows_a_day  on an ordinary day;  heavy  on the one heavy day;  live  rows a second from now on
     external    its landing table has a column of its own, `ext_id`

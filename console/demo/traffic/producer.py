@@ -87,7 +87,7 @@ class Ledger:
             try:
                 entry: dict[str, Any] = json.loads(line)
             except ValueError:
-                continue  # torn by a kill: that batch was not sent yet
+                continue  # cut off by a kill: that batch was not sent yet
             what = entry.pop("what")
             waiting = Batch(**entry) if what == "sending" else None
         return waiting
@@ -125,7 +125,7 @@ def _clock() -> Iterator[tuple[float, float]]:
 
 
 async def deliver(driver: LocalDriver, pipeline: str, batch: Batch, rows: list[str], ended: asyncio.Event) -> bool:
-    """Send until it is acknowledged or the process is to end. True when acknowledged."""
+    """Send until it is acknowledged or the process has to end. True when acknowledged."""
     pause = 0.2
     while True:
         try:

@@ -26,7 +26,7 @@ def feed(table: str, doc: docs.TableDoc, source: Document) -> Materialization:
 
 
 def problems(table: str, doc: docs.TableDoc, source: Document, tables: Mapping[str, Document]) -> Iterator[Problem]:
-    """What is wrong with `source` and `select`. tables: those of the pipeline"""
+    """The problems of `source` and `select`. tables: those of the pipeline"""
 
     def wrong(code: str, key: str, message: str, hint: str) -> Problem:
         return Problem(code=code, message=f"{key}: {message}", where=source.place((key,)), hint=hint, node=table)

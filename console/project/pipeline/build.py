@@ -256,7 +256,7 @@ class _Nodes:
         return tuple(doc.cluster_by)
 
     def time(self, table: str, doc: docs.TableDoc, source: Document) -> str:
-        """As declared; else the first timestamp; else a date that partitions the table, since that is its day."""
+        """The declared time; else the first timestamp; else a date that partitions the table, since that is its day."""
         if doc.time is None:
             stamps = (name for name, spec in doc.columns.items() if spec.type.startswith("timestamp"))
             dates = (name for name in doc.partition_by if name in doc.columns and doc.columns[name].type == "date")
@@ -308,7 +308,7 @@ class _Nodes:
     def calls(self, endpoints: Sequence[Endpoint]) -> tuple[RecordedCall, ...]:
         named = {
             problem.node for problem in self.problems
-        }  # such an endpoint may declare other parameters than are meant
+        }  # the parameters of such an endpoint may not be the intended ones
         sound = tuple(endpoint for endpoint in endpoints if endpoint.name not in named)
         recorded, problems = calls.declared(self.folder.calls, sound, tuple(self.folder.queries["endpoints"]))
         self.problems += problems

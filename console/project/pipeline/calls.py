@@ -1,6 +1,6 @@
 """Recorded calls of endpoints, `endpoints/<name>.calls.yaml`: read, checked against the endpoint, and written.
 
-They are part of no digest: to record a call is no change of the pipeline.
+They are part of no digest: recording a call does not change the pipeline.
 """
 
 import json
@@ -33,7 +33,7 @@ class BudgetDoc(docs.Doc):
 
 
 class CallDoc(docs.Doc):
-    """One call. differs: why its answer may be another one after a change of what it means"""
+    """One call. differs: why its answer may change when its meaning does"""
 
     parameters: dict[str, docs.Scalar] = Field(default_factory=dict)
     name: Annotated[str, Field(max_length=60)] = ""
@@ -50,7 +50,7 @@ class CallsDoc(docs.Doc):
 def declared(
     documents: Mapping[str, Document], endpoints: Sequence[Endpoint], written: Sequence[str]
 ) -> tuple[tuple[RecordedCall, ...], list[Problem]]:
-    """The calls of all files, and what is wrong in them.
+    """The calls of all files, and their problems.
 
     documents  by endpoint
     endpoints  without those that have problems of their own
@@ -74,7 +74,7 @@ def declared(
 
 
 def calls_of(endpoint: str, document: Document) -> tuple[tuple[RecordedCall, ...], list[Problem]]:
-    """The calls of one file as they stand there."""
+    """The calls of one file, in its order."""
     doc, problems = validated(CallsDoc, document, endpoint)
     if doc is None:
         return (), problems
@@ -138,12 +138,12 @@ def recorded(endpoint: str, text: str, file: str) -> tuple[RecordedCall, ...]:
 
 
 def with_call(text: str, file: str, call: RecordedCall) -> str:
-    """The text of a file with one call more, at its end; comments and all else stay as they are.
+    """The text of a file with one call appended; comments and everything else stay unchanged.
 
     text    "" for a new file
     call    its name may be "": then it has none in the file
     file    as shown in errors
-    raises  DataError where the call cannot be written behind the others; Problems where the file is wrong
+    raises  DataError if the call cannot be appended; Problems if the file is invalid
     """
     before = recorded(call.endpoint, text, file)
     indent = _indent(text, file, len(before)) if before else "  "

@@ -10,12 +10,12 @@ from console.project.pipeline.folder import KINDS, Folder
 
 
 def together(folder: Folder, pipeline: Pipeline) -> list[Problem]:
-    """Nodes of one name, materializations into nowhere, tables without a feed, outputs that meet."""
+    """Duplicate names, materializations without a target, tables without a feed, conflicting outputs."""
     return [*_duplicates(folder), *_feeds(folder, pipeline), *_outputs(folder, pipeline)]
 
 
 def _duplicates(folder: Folder) -> Iterator[Problem]:
-    """Names are one space, but a materialization may be named like the table that it feeds."""
+    """Nodes share one namespace, but a materialization may be named like the table that it feeds."""
     taken: dict[str, tuple[str, str]] = {name: ("table", doc.file) for name, doc in folder.tables.items()}
     for kind in KINDS:
         for name, query in sorted(folder.queries[kind].items()):
@@ -38,7 +38,7 @@ def _duplicates(folder: Folder) -> Iterator[Problem]:
 def _feeds(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
     fed = {node.into for node in pipeline.materializations}
     queries = folder.queries["materializations"]
-    # a feed that is wrong in itself is reported there, and its table is not without one
+    # an invalid feed is reported by itself, and its table does not count as one without a feed
     broken = {str(queries[name].front.data.get("into")) for name in queries}
     targets = {name for name, doc in folder.tables.items() if doc.data.get("kind") != "landing"}
     for node in (node for node in pipeline.materializations if node.name in queries):  # an adapter's has no file
@@ -93,7 +93,7 @@ def _overlap(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 
 
 def across(pipelines: Sequence[Pipeline]) -> list[Problem]:
-    """Pipelines of one project share each warehouse: a table that we write has one owner, and so has a folder."""
+    """Pipelines of one project share each warehouse: every table written by console has one owner, and so has every folder."""
     problems: list[Problem] = []
     taken: dict[str, str] = {}
     for pipeline in pipelines:
@@ -120,7 +120,7 @@ def _folders(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
             parts = PurePosixPath(sink.path).parts
             theirs = owners.get(parts[0], []) if parts else []
             message = ""
-            if theirs and pipeline.name not in theirs:  # a table of its own was told already
+            if theirs and pipeline.name not in theirs:  # conflicts within one pipeline are already reported
                 message = f"path: `{parts[0]}/` below the warehouse belongs to a table of pipeline {theirs[0]}"
             for known, name, owner in taken:
                 if owner != pipeline.name and _overlap(known, parts):

@@ -1,4 +1,4 @@
-"""What the file of a table expects of its rows, read rule by rule."""
+"""The expectations of a table's file, read rule by rule."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ _RULES = "not_null, accepted_values, range, unique, freshness, row_count or sql"
 def declared(
     table: str, doc: docs.TableDoc, source: Document, time: str
 ) -> tuple[tuple[Expectation, ...], list[Problem]]:
-    """The expectations in the order of the file, and what is wrong with them. time: the table's time column, or "" """
+    """The expectations in the order of the file, and their problems. time: the table's time column, or "" """
     reader = _Reader(table=table, doc=doc, source=source, time=time)
     expected: list[Expectation] = []
     for number, rule in enumerate(doc.expectations):

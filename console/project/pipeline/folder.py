@@ -13,7 +13,7 @@ KINDS = ("materializations", "endpoints", "copies", "sinks")
 FOLDERS = frozenset((*KINDS, "tables", "tests", "migrations"))
 CALLS = ".calls.yaml"  # of an endpoint, behind its name
 FILES = frozenset(("pipeline.yaml", "replication.yaml", "README.md"))
-# read by parts of their own
+# read by modules of their own
 _ELSEWHERE = frozenset(("migrations", "tests"))
 _COMMENT = re.compile(r"\s*/\*(.*?)\*/", re.DOTALL)
 

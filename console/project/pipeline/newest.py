@@ -1,4 +1,4 @@
-"""What the file of a table that keeps one row of each key must say, checked key by key."""
+"""Checks of the file of a table that keeps one row per key, key by key."""
 
 from collections.abc import Iterator
 
@@ -69,6 +69,6 @@ def _of_rows(name: str, doc: docs.TableDoc, source: Document) -> Iterator[Proble
 
 
 def _time(doc: docs.TableDoc) -> tuple[str, ...]:
-    """The time column as it is declared, else the first one there is."""
+    """The declared time column, else the first timestamp column."""
     stamps = [column for column, spec in doc.columns.items() if spec.type.startswith("timestamp")]
     return (doc.time,) if doc.time is not None else tuple(stamps[:1])

@@ -68,7 +68,7 @@ class _Overlay:
             self.put_column(table, target, path)
 
     def put_column(self, table: Document, target: Keys, path: Keys) -> None:
-        """A changed column keeps what the override does not mention."""
+        """A changed column keeps the properties that the override does not mention."""
         old, new = table.get(target), self.source.get(path)
         if isinstance(old, dict) and isinstance(new, str):
             table.put((*target, "type"), self.source, path)

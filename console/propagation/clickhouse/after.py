@@ -1,6 +1,6 @@
 """The table after a migration, as ClickHouse would describe it: the next migration is planned for it.
 
-Migrations are done one after another, but shown, refused and agreed to together, before anything is done.
+Migrations run one after another, but are shown, refused and confirmed together, before the first one runs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

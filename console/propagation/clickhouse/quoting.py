@@ -1,4 +1,4 @@
-"""Names and texts as ClickHouse takes every character of them."""
+"""Names and texts quoted so that ClickHouse accepts every character."""
 
 import re
 from typing import Final
@@ -27,7 +27,7 @@ def literal(text: str) -> str:
 
 
 def on_cluster(sql: str, cluster: str) -> str:
-    """A statement of ours for every host of a cluster; as it is without one."""
+    """A statement for every host of a cluster; unchanged without one."""
     if not cluster:
         return sql
     clause = f"ON CLUSTER {quoted(cluster)}"

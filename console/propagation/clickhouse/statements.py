@@ -31,7 +31,7 @@ def translate(migration: Migration, table: StoreTable, mark: str) -> Translation
     """The remaining statements of a migration.
 
     table   its current state, with the views that it feeds (also those named `…__next`)
-    mark    the migration's own name, put into comments where the columns alone do not show how far it got
+    mark    the migration's own name, put into comments where the columns alone do not show its progress
     raises  DataError for a change that needs a person
     """
     work = TableMigration(table, mark)

@@ -1,7 +1,7 @@
 """Renamed columns in ClickHouse, which forbids a chain of renames in one ALTER.
 
 A chain that ends in a free name is renamed from its end, name by name, each with its views before the next: the name that
-the table lacks shows how far it got. A ring takes two ALTERs. The first renames every column to `<new>__from_<old>` and puts
+the table lacks shows the progress. A ring takes two ALTERs. The first renames every column to `<new>__from_<old>` and puts
 an alias for it under the new name, so that queries switch from the old columns to the new ones atomically; the second drops the
 aliases and gives the columns their final names. Between the two, inserts that name the columns fail, and the consumer
 retries them.

@@ -29,7 +29,7 @@ _BOOKKEEPING: Final = "_"  # prefix of the replication's own columns
 
 
 def default_of(default: str, kind: Type) -> str:
-    """A generic literal in ClickHouse's words.
+    """A generic literal in ClickHouse's syntax.
 
     raises  DataError for a literal of another type
     """
@@ -214,7 +214,7 @@ class TableMigration:
 
     @property
     def mark_of_drop(self) -> str:
-        """In the comment of a target's column that is to go, once no view reads it any longer."""
+        """The mark in the comment of a target's column that will be dropped, set once no view reads it any longer."""
         return f"drop {self.mark}"
 
     def refuse_key(self, name: str) -> None:

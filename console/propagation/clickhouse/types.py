@@ -1,4 +1,4 @@
-"""The generic types in ClickHouse's words, and back.
+"""The generic types as ClickHouse types, and back.
 
 source  ClickHouse's documentation of its types
 """

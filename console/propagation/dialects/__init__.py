@@ -1,4 +1,4 @@
-"""The stores that a schema is carried into: each is one value in a module of this folder, and is listed nowhere.
+"""The supported stores: each is one value in a module of this folder, found by its presence there.
 
 Its client is `console/stores/<kind>.py`.
 """

@@ -1,4 +1,4 @@
-"""What the propagation knows of one kind of store: its types, its options, and how a migration is done there."""
+"""The propagation's knowledge of one kind of store: types, options, and the translation of migrations."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -35,28 +35,28 @@ from console.propagation.translate.operations import (
 
 
 class LakeDialect(Dialect):
-    """What Iceberg and Delta have in common; a subclass says which operations a change takes."""
+    """The common part of Iceberg and Delta; a subclass defines the operations of a change."""
 
     __slots__ = ()
 
     @abstractmethod
     def drop(self, name: str, table: StoreTable) -> StoreOperation:
-        """The column goes."""
+        """The column is dropped."""
 
     @abstractmethod
     def rename(self, pairs: Mapping[str, str], table: StoreTable) -> StoreOperation:
-        """Names change hands at one instant: old → new."""
+        """Names pass to other columns in one commit: old → new."""
 
     @abstractmethod
     def take_name(self, name: str, source: str, table: StoreTable) -> Iterator[StoreOperation]:
-        """`source` takes the name of a column, which goes."""
+        """`source` takes the name of a column, which is dropped."""
 
     @abstractmethod
     def retype(self, column: StoreColumn, word: str, table: StoreTable, *, loosened: bool) -> Iterator[StoreOperation]:
         """A column of another type, or one that may be NULL from now on.
 
         word    its type afterwards, possibly the one it has
-        raises  DataError for a type that the store cannot make of it
+        raises  DataError for a type to which the store cannot convert it
         """
 
     def translate(self, migration: Migration, table: StoreTable, mark: str) -> Translation:

@@ -18,10 +18,10 @@ class Catalog:
 
     schema   where unqualified names are created;  path  where they are looked up
     outside  the path restored at the end of a transaction with SET LOCAL;  home  the path that a session begins with
-    replicated  the tables that some store has; None if that is not known: all of them
+    replicated  the tables that some store has; None if unknown: all of them
     indexes  the plain columns of unique indexes
     views    also foreign tables: ALTER TABLE accepts them, but none of them replicates
-    left     names that tables gave up, and the tables at that moment
+    left     former names of tables, and the tables at that moment
     origins  a table's name → its first name
     schemas  the schemas known to exist
     learned  the files given define the earlier schema

@@ -57,7 +57,7 @@ def fold(transaction: Iterable[Event]) -> list[Observed]:
 
 
 def refused(transaction: Iterable[Event]) -> list[Problem]:
-    """Problems for names that change hands in a way that consumers of rows cannot recognize."""
+    """Problems for names that pass to other columns in a way that consumers of rows cannot recognize."""
     problems = []
     for (schema, table), columns in _followed(transaction).items():
         if (column := tangled(columns)) is not None:
@@ -199,7 +199,7 @@ def _added(added: AddColumn, to: Facets) -> AddColumn:
 
 
 def _both(first: ChangeColumn, second: ChangeColumn) -> ChangeColumn:
-    """Two changes as one, with the worse of the two classifications: values went through both."""
+    """Two changes as one, with the worse of the two classifications, since values passed through both."""
     to, was = first.to, first.was
     for facet in FACETS:
         new = getattr(second.to, facet)

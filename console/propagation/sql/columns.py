@@ -1,4 +1,4 @@
-"""A column's definition, as CREATE TABLE and ADD COLUMN have it.
+"""A column's definition, as in CREATE TABLE and ADD COLUMN.
 
 source  PostgreSQL 15 documentation, CREATE TABLE (column_constraint)
 """
@@ -27,7 +27,7 @@ class Check:
     name      "" where PostgreSQL chooses it
     columns   those that it provably keeps from being NULL
     mentions  every name in its condition
-    valid     NOT VALID says nothing about existing rows
+    valid     False for NOT VALID, which does not cover existing rows
     own       NO INHERIT: tables below do not inherit it
     """
 

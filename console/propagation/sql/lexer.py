@@ -33,7 +33,7 @@ _UNICODE: Final = re.compile(r"[uU]&[\"']")
 _NAME: Final = re.compile(r'"((?:[^"]|"")+)"')
 _LETTERS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPE: Final = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-# comments that tools divide a file by: what leads on, and behind the second what undoes it (goose, sql-migrate, dbmate,
+# comments by which tools divide a file into an up part and, after the second mark, a down part (goose, sql-migrate, dbmate,
 # rambler, node-pg-migrate, tern, MyBatis, and headings of one word); bare of the signs around them
 _FORTH: Final = re.compile(r"(?:\+(?:goose|migrate)|rambler) +up\b.*|migrate:up\b.*|up(?: migration\b.*|s)?")
 _BACK: Final = re.compile(
@@ -107,7 +107,7 @@ class SqlStatement:
 def statements(source: str, *, headings: bool = True) -> Iterator[SqlStatement]:
     """The statements of a file, in order; comments, psql's own lines and the rows of `COPY … FROM stdin` are skipped.
 
-    The part that leads back is passed over too: it is one statement of one `mark`.
+    The down part is skipped too: it is one statement of one `mark`.
 
     headings  comments may mark that part: true for files, not for a routine's body
     raises  NotUnderstood

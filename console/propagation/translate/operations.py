@@ -1,4 +1,4 @@
-"""What a store is asked to do, as values: SQL statements for ClickHouse, typed operations for Iceberg and Delta."""
+"""The operations on a store, as values: SQL statements for ClickHouse, typed operations for Iceberg and Delta."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from console.propagation.sql.defaults import recast
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.types import Type
 
-MARK: Final = "names changed by "  # in the comments of columns whose names change hands
+MARK: Final = "names changed by "  # in the comments of columns whose names pass to others
 BETWEEN: Final = "__from_"
 NEXT: Final = "__next"  # suffix of a view that is to replace the view beside it
 
@@ -59,7 +59,7 @@ def value_of(default: str, kind: Type) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StoreStatement:
-    """One statement of a store that is spoken to in SQL: ClickHouse.
+    """One statement of a store with an SQL interface: ClickHouse.
 
     why    one sentence for `--dry-run`
     lossy  stored values may be lost, even if none are in PostgreSQL
@@ -92,7 +92,7 @@ class DropField:
 
 @dataclass(frozen=True, slots=True)
 class RenameFields:
-    """Iceberg: names change hands in one schema update; field ids stay.
+    """Iceberg: names pass to other fields in one schema update; field ids stay.
 
     pairs  (old, new)
     """

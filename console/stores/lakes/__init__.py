@@ -1,1 +1,1 @@
-"""What Iceberg and Delta have in common."""
+"""The common parts of Iceberg and Delta."""

@@ -61,7 +61,7 @@ class Postgres:
         self._dsn = dsn
 
     def statements(self, tables: Collection[str] | None = None) -> str:
-        """CREATE statements of types and tables, in the words of a schema dump.
+        """CREATE statements of types and tables, as in a schema dump.
 
         tables  `schema.name`, or None for every table
         """
@@ -81,7 +81,7 @@ class Postgres:
     def session(self) -> Iterator[Any]:
         """A connection that commits each statement.
 
-        raises  Unreachable where there is no server; RegionError for what it refuses
+        raises  Unreachable if there is no server; RegionError for refusals
         """
         try:
             import psycopg

@@ -1,4 +1,4 @@
-"""DDL as a running PostgreSQL executes it: an event trigger of ours records each altered table as it is afterwards.
+"""DDL as a running PostgreSQL executes it: console's event trigger records the state of each altered table after the command.
 
 Columns are identified by PostgreSQL's own numbers, so a renaming is never mistaken for a drop and an addition.
 """
@@ -166,7 +166,7 @@ class Watch:
         return tuple(recorded)
 
     def settle(self, recorded: RecordedDdl) -> None:
-        """Drop a transaction that is stored elsewhere by now, and keep the tables as it left them."""
+        """Drop a transaction that has been stored elsewhere, and keep the tables in their state after it."""
         with self._postgres.session() as connection, connection.transaction():
             rows = connection.execute(
                 f"DELETE FROM {SCHEMA}.log WHERE xid = %s RETURNING id, rel, columns, schema, name", (recorded.xid,)
@@ -224,7 +224,7 @@ def _recorded(
 
 
 def _renamed(last: Mapping[int, Mapping[str, Any]], known: Mapping[int, WatchedTable]) -> Iterator[str]:
-    """Tables that give up their names, and those that take them: for the stores a name stays one table."""
+    """Tables that lose their names, and those that take them: for the stores a name stays one table."""
     names = {rel: (table.schema, table.name) for rel, table in known.items() if rel in last and table.name is not None}
     freed = set(names.values())
     for rel in [rel for rel in names if last[rel]["columns"] is None]:

@@ -1,1 +1,1 @@
-"""Tables as each kind of server tells of them."""
+"""Descriptions of tables by each kind of server."""

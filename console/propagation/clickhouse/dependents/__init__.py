@@ -1,1 +1,1 @@
-"""What depends on a ClickHouse table: its own indices, TTLs and projections, views, Buffer tables, dictionaries."""
+"""Dependents of a ClickHouse table: its own indices, TTLs and projections, views, Buffer tables, dictionaries."""

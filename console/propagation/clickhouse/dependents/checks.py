@@ -13,7 +13,7 @@ from console.propagation.translate.operations import between
 
 
 class ColumnEffect(Enum):
-    """What a migration does to a column. RETYPED: to a type of another family (`same_family`)"""
+    """The effect of a migration on a column. RETYPED: to a type of another family (`same_family`)"""
 
     DROPPED = "dropped"
     RENAMED = "renamed"
@@ -86,7 +86,7 @@ def following(table: StoreTable) -> Iterator[Overlay]:
 
 
 def refuse_overlay(table: StoreTable) -> None:
-    """raises  DataError where a table has no rows of its own"""
+    """raises  DataError if a table has no rows of its own"""
     if table.engine in (*_FOLLOWING, "Merge", "Dictionary", "View", "MaterializedView"):
         raise DataError(
             f"{table.name} is a {table.engine}, whose columns follow another table's",
@@ -96,7 +96,7 @@ def refuse_overlay(table: StoreTable) -> None:
 
 def refuse_computed(table: StoreTable, names: Iterable[str], how: str) -> None:
     """raises  DataError for a column whose values ClickHouse computes itself"""
-    for name in names if not between(table.columns) else ():  # columns in the middle of a swap are aliases of ours
+    for name in names if not between(table.columns) else ():  # in a swap: our own aliases
         if (column := table.column(name)) is not None and column.kind in ("ALIAS", "MATERIALIZED", "EPHEMERAL"):
             raise DataError(
                 f"{table.name}.{name} is {column.kind} there, and is to be {how}",

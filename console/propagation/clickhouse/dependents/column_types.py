@@ -1,4 +1,4 @@
-"""Types of ClickHouse columns after a change of type or nullability, and which columns have room for the new values."""
+"""Types of ClickHouse columns after a change of type or nullability, and which columns can hold the new values."""
 
 import re
 from typing import Final
@@ -14,13 +14,13 @@ _UNSIGNED: Final = re.compile(r"U?Int(\d+)")
 
 
 def type_of(kind: Type, *, null: bool) -> str:
-    """A generic type's word. null: it may be NULL"""
+    """The store's name of a generic type. null: it may be NULL"""
     word = TYPES.store_type(kind).word
     return nullable(word) if null else word
 
 
 def type_after(column: StoreColumn, operation: ChangeColumn) -> str:
-    """A column's type after a change; unchanged where it holds every new value already."""
+    """A column's type after a change; unchanged if it already holds every new value."""
     to, takes_null = operation.to, is_nullable(column.type)
     loosened = to.nullable is True and not takes_null and not never_null(column.type)
     if to.data_type is not KEPT and not TYPES.fits(column.type, to.data_type):

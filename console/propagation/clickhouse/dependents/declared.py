@@ -1,6 +1,6 @@
 """Reads the CREATE statement of a ClickHouse table or view, as `system.tables.create_table_query` prints it.
 
-The server prints every such statement same_family: columns in backquotes, keywords in capitals, functions before their bracket.
+The server prints every such statement in the same form: columns in backquotes, keywords in capitals, functions before their bracket.
 """
 
 import re

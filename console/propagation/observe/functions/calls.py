@@ -15,7 +15,7 @@ _HINT: Final = (
     "write changes of tables as separate statements; give the files that define the called functions (--schema)"
 )
 _LANGUAGES: Final = ("sql", "plpgsql")
-# words of a routine that changes a table, or where names are looked for
+# words of a routine that changes a table, or the path along which names are looked up
 _CHANGES: Final = frozenset(
     ("alter", "create", "drop", "execute", "call", "do", "rename", "import", "prepare", "set_config", "search_path")
 )
@@ -23,7 +23,7 @@ _RUNS: Final = (
     "select", "insert", "update", "delete", "merge", "with", "values", "table", "copy", "explain", "declare", "refresh", "(",
 )  # fmt: skip
 _WRITES: Final = ("insert", "update", "delete", "merge", "copy", "truncate")
-# words behind which a name in front of a bracket is none of a function
+# words after which a name in front of a bracket is not a function's
 _NAMED: Final = ("into", "as", "references", "::", "update", "table")
 _LEAD: Final = """
     all analyse analyze and any array as asc asymmetric between by call case check collate column constraint default
