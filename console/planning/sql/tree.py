@@ -41,13 +41,7 @@ _EDITS = {  # the generic remedy
     "S112": "compute it in an endpoint",
     "S113": "compute it in an endpoint",
 }
-BROKEN = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-)  # raised by sqlglot for a call with odd arguments
+BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # sqlglot's, for odd arguments of a call
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,15 +19,7 @@ _MOST, _LEAST_SCALE = 38, 6
 _DECIMAL = re.compile(r"(\d*)\.(\d*)")
 _Digits = tuple[int, int]
 
-_PLAIN = (
-    *INTEGERS,
-    *_FLOATS,
-    "string",
-    "binary",
-    "boolean",
-    "date",
-    "timestamp",
-)  # types that sqlglot infers as Spark does
+_PLAIN = (*INTEGERS, *_FLOATS, "string", "binary", "boolean", "date", "timestamp")  # sqlglot infers these as Spark does
 _SECONDS = ("SECOND", "SECONDS", "S", "SEC", "SECS")
 # functions that sqlglot does not know
 _GIVES = {

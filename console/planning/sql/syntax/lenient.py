@@ -72,9 +72,7 @@ def parsed(sql: str) -> exp.Expr:
             raise Unclear("it is empty")
         if any(token.token_type == TokenType.SEMICOLON for token in tokens):
             raise Unclear("it is more than one statement")
-        if (
-            tokens[0].text.upper() not in _FIRST
-        ):  # before the parser, which warns about statements that it does not know
+        if tokens[0].text.upper() not in _FIRST:  # before the parser, which warns about unknown statements
             raise Unclear(f"only a SELECT can be compared, not {tokens[0].text.upper()}")
         if tokens[0].text.upper() == "TABLE":
             return exp.select("*").from_(exp.to_table(sql.strip().rstrip(";")[5:].strip(), dialect=DIALECT))
