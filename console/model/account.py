@@ -1,4 +1,4 @@
-"""Where the time of a rollout went, from its stored events. Pure."""
+"""The uses of a rollout's time, from its stored events. Pure."""
 
 from collections.abc import Iterable
 from typing import Literal, assert_never
@@ -32,11 +32,11 @@ ORDER: tuple[Use, ...] = ("batches", "waiting", "tries", "spark", "away", "pause
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The time of one use.
+    """The time spent on one use.
 
     use     batches: of batches that were committed, or run · waiting: for `cause` · tries: failed tries and the pauses
             after them · spark: until a lost Spark was back, its lost batch included · away: no agent ran ·
-            paused, failed: until a person went on · gate: waiting for a decision · other: steps without batches
+            paused, failed: until a person continued it · gate: waiting for a decision · other: steps without batches
     cause   of a wait: lag, hours, …; "" for the other uses
     times   batches, waits, tries, losses, pauses …; 0 for other
     """
@@ -65,8 +65,8 @@ class Account:
 def account(events: Iterable[Recorded], now: float) -> Account:
     """Divide the time of the rollout that these stored events belong to.
 
-    events  of one rollout, oldest first, from its first; fleeting ones are passed over
-    now     seconds since 1970, UTC; does not count once the rollout has ended. Where clocks were set back, the time
+    events  of one rollout, oldest first, from its first; fleeting ones are ignored
+    now     seconds since 1970, UTC; does not count once the rollout has ended. If clocks were set back, the time
             between two events is 0, so that the parts sum to the time accounted for
     """
     sweep = _Sweep()
@@ -81,7 +81,7 @@ _OTHER: _Key = ("other", "")
 
 
 class _Sweep:
-    """The time up to the last event, divided; `_use` is how the time from there on is used, as far as is known."""
+    """The time up to the last event, divided; `_use` is the known use of the time after it."""
 
     def __init__(self) -> None:
         self._began = self._at = 0.0
@@ -125,7 +125,7 @@ class _Sweep:
         return Account(began=self._began, seconds=self._at - self._began, parts=tuple(parts))
 
     def _spend(self, until: float, use: _Key | None = None) -> None:
-        """Count the time up to a moment; one before the last event changes nothing."""
+        """Count the time up to a moment; one before the last event has no effect."""
         if until > self._at:
             key = use or self._use
             self._seconds[key] = self._seconds.get(key, 0.0) + until - self._at
@@ -186,7 +186,7 @@ class _Sweep:
                 self._spend(at)
 
     def _restarted(self, at: float, away_since: float) -> None:
-        if self._use[0] == "spark":  # the agent restarts to get another one
+        if self._use[0] == "spark":  # the agent restarts to get a new JVM
             self._spend(at)
             return
         if away_since:

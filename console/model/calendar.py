@@ -1,4 +1,4 @@
-"""The days of a rollout's backfills, each with what became of it, from the rollout's stored events. Pure."""
+"""The days of a rollout's backfills, with the state of each, from the rollout's stored events. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -19,11 +19,11 @@ class DayCell:
     label         as in `SlicedDay`
     rows          estimate
     first, last   its slices, numbered as in a batch
-    done          how many of them are in
-    running       whether the running batch has some of them;  runs  the first and the last slice of that batch
-    tries         failed tries of batches that had some of them;  causes  their kinds, oldest first;  tried  their slices
-    batch         the last committed batch that had some of them; None before that
-    at            when that was stored, seconds since 1970, UTC; 0 before
+    done          number of committed slices
+    running       whether the running batch includes some of them;  runs  the first and the last slice of that batch
+    tries         failed tries of batches that included some of them;  causes  their kinds, oldest first;  tried  their slices
+    batch         the last committed batch that included some of them; None before that
+    at            when that batch was stored, seconds since 1970, UTC; 0 before
     """
 
     label: str
@@ -61,9 +61,9 @@ class DayCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepDays:
-    """The days of one backfill, newest first. days: () where its agent was too old to list them
+    """The days of one backfill, newest first. days: () if its agent was too old to list them
 
-    source, version  the table that is read, and where its history ends
+    source, version  the table that is read, and the Delta version at which history ends
     """
 
     step: str
@@ -72,7 +72,7 @@ class StepDays:
     days: tuple[DayCell, ...]
 
     def took(self, day: DayCell) -> tuple[float, bool]:
-        """Seconds of the day's batch, and whether they are estimated: by rows, where the batch had other days too."""
+        """Seconds of the day's batch, and whether they are estimated: by rows, if the batch included other days."""
         if day.batch is None:
             return 0.0, False
         rows = sum(other.rows for other in self.days if other.batch is day.batch)
@@ -83,7 +83,7 @@ class StepDays:
 def calendar(events: Iterable[Recorded]) -> tuple[StepDays, ...]:
     """The days of each backfill that has a fence, in the order of the fences.
 
-    events  stored ones of one rollout, oldest first; fleeting ones are passed over
+    events  stored ones of one rollout, oldest first; fleeting ones are ignored
     """
     steps: dict[str, StepDays] = {}
     for recorded in events:
@@ -111,7 +111,7 @@ def _cells(fenced: Fenced) -> tuple[DayCell, ...]:
 
 
 def _still(step: StepDays) -> StepDays:
-    """The same without a running batch."""
+    """The days without a running batch."""
     return replace(step, days=tuple(replace(day, running=False) if day.running else day for day in step.days))
 
 
@@ -136,7 +136,7 @@ def _with_try(step: StepDays, failed: TryFailed) -> StepDays:
 
 
 def _with_batch(step: StepDays, done: BatchDone, at: float) -> StepDays:
-    """A batch ends at its position and begins where the one before ended."""
+    """The days with a committed batch, which ends at its position and begins after the previous one."""
     days = []
     for day in step.days:
         reached = min(done.position, day.last) - day.first + 1

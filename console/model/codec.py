@@ -16,10 +16,10 @@ from console.errors import DataError, NewerFormat
 
 T = TypeVar("T")
 TAG = "type"  # members of a union of dataclasses carry their class name under this key
-# metadata of a field that is left out at its default, so that older versions write and read the same JSON
+# metadata of a field that is omitted at its default, so that older versions write and read the same JSON
 QUIET = {"quiet": True}
-# metadata of a field added after 0.1.0, which refuses unknown keys: it is stored beside the record that it belongs to, and an
-# agent leaves it out for a console that has not announced that it knows such keys
+# metadata of a field added after 0.1.0, which refuses unknown keys: it is stored beside its record, and an agent omits
+# it for a console that has not announced support for such keys
 BESIDE = {**QUIET, "beside": True}
 NEEDED = "!"  # `name!0.3.0`: a key or a kind that readers before that version must refuse
 Rest = list[tuple[list[str | int], Any]]  # path in the data → value stored beside it
@@ -61,7 +61,7 @@ def _key(name: str, since: str) -> str:
 
 @cache
 def _names(kind: Hashable) -> tuple[tuple[str, str, object], ...] | None:
-    """Name, key, and the value at which it is left out (`_NEVER` for most) of each field; None for no dataclass."""
+    """Name, key, and the value at which it is omitted (`_NEVER` for most) of each field; None for no dataclass."""
     if not dataclasses.is_dataclass(kind):
         return None
     quiet = QUIET.items()
@@ -103,7 +103,7 @@ def _split(value: Any, data: Any, at: list[str | int], rest: Rest) -> None:
 def join_beside(data: Any, rest: Any) -> Any:
     """Data with the fields removed by `split_beside` put back.
 
-    raises  DataError where a field's path does not exist
+    raises  DataError if a field's path does not exist
     """
     try:
         for at, item in rest:
@@ -214,7 +214,7 @@ class _Reader:
         if not isinstance(data, dict):
             raise DataError(f"{path}: expected an object, found {type(data).__name__}")
         fields = {f.name: f for f in dataclasses.fields(cls)}
-        # a Column's or Parameter's own `type` stands in the tag's place
+        # a Column's or Parameter's own `type` takes the tag's place
         if TAG not in fields and str(data.get(TAG, cls.__name__)).partition(NEEDED)[0] != cls.__name__:
             raise DataError(f"{path}: expected {cls.__name__}, found {data[TAG]!r:.60}")
         given = {}

@@ -1,4 +1,4 @@
-"""What a comparison of two versions of a table recorded: days, columns and counts, and never a value.
+"""The records of a comparison of two versions of a table: days, columns and counts, never values.
 
 The records are rows of `_console/<pipeline>/comparison` in the region (`agent/compared/records`), readable as
 `_console.comparison`, by `Driver.compared` in pages, and by `console show ID --days`.
@@ -9,7 +9,7 @@ from typing import Any
 from console.record import dataclass
 
 ROWS = ""  # instead of a column: the rows themselves, or the groups of an aggregate
-TOGETHER = "*"  # instead of a column: each column is equal by itself, and the rows that they make differ
+TOGETHER = "*"  # instead of a column: each column is equal by itself, but the rows differ
 EXAMPLES = 10
 PAGE = 4_000  # records: less than a frame of 1 MiB
 
@@ -18,11 +18,11 @@ PAGE = 4_000  # records: less than a frame of 1 MiB
 class ComparedColumn:
     """One column of one day of a table, in the old and in the new version.
 
-    day          UTC; "" for rows without a time, and for a table that is compared as a whole
+    day          UTC; "" for rows without a time, and for a table compared as a whole
     column       its name in the new version, `ROWS` or `TOGETHER`
-    old, new     rows; of a column, its values that are not NULL
+    old, new     rows; for a column, its values that are not NULL
     equal        None for a column that is meant to change
-    changed, of  rows with another value, and the rows that were looked at for it; 0 of 0 where rows are not paired
+    changed, of  rows with another value, and the rows examined; 0 of 0 if rows are not paired
     quarantined  rows of the old version that are not in `old`, since history left them out of the new one
     portion      the part of the table that was compared at once, from 1
     old_version, new_version  Delta versions of the two tables
@@ -46,7 +46,7 @@ class ComparedColumn:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPage:
-    """Some records of a rollout's newest comparison, by table, day and column. after: where the next page begins, 0 for none"""
+    """Some records of a rollout's newest comparison, by table, day and column. after: start of the next page, 0 for none"""
 
     records: tuple[ComparedColumn, ...]
     after: int = 0
@@ -57,7 +57,7 @@ NO_PAGE = ComparedPage(())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayTally:
-    """How many days of a table were compared, and how many differ; rows in quarantine that explain the others."""
+    """Numbers of compared and of differing days of a table; `quarantined`: rows that history left out."""
 
     days: int
     differing: int
@@ -69,7 +69,7 @@ class ColumnSummary:
     """A column that is meant to change, over all days.
 
     rows_old, rows_new    of the table
-    nulls_old, nulls_new  rows without a value; of a new column, all rows of the old version
+    nulls_old, nulls_new  rows without a value; for a new column, all rows of the old version
     changed, of           as in `ComparedColumn`
     """
 
@@ -108,11 +108,11 @@ class ColumnRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayExamples:
-    """Examples of one day's differences, fetched from both versions when asked for. They hold values, so nothing stores them.
+    """Examples of one day's differences, fetched from both versions on request. They contain values, so they are never stored.
 
-    differing  by the columns that must be equal;  changed  by all columns, where some are meant to change
+    differing  by the columns that must be equal;  changed  by all columns, if some are meant to change
     ranges     of the columns that are meant to change
-    old_version, new_version  Delta versions that were read: those that the comparison recorded, where it did
+    old_version, new_version  Delta versions that were read: the recorded ones of the comparison, if any
     """
 
     table: str

@@ -1,4 +1,4 @@
-"""The Delta settings with which our versions are created. Releases record them, so that later changes show as drift."""
+"""The Delta settings of new versions. Releases record them, so that later changes show as drift."""
 
 TableSettings = tuple[tuple[str, str], ...]  # `delta.*` → value, sorted
 
@@ -15,7 +15,7 @@ OFF = {
 
 
 def table_settings(keep_hours: float) -> TableSettings:
-    """Settings of a new version. keep_hours: least hours that removed files are kept: rollback window plus longest rollout"""
+    """Settings of a new version. keep_hours: minimum hours that removed files are kept: rollback window plus longest rollout"""
     hours = max(int(keep_hours), _LEAST_HOURS)
     return (
         ("delta.checkpointInterval", str(CHECKPOINT_COMMITS)),

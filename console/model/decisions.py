@@ -1,4 +1,4 @@
-"""Who did what in a rollout, from its stored events. Pure."""
+"""The decisions in a rollout and their authors, from its stored events. Pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,11 +21,11 @@ from console.record import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonsDecision:
-    """What a person did, or an agent in a person's place.
+    """An action by a person, or by an agent in place of one.
 
     at    seconds since 1970, UTC
     what  `accepted`, `tuned (lag none → 30)`, `promoted r2`
-    by    the name as it was recorded;  host  "" where the name already has it, and from older agents
+    by    the recorded name;  host  "" if the name already has it, and from older agents
     """
 
     at: float

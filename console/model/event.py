@@ -38,7 +38,7 @@ class Accepted:
     steps    (id, estimated rows) in order
     allowed  losses that were accepted by name, `CODE:table`
     attached tied to the console that started it: it pauses without a watcher
-    fleet    None where the region was started alone
+    fleet    None if the region was started alone
     """
 
     release: str
@@ -63,7 +63,7 @@ class Entered:
 class Fenced:
     """The history of a step ends at `version` of `source`; its slices and their order are fixed.
 
-    until  seconds since 1970, UTC: files of this version may be deleted after that; 0 where unknown
+    until  seconds since 1970, UTC: files of this version may be deleted after that; 0 if unknown
     days   the slices, day by day; () from older agents
     """
 
@@ -80,8 +80,8 @@ class Fenced:
 class StepStarted:
     """A step begins, or begins again.
 
-    away_since  where an agent continues the rollout of another: when that one was last known to run (seconds since 1970,
-                UTC); 0 otherwise
+    away_since  if an agent continues the rollout of another: when that one was last known to run (seconds since 1970,
+                UTC); else 0
     """
 
     step: str
@@ -104,9 +104,9 @@ class BatchStarted:
 class Progress:
     """Progress within a batch or a catch-up; never stored.
 
-    rows   of this batch so far;  left  rows to go, -1 where unknown
+    rows   of this batch so far;  left  remaining rows, -1 if unknown
     batch  label of the batch, by which late reports are recognised; "" in a catch-up
-    job    Spark's job; None where the report has none, which leaves the last one standing
+    job    Spark's job; None if the report has none; the last one is then kept
     """
 
     step: str
@@ -128,13 +128,13 @@ class BatchDone:
     rows_out: int
     bytes: int
     seconds: float
-    version: int  # Delta version of the target, -1 where the slices held nothing
+    version: int  # Delta version of the target, -1 if the slices were empty
     quarantined: int = field(default=0, metadata=QUIET)  # rows that did not convert: in rows_in, not in rows_out
 
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """A step has ended well."""
+    """A step has succeeded."""
 
     step: str
 
@@ -145,7 +145,7 @@ class ComparedDay:
 
     day      UTC; "" for rows without a time
     old, new rows
-    columns  unchanged columns whose checksums differ, the first ones of many; `TOGETHER` where only the rows differ
+    columns  unchanged columns whose checksums differ, the first ones of many; `TOGETHER` if only the rows differ
     more     columns that differ and are not listed
     """
 
@@ -166,12 +166,12 @@ class Checked:
 
     ok             None: inconclusive
     detail         one line: figures, or the differences
-    commits, rows  live commits that were computed again, and their source rows
+    commits, rows  recomputed live commits, and their source rows
     days           of a comparison per day, oldest first: the first days that differ, and the newest others; all of them
                    are in the region's records (`model/compared`)
-    tally          of a comparison per day: how many there are of each
+    tally          of a comparison per day: the number of each kind
     summaries      of columns that are meant to change
-    calls          of an endpoint, whose name is `table`: its recorded calls, as they were run
+    calls          of an endpoint, whose name is `table`: the results of its recorded calls
     """
 
     table: str
@@ -195,10 +195,10 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ailing:
-    """A live feed whose last try failed.
+    """A live feed whose last attempt failed.
 
     feed     its materialization;  target  the logical table that it fills;  path  the version of it
-    tries    failed tries in a row
+    tries    failed attempts in a row
     standing the feed has stopped, or has failed too often for a recovery to be expected
     below    logical tables downstream of the target, which get no rows either
     """
@@ -216,11 +216,11 @@ class Ailing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lagging:
-    """Lag of the feeds behind their sources, summed, the feeds that fail, and who watches; never stored.
+    """Summed lag of the feeds behind their sources, failing feeds, and watchers; never stored.
 
     samples   the newest ones, of the pipeline and of each feed; () between two measurements
     watchers  None: not reported, as by older agents
-    sandboxes the same; empty where there is none
+    sandboxes the same; empty if there is none
     """
 
     commits: int
@@ -234,14 +234,14 @@ class Lagging:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """No batch begins until it is resumed."""
+    """No batch begins until the rollout is resumed."""
 
     by: str
 
 
 @dataclass(frozen=True, slots=True)
 class Expiring:
-    """Files that a rollout reads may soon be deleted, or have been already. level: urgency, 1 … 3"""
+    """Files that a rollout reads may soon be, or already have been, deleted. level: urgency, 1 … 3"""
 
     until: float  # seconds, UTC
     level: int
@@ -286,7 +286,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promoted:
-    """The new release is live; the one before is kept for a rollback."""
+    """The new release is live; the previous one is kept for a rollback."""
 
     release: str
     was: str
@@ -308,7 +308,7 @@ class RolledBack:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """cancelled, discarded or cleaned, by whom."""
+    """The rollout was cancelled, discarded or cleaned, and by whom."""
 
     state: State
     by: str
@@ -316,9 +316,9 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A line for the operator's log pane; stored where it reports an incident.
+    """A line for the operator's log pane; stored if it reports an incident.
 
-    incident  what the line says, as a value; older readers have the line
+    incident  the line's content, as a value; older readers have the line
     """
 
     text: str

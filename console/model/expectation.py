@@ -1,4 +1,4 @@
-"""What an operator expects of a table's rows: as its file declares it, and as an agent checks it."""
+"""Expectations on a table's rows: as declared in its file, and as compiled for the agent."""
 
 from typing import Literal, assert_never
 
@@ -55,7 +55,7 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class RowsOfDayBefore:
-    """Each complete day has at least and at most so many rows, as fractions of the rows of the day before it."""
+    """Each complete day has between `least` and `most` times the rows of the day before it."""
 
     least: float | None
     most: float | None
@@ -74,7 +74,7 @@ class Expectation:
 
     @property
     def name(self) -> str:
-        """`status from 100 to 599`: under this name its check stands at the gate. It holds what the file says, never a row."""
+        """`status from 100 to 599`: the name of its check at the gate, made of the declaration, never of rows."""
         match self.rule:
             case NotNull(column):
                 return f"{column} is not null"
@@ -99,7 +99,7 @@ class Expectation:
 
 
 def _duration(seconds: float) -> str:
-    """In the largest unit that divides it: `2 h`, `90 s`."""
+    """A duration in the largest unit that divides it: `2 h`, `90 s`."""
     units = ((86_400, "d"), (3600, "h"), (60, "min"))
     return next((f"{seconds / size:g} {unit}" for size, unit in units if seconds % size == 0), f"{seconds:g} s")
 
@@ -108,8 +108,8 @@ def _duration(seconds: float) -> str:
 class RowCheck:
     """An expectation of single rows, compiled.
 
-    failing  Spark SQL over the table's columns: true of a row that fails, never NULL
-    keys     columns that name a failing row: the table's key and sort columns, without those that the rule is about
+    failing  Spark SQL over the table's columns: true for a failing row, never NULL
+    keys     columns that identify a failing row: the table's key and sort columns, without the rule's own
     """
 
     name: str
@@ -120,7 +120,7 @@ class RowCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayCheck:
-    """An expectation of a day or of the whole table. keys: key and sort columns that name a row"""
+    """An expectation of a day or of the whole table. keys: key and sort columns that identify a row"""
 
     name: str
     severity: Severity

@@ -1,4 +1,4 @@
-"""Fixture tests of a pipeline as written: rows that go in, and rows that are expected of tables and queries."""
+"""Fixture tests of a pipeline as written: input rows, and expected rows of tables and queries."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -24,7 +24,7 @@ class FixtureValue:
 
 @dataclass(frozen=True, slots=True)
 class FixtureRow:
-    """The columns that a row names; the others are NULL in rows given, and not compared in rows expected."""
+    """The columns that a row names; others are NULL in given rows, and not compared in expected ones."""
 
     values: Mapping[str, FixtureValue]
     where: str = ""
@@ -32,7 +32,7 @@ class FixtureRow:
 
 @dataclass(frozen=True, slots=True)
 class GivenRows:
-    """All rows of one table: its own queries do not run."""
+    """All rows of one table, whose own queries do not run."""
 
     table: str
     rows: tuple[FixtureRow, ...]
@@ -41,7 +41,7 @@ class GivenRows:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """By how much a number may differ: in its own unit, or as a share of the expected value (0.01 is one percent)."""
+    """The allowed difference of a number: in its own unit, or as a share of the expected value (0.01 is one percent)."""
 
     absolute: float = 0.0
     relative: float = 0.0
@@ -52,13 +52,13 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedRows:
-    """What a table, or one call of an endpoint, should hold.
+    """The expected rows of a table, or of one call of an endpoint.
 
-    node       a table, endpoint, copy or sink;  label  as the file calls it, with the words that tell calls apart
+    node       a table, endpoint, copy or sink;  label  its name in the file, with the words that distinguish calls
     parameters of the call, by name
-    key        columns by which rows are paired; () pairs them by what they have in common
-    match      `exact`: these rows and no others; `contains`: others may stand beside them
-    ordered    rows come in this order
+    key        columns by which rows are paired; () pairs them by similarity
+    match      `exact`: these rows and no others; `contains`: others are allowed
+    ordered    rows must be in this order
     tolerance  column → allowed difference; "" for all columns
     """
 
@@ -77,7 +77,7 @@ class ExpectedRows:
 class Fixture:
     """One file of `plans/<pipeline>/tests/`.
 
-    now  the time that queries read from the clock (UTC); None where they may not read it
+    now  the time that queries read from the clock (UTC); None if they must not read it
     """
 
     name: str

@@ -9,8 +9,8 @@ class FleetWaves:
 
     id       of this fleet rollout, the same in all its regions
     waves    region names, wave by wave
-    desired  (region, digest of its pipeline at the start): a region whose files have changed since waits for a person
-    attached whether rollouts of later waves are tied to their console too
+    desired  (region, digest of its pipeline at the start): a region whose files have since changed waits for a person
+    attached whether rollouts of later waves are tied to their console as well
     """
 
     id: str

@@ -24,7 +24,7 @@ class Identity:
     source: str = OS_USER
 
     def __str__(self) -> str:
-        """The name, with its source in brackets unless it is the usual one: what `by` of an event holds."""
+        """The value of an event's `by`: the name, with its source in brackets unless it is the usual one."""
         name = _plain(self.name)
         return name if self.source == OS_USER else f"{name} ({_plain(self.source)[:120]})"
 
@@ -37,15 +37,15 @@ class AgentReason(Enum):
 
 
 def by_agent(reason: AgentReason, after: str = "") -> str:
-    """What `by` of an event holds where the agent acted by itself: `the agent, since its console left`.
+    """The value of an event's `by` if the agent acted by itself: `the agent, since its console left`.
 
-    after  how long it waited, where that belongs to the reason: `72 h`
+    after  how long it waited, if that is part of the reason: `72 h`
     """
     return f"{_BY_AGENT}{after} {reason.value}" if after else f"{_BY_AGENT}{reason.value}"
 
 
 def agent_reason(by: str) -> AgentReason | None:
-    """Why the agent acted by itself, from the `by` of an event; None where a person did."""
+    """Why the agent acted by itself, from the `by` of an event; None if a person did."""
     if not by.startswith(_BY_AGENT):
         return None
     return next((reason for reason in AgentReason if by.endswith(reason.value)), None)
@@ -61,6 +61,6 @@ def identity(by: str) -> Identity:
 
 
 def _plain(text: str) -> str:
-    """The text without brackets, which could be taken for a source."""
+    """The text without brackets, which could be mistaken for a source."""
     kept = "".join(char if char.isprintable() else "?" for char in text[:_MOST])
     return kept.replace("(", "[").replace(")", "]")

@@ -1,4 +1,5 @@
-"""What a stored log line reports, as values: failed tries, waits, Spark's return, changed limits, notes. Added after 0.1.0, which reads the line alone."""
+"""Content of stored log lines, as values: failed tries, waits, Spark's return, changed limits, notes. Added after
+0.1.0, which reads only the line."""
 
 from console.model.note import Noted
 from console.model.tuning import Tuned
@@ -12,9 +13,9 @@ class TryFailed:
     label        of the batch: `2026-11-07 … 2026-11-05`
     first, last  its slices
     cause        the kind of the failure: memory, day, value, gone, drift, passing, final; later versions may add others
-    number, of   the try, and how many in a row fail the rollout
+    number, of   number of the try, and the number in a row that fails the rollout
     rows         estimated rows of the batch
-    rows_next    most rows of the next try; 0: as many as before, or no other try
+    rows_next    row limit of the next try; 0: unchanged, or no next try
     """
 
     step: str
@@ -67,9 +68,9 @@ Incident = TryFailed | WaitBegan | WaitEnded | SparkBack | Tuned | Noted
 class SlicedDay:
     """Consecutive slices of a fence that share a day, newest day first.
 
-    label   the day as `model/slices` names it; `2026-11-03 … 2026-11-05` where there are too many days to be listed
+    label   the day as `model/slices` names it; `2026-11-03 … 2026-11-05` if there are too many days to list
     rows    estimate
-    slices  how many: 24 for a day that is cut into hours
+    slices  their number: 24 for a day that is cut into hours
     """
 
     label: str

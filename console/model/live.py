@@ -24,7 +24,7 @@ class Version:
     content  hash of its fingerprints and layout; releases with the same content share a version
     path     relative to the warehouse (`requests/3fa2c1d09b-4`), or absolute for a table elsewhere; "" before it is built
     columns  as stored, in order; an aggregate's are its keys and states
-    settings the `delta.*` properties that it is created with; () in releases of 0.1.0 and for landing tables
+    settings the `delta.*` properties at its creation; () in releases of 0.1.0 and for landing tables
     """
 
     content: str
@@ -39,7 +39,7 @@ class Terms:
     """The states of an aggregate's feed that cannot be reproduced bit by bit, and a row's addends to its sums.
 
     keys      group columns;  sums  states that are sums of doubles;  sketches  states that are sketches
-    volatile  states that two computations may not reproduce (now(), rand())
+    volatile  states that a second computation may not reproduce (now(), rand())
     moments   states of variances and correlations: a number of values, means, and sums of squares about them
     sql       over the feed's views: `keys`, and a row's addend under the name of each of `sums`; "" for none
     """
@@ -59,7 +59,7 @@ class Feed:
     sql    compiled Spark SQL over views named like the logical tables that it reads (`source` and `joins`); its output is
            the target's stored columns, by name: for an aggregate, keys and partial states
     joins  logical tables, each read at one pinned version per commit
-    moved  its target was first filled from another version of the source; its position now refers to this one
+    moved  its target was first filled from another version of the source; its position refers to the current one
     terms  of an aggregate; None in releases of older consoles
     """
 
@@ -74,9 +74,9 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Where a managed landing table stores the values that lines give for one of its columns.
+    """The storage of line values for one column of a managed landing table.
 
-    stored  stored columns, narrowest type first: a value goes to each that is needed to read it back
+    stored  stored columns, narrowest type first: a value is written to each that is needed to read it back
     """
 
     column: str
@@ -91,11 +91,11 @@ class TableState:
     rows    the rows fingerprint;  values  column → value fingerprint (docs/design.md, how a plan is decided)
     inexact columns whose values may differ between two computations (sketches, sums of doubles, now(), rand())
     carried columns of which older rows were copied and do not follow the feeds, by the operator's choice
-    intake  of a managed landing table; () where each column is stored under its own name
-    unmarked of lines of the shape before the one that `accepts` tells: their names, and where their values are stored
+    intake  of a managed landing table; () if each column is stored under its own name
+    unmarked names and storage of lines without the `accepts` marker or name, which have the previous shape
     newest  of a table that keeps one row of each key: how stored rows are merged
-    older   names of older shapes that lines may use until the day that the table's file names, and where they are stored
-    checks  what is expected of its rows, compiled
+    older   names and storage of older shapes, which lines may use until `accepts_until`
+    checks  compiled expectations on its rows
     """
 
     table: Table
@@ -123,14 +123,14 @@ class TableState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relay:
-    """The way of a managed landing table's rows between two of its versions, for as long as both are kept.
+    """The conversion of a managed landing table's rows between two of its versions, for as long as both are kept.
 
-    table     as the release calls it whose own version is the newer one;  older: path of the other version
+    table     its name in the release that has the newer version;  older: path of the other version
     forward   compiled Spark SQL over a view named `table` of the older version's stored rows: the newer one's columns
     backward  the same from the newer version to the older
     columns   stored columns of the older version that `backward` fills
     lost      columns with values that the older version cannot hold
-    keys      columns of the newer one whose absence tells a line of the older shape
+    keys      columns of the newer one whose absence identifies a line of the older shape
     """
 
     table: str
@@ -143,7 +143,7 @@ class Relay:
 
     @property
     def stored_alike(self) -> bool:
-        """Both versions store every row in the same columns."""
+        """Whether both versions store every row in the same columns."""
         return self.forward == self.backward
 
 
@@ -176,7 +176,7 @@ class Release:
         return self._by_name.get(name)
 
     def accepting_until(self, days: Mapping[str, str]) -> "Release":
-        """The release with other days from which landing tables refuse lines of older shapes. days: table → day or "" """
+        """The release with changed days from which landing tables refuse lines of older shapes. days: table → day or "" """
         tables = tuple(
             replace(
                 state, table=replace(state.table, accepts_until=days.get(state.table.name, state.table.accepts_until))
@@ -217,7 +217,7 @@ class Day:
     """One day (UTC) of a table, from file statistics.
 
     day    `2026-11-07`, or "" for rows whose time is NULL
-    exact  False where files span days and the rows were shared out in proportion
+    exact  False if files span days and the rows were divided in proportion
     """
 
     day: str
@@ -248,7 +248,7 @@ class TableStats:
 
     rows        without those deleted by deletion vectors
     properties  the table's `delta.*` settings, sorted; other properties may be confidential
-    reader      features required of readers; with one that is not in `READABLE`, nothing else may be known
+    reader      features required of readers; with one that is not in `READABLE`, all other fields may be empty
     uncounted   files without statistics: their rows are not counted anywhere
     finer       of a landing table: columns with times finer than a microsecond in one of its newest files
     """
@@ -271,11 +271,11 @@ class TableStats:
 
 @dataclass(frozen=True, kw_only=True)
 class Live:
-    """One region's survey of one pipeline: everything that the planner may know.
+    """One region's survey of one pipeline: the planner's whole input from it.
 
     release          the live manifest, or None in a region without one
     stats            tables of the live release and the requested landing tables; missing ones are not listed
-    rows_per_second  measured in the region's last batches; 0 where nothing was measured
+    rows_per_second  measured in the region's last batches; 0 if nothing was measured
     """
 
     region: str

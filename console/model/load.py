@@ -1,6 +1,6 @@
 """A load: the events of one file on their way into a landing table, read from the commits that carried them.
 
-Each event is identified by the chain of digests up to it, which does not depend on where commits were cut: a file
+Each event is identified by the chain of digests up to it, which does not depend on commit boundaries: a file
 contains the events of a commit if its chain at the last of them equals the chain in the commit's note.
 """
 
@@ -13,7 +13,7 @@ from console.errors import LoadMoved
 from console.record import dataclass
 
 START = bytes(16)
-MARK_BYTES = 3  # of each event's chain, stored with the commit: they show where two files diverge, and decide nothing
+MARK_BYTES = 3  # bytes of each event's chain, stored with the commit: they only show where two files diverge
 NAME_LENGTH = 120
 
 
@@ -62,8 +62,8 @@ class EventRun:
 
     after, before  how many events of the load precede these, and the chain up to there, in hex
     at             (first line, number of events, one a line) of every contiguous piece
-    schema         id of the schema that the file's lines were checked against; "" where the batch is the whole file
-    named          a person chose the load's name, and wants it whatever else has landed
+    schema         id of the schema against which the file's lines were validated; "" if the batch is the whole file
+    named          a person chose the load's name, which then takes precedence over other loads
     older          batch id under which a console without loads sent the events before these, or ""
     """
 
@@ -79,7 +79,7 @@ class EventRun:
     def end(self, events: Sequence[str]) -> tuple[Landed, bytes]:
         """The load's end after these events, and their marks.
 
-        raises  ValueError where a chain is not hex
+        raises  ValueError if a chain is not hex
         """
         chain, marks = chain_of(bytes.fromhex(self.before), events)
         rows, line = self.after + len(events), sum(self.at[-1]) - 1
@@ -88,7 +88,7 @@ class EventRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadState:
-    """How far the loads that a file may belong to have landed.
+    """The progress of the loads that a file may belong to.
 
     heads  the newest end of each of them
     ends   of the load requested by name: the ends of its commits after a given event
@@ -119,7 +119,7 @@ class Loads:
         self._older[batch].add(number)
 
     def older(self, batch: str) -> int:
-        """How many consecutive commits of a batch landed, sent by a console without loads."""
+        """The number of landed consecutive commits of a batch, sent by a console without loads."""
         numbers = self._older.get(batch, set())
         return next(number for number in range(len(numbers) + 1) if number + 1 not in numbers)
 
@@ -128,15 +128,15 @@ class Loads:
         return ends[-1] if ends else None
 
     def alike(self, load: str, first: str) -> tuple[Landed, ...]:
-        """Heads of the load of this name and of those that begin with the same event."""
+        """Heads of the load of this name and of loads that begin with the same event."""
         names = sorted({load, *self._by_first.get(first, ())})
         return tuple(head for name in names if (head := self.head(name)))
 
     def state_for(self, load: str, first: str, *, named: bool, batch: str, after: int, most: int) -> LoadState:
-        """Loads that a file may belong to: that of this name and, unless a person `named` it, those that begin alike.
+        """Loads that a file may belong to: the one of this name and, unless a person `named` it, those with the same first event.
 
         batch  id under which a console without loads would have sent the file
-        after, most  ends of `load` are listed beyond this event, at most so many
+        after, most  lists the ends of `load` beyond this event, at most this many
         """
         ends, head = self._ends.get(load, []), self.head(load)
         start = bisect_right(ends, after, key=lambda landed: landed.rows)
@@ -146,7 +146,7 @@ class Loads:
     def place(self, run: EventRun, end: Landed) -> bool:
         """Whether these events may follow now; False if they have landed already.
 
-        raises  Conflict E_LOAD_MOVED where the load has moved on since the sender read its state
+        raises  Conflict E_LOAD_MOVED if the load has changed since the sender read its state
         """
         if (end.load, end.chain) in self._known:
             return False

@@ -26,7 +26,7 @@ from console.model.event import (
 Level = Literal["info", "warning", "error"]
 CHECKED = {True: "ok", False: "differs", None: "inconclusive"}
 
-# older agents put no time before a warning or an error
+# older agents wrote warnings and errors without a time
 _ERROR = re.compile(r"(\d\d:\d\d:\d\dZ )?error: |\d\d:\d\d:\d\dZ failed in ")
 _WARNING = re.compile(r"(\d\d:\d\d:\d\dZ )?warning: ")
 

@@ -11,12 +11,12 @@ class FeedSample:
     """One measurement of a feed, or of a whole pipeline, over the ten seconds before `at`.
 
     at        seconds since 1970, UTC
-    feed      the materialization, `parse`; `parse → requests/3fa2c1-2` of a release that is not live, where both have one of
-              this name; "" for the pipeline: rows summed, the largest lag
-    rows      live rows a second
-    lag       seconds by which the last row that moved is behind its source
-    behind    rows that wait in the source
-    backfill  rows of history a second; only of the pipeline
+    feed      the materialization, `parse`; `parse → requests/3fa2c1-2` for a release that is not live, if both have one
+              of this name; "" for the pipeline: rows summed, the largest lag
+    rows      live rows per second
+    lag       seconds by which the last moved row is behind its source
+    behind    rows waiting in the source
+    backfill  rows of history per second; only for the pipeline
     """
 
     at: float
@@ -29,7 +29,7 @@ class FeedSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplePage:
-    """Samples, oldest first. before: pass it to get the page before; 0 where there is none"""
+    """Samples, oldest first. before: pass it to get the previous page; 0 if there is none"""
 
     samples: tuple[FeedSample, ...]
     before: int = 0
@@ -40,9 +40,9 @@ class SparkJob:
     """The Spark job of the running batch.
 
     job              Spark's number
-    stage, stages    which of its stages runs, from 1, and of how many
+    stage, stages    the running stage, from 1, and the number of stages
     done, tasks      finished tasks of that stage, and all
-    longest          seconds of its longest task, finished or running;  median  of its finished ones; 0 where there is none
+    longest          seconds of its longest task, finished or running;  median  of its finished ones; 0 if there is none
     spilled          bytes written to disk for want of memory
     """
 
@@ -57,5 +57,5 @@ class SparkJob:
 
     @property
     def skewed(self) -> bool:
-        """Whether one task takes far longer than the others; unknown, so not, before half of them have finished."""
+        """Whether one task takes far longer than the others; False until half of them have finished."""
         return 2 * self.done > self.tasks and self.longest > 5.0 and self.longest > 4 * self.median

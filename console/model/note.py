@@ -1,16 +1,16 @@
-"""Notes that operators leave with a region: for the next shift, and for whoever stands at the gate. Pure."""
+"""Notes that operators leave with a region, for the next shift and for decisions at the gate. Pure."""
 
 from console.errors import DataError
 from console.record import dataclass
 from console.text import safe_text
 
 NOTE_CHARACTERS = 500
-NOTES_KEPT = 20  # in a status; the region keeps all
+NOTES_KEPT = 20  # kept in a status; the region stores all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """Somebody left a note."""
+    """An operator left a note."""
 
     by: str
     host: str
@@ -28,7 +28,7 @@ class Note:
 
 
 def note_text(typed: str) -> str:
-    """A note as it is stored: one line, with what could steer a terminal escaped and secrets left out.
+    """A note as stored: one line, with terminal control characters escaped and secrets redacted.
 
     raises  DataError E_RANGE for an empty or too long note
     """

@@ -89,8 +89,8 @@ class Override:
 class Pipeline:
     """The desired state of one region. Nodes are sorted by name, so that moving a file changes nothing.
 
-    ineffective  warnings about keys and files of the pipeline that nothing reads
-    calls        recorded calls of its endpoints, in the order of their files; like tests they are part of no digest
+    ineffective  warnings about unused keys and files of the pipeline
+    calls        recorded calls of its endpoints, in the order of their files; like tests, they are not part of any digest
     """
 
     name: str
@@ -114,7 +114,7 @@ class Pipeline:
         return {table.name: table for table in reversed(self.tables)}
 
     def digest(self) -> str:
-        """sha256 over all declarations, without file positions and texts: moving a declaration is no change."""
+        """sha256 over all declarations, without file positions and texts: moving a declaration does not change it."""
         return self._digest
 
     @cached_property

@@ -1,4 +1,4 @@
-"""One region's plan: its changes, their reasons and costs, and the steps that carry them out."""
+"""One region's plan: its changes, their reasons and costs, and the steps that execute them."""
 
 from dataclasses import field, replace
 from typing import Literal
@@ -23,8 +23,8 @@ class ActionTraits:
     """Display of an action, its effect on a table, and its place among the routes.
 
     symbol, tone  symbol before the name, and the colour class of both
-    tried         position in which the planner tries it for a table that is both live and wanted, the cheapest first;
-                  0 for an action that is no choice. Its module is `console/planning/routes/<action>.py`
+    tried         position in which the planner tries it for a table that is both live and wanted, cheapest first; 0 for
+                  an action that is not tried. Its module is `console/planning/routes/<action>.py`
     rebuilds      the table gets a new version, filled before the promotion
     changes       the next release differs from the live one
     from_query    caused by the query that feeds the table, not by the table's declaration
@@ -55,7 +55,7 @@ COLUMN_SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Estimated cost, from file statistics; seconds is 0 where no rate was ever measured in the region.
+    """Estimated cost, from file statistics; seconds is 0 if no rate was ever measured in the region.
 
     bytes, written   bytes read, and bytes written (about the current size of the table)
     money, monthly   in the region's currency: reading and computing; a month's storage of both versions
@@ -94,11 +94,11 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryOption:
-    """One choice for the rows that a table holds, priced beside the others.
+    """One choice for the rows that a table holds, with its price.
 
-    history     as `--history` takes it: `all`, `carry`, `since 2026-11-08`;  chosen: it is the one that the plan takes
+    history     as `--history` takes it: `all`, `carry`, `since 2026-11-08`;  chosen: the plan's choice
     older_rows  what older rows will show
-    impossible  why the plan would be refused with it, "" where it is possible
+    impossible  why the plan would be refused with it, "" if it is possible
     price       of this table alone
     """
 
@@ -118,10 +118,10 @@ class HistoryOption:
 class NodeChange:
     """The action for one node, with its reason in one sentence.
 
-    source   the table from which its history is read
-    history  the operator's choice for the rows that a table holds, "" for all;  older_rows  what these will show;
+    source   the table that its history is read from
+    history  the operator's choice for the rows that a table holds, "" for all;  older_rows  values of these rows;
              older_until: the day (UTC) on which the last of them expires, "" for none
-    options  every choice for these rows, side by side; () where there is nothing to choose
+    options  all choices for these rows; () if there is nothing to choose
     """
 
     kind: Literal["table", "endpoint", "copy", "sink"]
@@ -146,8 +146,8 @@ class Drift:
     """One difference between a region's real table and its live release: the table was altered by hand.
 
     name     the column, property or feature; "" for the table as a whole
-    said, found  the state in the release and the actual state; "" is absent
-    adopt, repair  how to keep the change, and how to undo it
+    said, found  the release's state and the actual state; "" for absent
+    adopt, repair  ways to keep the change, and to undo it
     """
 
     table: str
@@ -161,7 +161,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An endpoint, copy or sink whose results change, and why; owner is "" where none is declared."""
+    """An endpoint, copy or sink whose results change, and why; owner is "" if none is declared."""
 
     kind: Literal["endpoint", "copy", "sink"]
     name: str
@@ -190,7 +190,7 @@ class Plan:
     answers  endpoints, copies and sinks whose results change
     free_bytes  free space of the region's warehouse, 0 if unknown; the plan needs `price.written` of it
     allowed   losses that the operator accepted by name, `CODE:table`
-    currency  of the prices' money, "" where the region's file names none: then text and screens show no money
+    currency  of the prices' money, "" if the region's file names none: then no money is shown
     throttle, quarantine_rows  the region's settings for this rollout, the throttle's query compiled
     """
 
@@ -230,11 +230,11 @@ class Plan:
 
     @property
     def chosen_history(self) -> tuple[str, ...]:
-        """The operator's choices for rows that tables hold, and what these will show, a sentence for each."""
+        """The operator's choices for stored rows, and the values of these, one sentence each."""
         return tuple(f"{node.name}, history: {node.history}: {_older(node)}" for node in self.nodes if node.history)
 
     def showing_older(self, day: str) -> tuple[str, ...]:
-        """Tables that still hold older rows on a day (UTC), what these show, and until when."""
+        """Tables that still hold older rows on a day (UTC), the values of these, and their last day."""
         return tuple(
             f"{node.name}: {_older(node)}" for node in self.nodes if node.older_until and day <= node.older_until
         )

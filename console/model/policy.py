@@ -16,7 +16,7 @@ class Throttle:
     """Conditions for the next batch to begin. Waiting is not an error and has no timeout.
 
     lag_seconds  maximum lag of live rows; None for no limit
-    hours        `22:00-06:00` in `zone`, across midnight where the end is not later than the start; "" is always
+    hours        `22:00-06:00` in `zone`, across midnight if the end is not later than the start; "" for always
     query        in a region: SQL as written; in a plan: compiled, over the live release's `tables`; must return true
     """
 
@@ -63,7 +63,7 @@ def _ends(hours: str) -> tuple[int, int]:
 def kept_hours(properties: Iterable[tuple[str, str]]) -> float:
     """Hours for which a version of a table stays readable after it is no longer the newest.
 
-    Removed files are kept for `delta.deletedFileRetentionDuration`, the log that names them for `delta.logRetentionDuration`.
+    Removed files are retained for `delta.deletedFileRetentionDuration`, the log that names them for `delta.logRetentionDuration`.
     """
     settings = dict(properties)
     files = _interval(settings.get("delta.deletedFileRetentionDuration", ""), FILE_HOURS)

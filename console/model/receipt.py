@@ -12,7 +12,7 @@ from console.record import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One side of a receipt: rows of one table as of one Delta version, and how they were summed.
+    """One side of a receipt: rows of one table as of one Delta version, and the definition of their sums.
 
     path     below the warehouse, or absolute
     id       Delta's id of the table
@@ -49,7 +49,7 @@ class Receipt:
     rows_in, checksum_in    that day in the source
     rows_out, checksum_out  that day in the target, by the target's time column
     days      number of receipts of the step
-    how       None where receipts are only listed
+    how       None if receipts are only listed
     """
 
     rollout: str
@@ -74,7 +74,7 @@ class Finding:
     """The result of one check.
 
     what  decisions · limits · receipts · batches · source · target · since · live
-    ok    None where the check can no longer be made; `detail` says why
+    ok    None if the check is no longer possible; `detail` has the reason
     days  the days that differ, or that cannot be checked
     """
 
@@ -88,9 +88,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditProgress:
-    """How far an audit is; never stored.
+    """Progress of an audit; never stored.
 
-    number, of         the check that runs, from 1, and how many there are
+    number, of         the running check, from 1, and their number
     table, step, what  of that check, as in `Finding`
     found              results since the last report
     job                its Spark job; None between two jobs
@@ -109,7 +109,7 @@ class AuditProgress:
 class Past:
     """A region's history. rollouts: all, oldest first; events and receipts: only those of the rollout requested.
 
-    compared  a page of the records of its comparison, where one was requested
+    compared  a page of its comparison's records, if one was requested
     """
 
     rollouts: tuple[Status, ...]

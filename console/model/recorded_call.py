@@ -1,15 +1,15 @@
-"""Recorded calls of endpoints: as their files declare them, as a plan has them run at the gate, and what came of it."""
+"""Recorded calls of endpoints: as declared in their files, as planned for the gate, and their results."""
 
 from console.record import dataclass
 
-MOST_OF_ENDPOINT = 20  # calls that one file may hold
-FILES_FACTOR, BYTES_FACTOR = 2.0, 2.0  # of what live reads, where a call declares no budget
-FILES_SPARE, BYTES_SPARE = 4, 1 << 20  # that a call may read more, whatever the factor
+MOST_OF_ENDPOINT = 20  # maximum calls in one file
+FILES_FACTOR, BYTES_FACTOR = 2.0, 2.0  # of live's reads, for a call without a budget
+FILES_SPARE, BYTES_SPARE = 4, 1 << 20  # always allowed in addition, whatever the factor
 
 
 @dataclass(frozen=True, slots=True)
 class CallBudget:
-    """The most that one call of the new release may read; None: what live reads decides."""
+    """The maximum that one call of the new release may read; None: derived from live's reads."""
 
     files: int | None = None
     bytes: int | None = None
@@ -22,9 +22,9 @@ NO_BUDGET = CallBudget()
 class RecordedCall:
     """One entry of `endpoints/<name>.calls.yaml`.
 
-    name        tells the endpoint's calls apart; never a value of a parameter
+    name        unique within the endpoint; never a value of a parameter
     parameters  (name, value as written)
-    differs     why its answer may be another one after a change of what it means; "" where it may not
+    differs     why its answer may differ after a change of its meaning; "" if it may not
     where       `file:line:column`
     """
 
@@ -51,13 +51,13 @@ class CallQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerForm:
-    """What may differ between two answers of one query to one call.
+    """Legitimate differences between two answers of one call.
 
-    order      output columns by which the answer is ordered, the first ones of its ORDER BY
-    limited    it ends after some rows
-    volatile   output columns that are another value each time: they are not compared
+    order      output columns by which the answer is ordered, the leading ones of its ORDER BY
+    limited    it has a LIMIT
+    volatile   output columns with another value at each run, which are not compared
     estimates  output columns that are estimates: numbers are compared with a tolerance
-    doubt      why another answer may be right all the same; "" where it may not
+    doubt      why a different answer may still be correct; "" if it may not
     """
 
     order: tuple[str, ...] = ()
@@ -71,8 +71,8 @@ class AnswerForm:
 class PlannedCall:
     """A call that is run against the live release and the new one.
 
-    live     None where the live release cannot take it: the new one alone is called
-    changed  why the plan expects another answer; "" where the change leaves its meaning alone
+    live     None if the live release cannot execute it: only the new one is called
+    changed  why the plan expects another answer; "" if the change does not affect its meaning
     """
 
     endpoint: str
@@ -87,7 +87,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """What one call cost. seconds: median of the runs that count; files, bytes: read by one run, of the last one"""
+    """The cost of one call. seconds: median of the counted runs; files, bytes: read by the last run"""
 
     seconds: float
     files: int
@@ -96,14 +96,14 @@ class CallCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedCall:
-    """What came of one call: keys and figures, never a value of a row or of a parameter.
+    """The result of one call: keys and figures, never a value of a row or a parameter.
 
-    same        whether the answers are equal; None where that could not be decided
-    same_cost   the same of files, bytes and time: within the budget, and not slower
+    same        whether the answers are equal; None if that could not be decided
+    same_cost   the same for files, bytes and time: within the budget, and not slower
     rows_live, rows_new  of the answers;  only_live, only_new  rows that the other answer lacks
-    live, new   None where that side was not run to its end
-    runs        that count, of each side
-    why, why_cost  in words, where there is something to say
+    live, new   None if that side did not complete
+    runs        counted runs of each side
+    why, why_cost  in words, if there is anything to report
     """
 
     endpoint: str

@@ -42,9 +42,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How the gate is opened, and how long failed and superseded releases are kept.
+    """Rules for opening the gate, and retention of failed and superseded releases.
 
-    quarantine_rows  rows of one rollout that may be quarantined because a value fails to convert; more fail it
+    quarantine_rows  limit of one rollout's quarantined rows with values that do not convert; more of them fail it
     """
 
     promote: Literal["ask", "never", "auto"] = "ask"
@@ -56,7 +56,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices in a currency, without which no figure is shown; 0 is no price."""
+    """Prices in a currency, without which no money is shown; 0 means no price."""
 
     core_hour: float = 0.0
     tb_read: float = 0.0
@@ -68,7 +68,7 @@ class Prices:
 class Region:
     """One deployment. `warehouse` is an absolute path or URI, resolved against the project when loaded.
 
-    ineffective  warnings about keys of its file that nothing reads
+    ineffective  warnings about unused keys of its file
     """
 
     name: str

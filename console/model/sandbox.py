@@ -1,4 +1,4 @@
-"""Sandboxes: releases of pending changes beside the live one, in which what is rebuilt holds its newest days only."""
+"""Sandboxes: releases of pending changes beside the live one, in which rebuilt tables hold only their newest days."""
 
 import re
 from typing import Literal
@@ -9,14 +9,14 @@ from console.record import dataclass
 SandboxState = Literal["building", "ready", "failed", "adopted"]
 EXPIRES_HOURS = 48.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-_RELEASES = re.compile(r"r\d+|live|previous|retired")  # what `--release` could be taken for
+_RELEASES = re.compile(r"r\d+|live|previous|retired")  # release ids and states, which `--release` accepts as well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxOrder:
-    """What was asked for, as the region keeps it.
+    """The request for a sandbox, as stored in the region.
 
-    days         newest days that are carried of each rebuilt table
+    days         newest days to copy of each rebuilt table
     at, expires  seconds since 1970, UTC
     dropping     its files are being deleted
     """
@@ -32,11 +32,11 @@ class SandboxOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """One sandbox of a pipeline, as it is now.
+    """The current state of one sandbox of a pipeline.
 
-    live     release beside which it was made;  digest  of the pipeline that it was made from
-    state    adopted: a rollout goes on with its versions
-    slices, of   slices of history that it holds, of all
+    live     release that was live at its creation;  digest  of the pipeline that it was made from
+    state    adopted: a rollout continues with its versions
+    slices, of   slices of history that it holds, and of all
     rows, bytes  written for it
     tables   those with versions of its own
     why, hint    of a failure
@@ -59,7 +59,7 @@ class Sandbox:
     hint: str = ""
 
     def text(self, live: str, now: float) -> str:
-        """`preview fix: ready, 1 day, beside r3; dropped in 47 h`. From outside; live: the release that is live now"""
+        """`preview fix: ready, 1 day, beside r3; dropped in 47 h`. For display; live: the release that is live now"""
         days = "1 day" if self.days == 1 else f"{self.days} days"
         beside = f"beside {self.live}" + (", which is not live now" if live and live != self.live else "")
         why = f" ({self.why})" if self.why else ""

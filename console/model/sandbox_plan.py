@@ -1,4 +1,4 @@
-"""The plan of a sandbox: that of a rollout, stopped early; and the rollout that goes on from it. Pure."""
+"""The plan of a sandbox: a rollout's plan, ended early; and the rollout that continues from it. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,14 +16,15 @@ from console.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ContinuedPlan:
-    """A rollout's plan with a sandbox's versions. events: what must be stored with its acceptance for it to go on from them"""
+    """A rollout's plan with a sandbox's versions. events: to be stored with its acceptance, so that it continues from
+    these versions"""
 
     plan: Plan
     events: tuple[Event, ...] = ()
 
 
 def cannot_preview(plan: Plan) -> str:
-    """Why the plan can be previewed only by applying it; "" where it can."""
+    """Why the plan cannot be previewed, only applied; "" if it can."""
     if not plan.live:
         return "nothing is live here, so there is nothing beside which a preview could stand"
     altered = [step.table for step in plan.steps if isinstance(step, AddColumns)]
@@ -34,9 +35,9 @@ def cannot_preview(plan: Plan) -> str:
 
 
 def sandboxed(plan: Plan, name: str, mark: str, settings: TableSettings) -> Plan:
-    """The plan of a sandbox: versions of its own, and of the steps those that build; it ends before the validation.
+    """The plan of a sandbox: own versions, and only the building steps; it ends before the validation.
 
-    mark  part of its versions' names that no other sandbox and no rollout has
+    mark  part of its versions' names, unique among sandboxes and rollouts
     """
     built = named(plan, name, mark, settings)
     return replace(built, steps=tuple(step for step in built.steps if _builds(step)))
@@ -47,18 +48,18 @@ def _builds(step: Step) -> bool:
         case CreateTable() | Backfill():
             return True
         case CatchUp(start=start):
-            return start == "log"  # the history of a table below a rebuilt one; live rows wait in the source's log
+            return start == "log"  # history of a table below a rebuilt one; live rows wait in its log
         case _:
             return False
 
 
 def created(plan: Plan) -> tuple[str, ...]:
-    """Tables that get a version of their own."""
+    """Tables that get a new version."""
     return tuple(step.table for step in plan.steps if isinstance(step, CreateTable))
 
 
 def carried_slices(slices: Sequence[Slice], days: int) -> tuple[Slice, ...]:
-    """The first of a backfill's slices: the newest days, with everything newer. A table without days is carried whole.
+    """The first slices of a backfill: the newest days, with everything newer. A table without days is copied whole.
 
     slices  newest first, as `slices.cut` made them
     """
@@ -76,10 +77,10 @@ def carried_slices(slices: Sequence[Slice], days: int) -> tuple[Slice, ...]:
 
 
 def continuable(sandbox: Plan, plan: Plan) -> tuple[str, ...]:
-    """Tables of which the plan's rollout can go on with the sandbox's version, since it would build the very same one.
+    """Tables for which the plan's rollout can continue with the sandbox's version, since it would build the same one.
 
-    A table is left out that joins a rebuilt one, of which the sandbox held a part of the rows, and one that is fed
-    from a version with which the rollout does not go on.
+    Excluded are tables that join a rebuilt one, of which the sandbox had only a part of the rows, and tables fed from a
+    version with which the rollout does not continue.
     """
     if (sandbox.live, sandbox.desired, sandbox.rows_limit) != (plan.live, plan.desired, plan.rows_limit):
         return ()
@@ -109,7 +110,7 @@ def _same_build(sandbox: Plan, plan: Plan, table: str, rebuilt: set[str]) -> boo
 
 
 def _stored(version: Version) -> Version:
-    """Contents and layout of a version, wherever it lies. What is declared is the same: `Plan.desired` says so."""
+    """Contents and layout of a version, whatever its path. The declarations are equal, by `Plan.desired`."""
     return replace(version, path="", settings=())
 
 
@@ -138,7 +139,7 @@ def own_paths(plan: Plan) -> frozenset[str]:
 
 
 def described(order: SandboxOrder, plan: Plan, status: Status, taken: frozenset[str]) -> Sandbox:
-    """The sandbox as the faces show it.
+    """The sandbox as shown by the faces.
 
     taken  paths of versions that a release of the region names
     """

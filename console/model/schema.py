@@ -30,9 +30,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepts:
-    """How lines of a landing table's shape are told from those of the shapes before, where some would fit both.
+    """The means to distinguish lines of a landing table's shape from those of older shapes, if some would fit both.
 
-    marker  column that each line of the shape gives, and none of an older one;  shape  name under which they are sent
+    marker  column that each line of the shape has, and no line of an older one;  shape  name sent with the lines
     """
 
     marker: str = ""
@@ -46,19 +46,20 @@ class Table:
     time            the raw timestamp or date column by which history is cut into days; "" for none
     retention_days  rows older than this may be deleted; None keeps all
     forward_query   SELECT list over the live table (no FROM, no WHERE), or ""
-    backward_query  of a landing table that a forward query gives other values: SELECT list that gives the live columns back, or ""
+    backward_query  for a landing table with values of a forward query: SELECT list that computes the live columns back, or ""
     managed         landing only: the agent is the only writer
     backfill        `read` allows computing a column from the table's other columns at read time
     cluster_by      sort order of the rows of one batch, and of a compacted partition
-    read_time_days  as `read`, if retention makes it obsolete within so many days
+    read_time_days  as `read`, if retention makes it obsolete within this many days
     accepts_until   managed landing only: day (UTC) from which lines of older shapes are refused, `2026-12-01`; "" for none
-    accepts         managed landing only: how lines of its shape are told from older ones; None where any line would do
+    accepts         managed landing only: how lines of its shape are distinguished from older ones; None for no distinction
     was             landing only: the name under which it is live; never stored
-    source          of an adapter: the landing table of others that it is fed from, column by column; its kind is `append`
-    key         of a table of kind `latest` or `distinct`: rows that are equal in these columns are one; its kind is `append`
-    order_by    of kind `latest`: of such rows the one with the greatest values; () for `distinct`, whose rows are all key
-    history         what a change makes of the rows it holds, as `history_word` spells it; "" recomputes them all
-    expectations    what is expected of its rows, in the order of the file
+    source          of an adapter: the foreign landing table that it is fed from, column by column; its kind is `append`
+    key         of a table of kind `latest` or `distinct`: rows that are equal in these columns are read as one; its
+                kind is `append`
+    order_by    of kind `latest`: the row with the greatest values is read; () for `distinct`, whose rows are all key
+    history         the effect of a change on stored rows, as spelled by `history_word`; "" recomputes them all
+    expectations    expectations on its rows, in the order of the file
     where           `file:line:column` of the declaration; not part of digests
     """
 
@@ -89,12 +90,12 @@ class Table:
 
     @property
     def is_distinct(self) -> bool:
-        """Equal rows are one: all of its columns are the key."""
+        """Whether equal rows are read as one: all of its columns are the key."""
         return bool(self.key) and not self.order_by
 
     @property
     def kind_word(self) -> str:
-        """The kind as the file names it."""
+        """The kind as named in the file."""
         return "distinct" if self.is_distinct else "latest" if self.key else self.kind
 
     def column(self, name: str) -> Column | None:
@@ -113,8 +114,8 @@ HISTORY_WORDS = (
 class Carry:
     """Rows that a table holds are copied from its live version; those that arrive later follow the new query.
 
-    older  what these rows show for new and changed columns; "": a changed one keeps its values, a new one is computed where
-           that is proven, else its default, else NULL
+    older  values of these rows in new and changed columns; "": a changed one keeps its values, a new one is computed if
+           that is proven possible, else its default, else NULL
     """
 
     older: OlderValues = ""
@@ -125,7 +126,7 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """Rows of days before `day` are copied so, and the others are computed from the source by the new query."""
+    """Rows of days before `day` are copied as in `Carry`, the others are computed from the source by the new query."""
 
     day: str
     older: OlderValues = ""
@@ -154,7 +155,7 @@ def _as(older: OlderValues) -> str:
 def history_word(text: str) -> HistoryChoice | None:
     """The operator's choice for a table's history; None for `all`, every row as if the new query had always run.
 
-    raises  ValueError for what is no choice, or none yet
+    raises  ValueError for a text that is not, or not yet, a valid choice
     """
     chosen, _, word = " ".join(text.split()).partition(" as ")
     older = next((value for value in OLDER_VALUES if value == word.strip()), None)

@@ -14,13 +14,13 @@ from console.model.live import Day
 from console.record import dataclass
 
 HOURS, MICROS_A_DAY = 24, 86_400 * 10**6
-MOST_DAYS = 5_000  # that one event lists, 13 years: it has to fit into one message
+MOST_DAYS = 5_000  # days listed in one event, 13 years: it must fit into one message
 EARLY, LATE = "0000 and before", "after 9999"
 _EPOCH = date(1970, 1, 1).toordinal()
 FIRST, LAST = (
     date.min.toordinal() - _EPOCH,
     date.max.toordinal() - _EPOCH,
-)  # days since 1970 with a name of their own
+)  # days since 1970 with their own name
 _BEGIN, _END = "0001-01-01T00:00:00", "9999-12-31T24:00:00"  # bounds of the times between the two ends
 
 
@@ -28,10 +28,10 @@ _BEGIN, _END = "0001-01-01T00:00:00", "9999-12-31T24:00:00"  # bounds of the tim
 class Slice:
     """The smallest piece of a backfill.
 
-    index       1, 2, … in the plan's fixed order, newest first; the position a batch ends at
+    index       1, 2, … in the plan's fixed order, newest first; the position at which a batch ends
     label       `2026-11-07`, `2026-11-07T13` (an hour of a heavy day), or `no day` for rows whose time is NULL
     first, end  half-open, ISO 8601 UTC, see `moment`; "" is unbounded: the newest slice has no end and the oldest no
-                beginning, so that no row lies outside. Both are "" for the NULL slice.
+                beginning, so that every row is inside. Both are "" for the NULL slice.
     rows, bytes estimates from file statistics
     """
 
@@ -45,11 +45,11 @@ class Slice:
 
 
 def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) -> tuple[Slice, ...]:
-    """Cut a table into slices, newest first, the NULL slice last; every possible row is in exactly one.
+    """Cut a table into slices, newest first, the NULL slice last; every possible row is in exactly one of them.
 
     days        in any order, from the log at the fence; "" is the NULL day, `EARLY` and `LATE` the two ends
     rows_limit  a day with more rows is cut into its 24 hours
-    hours       False where the time column is a date, which has no hours
+    hours       False if the time column is a date, which has no hours
     returns     the slices; at least two (all rows, NULL rows) even for an empty table
     """
     by_name: dict[str, list[Day]] = {}
@@ -164,7 +164,7 @@ def is_day(text: str) -> bool:
 
 
 def day_after(name: str) -> str:
-    """The day after a named day; "" where it has no name of its own."""
+    """The day after a named day; "" if it has no name of its own."""
     if name == EARLY:
         return day_name(FIRST)
     if name in (LATE, day_name(LAST)):

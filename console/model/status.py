@@ -42,7 +42,7 @@ from console.model.tuning import AS_PLANNED, Tuned, Tuning
 from console.model.watcher import Watcher
 from console.record import dataclass
 
-Verb = Literal["pause", "resume", "retry", "cancel", "discard"]  # what a person may have a rollout do
+Verb = Literal["pause", "resume", "retry", "cancel", "discard"]  # a person's commands to a rollout
 
 LOG_LINES = 200
 
@@ -52,9 +52,9 @@ class StepStatus:
     """One step's progress. rows_total is an estimate until the fence is taken.
 
     rows_done   of finished batches, as counted by their receipts; the running batch's estimate, batch_rows, is not in it
-    planned     rows as priced by the plan; 0 for a step that reads no history
-    tries       of its batches that failed
-    job         of the running batch, as reported last
+    planned     rows as estimated by the plan; 0 for a step that reads no history
+    tries       failed tries of its batches
+    job         of the running batch, as last reported
     """
 
     id: str
@@ -78,7 +78,7 @@ class StepStatus:
 
     @property
     def fraction(self) -> float:
-        """The part of it that is done, 0…1; never falls."""
+        """The completed part, 0…1; never falls."""
         if self.state == "done":
             return 1.0
         if self.slices and self.rows_total:
@@ -90,22 +90,22 @@ class StepStatus:
 class Status:
     """One region's rollout, shown by both faces and rebuilt from the region's events on resume.
 
-    state   its state; `held` says whether it is paused by a person or has failed in it
+    state   its state; `held`: whether it is paused by a person or has failed in it
     checks  latest validation, one entry per check
     checked_at  seconds since 1970, UTC, of its last check; 0 before the first
     ailing  live feeds that currently fail
-    until   seconds since 1970, UTC: when files of its first fence may be deleted; 0 where unknown
+    until   seconds since 1970, UTC: when files of its first fence may be deleted; 0 if unknown
     expiring  urgency of the warning about that, 0 … 3
     quarantined  rows that do not convert and were left out
-    console, taken_by, taken_at  who took the rollout over from the console that started it; "" if nobody did
+    console, taken_by, taken_at  who took the rollout over from the console that started it; "" for nobody
     fleet   the waves that the rollout is part of
-    waiting the wait that is stored as begun and not as ended
+    waiting the open wait: stored as begun and not as ended
     tuned   the limits that were changed since the plan was accepted, and by whom last; None for none
-    notes   left by operators since the rollout was accepted, oldest first; the last ones of many
-    watchers  consoles that watch it now; None where its agent does not name them, and where none runs
-    log_dropped  lines of log that are no longer kept
+    notes   left by operators since the rollout was accepted, oldest first, the last ones only
+    watchers  consoles that watch it now; None if its agent does not name them, or none runs
+    log_dropped  log lines that are no longer kept
     spark_lost  since when its Spark is lost (seconds since 1970, UTC); 0 while it runs
-    sandboxes   of the pipeline, whatever its rollout does; () where an older agent does not name them
+    sandboxes   of the pipeline, independent of its rollout; () if an older agent does not report them
     """
 
     rollout: str = ""
@@ -146,7 +146,7 @@ class Status:
 
     @property
     def tuning(self) -> Tuning:
-        """What is changed of the accepted plan's limits."""
+        """Changes of the accepted plan's limits."""
         return self.tuned.tuning if self.tuned else AS_PLANNED
 
     @property
@@ -156,7 +156,7 @@ class Status:
 
     @property
     def reads_until(self) -> float:
-        """Seconds since 1970, UTC, by which it must have read its history; 0 if it reads none, or none any more."""
+        """Seconds since 1970, UTC, by which it must have read its history; 0 if it reads none, or has finished reading."""
         return self.until if self.state in ("preparing", "backfilling", "catching-up") else 0.0
 
     @property
@@ -175,14 +175,14 @@ class Status:
 
     @property
     def fraction(self) -> float:
-        """The part of the history that is done, 0…1. Steps are weighted by the plan's prices, so that it never falls,
+        """The completed part of the history, 0…1. Steps are weighted by the plan's prices, so that it never falls,
         whatever their fences say."""
         steps = [(max(1, step.planned), step.fraction) for step in self.steps if step.history]
         return sum(weight * part for weight, part in steps) / sum(weight for weight, _ in steps) if steps else 0.0
 
     @property
     def percent(self) -> int:
-        """How much of the history is done, whole percent; 100 only when nothing is left."""
+        """The completed part of the history in whole percent; 100 only when nothing is left."""
         history = [step for step in self.steps if step.history]
         done = bool(history) and all(step.state == "done" for step in history)
         return 100 if done else min(99, int(100 * self.fraction))
@@ -200,7 +200,7 @@ class Status:
 
     @property
     def eta_seconds(self) -> float | None:
-        """Time to the end of the backfill at the measured rate; None where nothing was measured. Never negative."""
+        """Time to the end of the backfill at the measured rate; None if nothing was measured. Never negative."""
         left = self.rows_total - self.rows_done - self.rows_running
         return max(0.0, left / self.rate) if self.rate else None
 
@@ -256,7 +256,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
 
 
 def _lagging(status: Status, lagging: Lagging) -> Status:
-    """Values that have not changed stay the same objects, so that faces can tell at a glance."""
+    """The status with a lag report. Unchanged values stay the same objects, so that faces can compare by identity."""
     same = lagging.watchers is None or lagging.watchers == status.watchers
     known = lagging.sandboxes is None or lagging.sandboxes == status.sandboxes
     return replace(
@@ -271,7 +271,7 @@ def _lagging(status: Status, lagging: Lagging) -> Status:
 
 
 def _is_change(recorded: Recorded) -> bool:
-    """Whether an event renews the age of a failure: neither a lag reported every second, nor a note or changed limits."""
+    """Whether an event restarts the age of a failure: not a lag report, a note or changed limits."""
     match recorded.event:
         case Logged(incident=Noted() | Tuned()):
             return False
@@ -280,7 +280,7 @@ def _is_change(recorded: Recorded) -> bool:
 
 
 def _informed(status: Status, event: Expiring | DriverLost | TakenOver | Logged, at: float) -> Status:
-    """Events that mainly have a line in the operator's log."""
+    """Folds events whose main effect is a line in the operator's log."""
     match event:
         case Expiring(_, level, message):
             return replace(status, expiring=level, hint=status.hint if status.held == "failed" else message)
@@ -322,9 +322,9 @@ def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress
             first = min(filter(None, (status.until, until)), default=0.0)
             return _step(replace(status, until=first), step, slices=slices, rows_total=rows)
         case StepStarted(step):
-            # history has its receipts; only steps without it are repeated
+            # history has its receipts; only steps without history are repeated
             done = step_status.history and step_status.state == "done"
-            status = replace(status, waiting=None)  # begun by an agent that was killed in it
+            status = replace(status, waiting=None)  # begun by an agent that was killed during it
             return status if done else _step(status, step, state="running")
         case BatchStarted(step=step, label=label, of=of):
             status = replace(status, waiting=None, spark_lost=0.0)

@@ -45,7 +45,7 @@ class Fragile:
 class Backfill:
     """Copy history into one new version, batch by batch, from a fenced source.
 
-    route   replay: `sql` is the feed's, and the source resolves in the new release (a table that is not rebuilt)
+    route   replay: `sql` is the feed's, and whose source resolves in the new release (a table that is not rebuilt)
             forward: `sql` reads the live version of the table itself; each feed then continues from the position which
             that version had reached at the fence
     time    the source's raw time column; "" without one (one slice)
@@ -54,11 +54,11 @@ class Backfill:
             replay begins with `since`, as of the landing position of that forward's fence; "" is unbounded
     states  a replay of some states of an aggregate, as of the landing position of the fence of the forward that copies
             the others
-    linked  a forward of all rows whose files become files of the new version: no row is read, nothing is written. `sql` says
-            what a copy would read
+    linked  a forward of all rows whose files become files of the new version: no row is read, nothing is written. `sql`
+            is only for the price of a copy
     rows, bytes, days, batches  estimates from the log's statistics
     columns  columns of the source that are read
-    fragile  the rows on which it fails; None where there is no such condition
+    fragile  the rows on which it fails; None without such a condition
     """
 
     materialization: str  # "" for a forward, which covers all feeds of the table
@@ -85,7 +85,7 @@ class Backfill:
 
     @property
     def query_name(self) -> str:
-        """Where an operator would correct what it computes, in words."""
+        """The query that an operator would correct, in words."""
         own = f"the forward_query of {self.target}, or " if self.route == "forward" else ""
         return f"{own}the query that feeds {self.target}"
 
@@ -124,9 +124,9 @@ class Comparison:
     pairs     columns whose value fingerprint is unchanged: they must be equal
     left_out  (column, why it cannot be compared)
     keys      an aggregate's group columns; () compares per day by checksum
-    other_rows  the new version is to hold other rows, so that their numbers are shown and do not decide
-    ties      of rows with one key and order, another may be the newest: differences of values do not decide
-    joins     tables that history was joined with as they are now: other numbers of rows do not decide
+    other_rows  the new version is meant to have other rows: their numbers are shown, but do not decide
+    ties      ties may be broken differently: differences of values do not decide
+    joins     tables whose current contents history was joined with: differences do not decide
     changed   columns that are meant to change, among those left out; `old` is "" for a new one
     """
 
@@ -141,7 +141,7 @@ class Comparison:
     changed: tuple[Pair, ...] = field(default=(), metadata=BESIDE)
 
     def old_name(self, column: str) -> str:
-        """The live table's name of a column that is compared."""
+        """The live table's name of a compared column."""
         return next((pair.old for pair in self.pairs if pair.new == column), column)
 
 

@@ -1,4 +1,4 @@
-"""Ids of a plan's steps, as plans and events hold them: `backfill/requests/parse_requests`, `validate`."""
+"""Ids of a plan's steps, as in plans and events: `backfill/requests/parse_requests`, `validate`."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ class StepId:
     """The parts of a step's id.
 
     kind             create, alter, backfill, catch-up, validate or promote; newer agents may have others
-    table            logical name of the table it works on, "" for a step on the whole release
+    table            logical name of its table, "" for a step on the whole release
     materialization  of one feed, "" for a step on the whole table
     """
 
@@ -23,7 +23,7 @@ class StepId:
 
     @classmethod
     def parse(cls, text: str) -> "StepId":
-        """Any text is an id: one without a slash is a kind alone."""
+        """Parse any text as an id: one without a slash is only a kind."""
         kind, _, rest = text.partition("/")
         table, _, materialization = rest.partition("/")
         return cls(kind, table, materialization)

@@ -1,4 +1,4 @@
-"""Limits of a rollout that are changed while it runs: values, ranges, and what holds beside the accepted plan. Pure."""
+"""Limits of a rollout that are changed while it runs: values, ranges, and their merge with the accepted plan. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -24,10 +24,10 @@ _QUERY_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """What is changed of an accepted plan; None: as the plan says.
+    """Changes of an accepted plan's limits; None: unchanged.
 
-    target_seconds  aim of one batch
-    rows, bytes     of one batch at most; -1 for no limit
+    target_seconds  target duration of one batch
+    rows, bytes     limits of one batch; -1 for no limit
     lag             seconds of lag above which batches wait; -1 for no limit
     hours, zone     `22:00-06:00` in a zone, "" for always
     query, tables   compiled, over tables of the live release; "" for none
@@ -44,7 +44,7 @@ class Tuning:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Names of what is changed."""
+        """Names of the changed limits."""
         return tuple(name for name in KNOBS if getattr(self, name) is not None)
 
 
@@ -53,7 +53,7 @@ AS_PLANNED = Tuning()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
-    """Somebody changed limits of the rollout. tuning: all that differs from the plan from now on"""
+    """The rollout's limits were changed. tuning: all differences from the plan from now on"""
 
     by: str
     host: str
@@ -62,7 +62,7 @@ class Tuned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLimits:
-    """What holds for the next batch; None for no limit."""
+    """The limits of the next batch; None for no limit."""
 
     target_seconds: float
     rows: int | None
@@ -71,7 +71,7 @@ class BatchLimits:
 
 
 def limits(plan: Plan, tuning: Tuning) -> BatchLimits:
-    """The plan's limits with what was changed since."""
+    """The plan's limits with all changes since."""
     throttle = plan.throttle
     if tuning.lag is not None:
         throttle = replace(throttle, lag_seconds=None if tuning.lag < 0 else tuning.lag)
@@ -92,7 +92,7 @@ def _limit(planned: int | None, tuned: int | None) -> int | None:
 
 
 def merged(before: Tuning, change: Tuning) -> Tuning:
-    """Both changes; the later one counts."""
+    """Both changes; the later one takes precedence."""
     given = {field.name: value for field in fields(change) if (value := getattr(change, field.name)) is not None}
     return replace(before, **given)
 
@@ -117,9 +117,9 @@ def _out(name: str, value: str, expected: str) -> DataError:
 
 
 def parse_settings(words: Iterable[str]) -> Tuning:
-    """Of `rows=60000`, `lag=none`, as they are typed.
+    """Parse settings as typed: `rows=60000`, `lag=none`.
 
-    raises  DataError for a word that is no setting, one that is given twice, and a value out of its range
+    raises  DataError for a word that is not a setting, a repeated one, and a value out of its range
     """
     given: dict[str, str] = {}
     for word in words:
@@ -132,9 +132,9 @@ def parse_settings(words: Iterable[str]) -> Tuning:
 
 
 def parse(words: Mapping[str, str]) -> Tuning:
-    """A change as typed: `target_seconds=20`, `rows=none`. The query stays as written: it has to be compiled.
+    """A change as typed: `target_seconds=20`, `rows=none`. The query is kept as written, and compiled later.
 
-    raises  DataError E_RANGE for a name that is no knob, a value that is none, or one out of its range
+    raises  DataError E_RANGE for an unknown name, an invalid value, or one out of its range
     """
     given: dict[str, Any] = {}
     for name, text in words.items():
@@ -161,13 +161,13 @@ def _parsed(name: str, text: str) -> float | int | str:
 
 
 def described(before: BatchLimits, after: BatchLimits) -> str:
-    """`target_seconds 60 → 20, lag none → 30`; "" where nothing differs. Stored, and compared by `verify`: the wording is fixed"""
+    """`target_seconds 60 → 20, lag none → 30`; "" without differences. Stored, and compared by `verify`: the wording is fixed"""
     pairs = ((name, _shown(before, name), _shown(after, name)) for name in KNOBS)
     return ", ".join(f"{name} {was} → {now}" for name, was, now in pairs if was != now)
 
 
 def tuned_text(plan: Plan | None, tuned: Tuned | None) -> str:
-    """`target_seconds 60 → 20, by ada from laptop`; "" where nothing differs from the plan. plan: None if unknown"""
+    """`target_seconds 60 → 20, by ada from laptop`; "" without differences from the plan. plan: None if unknown"""
     if tuned is None or not tuned.tuning.changed:
         return ""
     change = (

@@ -1,4 +1,4 @@
-"""Who watches a pipeline: consoles that are connected to its agent now. Never stored."""
+"""Watchers of a pipeline: consoles that are connected to its agent now. Never stored."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from console.record import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watcher:
-    """One console. since: seconds since 1970, UTC; console: its id, by which it knows itself"""
+    """One console. since: seconds since 1970, UTC; console: its id, by which it recognises itself"""
 
     name: str
     host: str
@@ -16,12 +16,12 @@ class Watcher:
 
     @property
     def shown(self) -> str:
-        """`ada@laptop`, with the host where the name does not have it."""
+        """`ada@laptop`, with the host if the name does not have it."""
         return self.name if not self.host or f"@{self.host}" in self.name else f"{self.name} on {self.host}"
 
 
 def watchers_text(watchers: Sequence[Watcher]) -> str:
-    """`bob@tower since 11:58Z, eve@desk since 12:01Z`; one who watches twice is named once."""
+    """`bob@tower since 11:58Z, eve@desk since 12:01Z`; a repeated watcher is named once."""
     first: dict[str, Watcher] = {}
     for watcher in sorted(watchers, key=lambda watcher: watcher.since):
         first.setdefault(watcher.shown, watcher)
