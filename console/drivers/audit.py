@@ -1,4 +1,4 @@
-"""An audit over a link of its own: its progress comes as notifications, and closing the link cancels it."""
+"""An audit over its own link: progress arrives as notifications, and closing the link cancels it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -12,7 +12,7 @@ from console.model.receipt import AuditProgress
 
 @asynccontextmanager
 async def hearing_audit(link: Link, tell: Callable[[AuditProgress], None]) -> AsyncIterator[None]:
-    """Call `tell` with each progress while the body waits for the answer; then close the link."""
+    """Call `tell` with each progress report while the body waits for the answer; then close the link."""
     link.listen()
     hearing = asyncio.create_task(_hear(link, tell), name=f"audit {link.peer}")
     try:
@@ -26,5 +26,5 @@ async def hearing_audit(link: Link, tell: Callable[[AuditProgress], None]) -> As
 
 async def _hear(link: Link, tell: Callable[[AuditProgress], None]) -> None:
     async for _, params in link.notifications():
-        with suppress(DataError):  # fleeting: what cannot be read is passed over
+        with suppress(DataError):  # fleeting: an unreadable report is ignored
             tell(codec.decode(AuditProgress, params))

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0, one object a line, over a pair of asyncio streams. Everything received is validated."""
+"""JSON-RPC 2.0, one object per line, over a pair of asyncio streams. Everything received is validated."""
 
 import asyncio
 import copy
@@ -41,7 +41,7 @@ async def frames(read: Callable[[int], Awaitable[bytes]]) -> AsyncIterator[bytes
 
 
 def rebuild(error: Any, region: str) -> ConsoleError:
-    """The error that the other side raised, from the `error` object of its answer.
+    """The error raised by the other side, from the `error` object of its answer.
 
     raises  Protocol if it is no such object
     """
@@ -61,13 +61,13 @@ def rebuild(error: Any, region: str) -> ConsoleError:
 
 
 class ByteSource(Shape):
-    """Where bytes come from: an `asyncio.StreamReader`, or what reads like one."""
+    """A source of bytes: an `asyncio.StreamReader`, or an object that reads like one."""
 
     async def read(self, n: int, /) -> bytes: ...
 
 
 class ByteSink(Shape):
-    """Where bytes go: an `asyncio.StreamWriter`, or what writes like one."""
+    """A sink of bytes: an `asyncio.StreamWriter`, or an object that writes like one."""
 
     def write(self, data: bytes, /) -> None: ...
 
@@ -105,12 +105,12 @@ class Link:
         return copy.copy(self._ended)
 
     async def call(self, method: str, params: Mapping[str, Any], *, seconds: float) -> Any:
-        """Ask and wait for the answer.
+        """Send a request and wait for the answer.
 
         params   values that `codec.encode` knows
-        seconds  how long an answer may take
-        raises   what the other side raised; Unreachable without an answer in time or if the link is lost;
-                 Protocol; DataError if the question does not fit a frame
+        seconds  timeout of the answer
+        raises   the other side's error; Unreachable without an answer in time or if the link is lost;
+                 Protocol; DataError if the request does not fit a frame
         """
         if ended := self.ended:
             raise ended
@@ -127,7 +127,7 @@ class Link:
         try:
             async with asyncio.timeout(seconds):
                 self._writer.write(line)
-                with suppress(ConnectionError):  # the pump learns of it too, and says why
+                with suppress(ConnectionError):  # the pump notices it as well, and has the reason
                     await self._writer.drain()
                 return await answer
         except TimeoutError:
@@ -140,7 +140,7 @@ class Link:
             if self._pending.pop(id, None) is not None:
                 self._abandoned.add(id)
             elif not answer.cancelled():
-                answer.exception()  # marks it as seen where the wait was cut short
+                answer.exception()  # marks the exception as retrieved if the wait was cut short
 
     def listen(self) -> None:
         """Accept notifications from now on; before that, one is a protocol error."""
@@ -161,7 +161,7 @@ class Link:
             raise ended
 
     async def close(self) -> None:
-        """Drop the link; the process at the other end goes on."""
+        """Close the link; the process at the other end continues."""
         self._end(Unreachable(f"{self.peer}: the link was closed", region=self.peer))
         self._receiver.cancel()
         with suppress(asyncio.CancelledError):

@@ -1,7 +1,7 @@
-"""Who runs this console, as far as its environment tells. Recorded with what is done, never trusted for access.
+"""The identity of this console's user, from its environment. Recorded with every action, never trusted for access.
 
-A CI's OIDC token is read, not verified: its signature is the business of whoever lets that CI in. So the source always
-says "unverified", and the name is what the token or the CI's variables claim.
+A CI's OIDC token is read, not verified: its signature concerns the system that grants access to the CI. So the source
+always says "unverified", and the name is the claim of the token or of the CI's variables.
 
 source  GitHub's "OpenID Connect reference" (sub, iss), its default variables; GitLab's `id_tokens` and predefined variables
 """
@@ -18,19 +18,19 @@ from console.errors import DataError
 from console.model import codec
 from console.model.identity import Identity
 
-# where a token may be: ours is the one to set; the others are what older runners of GitLab set by themselves
+# variables with a token: the first is ours to set; older GitLab runners set the others by themselves
 TOKENS = ("CONSOLE_ID_TOKEN", "CI_JOB_JWT_V2", "CI_JOB_JWT")
 _LONGEST = 1 << 16
 
 
 def who(environment: Mapping[str, str] | None = None) -> Who:
-    """`by` and host of everything this console asks for."""
+    """`by` and host of all requests of this console."""
     host = socket.gethostname()
     return Who(str(found(os.environ if environment is None else environment, host)), host)
 
 
 def found(environment: Mapping[str, str], host: str) -> Identity:
-    """A CI's subject, from its token or else from its variables; else the login, with where it came from over SSH."""
+    """A CI's subject, from its token or else from its variables; else the login, with its origin over SSH."""
     for name in TOKENS:
         if subject := token(environment.get(name, "")):
             return subject
@@ -47,7 +47,7 @@ def found(environment: Mapping[str, str], host: str) -> Identity:
 
 
 def token(text: str) -> Identity | None:
-    """The subject of an OIDC token, and who issued it; None where there is none to read."""
+    """The subject and issuer of an OIDC token; None if there is no readable one."""
     parts = text.split(".")
     if len(parts) != 3 or len(text) > _LONGEST:
         return None
@@ -63,7 +63,7 @@ def token(text: str) -> Identity | None:
 
 
 def login_name() -> str:
-    """The login's name; a container may run as a number without one."""
+    """The login's name; a container's numeric user may have none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

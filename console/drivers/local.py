@@ -1,4 +1,4 @@
-"""Regions of this machine: the agent's socket, the process behind it, and the survey where no agent runs."""
+"""Regions of this machine: the agent's socket, the process behind it, and the survey without an agent."""
 
 import asyncio
 import json
@@ -30,10 +30,10 @@ from console.errors import (
 )
 from console.model.region import Region
 
-_LOG_BYTES = 4 << 20  # beyond it the log is rotated before the next start
+_LOG_BYTES = 4 << 20  # above this size the log is rotated before the next start
 _LOCK_BYTES = 1 << 16
 _ENDS: dict[int, type[ConsoleError]] = {4: Conflict, 5: Unreachable, 65: DataError}
-_OTHER_AGENT_SECONDS = 10.0  # for another console's agent, still starting, to open its socket
+_OTHER_AGENT_SECONDS = 10.0  # time for another console's starting agent to open its socket
 
 
 class LocalDriver(RpcDriver):
@@ -54,7 +54,7 @@ class LocalDriver(RpcDriver):
 
 
 def local_drivers(regions: Iterable[Region], *, tick_seconds: float = 0.5) -> dict[str, LocalDriver]:
-    """One driver a region, by name; one process surveys them all."""
+    """One driver per region, by name; one process surveys them all."""
     surveyor = Surveyor()
     return {region.name: LocalDriver(region, surveyor, tick_seconds=tick_seconds) for region in regions}
 
@@ -149,12 +149,12 @@ class LocalTransport:
             delay = min(0.5, delay * 1.3)
             if link := await self._find_agent():
                 if self._lock().get("pid") != agent.pid:
-                    agent.dismiss()  # another console's was faster; ours would wait for the lock and take over later
+                    agent.dismiss()  # another console's agent was faster; ours would wait for the lock and take over later
                 return link
             if agent.code is not None and not lost_race:
                 if agent.code != Conflict.exit_code:
                     break
-                # another agent took the lock between our check and our start: it may not listen yet
+                # another agent took the lock between our check and our start, and may not listen yet
                 lost_race, until = True, min(until, loop.time() + _OTHER_AGENT_SECONDS)
         raise self._silent(agent)
 
@@ -191,7 +191,7 @@ def save_tail(region: str, tail: bytes) -> str:
 
 
 def agent_log(region: str) -> Path:
-    """The log file of a region's agent; /dev/null if it cannot be written, since the agent matters more than its log."""
+    """The log file of a region's agent; /dev/null if it cannot be written, since the agent is more important than its log."""
     try:
         log = paths.log_dir() / f"agent-{region}.log"
         _append(log).close()
@@ -201,7 +201,7 @@ def agent_log(region: str) -> Path:
 
 
 class AgentProcess:
-    """An agent in a session of its own: it outlives this console, and signals of our terminal do not reach it.
+    """An agent in its own session: it outlives this console, and our terminal's signals do not reach it.
 
     code  its exit code, None while it runs
     """
@@ -229,7 +229,7 @@ class AgentProcess:
         threading.Thread(target=self._reap, args=(process,), name=f"agent {log.stem}", daemon=True).start()
 
     def dismiss(self) -> None:
-        """End it: it holds no lock yet."""
+        """Terminate it; it holds no lock yet."""
         if self.code is None:
             os.kill(self.pid, signal.SIGTERM)
 

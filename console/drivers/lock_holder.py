@@ -1,7 +1,7 @@
-"""The holder of a local region's lock, read from the lock itself, and how to end it.
+"""The holder of a local region's lock, read from the lock itself, and its termination.
 
-The file names the last holder; whether the lock is held now only `flock` knows. A process is ended only if it has this
-very file open: a recorded pid may belong to another process by now.
+The file names the last holder; only `flock` shows whether the lock is held now. A process is ended only if it has this
+file open: a recorded pid may belong to another process by now.
 """
 
 import fcntl
@@ -18,8 +18,8 @@ from typing import Any
 from console.errors import Conflict, RegionError, no_warehouse
 
 _BYTES = 1 << 16
-TERM_SECONDS = 8.0  # for an agent to stop by itself: it ends its feeds' jobs first
-END_SECONDS = 20.0  # for the kernel to take a killed JVM apart
+TERM_SECONDS = 8.0  # time for an agent to stop by itself, after its feeds' jobs
+END_SECONDS = 20.0  # time for the kernel to tear down a killed JVM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ def holder(warehouse: Path) -> LockHolder:
 
 
 def end(warehouse: Path, expected: LockHolder) -> None:
-    """End the holder, its JVM included, and return when the lock is free.
+    """End the holder and its JVM, and return when the lock is free.
 
     A running agent first gets SIGTERM, then SIGKILL; a stopped one cannot handle a signal and is killed at once.
 
@@ -144,7 +144,7 @@ def _parsed(text: bytes) -> dict[str, Any]:
 
 
 def _processes_with(path: Path) -> list[tuple[int, str]]:
-    """Other processes of this host that have a file open, with their state; [] where /proc does not show them."""
+    """Other processes of this host that have a file open, with their state; [] if /proc does not show them."""
     target = path.stat()
     processes = []
     for entry in Path("/proc").glob("[0-9]*"):

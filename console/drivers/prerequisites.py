@@ -15,13 +15,13 @@ from console.errors import installing
 
 _ENOUGH = 2 * 1024**3
 _LITTLE = 200 * 1024**2
-_SOCKET = 107  # bytes of a unix socket's path
+_SOCKET = 107  # maximum bytes of a unix socket's path
 _LIBRARIES = ("pyspark", "deltalake")
 
 
 @dataclass(frozen=True, slots=True)
 class Prerequisite:
-    """Result of one check. ok None: works, with a warning. fix: what to type."""
+    """Result of one check. ok: None for a warning. fix: the command to type."""
 
     name: str
     ok: bool | None
@@ -93,7 +93,7 @@ def sockets() -> Prerequisite:
 
 
 def warehouse(path: Path) -> Iterator[Prerequisite]:
-    """Checks of a region's directory: it exists, is writable, has room, and its logs are complete."""
+    """Checks of a region's directory: it exists, is writable, has free space, and its logs are complete."""
     if not path.is_dir():
         yield Prerequisite("warehouse", False, f"{path} is no directory", "create it, or correct warehouse:")
         return
@@ -116,7 +116,7 @@ def space(name: str, folder: Path) -> Prerequisite:
 
 
 def logs(path: Path) -> Prerequisite:
-    """Commits that a power loss left empty or truncated: readers skip empty ones silently."""
+    """Commits that a power loss left empty or truncated: readers silently skip empty ones."""
     tables = 0
     for table in ("*", "*/*", "_console/*/*"):
         for log in sorted(path.glob(f"{table}/_delta_log")):
@@ -130,7 +130,7 @@ def logs(path: Path) -> Prerequisite:
 
 
 def _damaged(log: Path) -> Path | None:
-    """The first commit since the last checkpoint that is empty or does not end as a commit does."""
+    """The first commit since the last checkpoint that is empty or truncated."""
     last = max((file.name[:20] for file in log.glob("*.checkpoint*")), default="")
     for file in sorted(log.glob("*.json")):
         if file.stem.isdigit() and file.stem > last and not file.read_bytes().rstrip().endswith(b"}"):

@@ -1,4 +1,4 @@
-"""A region as the runner sees it. Real regions, SSH regions and the fake all answer these calls."""
+"""The runner's interface to a region, implemented for local regions, SSH regions and the fake."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,14 +25,14 @@ class Who:
 
     name: str
     host: str
-    console: str = ""  # of one that steers rollouts: once another takes them over, its actions are refused
+    console: str = ""  # id of a console that controls rollouts: once another takes them over, its actions are refused
 
 
 @dataclass(frozen=True, slots=True)
 class RegionState:
-    """One pipeline in one region, now. `plan` is the accepted plan of the current rollout.
+    """The current state of one pipeline in one region. `plan` is the accepted plan of the current rollout.
 
-    attended  an agent runs there; else the region's logs have answered
+    attended  whether an agent runs there; else the state was read from the region's logs
     """
 
     status: Status
@@ -46,7 +46,7 @@ class RegionState:
 
     @property
     def digest(self) -> str:
-        """Of the pipeline that the live release was made from; "" where none is live, or an older agent does not say."""
+        """Digest of the pipeline that the live release was made from; "" if none is live, or from an older agent."""
         return next((row.digest for row in self.releases if row.state == "live"), "")
 
     @property
@@ -65,12 +65,12 @@ class QueryResult:
 
 
 class Driver(Protocol):
-    """One region. Every call may raise `Unreachable` (safe to repeat); repeats of a request change nothing."""
+    """One region. Every call may raise `Unreachable` (safe to repeat); repeating a request has no further effect."""
 
     region: Region
 
     async def survey(self, pipeline: str, landing: Sequence[str]) -> Live:
-        """What the region holds, from its Delta logs; starts no JVM and needs no running agent.
+        """The region's state from its Delta logs; starts no JVM and needs no running agent.
 
         raises  DataError if the warehouse is no directory or holds foreign `_console` data
         """
@@ -81,26 +81,26 @@ class Driver(Protocol):
         ...
 
     async def history(self, pipeline: str, rollout: str = "") -> Past:
-        """Every rollout that the region remembers, and one of them in full. From its tables, without starting an agent."""
+        """All rollouts stored in the region, and one of them in full. From its tables, without starting an agent."""
         ...
 
     async def compared(self, pipeline: str, rollout: str, after: int = 0) -> ComparedPage:
-        """A page of what a rollout's comparison recorded, a record a day and column; without starting an agent.
+        """A page of the records of a rollout's comparison, one per day and column; without starting an agent.
 
-        after  where the page begins, as the page before says
+        after  start of the page, from the previous page
         """
         ...
 
     async def examples(self, pipeline: str, table: str, day: str) -> DayExamples:
-        """Some rows of one day that are in one version of a table and not in the other: live and the one that is being
-        built, or the one before and live. Reads both tables, starting an agent if none runs; nothing is stored.
+        """Some rows of one day that are in one version of a table and not in the other: live and preview, or previous
+        and live. Reads both tables, starting an agent if none runs; nothing is stored.
 
         raises  DataError for an unknown table or day; RegionError E_ONE_VERSION, E_GONE
         """
         ...
 
     async def samples(self, pipeline: str, hours: float, feed: str | None = "") -> tuple[FeedSample, ...]:
-        """Rates and lag of the last hours, oldest first, without starting an agent; () from one that keeps none.
+        """Rates and lag of the last hours, oldest first, without starting an agent; () from a region that stores none.
 
         feed  "" for the pipeline's own, None for those of all feeds as well
         """
@@ -109,68 +109,68 @@ class Driver(Protocol):
     async def verify(
         self, pipeline: str, rollout: str, tell: Callable[[AuditProgress], None] | None = None
     ) -> tuple[Finding, ...]:
-        """Check a rollout's receipts again; reads its tables, starting an agent if none runs.
+        """Verify a rollout's receipts; reads its tables, starting an agent if none runs.
 
-        Cancelling the call cancels the audit in the region, within a check too; an older agent finishes it.
+        Cancelling the call cancels the audit in the region, even within a check; an older agent finishes it.
 
-        tell    called with its progress; never by an older agent
+        tell    called with progress reports; never by an older agent
         raises  DataError if the region knows no such rollout
         """
         ...
 
     async def start_agent(self) -> None:
-        """Make sure that an agent runs, starting one if needed: it resumes the work of the last one."""
+        """Start an agent if none runs: it resumes the work of the last one."""
         ...
 
     async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:
-        """Submit the plan; the region stores it and runs it on its own up to the gate. Starts an agent if none runs.
+        """Submit the plan; the region stores it and executes it on its own up to the gate. Starts an agent if none runs.
 
-        fleet    the waves that it is part of, kept with it
+        fleet    the waves that it is part of, stored with it
         returns  the rollout's id, `web-7`; the same id if this very plan is already running
-        raises   Conflict if the live release is another than the plan's, or another rollout is under way
+        raises   Conflict if the live release is not the plan's, or another rollout is in progress
         """
         ...
 
     def watch(self, pipeline: str, after: int = 0, who: Who | None = None) -> AsyncIterator[Recorded]:
         """Events of the current rollout: stored ones with seq > after first, then live ones, without end.
 
-        who     named to the other consoles while this one watches; None to watch without a name
+        who     shown to the other consoles while this one watches; None to watch without a name
         raises  Unreachable when the link is lost
         """
         ...
 
     async def take_over(self, pipeline: str, who: Who) -> Status:
-        """Steer the rollout under way from now on; the previous console is notified, and its actions are refused.
+        """Take control of the rollout in progress; the previous console is notified, and its actions are refused.
 
         raises  Conflict where nothing is under way
         """
         ...
 
     async def maintain(self, pipeline: str, who: Who, request: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-        """Compact, expire and vacuum the region's own tables: what was done, `table`, `what` and `detail` each."""
+        """Compact, expire and vacuum the region's managed tables; returns the actions, each with `table`, `what` and `detail`."""
         ...
 
     async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
-        """raises Conflict where the verb does not fit the state"""
+        """raises Conflict if the state does not permit the verb"""
         ...
 
     async def tune(self, pipeline: str, change: Tuning, who: Who, *, reset: bool = False) -> Status:
-        """Change limits of the rollout from its next batch on; its query is compiled already.
+        """Change limits of the rollout from its next batch on; the query must already be compiled.
 
-        reset   go back to the plan first
+        reset   return to the plan's limits first
         raises  Conflict where nothing is under way; DataError E_RANGE
         """
         ...
 
     async def note(self, pipeline: str, text: str, who: Who) -> Status:
-        """Leave a note with the pipeline's newest rollout, whatever its state.
+        """Store a note with the pipeline's newest rollout, whatever its state.
 
-        raises  DataError E_RANGE for an empty or too long one; Conflict where there has been no rollout
+        raises  DataError E_RANGE for an empty or too long one; Conflict if there has been no rollout
         """
         ...
 
     async def accept_until(self, pipeline: str, release: str, days: Mapping[str, str], who: Who) -> dict[str, str]:
-        """Move the days from which landing tables of the live release refuse lines of older shapes. Returns those moved.
+        """Change the days from which landing tables of the live release refuse lines of older shapes. Returns the changed tables.
 
         days    table → `2026-12-24`, "" for until the cleanup
         raises  Conflict E_STALE if another release is live; DataError
@@ -178,7 +178,7 @@ class Driver(Protocol):
         ...
 
     async def promote(self, pipeline: str, rollout: str, live: str, who: Who) -> Promoted:
-        """Open the gate: one commit. `live` is the release the caller believes to be live.
+        """Open the gate: one commit. `live` is the release that the caller believes to be live.
 
         raises  Conflict naming who promoted, from where and when, if it is not; CheckFailed if validation did not pass
         """
@@ -189,14 +189,14 @@ class Driver(Protocol):
     async def cleanup(
         self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Drop versions no kept release names; with `previous`, also the one a rollback would return to; of the
-        landing tables `let_go` also versions with values or rows that no other one holds. Returns paths."""
+        """Drop versions that no kept release names; with `previous`, also the release that a rollback would return to;
+        for the landing tables `let_go`, also versions with values or rows that no other one has. Returns paths."""
         ...
 
     async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
-        """Build a sandbox of a plan beside live: of what is rebuilt its newest days. Returns when it has begun.
+        """Build a sandbox of a plan beside live, with the newest days of rebuilt tables. Returns once the build has begun.
 
-        One of that name and of the same change is kept for longer; one of another change is replaced.
+        One of that name and the same change is kept for longer; one of another change is replaced.
 
         hours   until it is dropped
         raises  DataError E_PREVIEW, E_PREVIEW_NAME; Conflict E_STALE
@@ -233,7 +233,7 @@ class Driver(Protocol):
     ) -> dict[str, Any]:
         """Run one copy or sink of the live release: {"rows": n, "path": …}, a copy once per `run` id, and "already": bool.
 
-        release  name of a sandbox, of which a copy is run; it then writes there
+        release  name of a sandbox, whose copy is run and writes there
         """
         ...
 
@@ -242,19 +242,20 @@ class Driver(Protocol):
     ) -> dict[str, Any]:
         """Append NDJSON lines to a managed landing table: {"rows": n, "already": bool}.
 
-        shape   name under which they are sent, where the table's file tells lines apart by it
-        run     which lines of a file they are, which then count once by that; without it, once per `batch` id
-        raises  DataError naming the line that does not fit; Conflict E_LOAD_MOVED, E_SCHEMA_MOVED: look again, send again
+        shape   name of their shape, if the table's `accepts` distinguishes lines by it
+        run     the lines' place in their file, by which they are deduplicated; without it, by `batch` id
+        raises  DataError naming the line that does not fit; Conflict E_LOAD_MOVED, E_SCHEMA_MOVED: read the state again
+                and resend
         """
         ...
 
     async def check(
         self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]], shape: str = ""
     ) -> str:
-        """Check these lines of a file as `ingest` would, without writing.
+        """Validate lines of a file as `ingest` would, without writing.
 
-        at       (line, how many stand from there on), for every unbroken piece
-        returns  what they fit, to be sent along with them
+        at       (first line, number of lines) of every contiguous piece
+        returns  id of the schema that they fit, to be sent with them
         raises   DataError naming the line that does not fit
         """
         ...
@@ -262,11 +263,11 @@ class Driver(Protocol):
     async def landed(
         self, pipeline: str, table: str, load: str, first: str, *, named: bool, batch: str = "", after: int = 0
     ) -> LoadState:
-        """What has landed of loads that a file may be: of `load` alone if a person has `named` it so."""
+        """The progress of loads that a file may belong to; only of `load` if a person `named` it."""
         ...
 
     async def marks(self, pipeline: str, table: str, load: str, rows: int) -> bytes:
-        """The marks of the events of one commit of a load, at whose end it had so many rows; b"" where they are gone."""
+        """The marks of the events of the commit that brought a load to `rows` rows; b"" if they are gone."""
         ...
 
     async def stop(self) -> None:
@@ -274,5 +275,5 @@ class Driver(Protocol):
         ...
 
     async def close(self) -> None:
-        """Drop the link; the agent goes on."""
+        """Close the link; the agent continues."""
         ...

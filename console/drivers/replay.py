@@ -1,4 +1,4 @@
-"""A Spark of this machine that runs compiled queries over given rows: for witnesses, and for fixture tests."""
+"""A local Spark that runs compiled queries over given rows, for witnesses and fixture tests."""
 
 import json
 import queue
@@ -12,7 +12,7 @@ from typing import Any
 from console.drivers.survey import agent_command, agent_environment
 from console.errors import Protocol, RegionError, Unreachable, require_spark
 
-_SECONDS = 300.0  # a JVM's cold start on a busy machine included
+_SECONDS = 300.0  # including a JVM's cold start on a busy machine
 _ENDS_SECONDS = 10.0
 MAX_ROWS = 1000  # of one answer
 Rows = tuple[tuple[Any, ...], ...]
@@ -20,7 +20,7 @@ Rows = tuple[tuple[Any, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One table that comes with a question: its columns as (name, Spark type), and rows in JSON's values."""
+    """One table sent with a request: columns as (name, Spark type), rows as JSON values."""
 
     columns: tuple[tuple[str, str], ...]
     rows: Rows
@@ -42,9 +42,9 @@ class ReplayQuery:
 
 @dataclass(frozen=True, slots=True)
 class StoredView:
-    """A view over rows that are given, or that queries compute.
+    """A view over given or computed rows.
 
-    rows  a table, or the queries whose rows together are stored;  added  more stored columns, as SQL over theirs
+    rows  a table, or queries whose united rows are stored;  added  further stored columns, as SQL over these
     read  over the view `stored`; "" for all of them
     """
 
@@ -60,7 +60,7 @@ class StoredView:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What one query gave: columns, their types, rows; or an error and nothing else.
+    """The result of one query: columns, types and rows; or only an error.
 
     truncated  there are more rows than the replay returns
     """
@@ -74,16 +74,16 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """One for each query, in order. failed: view → why it could not be made"""
+    """One for each query, in order. failed: view → why it could not be created"""
 
     ran: tuple[Ran, ...]
     failed: Mapping[str, str]
 
 
 class Replayer:
-    """`console.agent replay` as a process of ours: started by the first question, ended by `close`.
+    """`console.agent replay` as a child process: started by the first request, ended by `close`.
 
-    conf  Spark settings of the region whose answer is wanted
+    conf  Spark settings of the region to reproduce
     """
 
     def __init__(self, conf: Mapping[str, str] | None = None) -> None:
@@ -107,21 +107,21 @@ class Replayer:
         return self._stopped
 
     def stop(self) -> None:
-        """End the process at once, from any thread: what is being asked then fails, and so does all that is asked later."""
+        """End the process at once, from any thread: the current request and all later ones fail."""
         self._stopped = True
         if (process := self._process) is not None:
             process.kill()
 
     def ask(self, tables: Mapping[str, Given], queries: Sequence[str]) -> tuple[Ran, ...]:
-        """Run queries over these tables, and those of earlier questions that they do not replace.
+        """Run queries over these tables, and over those of earlier requests that they do not replace.
 
-        raises  Unreachable where no answer comes in time; RegionError where the process ends
+        raises  Unreachable without an answer in time; RegionError if the process ends
         """
         question = {"tables": {name: table.document() for name, table in tables.items()}, "queries": list(queries)}
         return self._ask(question).ran
 
     def ask_views(self, views: Sequence[StoredView], queries: Sequence[ReplayQuery]) -> Answers:
-        """Make these views, in order, and run queries over them.
+        """Create these views, in order, and run queries over them.
 
         raises  as `ask`
         """
@@ -163,7 +163,7 @@ class Replayer:
             text=True,
             env=agent_environment(),
         )
-        if self._stopped:  # meanwhile, by one who saw no process yet
+        if self._stopped:  # in the meantime, by a caller that saw no process yet
             self._process.kill()
         threading.Thread(target=self._listen, args=(self._process,), name="replay", daemon=True).start()
         self._say({"master": "local[1]", "conf": self._conf})
@@ -178,7 +178,7 @@ class Replayer:
     def _say(self, question: Mapping[str, Any]) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # its last words tell why
+        with suppress(BrokenPipeError):  # its last output has the reason
             self._process.stdin.write(json.dumps(question, separators=(",", ":")) + "\n")
             self._process.stdin.flush()
 

@@ -1,4 +1,4 @@
-"""The Driver protocol spoken to an agent over a link, however the link is made."""
+"""The Driver protocol over a link to an agent, independent of the link's transport."""
 
 import asyncio
 from base64 import b64decode
@@ -27,18 +27,18 @@ from console.model.tuning import Tuning
 
 T = TypeVar("T")
 
-# seconds an answer may take: from the logs alone · a state change · what may start Spark or wait for a running batch
+# timeouts in seconds: from the logs alone · a state change · requests that may start Spark or wait for a running batch
 _QUICK, _CHANGE, _LONG = 30.0, 120.0, 900.0
-_AUDIT = 4 * 3600.0  # reads every row that a rollout has carried
+_AUDIT = 4 * 3600.0  # reads every row that a rollout has copied
 
 
 def _signature(who: Who) -> dict[str, str]:
-    """The caller's identity. Only a console that steers a rollout sends its own id: older agents do not know the field."""
+    """The caller's identity. Only a console that controls a rollout sends its own id: older agents do not know the field."""
     return {"by": who.name, "host": who.host, **({"console": who.console} if who.console else {})}
 
 
 def _of_sandbox(release: str) -> dict[str, str]:
-    """A parameter that older agents do not know, and refuse by name."""
+    """The `release` parameter, only if needed: older agents refuse it as unknown."""
     return {"release": release} if release else {}
 
 
@@ -77,7 +77,7 @@ class RpcDriver:
         return self._decode(RegionState, await self._call_on(link, "state", {"pipeline": pipeline}, _QUICK))
 
     async def history(self, pipeline: str, rollout: str = "") -> Past:
-        # read beside the agent, never through it: one rollout may be longer than a frame
+        # read directly, never through the agent: one rollout may be longer than a frame
         past = (await self._transport.survey(replace(self._about(pipeline), past=rollout or "*"))).past
         if past is None:
             raise errors.Protocol(
@@ -86,7 +86,7 @@ class RpcDriver:
         return past
 
     async def compared(self, pipeline: str, rollout: str, after: int = 0) -> ComparedPage:
-        # beside the agent, as the history: a page is a frame, and one that runs an older version knows no such method
+        # read directly, like the history: a page is a frame, and an older agent has no such method
         past = (await self._transport.survey(replace(self._about(pipeline), past=rollout, after=after))).past
         return NO_PAGE if past is None else past.compared
 
@@ -133,7 +133,7 @@ class RpcDriver:
             except DataError:
                 if heard:
                     raise
-                findings = await self._call("verify", params, _AUDIT)  # an older agent knows no `audit`
+                findings = await self._call("verify", params, _AUDIT)  # an older agent has no `audit`
         return self._decode(tuple[Finding, ...], findings)
 
     async def start_agent(self) -> None:
@@ -167,7 +167,7 @@ class RpcDriver:
             await link.close()
 
     async def _begin_watch(self, link: Link, params: dict[str, Any], signature: dict[str, str]) -> None:
-        """Watch with a name where the agent takes one: an older one refuses the parameters."""
+        """Watch with a name if the agent accepts one: an older one refuses the parameters."""
         if signature:
             try:
                 await self._call_on(link, "watch", {**params, **signature}, _QUICK)
@@ -257,7 +257,7 @@ class RpcDriver:
         self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None, shape: str = ""
     ) -> dict[str, Any]:
         params: dict[str, Any] = {"pipeline": pipeline, "table": table, "batch": batch, "lines": list(lines)}
-        # an agent of an older version knows no such things
+        # an older agent has none of these
         params |= ({"run": run} if run else {}) | ({"shape": shape} if shape else {})
         return self._fields("ingest", await self._call("ingest", params, _CHANGE), rows=int, already=bool)
 

@@ -19,18 +19,18 @@ from console.model.measured import FeedSample
 from console.model.receipt import Past
 from console.process import run_process
 
-_TOGETHER = 0.01  # seconds in which requests are gathered for one process
+_TOGETHER = 0.01  # seconds to gather requests for one process
 _SECONDS = 60.0
-_ANSWER = 1 << 28  # bytes all answers together may have
+_ANSWER = 1 << 28  # maximum bytes of all answers together
 _ERRORS = 1 << 16
 GRACE = 60.0  # seconds beyond its budget after which a profile is abandoned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One JSON column of a landing table, and how much may be spent on it: bytes read, seconds.
+    """One JSON column of a landing table, with budgets of bytes read and seconds.
 
-    time  its time column, "" where there is none
+    time  its time column, "" if there is none
     """
 
     table: str
@@ -42,7 +42,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """share: of all rows. sure: whether `first_seen` is its first day, or it may be older."""
+    """share: of all rows. sure: whether `first_seen` is certainly its first day."""
 
     key: str
     share: float
@@ -52,7 +52,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Counts of rows and files, as far as they were read, and the keys that they carry."""
+    """A sampled profile: counts of rows and files, and the keys found."""
 
     rows: int
     files: int
@@ -83,7 +83,7 @@ def agent_environment(outside: Mapping[str, str] | None = None) -> dict[str, str
 async def survey_many(requests: Sequence[SurveyRequest]) -> tuple[Surveyed | ConsoleError, ...]:
     """Answers to all requests, in order, from one process; no lock, no JVM. One region's error does not affect others.
 
-    raises  RegionError, Unreachable or Protocol where the process itself fails
+    raises  RegionError, Unreachable or Protocol if the process itself fails
     """
     lines = (await raw_answers(requests)).rstrip(b"\n").split(b"\n")
     if len(lines) != len(requests):
@@ -92,7 +92,7 @@ async def survey_many(requests: Sequence[SurveyRequest]) -> tuple[Surveyed | Con
 
 
 async def raw_answers(requests: Sequence[SurveyRequest]) -> bytes:
-    """A line of JSON for each request, as the survey's process wrote it."""
+    """A line of JSON for each request, as written by the survey's process."""
     question = json.dumps(
         [
             {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "state": a.state,
@@ -134,7 +134,7 @@ def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
 
 
 async def raw_profile(warehouse: str, sample: Sample) -> bytes:
-    """A line of JSON about one column, as the agent's process wrote it: a `Profile`, or an error."""
+    """A line of JSON about one column, as written by the agent's process: a `Profile`, or an error."""
     place = f"{warehouse.rstrip('/')}/{sample.table}"
     question = {
         "table": place,
@@ -149,7 +149,7 @@ async def raw_profile(warehouse: str, sample: Sample) -> bytes:
 def profiled(region: str, line: bytes) -> Profile:
     """Parse such a line.
 
-    raises  the error that the line holds; Protocol if it is neither
+    raises  the error in the line; Protocol if it is neither
     """
     try:
         answer = codec.loads(line.decode("utf-8"))
@@ -180,7 +180,7 @@ async def _run(question: bytes, command: str = "survey", seconds: float = _SECON
 
 
 class Surveyor:
-    """Gathers concurrent requests, so that planning twenty regions starts one process."""
+    """Batches concurrent requests, so that planning twenty regions starts one process."""
 
     def __init__(self) -> None:
         self._requests: dict[tuple[str, str], SurveyRequest] = {}

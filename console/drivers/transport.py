@@ -1,4 +1,4 @@
-"""The way to an agent: what makes a link, the greeting on it, and answers decoded with doubt."""
+"""Transport to an agent: links, the greeting on them, and validated decoding of answers."""
 
 import math
 import os
@@ -25,11 +25,11 @@ _GREETING = 30.0  # seconds
 class SurveyRequest:
     """One region and pipeline.
 
-    landing  tables that are surveyed even where no release names them
+    landing  tables to survey even if no release names them
     past     the rollout to return in full, `*` for the list alone, "" for neither
     hours    of the samples to return; 0 for none
-    after    of the rollout in `past` a page of its comparison's records alone, behind so many; None for its events
-    later    whether the console that asks understands fields that came after 0.1.0
+    after    for the rollout in `past`, only a page of its comparison's records, after this many; None for its events
+    later    whether the requesting console supports fields added after 0.1.0
     """
 
     region: str
@@ -57,7 +57,7 @@ class AgentTransport(Protocol):
     """Transport to one region's agent."""
 
     async def dial(self, *, start: bool) -> Link:
-        """A fresh link to the region's agent, greeted.
+        """A new, greeted link to the region's agent.
 
         start   start an agent if none listens
         raises  Unreachable if there is none, or none can be started
@@ -65,7 +65,7 @@ class AgentTransport(Protocol):
         ...
 
     async def survey(self, request: SurveyRequest) -> Surveyed:
-        """Read the region's Delta logs directly, for when no agent listens."""
+        """Read the region's Delta logs directly, without an agent."""
         ...
 
     def save_tail(self, tail: bytes) -> str:
@@ -114,7 +114,7 @@ async def greet(link: Link, warehouse: str) -> None:
     """
     try:
         answer = await link.call("hello", {"protocol": PROTOCOL}, seconds=_GREETING)
-    except DataError as error:  # it knows our protocol no more than we know its own
+    except DataError as error:  # neither side knows the other's protocol
         raise Conflict(f"{link.peer}: {error}", region=link.peer, hint=error.hint or _SAME, code="E_VERSION") from None
     match answer:
         case {"protocol": int(protocol), "tool": str(tool), "pid": int(pid), "warehouse": str(held_warehouse)}:
@@ -136,9 +136,7 @@ async def greet(link: Link, warehouse: str) -> None:
             region=link.peer,
             code="E_WAREHOUSE",
         )
-    if answer.get(
-        "later"
-    ):  # else it would leave out what came after 0.1.0, taking this console for one of that version
+    if answer.get("later"):  # otherwise it would assume a console of 0.1.0, and omit fields added since
         await link.call("later", {}, seconds=_GREETING)
 
 

@@ -246,7 +246,7 @@ class FakeAgent:
         return dropped
 
     def _recover_promotion(self) -> None:
-        """Tell what a killed agent wrote but did not tell: a promotion cut short."""
+        """Report a promotion that a killed agent committed but did not report."""
         disk = self.disk
         if disk.status.state != "promoting":
             return

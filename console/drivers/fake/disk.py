@@ -1,4 +1,4 @@
-"""What a fake region holds on its disk: it outlives every agent and every console."""
+"""The disk of a fake region: it outlives every agent and every console."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,10 +25,10 @@ class Write:
 class FakeDisk:
     """Releases, events and commits of one pipeline.
 
-    writes   every commit made, in order: what must hold each piece exactly once
+    writes   every commit, in order; together they must contain each slice exactly once
     stored   every stored event, in order
     cuts     step → its slices, in the fixed order
-    fed      version path → the paths that feed it: what both releases share moves with the one that is live
+    fed      version path → the paths that feed it; shared versions follow the live release
     commits  Delta versions so far
     """
 
@@ -80,7 +80,7 @@ class FakeDisk:
         self.releases.append(row)
 
     def swap(self, live: str, to: str, who: Who) -> None:
-        """One commit: `to` is live, what was live is the one to go back to.
+        """One commit: `to` becomes live, and the live release becomes previous.
 
         raises  Conflict if another release than `live` is live
         """
@@ -106,18 +106,18 @@ class FakeDisk:
         return tuple(paths)
 
     def reached(self, step: str) -> int:
-        """Index of the last slice that the step's commits hold."""
+        """Index of the last slice in the step's commits."""
         return max((w.last for w in self.writes if (w.rollout, w.step) == (self.status.rollout, step)), default=0)
 
     def write(self, step: str, first: int = 0, last: int = 0) -> None:
-        """Commit a batch, or a step that is the same done twice."""
+        """Commit a batch, or an idempotent step."""
         self.commits += 1
         write = Write(self.status.rollout, step, first, last)
         if last or write not in self.writes:
             self.writes.append(write)
 
     def keep(self, event: Event, rollout: str = "") -> None:
-        """Store an event, then tell it. `rollout` begins a new one."""
+        """Store an event, then publish it. `rollout` begins a new one."""
         seq = 1 if rollout else self.status.seq + 1
         recorded = Recorded(rollout or self.status.rollout, seq, self._clock(), event)
         self.stored.append(recorded)
@@ -125,7 +125,7 @@ class FakeDisk:
         self._tell(recorded)
 
     def say(self, event: Event) -> None:
-        """Tell a fleeting event."""
+        """Publish a fleeting event."""
         recorded = Recorded(self.status.rollout, 0, self._clock(), event)
         self.status = fold(self.status, recorded)
         self._tell(recorded)

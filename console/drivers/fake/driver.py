@@ -1,4 +1,4 @@
-"""The whole Driver protocol, spoken to a fake region."""
+"""The whole Driver protocol, connected to a fake region."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

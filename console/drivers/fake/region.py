@@ -26,11 +26,11 @@ from console.model.watcher import Watcher
 class FakeRegion:
     """One region that lives as long as the test. Several consoles may reach it, each through its own FakeDriver.
 
-    It writes before it speaks: what an event tells has happened before anyone hears of it.
+    It writes before it reports: every event is on disk before a watcher receives it.
 
-    live    what a survey answers before the first promotion; its release, if any, is the live one
-    script  how it behaves: its speed, where it fails, what its checks find
-    clock   seconds since 1970, UTC; the default one starts at a fixed moment and steps a second an event
+    live    the survey before the first promotion; its release, if any, is the live one
+    script  its behaviour: speed, failures, results of checks
+    clock   seconds since 1970, UTC; the default one starts at a fixed moment and advances a second per event
     sleep   how it passes time; `asyncio.sleep(0)` by default, so that a rollout takes no time at all
     """
 
@@ -51,12 +51,12 @@ class FakeRegion:
         self.ingested: dict[str, int] = {}
         self.loads = Loads()
         self.copied: set[tuple[str, str]] = set()  # copies by name and run
-        self.answers: dict[str, QueryResult] = {}  # SQL → what a query answers
-        self.receipts: dict[str, tuple[Receipt, ...]] = {}  # rollout → what was kept of it
-        self.compared: dict[str, tuple[ComparedColumn, ...]] = {}  # rollout → what its comparison recorded
+        self.answers: dict[str, QueryResult] = {}  # SQL → the answer of a query
+        self.receipts: dict[str, tuple[Receipt, ...]] = {}  # rollout → its stored history
+        self.compared: dict[str, tuple[ComparedColumn, ...]] = {}  # rollout → the records of its comparison
         self.examples: dict[tuple[str, str], DayExamples] = {}  # (table, day) → rows that differ
-        self.findings: dict[str, tuple[Finding, ...]] = {}  # rollout → what checking it again finds
-        self.samples: list[FeedSample] = []  # kept by its agent, oldest first
+        self.findings: dict[str, tuple[Finding, ...]] = {}  # rollout → the findings of its verification
+        self.samples: list[FeedSample] = []  # stored by its agent, oldest first
         self.heard: list[Callable[[Recorded], None]] = []  # called with every event, before a watcher gets it
         self.sandboxes: dict[str, tuple[Plan, Sandbox]] = {}  # ready at once
         self._survey = live
@@ -69,10 +69,10 @@ class FakeRegion:
         self.pass_time = sleep or _no_time
         self.agent = FakeAgent(self.disk, self.script, self.pass_time)
 
-    # -- what a test does to it
+    # -- controls for tests
 
     def drop_link(self, after: int = 0) -> None:
-        """Lose the link after so many more events; the region goes on behind it, until `heal`."""
+        """Lose the link after this many more events, until `heal`; the region continues."""
         self._left = after
         if after == 0:
             self._cut()
@@ -86,7 +86,7 @@ class FakeRegion:
         await self.agent.kill()
         self._hang_up()
 
-    # -- what its drivers ask
+    # -- requests of its drivers
 
     def survey(self) -> Live:
         disk = self.disk
@@ -157,7 +157,7 @@ class FakeRegion:
 
 
 class _Steps:
-    """A clock that moves a second each time it is read."""
+    """A clock that advances a second each time it is read."""
 
     def __init__(self) -> None:
         self._now = 1_768_000_000.0
@@ -177,7 +177,7 @@ def stored_events(world: FakeRegion, kind: type[Event]) -> list[Event]:
 
 
 def _empty(state: TableState) -> TableStats:
-    """A version as it was created: the fake stores no rows of ours."""
+    """A version as created: the fake stores no rows."""
     version = state.version
     return TableStats(
         name=state.table.name,

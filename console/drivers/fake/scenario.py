@@ -1,15 +1,15 @@
-"""The script of a fake region: how long its batches take, what fails and what differs."""
+"""The script of a fake region: the duration of its batches, failures and differences."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True, kw_only=True)
 class Scenario:
-    """How a fake region behaves.
+    """The behaviour of a fake region.
 
     seconds       of a batch, unless `rows_per_second` says otherwise; other steps take a tenth
-    failures      step id → how often it fails before it succeeds
-    differ, inconclusive  tables whose check finds a difference, or nothing to compare
+    failures      step id → number of failures before it succeeds
+    differ, inconclusive  tables whose check fails, or is inconclusive
     """
 
     seconds: float = 1.0

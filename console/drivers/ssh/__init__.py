@@ -1,1 +1,1 @@
-"""Regions behind SSH: `reach` here, `far` over there; `connection` and `trust` are the door to asyncssh."""
+"""Regions behind SSH: `driver` on this side, `remote` on the host; only `connection` and `trust` use asyncssh."""

@@ -1,6 +1,6 @@
-"""One verified SSH connection a region, and the remote processes started through it.
+"""One verified SSH connection per region, and the remote processes started through it.
 
-Nothing of ~/.ssh/config is read: it can switch off the check of host keys or run programs (`ProxyCommand`, `Match exec`).
+~/.ssh/config is not read: it can disable the check of host keys or run programs (`ProxyCommand`, `Match exec`).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from console.drivers.ssh.trust import HostKeys, refused, signing
 from console.errors import ConsoleError, DataError, RegionError, Unreachable
 from console.model.region import Region
 
-_ATTEMPTS = 3  # to connect, where the host refuses at once: its sshd restarts, or sheds load
+_ATTEMPTS = 3  # to connect, if the host refuses at once: its sshd restarts, or sheds load
 _QUICK_SECONDS = 2.0
 _JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^:@\[\]\s]+)(?::(?P<port>\d{1,5}))?")
 
@@ -27,7 +27,7 @@ _JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^:@\
 class Timeouts:
     """Timeouts in seconds. A link silent for `beat` is probed, `beats` times, before it counts as lost.
 
-    connect  until the host answers · login  until it accepts us · answer  until the remote process's first line
+    connect  until the host answers · login  until it accepts our key · answer  until the remote process's first line
     start    until an agent started there listens
     """
 
@@ -61,7 +61,7 @@ class Channel:
     async def line(self, limit: int, seconds: float) -> bytes:
         """The first line without its end, or the bytes before the stream ended; b"" only if there were none.
 
-        A blank line keeps its end: a login script that prints one has printed something.
+        A blank line keeps its end, to show that a login script has printed it.
 
         raises  Unreachable if neither comes in time or the connection breaks
         """
@@ -86,7 +86,7 @@ class Channel:
         return bytes(got) or end
 
     def write(self, data: bytes, /) -> None:
-        with suppress(OSError):  # as with asyncio's streams, who reads learns of a lost connection
+        with suppress(OSError):  # as with asyncio's streams, the reader gets the error of a lost connection
             self._process.stdin.write(data)
 
     async def drain(self) -> None:
@@ -104,7 +104,7 @@ class Channel:
         self._tasks.append(asyncio.create_task(self._beating(seconds), name=f"beat {self._peer}"))
 
     async def code(self) -> int | None:
-        """Its exit code once it has ended; None where it was killed or the connection broke."""
+        """Its exit code once it has ended; None if it was killed or the connection broke."""
         with suppress(TimeoutError, asyncssh.Error):
             async with asyncio.timeout(5):
                 await self._process.wait_closed()
@@ -117,7 +117,7 @@ class Channel:
 
     async def wait_closed(self) -> None:
         with suppress(TimeoutError, asyncssh.Error):
-            async with asyncio.timeout(2):  # over a dead connection no farewell is answered
+            async with asyncio.timeout(2):  # over a dead connection the disconnect is never answered
                 await self._process.wait_closed()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -135,7 +135,7 @@ class Channel:
 class Connection:
     """The region's connection, opened when first needed and reopened after a failure.
 
-    connections  how many were opened so far
+    connections  number opened so far
     """
 
     def __init__(self, region: Region, timeouts: Timeouts) -> None:
@@ -154,8 +154,7 @@ class Connection:
     async def run(self, command: str) -> Channel:
         """Start a remote process.
 
-        raises  Unreachable; RegionError for a host key that is not known or a key that is not let in;
-                DataError for files of ours that cannot be used
+        raises  Unreachable; RegionError for an unknown host key or a rejected key of ours; DataError for unusable files of ours
         """
         connection = await self._connected()
         try:
@@ -168,7 +167,7 @@ class Connection:
         return Channel(process, self._region.name)
 
     async def close(self) -> None:
-        """Disconnect from the hosts; what runs there goes on."""
+        """Disconnect from the hosts; processes there continue."""
         async with self._connecting:
             await self._disconnect()
 
@@ -235,7 +234,7 @@ class Connection:
                 **_CLOSED,
             )
         except (asyncssh.Error, OSError, ValueError) as error:
-            # a host that has no key of the kind we know of it hangs up without a word
+            # a host without a key of the known type disconnects without a message
             hung_up = isinstance(error, (asyncssh.ConnectionLost, ConnectionResetError))
             if hung_up and keys.knows(host, port) and await self._has_other_key(keys, host, port):
                 raise refused(name, keys, host, port, "") from None
@@ -243,7 +242,7 @@ class Connection:
         self._hops.append(hop)
 
     async def _has_other_key(self, keys: HostKeys, host: str, port: int) -> bool:
-        """Whether the host presents a key that is none of its known ones."""
+        """Whether the host presents a key that is not among its known ones."""
         with suppress(TimeoutError, asyncssh.Error, OSError):
             async with asyncio.timeout(self._timeouts.connect):
                 tunnel: Any = self._hops[-1] if self._hops else ()
@@ -282,7 +281,7 @@ class Connection:
         )
 
 
-# everything by which a host could be believed unchecked, ask for something, or reach back to us
+# disables every option by which a host could be trusted unchecked, prompt for input, or connect back to us
 _CLOSED: dict[str, Any] = {
     "config": None,
     "password": None,

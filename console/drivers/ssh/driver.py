@@ -16,7 +16,7 @@ from console.errors import ConsoleError, DataError, NoAgent, Protocol, RegionErr
 from console.model import codec
 from console.model.region import Region
 
-_SURVEY = 1 << 26  # bytes one region's survey may have
+_SURVEY = 1 << 26  # maximum bytes of one region's survey
 _SURVEY_SECONDS = 90.0
 _SEND_SECONDS = 120.0
 _CHECK_SECONDS = 60.0
@@ -33,7 +33,7 @@ class SshDriver(RpcDriver):
     async def look(self) -> tuple[Prerequisite, ...]:
         """Prerequisites on the region's host, checked there; starts no agent.
 
-        raises  the error that prevents the check: no connection, a host key, our key, no console there
+        raises  the error that prevents the check: no connection, a host key, our key, or no console there
         """
         return await self._ssh.look()
 
@@ -56,7 +56,7 @@ class SshTransport:
         self._bootstrap = region.transport.bootstrap
         self._config = agent_config(region, tick_seconds)
         self._timeouts = timeouts
-        self._bootstrapped_on = 0  # the connection over which the agent's file was last seen whole
+        self._bootstrapped_on = 0  # the connection over which the agent's file was last verified
 
     async def dial(self, *, start: bool) -> Link:
         request = remote.Request(
@@ -144,7 +144,7 @@ class SshTransport:
         return channel
 
     async def _ready(self, channel: Channel, seconds: float) -> str:
-        """The warehouse of the agent at the other end, as it names it."""
+        """The warehouse path that the remote agent reports."""
         line = await channel.line(FRAME, seconds)
         if not line:
             raise await self._exit_error(channel)
@@ -186,7 +186,7 @@ class SshTransport:
         )
 
     async def _bootstrap_agent(self) -> None:
-        """Make sure that the agent's file is on the host, complete; once a connection."""
+        """Ensure that the agent's file is complete on the host; once per connection."""
         if self._bootstrapped_on and self._bootstrapped_on == self._connection.connections:
             return
         channel = await self._connection.run(pack.receiver())
@@ -229,8 +229,8 @@ class SshTransport:
         )
 
     def _as_remote(self, error: ConsoleError) -> ConsoleError:
-        """An error from the host, whose hints name paths and commands over there."""
-        if isinstance(error, NoAgent):  # from here no agent is followed
+        """An error from the host, whose hints name paths and commands on the host."""
+        if isinstance(error, NoAgent):  # an agent cannot be followed from here
             error.hint = f"on its host: console follow --warehouse {shlex.quote(self._region.warehouse)}"
         else:
             error.hint = f"{error.hint} ({self._where()})" if error.hint else self._where()

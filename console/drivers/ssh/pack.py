@@ -1,4 +1,4 @@
-"""The agent in one file, for hosts without console: the same bytes for the same sources, checked by digest over there."""
+"""The agent in one file, for hosts without console: reproducible bytes, checked by digest on the host."""
 
 import hashlib
 import io
@@ -10,16 +10,16 @@ from pathlib import Path
 import console
 from console.errors import ConsoleError, Protocol, RegionError
 
-# what the far side runs: no more of the package than the agent and the way to it
+# the modules that the remote side runs: the agent and its transport
 _ROOMS = ("agent", "model")
 _FILES = (
     "__init__.py", "crash.py", "errors.py", "paths.py", "process.py", "record.py", "remedy.py", "text.py",
     "drivers/__init__.py", "drivers/audit.py", "drivers/frames.py", "drivers/prerequisites.py", "drivers/local.py", "drivers/protocol.py", "drivers/rpc.py", "drivers/transport.py",
     "drivers/ssh/__init__.py", "drivers/ssh/remote.py", "drivers/survey.py",
 )  # fmt: skip
-_FOLDER = ".cache/console"  # below the far user's home
+_FOLDER = ".cache/console"  # below the remote user's home
 
-# says `have` where the file lies there unharmed, else `send`, reads it from stdin, checks it, and only then names it
+# prints `have` if the file is there intact, else `send`, reads it from stdin, checks it, and only then renames it
 _RECEIVE = """
 import hashlib, os, sys
 digest, folder = sys.argv[1], sys.argv[2]
@@ -67,17 +67,17 @@ def packed() -> tuple[bytes, str]:
 
 
 def receiver() -> str:
-    """The far side's command line that takes the file in."""
+    """The remote command line that receives the file."""
     return shlex.join(["python3", "-I", "-c", _RECEIVE, packed()[1], _FOLDER])
 
 
 def started() -> str:
-    """The far side's command line that serves one request from the file."""
+    """The remote command line that serves one request from the file."""
     return f'env PYTHONPATH="$HOME/{_FOLDER}/agent-{packed()[1]}.pyz" python3 -P -m console.drivers.ssh.remote'
 
 
 def taken(answer: str, region: str) -> ConsoleError | None:
-    """What is wrong with the receiver's last word; None if the file lies there, checked."""
+    """The problem in the receiver's last line; None if the file is there and verified."""
     match answer.split():
         case ["have"]:
             return None

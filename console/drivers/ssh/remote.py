@@ -1,7 +1,7 @@
 """The remote end of SSH: the process that a console elsewhere starts on the region's host, one for each channel.
 
-Its command line is fixed: the request comes as one JSON line on stdin, so that no secret shows in `ps` and nothing needs
-quoting. It answers with one line and then, for `dial`, becomes a pipe to the agent's socket.
+Its command line is fixed: the request arrives as one JSON line on stdin, so that no secret shows in `ps` and nothing
+needs quoting. It answers with one line and then, for `dial`, becomes a pipe to the agent's socket.
 """
 
 import argparse
@@ -31,11 +31,11 @@ from console.model.region import Region
 
 COMMAND = ("console", "agent", "remote")
 READY = 1
-# in a survey's `config`, which hosts of 0.1.0 ignore there: the console understands fields that came after 0.1.0
+# in a survey's `config`, which hosts of 0.1.0 ignore there: the console supports fields added after 0.1.0
 LATER = {"later": True}
 SILENT_BEATS = 4  # missed heartbeats of the console after which its channel counts as dead
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")  # one folder of the warehouse: nothing that leads elsewhere
+_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")  # one folder of the warehouse: no path that leads elsewhere
 _CHUNK = 1 << 16
 
 
@@ -44,8 +44,7 @@ class Request:
     """A console's request.
 
     beat    seconds between two blank lines, its heartbeat
-    config  settings of the agent to be started; `LATER` in a survey, `hours` of the samples and `after` of the records that it
-            returns
+    config  settings of the agent to start; in a survey `LATER`, `hours` of the samples and `after` of the records to return
     """
 
     do: Literal["dial", "survey", "look", "profile"]
@@ -152,7 +151,7 @@ async def _profile(request: Request) -> int:
 
 
 def _sample(request: Request) -> Sample:
-    """raises  DataError where the table is not one folder of the warehouse"""
+    """raises  DataError if the table is not one folder of the warehouse"""
     sample = request.sample
     if sample is None or not _TABLE.fullmatch(sample.table):
         raise DataError(f"{sample.table if sample else ''!r:.80} is not a table of a warehouse")
@@ -211,8 +210,8 @@ def _print_line(word: dict[str, Any]) -> None:
 def _pipe(path: Path, request: Request, unread: bytes) -> NoReturn:
     """Copy stdin to the agent and the agent to stdout, until one of them ends or the console's heartbeat stops.
 
-    A link that was cut silently leaves this process behind: it must end by itself, or an agent tied to its console would
-    take the console for connected.
+    A link that was cut silently leaves this process behind: it must end by itself, or an agent tied to its console
+    would consider the console connected.
     """
     agent = socket.socket(socket.AF_UNIX)
     try:

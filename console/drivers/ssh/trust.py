@@ -1,4 +1,4 @@
-"""Whom we believe and how we sign: host keys from files that only their owner writes, our key from a reference."""
+"""Trust and authentication: host keys from files that only their owner may write, our key by reference."""
 
 import os
 import shlex
@@ -16,10 +16,10 @@ _MOST_BYTES = 4 << 20
 
 
 class HostKeys(asyncssh.SSHClient):
-    """The host keys that one hop is checked against; a key that is not among them is remembered and refused.
+    """The host keys against which one hop is checked; any other key is recorded and refused.
 
     files    as named in the inventory, or the usual two of OpenSSH
-    offered  the key that was refused, "" while none was: `SHA256:… (ssh-ed25519)`
+    offered  the refused key, "" if none: `SHA256:… (ssh-ed25519)`
 
     raises  DataError for a file that cannot be used
     """
@@ -43,7 +43,7 @@ class HostKeys(asyncssh.SSHClient):
         return False
 
     def trusts(self, host: str, port: int, key: asyncssh.SSHKey) -> bool:
-        """Whether this very key stands in the files for this host; remembers it where it does not."""
+        """Whether the files have this key for this host; records it if they do not."""
         keys, authorities, revoked, *_ = self.known.match(host, "", port)
         return (
             bool(authorities)
@@ -52,13 +52,13 @@ class HostKeys(asyncssh.SSHClient):
         )
 
     def knows(self, host: str, port: int) -> bool:
-        """Whether any key stands in the files for this host."""
+        """Whether the files have any key for this host."""
         keys, authorities, *_ = self.known.match(host, "", port)
         return bool(keys or authorities)
 
 
 def refused(region: str, keys: HostKeys, host: str, port: int, reason: str) -> RegionError:
-    """The error for a host that did not prove who it is: with the fingerprint, and what to type."""
+    """The error for a host that failed authentication, with the fingerprint and the command to type."""
     file = shlex.quote(str(keys.files[0]))
     place = host if port == 22 else f"[{host}]:{port}"
     shown = keys.offered or reason
@@ -79,7 +79,7 @@ def refused(region: str, keys: HostKeys, host: str, port: int, reason: str) -> R
 
 
 def signing(region: str, reference: str) -> dict[str, Any]:
-    """How we sign, as asyncssh's options: the key that is named and no other, else the usual ones and the ssh-agent's.
+    """Our authentication as asyncssh options: only the named key, else the default ones and the ssh-agent's.
 
     raises  DataError for a key that is missing, open to others, or locked by a passphrase
     """
@@ -117,7 +117,7 @@ def signing(region: str, reference: str) -> dict[str, Any]:
 
 
 def _read(region: str, what: str, path: Path, closed: int) -> str:
-    """A small regular file whose mode leaves these bits closed.
+    """Content of a small regular file whose mode lacks these bits.
 
     raises  DataError
     """
