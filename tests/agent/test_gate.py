@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from console.agent.execution import validation
 from console.agent.execution.validation import _complete
@@ -254,29 +254,7 @@ def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: p
     assert [bool(why) for why in whys] == [True] * 5 + [False], "at the end it waits no longer"
 
 
-def test_a_managed_landing_table_without_traffic_gets_a_heartbeat_and_no_other_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Spark's empty append is one of deltalake's here."""
-
-    class Nothing:
-        def __init__(self, path: str) -> None:
-            self.path, self.write = path, self
-
-        def format(self, _: str) -> "Nothing":
-            return self
-
-        mode = format
-
-        def option(self, name: str, value: str) -> "Nothing":
-            self.note = CommitProperties(custom_metadata={name: value})
-            return self
-
-        def save(self, path: str) -> None:
-            assert path == self.path
-            write_deltalake(path, rows(), mode="append", commit_properties=self.note, partition_by=["day"])
-
-    monkeypatch.setattr(commit, "empty_rows", lambda _, path: Nothing(path))
+def test_a_managed_landing_table_without_traffic_gets_a_heartbeat_and_no_other_does(tmp_path: Path) -> None:
     feeds = []
     for name, kind, managed, moved in (
         ("quiet", "landing", True, 0), ("busy", "landing", True, 3), ("theirs", "landing", False, 0), ("copied", "append", False, 0)

@@ -9,6 +9,7 @@ from typing import assert_never
 from console import crash
 from console.agent import failure
 from console.agent.execution import backfill_step
+from console.agent.execution.empty_commits import append_nothing
 from console.agent.execution.validation import validate
 from console.agent.feeds import commit, planted_bugs
 from console.agent.feeds.live_feed import LiveFeed
@@ -17,7 +18,7 @@ from console.agent.resilience import retry
 from console.agent.resilience.throttle import Brake
 from console.agent.rollout.clock import span
 from console.agent.rollout.context import RolloutContext, RolloutStopped
-from console.agent.store import log, write_lock
+from console.agent.store import log
 from console.errors import ConsoleError, RegionError
 from console.model.event import BatchDone, DriverLost, Entered, Failed, Progress, Resumed, State, StepDone, StepStarted
 from console.model.incident import SparkBack
@@ -212,17 +213,9 @@ class PlanExecutor(threading.Thread):
         known = {column.name for column in self.context.stats(step.table, path).columns}
         new = [column for column in step.columns if column.name not in known]
         if new:
-            from pyspark.sql.functions import lit
-
-            # with the existing columns: a write must name the partition columns
-            nothing = commit.empty_rows(self.context.spark.session(), path)
-            for column in new:
-                nothing = nothing.withColumn(column.name, lit(None).cast(column.type))
-            rows = nothing.write.format("delta").mode("append")
-            with write_lock.shared(path):
-                crash.point("before-commit-columns")
-                rows.option("mergeSchema", "true").option("userMetadata", '{"kind": "add columns"}').save(path)
-                crash.point("after-commit-columns")
+            crash.point("before-commit-columns")
+            append_nothing(self.context.spark.session(), path, '{"kind": "add columns"}', new)
+            crash.point("after-commit-columns")
 
     def _version_to_extend(self, table: str) -> str:
         """The version of a landing table that lacks columns: the live one, beside which a new one is created with them."""

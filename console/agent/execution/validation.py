@@ -10,14 +10,15 @@ from console.agent.compared.quarantined import affected_tables
 from console.agent.compared.resumed import begin
 from console.agent.errors import AgentEnding
 from console.agent.execution import expectations
+from console.agent.execution.empty_commits import append_nothing
 from console.agent.execution.endpoint_calls import call_checks
-from console.agent.feeds import commit, planted_bugs
+from console.agent.feeds import planted_bugs
 from console.agent.feeds.live_feed import LiveFeed, stalled_targets
 from console.agent.recount import liveness
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.agent.resilience.waits import Waits
 from console.agent.rollout.context import RolloutContext, RolloutStopped
-from console.agent.store import log, write_lock
+from console.agent.store import log
 from console.errors import RegionError
 from console.model.event import BatchDone, Checked, Fenced, Waiting
 from console.model.live import Release
@@ -97,13 +98,7 @@ def _heartbeats(context: RolloutContext, live_feeds: list[LiveFeed], session: An
         for e in live_feeds
         if e.source.table.kind == "landing" and e.source.table.managed and not e.rows_moved
     }
-    versions = {}
-    for path in quiet:
-        nothing = commit.empty_rows(session, path).write.format("delta").mode("append")
-        with write_lock.shared(path):
-            nothing.option("userMetadata", HEARTBEAT).save(path)
-            versions[path] = log.latest_version(path)
-    return versions
+    return {path: append_nothing(session, path, HEARTBEAT) for path in quiet}
 
 
 def aligned(context: RolloutContext) -> dict[str, int]:

@@ -108,7 +108,7 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
     note = json.dumps({"kind": "create", "content": state.version.content})
     crash.point("before-commit-create")
     schema = empty_rows.schema.json()
-    if _is_plain(json.loads(schema)):
+    if is_plain(json.loads(schema)):
         own = CommitProperties(custom_metadata={"userMetadata": note})
         by = list(state.version.partition_by)
         DeltaTable.create(path, Schema.from_json(schema), "error", by, configuration=properties, commit_properties=own)
@@ -314,18 +314,18 @@ def supports_small_appends(target: str) -> bool:
     opened = DeltaTable(target)
     schema, partition_by = json.loads(opened.schema().to_json()), opened.metadata().partition_columns
     kinds = [field["type"] for field in schema["fields"] if field["name"] in partition_by]
-    return _is_plain(schema) and not any(kind in _UNSAFE_PARTITIONS or kind.startswith("decimal(") for kind in kinds)
+    return is_plain(schema) and not any(kind in _UNSAFE_PARTITIONS or kind.startswith("decimal(") for kind in kinds)
 
 
-def _is_plain(kind: Any) -> bool:
-    """kind: a type in Delta's schema JSON"""
+def is_plain(kind: Any) -> bool:
+    """Whether deltalake writes values of a type as Spark does. kind: a type in Delta's schema JSON"""
     match kind:
         case {"type": "struct", "fields": fields}:
-            return all(_is_plain(field["type"]) for field in fields)
+            return all(is_plain(field["type"]) for field in fields)
         case {"type": "array", "elementType": element}:
-            return _is_plain(element)
+            return is_plain(element)
         case {"type": "map", "keyType": key, "valueType": value}:
-            return _is_plain(key) and _is_plain(value)
+            return is_plain(key) and is_plain(value)
         case str():
             return kind in _PLAIN_TYPES or kind.startswith("decimal(")
     return False

@@ -124,20 +124,19 @@ class Promotion:
         stored = self.releases.all()
         rebindings = rebind.rebindings_for(stored, to, self.resolve)
         switches = switch.switches_for(stored, to, self.resolve)
-        switched = partial(self._switched, switches, rebindings) if switches else None
+        switched = partial(self._switched, switches) if switches else None
         return rebind.rebound(self.spark, self.follower, self.pipeline, rebindings, self.refollow, switched)
 
     @contextmanager
-    def _switched(
-        self, switches: Sequence[switch.Switch], rebindings: Sequence[rebind.Rebinding], session: Any
-    ) -> Iterator[None]:
-        """Hold the intake, and move the remaining rows of old landing versions through feeds and relays."""
-        sources = {each.there.source_path for each in switches}
+    def _switched(self, switches: Sequence[switch.Switch], session: Any) -> Iterator[None]:
+        """Hold the intake, and move the remaining rows of old landing versions through their relays.
+
+        The relays move most rows before the hold, so that senders wait for the last commits only.
+        """
+        for each in switches:
+            switch.drain(session, self.follower, self.pipeline, each.there)
         with self.intake.held(INTAKE_SECONDS):
             try:
-                for rebinding in rebindings:
-                    if rebinding.old.source_path in sources:
-                        switch.drain(session, self.follower, self.pipeline, rebinding.old)
                 for each in switches:
                     switch.turn(session, self.follower, self.pipeline, each)
                 yield

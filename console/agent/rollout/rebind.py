@@ -73,7 +73,8 @@ def rebound(
     its position; the new position stays unused until it is committed again.
 
     refollow  makes the follower move the feeds that the release table now requires; until then neither feed may move
-    switched  context, given a session, around the rest of the swap: landing tables switch versions, with their intake held
+    switched  context, given a session, around the swap: landing tables switch versions, with their intake held. The new feeds
+              are placed before it: at a common landing position the versions of a landing table hold the same rows
     raises    the error that stopped a feed; CheckFailed E_LAG if the feeds do not reach one landing position in time
     """
     if not rebindings and switched is None:
@@ -81,16 +82,16 @@ def rebound(
         return
     with follower.hold(pipeline, ALIGN_SECONDS, aligned=not planted_bugs.early()):
         session = spark.session()
-        with nullcontext() if switched is None else switched(session):
-            try:
-                for rebinding in rebindings:
-                    _rebind(session, follower, pipeline, rebinding)
+        try:
+            for rebinding in rebindings:
+                _rebind(session, follower, pipeline, rebinding)
+            with nullcontext() if switched is None else switched(session):
                 yield
-            finally:
-                refollow()
-                for live_feed in follower.feeds(pipeline):
-                    if live_feed.health.stopped is _REBINDING:
-                        live_feed.health.reset()
+        finally:
+            refollow()
+            for live_feed in follower.feeds(pipeline):
+                if live_feed.health.stopped is _REBINDING:
+                    live_feed.health.reset()
 
 
 def _rebind(session: Any, follower: FeedFollower, pipeline: str, rebinding: Rebinding) -> None:
