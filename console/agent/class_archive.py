@@ -90,7 +90,7 @@ def await_end(
 
 
 def _progress_of(pid: int, fresh: Path) -> tuple[int, int]:
-    """(size of the file, processor time of the process in ticks); 0 for what cannot be read."""
+    """(size of the file, processor time of the process in ticks); 0 for an unreadable one."""
     size = ticks = 0
     with suppress(OSError):
         size = fresh.stat().st_size

@@ -247,7 +247,7 @@ class _Connection:
 
 
 def _watcher(params: dict[str, Any]) -> Watcher | None:
-    """The name of the watching console; None for an older console, which gives none."""
+    """The name of the watching console; None for an older console, which sends none."""
     name, host, console = (safe_text(str(params.get(key, "")), WHO_CHARACTERS) for key in ("by", "host", "console"))
     return Watcher(name=name, host=host, since=time.time(), console=console) if name else None
 

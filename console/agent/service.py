@@ -370,7 +370,7 @@ def _verb(text: str) -> Verb:
 def write_log(who: str, level: str, text: str) -> None:
     """One line of the agent's log."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with suppress(OSError, ValueError):  # the disk is full, or the stream closed: a failing log stops nothing
+    with suppress(OSError, ValueError):  # its disk is full or closed: a failing log stops nothing
         print(f"{at} {level} {who}: {text}", file=sys.stderr, flush=True)
 
 

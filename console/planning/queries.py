@@ -14,7 +14,7 @@ def compile_query(sql: str, release: Release, parameters: tuple[Parameter, ...] 
     """A checked query over a release.
 
     parameters  may occur as `:name` and stay in the SQL, for Spark to bind
-    raises      Problems, a DataError: unreadable, refused, or naming what the release does not have
+    raises      Problems, a DataError: unreadable, refused, or naming something that the release does not have
     """
     tables = {state.table.name: types(state.table.columns) for state in release.tables}
     for copy in release.copies:

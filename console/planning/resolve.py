@@ -69,7 +69,7 @@ class ResolvedPipeline:
 
 
 def resolve(source: ReadPipeline, memory: QueryMemory) -> ResolvedPipeline:
-    """Resolve what is not cached; queries of the read side are cached under the keys that `read` gave them."""
+    """Resolve all queries that are not cached; queries of the read side are cached under the keys that `read` gave them."""
     pipeline = source.pipeline
     columns = {table.name: types(table.columns) for table in pipeline.tables}
     known, variables = NameScope(columns, schema=schema(columns)), dict(pipeline.variables)

@@ -42,7 +42,7 @@ def _metric(plan: Any, name: str) -> int:
 
 
 def _input_bytes(context: Any, group: str) -> int:
-    """The sum of what Spark counted for each stage of the group's jobs."""
+    """The sum of Spark's counts for each stage of the group's jobs."""
     spark = context._jsc.sc()
     spark.listenerBus().waitUntilEmpty(LISTENER_MILLISECONDS)
     tracker, store = context.statusTracker(), spark.statusStore()

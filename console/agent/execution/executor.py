@@ -115,7 +115,7 @@ class PlanExecutor(threading.Thread):
     def stop(self) -> None:
         """Stop the thread and wait for it. Running Spark jobs are cancelled; the next run takes the feed over first.
 
-        A Spark that does not respond, or does not end a cancelled job, is killed, which ends the call into it.
+        A Spark that does not respond, or does not end a cancelled job, is killed, which ends calls into it.
         """
         self._last_response = time.monotonic()
         self.context.halt.set()

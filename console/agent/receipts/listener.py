@@ -37,7 +37,7 @@ class AuditListener:
 
     @contextmanager
     def watching(self, spark: SparkHandle, session: Any, progress: AuditProgress) -> Iterator[None]:
-        """Around one check: reports it and its Spark jobs, and cancels these once the audit is cancelled.
+        """Context of one check: reports it and its Spark jobs, and cancels these once the audit is cancelled.
 
         raises  AuditStopped, whatever the outcome of the check whose jobs were cancelled
         """

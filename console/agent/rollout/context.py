@@ -65,7 +65,7 @@ class RolloutContext:
 
     @contextmanager
     def jobs(self, session: Any, what: str) -> Iterator[None]:
-        """Around Spark jobs of this thread, which a halt cancels.
+        """Context of Spark jobs of this thread, which a halt cancels.
 
         what    a name for the jobs
         raises  RolloutStopped if the executor is to stop already

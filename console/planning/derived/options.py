@@ -53,7 +53,7 @@ def _refused(
 
 
 def _shown(verdict: Verdict) -> str:
-    """What older rows show."""
+    """The values of older rows, in words."""
     if verdict.older_rows:
         return verdict.older_rows
     if verdict.copied is not None and verdict.recomputed is not None and verdict.recomputed.since:

@@ -8,7 +8,7 @@ from console.planning.sql.reads import Pick
 
 
 def verdict(change: Change) -> Verdict | None:
-    """Where the operator asks for it, or the rows expire soon; and the table is not laid out by such a column."""
+    """Taken if the operator requests it or the rows expire soon, and the table's layout does not use such a column."""
     table, diff = change.wanted.table, change.diff
     if change.rebuilt_sources or change.readable or forward.is_given(change):
         return None

@@ -52,7 +52,7 @@ class Recomputation:
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """Why a choice for a table's history cannot be taken, and what the operator can do about it.
+    """Why a choice for a table's history cannot be taken, with the operator's remedies.
 
     first  the first day that `since` could name instead, "" for none
     """

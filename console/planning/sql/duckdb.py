@@ -98,7 +98,7 @@ class Trial:
 def trial(sql: str, tables: Tables, node: str = "the query") -> Trial:
     """Check a query against the allow-list and prepare it for running.
 
-    raises  Problems, a DataError: unreadable, refused, or naming what is not there
+    raises  Problems, a DataError: unreadable, refused, or naming an unknown table or column
     """
     text = Text(sql=sql, where="", node=node)
     done = compile.query(text, NameScope(tables))

@@ -31,7 +31,7 @@ def since(change: Change, day: str, older: OlderValues = "") -> Verdict | Imposs
 
 
 def _not_exact(change: Change, day: str) -> Impossible | None:
-    """Why rows would be lost or duplicated at the cut, and what to do instead."""
+    """Why rows would be lost or duplicated at the cut, with a remedy."""
     instead: Remedy = SetKey(node=change.name, key="history", value="carry", effect="copies all rows so far")
     if isinstance(carry(change), Impossible):
         instead = without(change)
