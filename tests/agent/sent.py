@@ -1,4 +1,4 @@
-"""What a landing table must hold after files were sent, edited and sent again: plain Python that knows nothing of console.
+"""The expected content of a landing table after files were sent, edited and sent again: plain Python, independent of console.
 
 Every line ever written is unique, so that a row in the table tells which line of which file it was.
 """

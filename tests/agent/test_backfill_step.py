@@ -1,4 +1,4 @@
-"""How a history is fenced, cut and measured before and between its batches: real logs and events, Spark's answers given. No Java."""
+"""The fence, slices and measurements of a backfill before and between its batches: real logs and events, with scripted answers of Spark. No Java."""
 
 import time
 from collections.abc import Sequence

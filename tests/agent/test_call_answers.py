@@ -1,4 +1,4 @@
-"""Two answers of a call, and what figures mean for the gate: pure, judged by multisets and by hand."""
+"""The comparison of a call's two answers, and the gate's verdict on figures: pure, judged by multisets and by hand."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""The class archive comes about on a busy machine."""
+"""The class archive is created on a busy machine too."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-"""A wrong value on one day of fourteen, a row lost and one duplicated: all three shut the gate, and none of the values that
-tell them apart is in anything that is stored, printed or logged. Real Spark; the agent runs in this process."""
+"""A wrong value on one day of fourteen, a row lost and one duplicated: all three close the gate, and none of the differing
+values is in anything that is stored, printed or logged. Real Spark; the agent runs in this process."""
 
 import json
 import subprocess

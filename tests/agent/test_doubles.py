@@ -1,4 +1,4 @@
-"""Which two sums of doubles may be one: random values added up in random orders. The truth is Python's own fractions."""
+"""Which sums of doubles count as equal: random values added up in random orders. The truth is Python's own fractions."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""A source that is altered under a backfill stops it before the next batch, where what changed is read. No Java."""
+"""A source that is altered during a backfill stops it before the next batch, if the change affects the columns read. No Java."""
 
 from pathlib import Path
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""A version's directory goes as a whole, whatever an agent that died left beside it. No Java."""
+"""A version's directory is dropped as a whole, whatever a killed agent left beside it. No Java."""
 
 import os
 from pathlib import Path

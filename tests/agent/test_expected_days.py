@@ -1,4 +1,4 @@
-"""Days beside the day before them, and how failing rows are named: pure, judged by lists of days."""
+"""Days compared with the previous day, and the identification of failing rows: pure, judged by lists of days."""
 
 from datetime import date, timedelta
 

@@ -1,4 +1,4 @@
-"""A sink replaces its own last output and nothing else; whatever died in its folder, the next run ends the same. No Java."""
+"""A sink replaces its own last output and nothing else; whichever run died in its folder, the next one has the same result. No Java."""
 
 import json
 import subprocess

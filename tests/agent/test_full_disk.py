@@ -1,4 +1,4 @@
-"""A disk that fills up under the region's own tables: what is stored counts, and no decision is lost. No Java."""
+"""A disk that fills up under the region's own tables: stored records count, and no decision is lost. No Java."""
 
 import resource
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A feed that stands still, and the releases that mend it: validated, promoted and rolled back over real logs. No Java."""
+"""A stopped feed, and the releases that repair it: validated, promoted and rolled back over real logs. No Java."""
 
 import time
 from collections.abc import Iterator

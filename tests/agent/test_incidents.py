@@ -1,4 +1,4 @@
-"""What an agent stores of a rollout's trouble: waits with a bound, every failed try, how long Spark and the agent were away."""
+"""The incidents that an agent stores: a bounded number of waits, every failed try, how long Spark and the agent were away."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Lines for a landing table whose columns were renamed and widened, as Delta's own reader gives them back. No Java."""
+"""Lines for a landing table whose columns were renamed and widened, as read by Delta's own reader. No Java."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""Files of one table as files of another: what is taken over, that either table may lose its names, and what refuses. No Java."""
+"""Files of one table as files of another: the files taken over, the independence of both tables, and the refusals. No Java."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The Delta log as a feed sees it: what may flow, what must not, and what each commit carries. No Java."""
+"""The Delta log as a feed reads it: commits that may flow, commits that must not, and the content of each. No Java."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What of a table's past can still be checked, told from its log and its files. No Java."""
+"""The part of a table's past that can still be checked, according to its log and its files. No Java."""
 
 import json
 from collections.abc import Callable

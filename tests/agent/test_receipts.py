@@ -1,4 +1,4 @@
-"""Receipts on real Spark: written once whoever dies meanwhile, equal to an independent count; what tampering they find."""
+"""Receipts on real Spark: written once whichever process dies, equal to an independent count; the tampering that they detect."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A promotion or a way back that was committed and not recorded, found by the next agent. Real release tables, no Java."""
+"""A promotion or a rollback that was committed but not recorded is found by the next agent. Real release tables, no Java."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A landing table changes its version under a writer that never stops, is killed anywhere, and goes back. Real logs, no Java."""
+"""A landing table changes its version under a writer that never stops, is interrupted by a kill at every point, and is rolled back. Real logs, no Java."""
 
 import json
 import threading

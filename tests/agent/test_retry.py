@@ -1,4 +1,4 @@
-"""Which failures of a batch are tried again, how often and how soon; the words for those that are not."""
+"""Which failures of a batch are retried, how often and how soon; the messages for those that are not."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What an agent measures each ten seconds: rates of feeds, of landing tables and of history, written whoever watches."""
+"""An agent's measurements every ten seconds: rates of feeds, landing tables and history, written even without a watcher."""
 
 import time
 from dataclasses import dataclass, field, replace

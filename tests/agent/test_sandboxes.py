@@ -1,4 +1,4 @@
-"""Sandboxes in their agent, without Java: what is stored of them, who keeps their files, and when these go."""
+"""Sandboxes in their agent, without Java: their stored state, the protection of their files, and when these are deleted."""
 
 import json
 import time

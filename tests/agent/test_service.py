@@ -1,4 +1,4 @@
-"""The region's service without Java: who is tied to its console, what damage keeps down, what a watcher is told."""
+"""The region's service without Java: attached rollouts, pipelines that fail to load because of damage, events for watchers."""
 
 import asyncio
 import json

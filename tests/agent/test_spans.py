@@ -1,4 +1,4 @@
-"""Which files a run of commits added, told from two versions of a table and from few between them. No Java."""
+"""Which files a run of commits added, determined from two versions of a table and from a few in between. No Java."""
 
 from pathlib import Path
 from typing import Any

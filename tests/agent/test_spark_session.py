@@ -1,4 +1,4 @@
-"""A Spark that does not come up, for real: in a process of its own, since pyspark keeps one JVM a process."""
+"""A Spark that fails to start, for real: in a process of its own, since pyspark keeps one JVM per process."""
 
 import json
 import subprocess

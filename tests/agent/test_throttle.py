@@ -1,4 +1,4 @@
-"""What holds a batch back, and the words for it. The clock is the test's: hours pass in no time."""
+"""The reasons that hold a batch back, and their texts. The test owns the clock: hours pass in no time."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Limits of a running rollout: changed by an operator, stored, kept by the next agent, refused where they make no sense."""
+"""Limits of a running rollout: changed by an operator, stored, kept by the next agent, refused if they are invalid."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What becomes of a rollout that nobody looks after, whatever its host's clock says and whoever decides meanwhile. No Java."""
+"""The fate of a rollout that nobody watches, whatever its host's clock shows and whoever decides meanwhile. No Java."""
 
 import threading
 from dataclasses import replace

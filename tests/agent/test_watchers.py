@@ -1,4 +1,4 @@
-"""Consoles that watch are named to each other, and to nobody once they have left; older consoles and agents lack names."""
+"""Watching consoles are shown to each other, until they have left; older consoles and agents lack names."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A process in a terminal of its own, which reads whatever is drawn."""
+"""A process in a terminal of its own, which reads everything drawn."""
 
 import fcntl
 import os

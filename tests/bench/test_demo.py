@@ -1,4 +1,4 @@
-"""What the demo's own process takes of a processor, over its three real regions with traffic."""
+"""The processor time of the demo's own process, over its three real regions with traffic."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What a key costs until it is seen: the cockpit over regions that change all the time, beside a bare table of 500 rows.
+"""The cost of a key until its effect is drawn: the cockpit over regions that change all the time, beside a bare table of 500 rows.
 
 In processor seconds, since the machine may be busy; both in turn, round by round, so that it is as busy for both. Each begins
 a round with a heap without garbage, as the console begins after its first picture.

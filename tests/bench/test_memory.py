@@ -1,4 +1,4 @@
-"""What following regions takes of memory: no more after two million events than after four hundred thousand."""
+"""The memory needed to follow regions: no more after two million events than after four hundred thousand."""
 
 import json
 import subprocess

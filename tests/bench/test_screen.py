@@ -1,4 +1,4 @@
-"""What the screen takes of a processor: until its first picture, and at rest."""
+"""The processor time of the screen: until its first picture, and at rest."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`console adapt` puts a table of ours in front of one that others write, and the plan moves no row below it."""
+"""`console adapt` puts an adapter in front of a foreign landing table, and the plan moves no row below it."""
 
 import json
 

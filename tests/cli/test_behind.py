@@ -1,4 +1,4 @@
-"""`--continue-without` from the command line: the wave ends, the region stays behind, and comes by its own plan."""
+"""`--continue-without` from the command line: the wave ends, the region stays behind, and catches up later by its own plan."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was confirmed against one state of a region is not done to another, and the message says who was first."""
+"""An action that was confirmed for one state of a region is not performed on another, and the message says who was first."""
 
 from dataclasses import replace
 

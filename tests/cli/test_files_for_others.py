@@ -1,4 +1,4 @@
-"""What is published beside the code: JSON Schemas are those of the values, example pipelines call what there is."""
+"""Files published beside the code: JSON Schemas match the values, example pipelines call existing commands."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a new operator meets: a plan beside a rollout that stands, a first release, a warehouse that is not there."""
+"""First steps of a new operator: a plan while a rollout waits, a first release, a warehouse that does not exist."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`console handover`: what the next shift must know, whoever answers, and nothing that a hostile region can add to it."""
+"""`console handover`: the facts for the next shift, from whichever regions answer, without injections by a hostile region."""
 
 import json
 import re

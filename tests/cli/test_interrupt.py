@@ -1,4 +1,4 @@
-"""Signals, on a real process: once lets go in order, twice leaves at once."""
+"""Signals to a real process: the first one detaches cleanly, the second one exits immediately."""
 
 import asyncio
 import signal

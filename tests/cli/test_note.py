@@ -1,4 +1,4 @@
-"""`console note` in front of regions in memory: where a note stands afterwards, and what is no note."""
+"""`console note` in front of regions in memory: where a note is shown afterwards, and which texts are refused."""
 
 import json
 

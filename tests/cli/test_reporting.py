@@ -1,4 +1,4 @@
-"""`--junit`, `--report` and the summaries of CIs: written whatever becomes of the run, and whole."""
+"""`--junit`, `--report` and the summaries of CIs: written completely, whatever the outcome of the run."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What is told of a rollout, event by event, and its table."""
+"""The lines about a rollout, event by event, and the table of `status`."""
 
 from dataclasses import replace
 from itertools import pairwise

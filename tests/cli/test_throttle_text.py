@@ -1,4 +1,4 @@
-"""What a plan says its batches will wait for, and that a saved plan of another throttle no longer holds."""
+"""The throttles shown in a plan; a saved plan with other throttles is stale."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`console tune` in front of regions in memory: what is sent, what is refused before, and where it stands afterwards."""
+"""`console tune` in front of regions in memory: the request sent, the refusals before it, and where the change is shown afterwards."""
 
 import json
 from typing import Any

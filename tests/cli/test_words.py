@@ -1,4 +1,4 @@
-"""The command line's words as the screen's `:` reads them: the same commands, the same refusals, nothing is run."""
+"""Commands parsed for the screen's `:`: the same commands, the same refusals, nothing is run."""
 
 import pytest
 

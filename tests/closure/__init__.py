@@ -1,1 +1,1 @@
-"""Every change of every kind of table has a way through: drawn, planned, followed where it is refused, judged."""
+"""Every change of every kind of table has a plan or a remedy that leads to one: drawn, planned, refusals followed, judged."""

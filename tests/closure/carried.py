@@ -1,4 +1,4 @@
-"""Edits carried on a real region while a writer never stops, forward, back and forward again; DuckDB says what the rows must be.
+"""Edits carried out in a real region beside a writer that never stops: promoted, rolled back and promoted again; DuckDB computes the expected rows.
 
 All tables are in one pipeline, so that one rollout carries every edit. `events` is fed by the writer; `past` is a landing
 table that has lost its older days.

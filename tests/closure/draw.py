@@ -1,4 +1,4 @@
-"""Pairs by seed: a deployed pipeline, what its region still holds, and what its operators want instead."""
+"""Pairs by seed: a deployed pipeline, the rows that its region still holds, and the pipeline that its operators want instead."""
 
 import random
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Kinds of edits, each with what it does to rows and values, said by how it is made and never by the planner.
+"""Kinds of edits, each with its effect on rows and values, known by construction and never from the planner.
 
 What an edit needs is `own` where the older rows of the table itself give the new values or rows, `source` where only the
 rows of its source do, and `none` where nothing of them changes.

@@ -1,4 +1,4 @@
-"""What a region still holds: which days of which table are gone, and how well its statistics know it."""
+"""The contents of a region: which days of which table are gone, and how precisely its statistics show it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Remedies carried out: what a refusal says, done to the files and to the command line by a program."""
+"""Remedies carried out: a program applies a refusal's advice to the files and the command line."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

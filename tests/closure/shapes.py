@@ -1,4 +1,4 @@
-"""Pipelines as small values of our own: what an edit does to rows and values is known before the planner has seen it."""
+"""Pipelines as small values: the effect of an edit on rows and values is known before the planner sees it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Each row of docs/changes.md that a real team meets, carried on Spark under a writer that never stops, back and forward again.
+"""Each practical row of docs/changes.md, carried out on Spark beside a writer that never stops, rolled back and promoted again.
 
 The rows are dealt to tables by seed, so that one rollout carries all of them: 25 rows in every run, 31 in the soak.
 """

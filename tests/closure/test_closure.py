@@ -1,4 +1,4 @@
-"""Is there a way through? Pipelines, what their regions still hold, and edits, drawn; every refusal followed by its remedies.
+"""Does every change lead to a plan? Pipelines, the contents of their regions, and edits are drawn; the remedies of every refusal are followed.
 
 `PAIRS` in the environment says how many are drawn; `make soak` asks for 5,000.
 """

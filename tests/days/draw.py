@@ -1,6 +1,6 @@
 """Times as a landing table may hold them, drawn by seed, and the truth of them: plain integers of microseconds since 1970.
 
-Nothing here is ours and nothing is Python's calendar, which ends where these begin.
+Uses neither console's code nor Python's calendar, whose range is too small.
 """
 
 import os

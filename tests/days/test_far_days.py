@@ -1,5 +1,5 @@
-"""Rows of the year 58851 and of the years 9999, 1000, 0999, 0001, 0000 and -1 through a real region: each is carried once,
-or is set aside by its key. The truth is a list of integers."""
+"""Rows of the year 58851 and of the years 9999, 1000, 0999, 0001, 0000 and -1 through a real region: each is processed once,
+or quarantined by its key. The truth is a list of integers."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What is told of far days without Spark: the survey's, the profile's and compaction's look at a log. Truth is integers."""
+"""Far days without Spark: the survey's, the profile's and compaction's reading of a log. Truth is integers."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What the screen shows while a region of the demo is built: what is written, then the rollout of its first release."""
+"""The screen while a region of the demo is built: the days written, then the rollout of its first release."""
 
 from dataclasses import replace
 from datetime import date

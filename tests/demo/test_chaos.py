@@ -1,4 +1,4 @@
-"""`console demo --chaos`: one agent is killed in the middle of a history, and the check says what that changed."""
+"""`console demo --chaos`: one agent is killed in the middle of a backfill, and the check reports the effect."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A demo begins in an empty folder, with the project that the repository holds, and in no other."""
+"""A demo starts in an empty folder, with the repository's project, and in no other."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the demo tells after a promotion and after a rollback is measured in the tables."""
+"""The demo's lines after a promotion and after a rollback are measured in the tables."""
 
 from pathlib import Path
 

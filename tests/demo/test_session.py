@@ -1,4 +1,4 @@
-"""However a demo ends, nothing of it goes on: a signal, a closed terminal, `--stop` beside files that are wrong."""
+"""However a demo ends, none of its processes continues: a signal, a closed terminal, `--stop` with invalid files."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""The demo's data: what is made from the log, what a producer sends and remembers."""
+"""The demo's data: events generated from the log, batches that a producer sends and records."""
 
 import json
 from collections import Counter

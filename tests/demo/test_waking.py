@@ -1,4 +1,4 @@
-"""A demo that goes on from before: its agents are started, and no feed is shown as stopped before they are up."""
+"""A continued demo: its agents are started, and no feed is shown as stopped before they run."""
 
 import asyncio
 from collections.abc import Iterable

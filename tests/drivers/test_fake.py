@@ -1,4 +1,4 @@
-"""The fake region ships, and nothing that touches real regions can reach it."""
+"""The fake region is part of the package, and code for real regions cannot reach it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Who is recorded as the one who decided, and how that is known."""
+"""The recorded author of a decision, and its source."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Regions of this machine: a real survey, a real agent, and what can be wrong with either."""
+"""Regions of this machine: a real survey, a real agent, and the failures of both."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The agent that is brought to a host: complete, so that nothing which it imports is missing over there."""
+"""The agent that is copied to a host: complete, so that no import fails there."""
 
 import ast
 import io

@@ -1,4 +1,4 @@
-"""Samples of a region, asked of its agent and, without one, of its file: the same figures, in pages, older agents none."""
+"""Samples of a region, from its agent or, without one, from its file: the same figures, in pages; none from older agents."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is done to a region from outside: signals at chosen moments, disks that fill, a log that others maintain."""
+"""Faults injected into a region from outside: signals at chosen moments, disks that fill, a log that others maintain."""
 
 import asyncio
 import os

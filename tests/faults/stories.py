@@ -1,4 +1,4 @@
-"""What is done to a region from outside, act by act, with what was seen of it."""
+"""Faults injected into a region from outside, act by act, with the observations."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Commits that a power loss left empty or cut short: nobody passes over them, `doctor` names them, a copy heals them."""
+"""Commits that a power loss left empty or cut short: no reader skips them, `doctor` names them, a copy repairs them."""
 
 import json
 import os

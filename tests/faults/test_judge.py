@@ -1,4 +1,4 @@
-"""The judge itself: a region that is whole passes, and each way of not being whole is told."""
+"""The judge itself: an intact region passes, and each kind of damage is reported."""
 
 import json
 import subprocess

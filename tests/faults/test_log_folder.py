@@ -1,4 +1,4 @@
-"""A log folder that cannot be written: the agent is started all the same."""
+"""A log folder that cannot be written: the agent is started nevertheless."""
 
 import subprocess
 from pathlib import Path

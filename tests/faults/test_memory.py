@@ -1,4 +1,4 @@
-"""A heap that is really too small: what fits is carried in smaller batches, a day that never fits ends with its name (F32)."""
+"""A heap that is really too small: the backfill continues in smaller batches, and a day that never fits is named in the error (F32)."""
 
 import json
 from collections.abc import AsyncIterator

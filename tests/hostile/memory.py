@@ -1,4 +1,4 @@
-"""What a piece of work takes of memory at its highest, whatever was held before it."""
+"""The peak memory of a piece of work, regardless of earlier allocations."""
 
 import resource
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""S6: what a report or a CI log shows of others' texts is text there too."""
+"""S6: foreign texts stay text in reports and CI logs."""
 
 import json
 from dataclasses import is_dataclass, replace

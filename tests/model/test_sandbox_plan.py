@@ -1,4 +1,4 @@
-"""What of a change a sandbox carries, and with which of its versions the rollout may go on."""
+"""The parts of a change that a sandbox builds, and the versions with which the rollout may continue."""
 
 from dataclasses import replace
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Limits changed beside the accepted plan: what holds, what is refused, and how a change is said."""
+"""Limits changed beside the accepted plan: the limits in force, the refusals, and the text of a change."""
 
 import pytest
 

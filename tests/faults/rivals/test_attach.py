@@ -1,4 +1,4 @@
-"""A second console at a running rollout: it looks, or takes it over, and the first one is told and only looks."""
+"""A second console at a running rollout: it watches, or takes it over, and then the first one is notified and only watches."""
 
 import asyncio
 import json

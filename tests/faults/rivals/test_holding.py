@@ -1,4 +1,4 @@
-"""Processes that commit to one table by looking and renaming, as Delta's local log store does: the region's lock parts them."""
+"""Processes that commit to one table by check and rename, as Delta's local log store does: the region's lock keeps them apart."""
 
 import multiprocessing
 import os
