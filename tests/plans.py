@@ -1,4 +1,4 @@
-"""A plan of which only what a test is about is said."""
+"""Plans for tests, which only state the parts that matter to the test."""
 
 from typing import Any
 

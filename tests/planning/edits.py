@@ -1,4 +1,4 @@
-"""One edit for every route and every rule of the planner: the pipeline as live, as wanted, and what the region is like."""
+"""One edit for every route and every rule of the planner: the live pipeline, the wanted one, and the state of the region."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

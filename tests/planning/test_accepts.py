@@ -1,4 +1,4 @@
-"""A landing column of which a line's value could be of the older shape or of the newer: refused, until the file tells them apart."""
+"""A landing column of which a line's value could be of the older shape or of the newer: refused, until the file distinguishes them."""
 
 from typing import Any
 

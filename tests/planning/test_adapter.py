@@ -1,4 +1,4 @@
-"""An adapter in front of a landing table that others write: it is filled, and no row below it moves."""
+"""An adapter in front of a foreign landing table: it is filled, and no row below it moves."""
 
 from dataclasses import replace
 

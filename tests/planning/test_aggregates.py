@@ -1,4 +1,4 @@
-"""Partial states: however rows are cut into commits, the merged read gives what the operator's query gives at once."""
+"""Partial states: however rows are divided into commits, the merged read equals the operator's query over all rows."""
 
 from collections.abc import Iterator
 from dataclasses import replace

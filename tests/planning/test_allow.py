@@ -1,4 +1,4 @@
-"""The allow-list: what computes values passes, what reaches outside the pipeline's tables does not."""
+"""The allow-list: expressions that compute values pass, those that reach outside the pipeline's tables do not."""
 
 import pytest
 

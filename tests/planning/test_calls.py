@@ -1,4 +1,4 @@
-"""Every function by name, with any number of arguments: two are one only where they are listed, and none breaks the compiler."""
+"""Every function by name, with any number of arguments: two are equal only if they are listed, and none breaks the compiler."""
 
 from collections import defaultdict
 

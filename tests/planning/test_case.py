@@ -1,4 +1,4 @@
-"""Names that are data reach Spark as they are written; all others are compared without case."""
+"""Names that end up in data reach Spark unchanged; all others are compared without case."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A chain of three tables whose sizes stand in made-up Delta logs: what a change at its end costs, and what it spares."""
+"""A chain of three tables whose sizes stand in made-up Delta logs: the cost of a change at its end, and the rows that it spares."""
 
 import json
 from datetime import date, timedelta

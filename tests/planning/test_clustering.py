@@ -1,4 +1,4 @@
-"""Clustering: for new rows a matter of the declaration, for all rows a copy that somebody asks for."""
+"""Clustering: for new rows by declaration alone, for all rows by an explicitly requested copy."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What public projects expect of edits and lineage, replayed; and our own lists of edits with a plain truth."""
+"""Expectations of public projects about edits and lineage, replayed; and our own lists of edits with an obvious effect."""
 
 import pytest
 

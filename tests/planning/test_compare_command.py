@@ -1,4 +1,4 @@
-"""`console compare`: what it prints, what it takes, and that it never fails for a query it does not understand."""
+"""`console compare`: its output and its input; it never fails for a query that it cannot parse."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Values that are equal and can be told apart, or that are none: rewrites that hold for all others are none of theirs."""
+"""Values that are equal but distinguishable, and NaN: rewrites that are valid for all other values are not applied to them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Filters that stop history: what each kind of condition on the source's time does to the days of the live table."""
+"""Filters that stop history: the effect of each kind of condition on the source's time on the days of the live table."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a plan says of its region: what it rests on, what was altered by hand, who will notice, what it costs."""
+"""The facts of a plan about its region: baseline, drift, affected readers, costs."""
 
 from dataclasses import replace
 from typing import Any

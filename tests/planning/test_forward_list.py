@@ -1,4 +1,4 @@
-"""A forward query gives one row for each row of the live table: a batch is all that it ever sees."""
+"""A forward query gives one row for each row of the live table: it only ever sees one batch."""
 
 from dataclasses import replace
 

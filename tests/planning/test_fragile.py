@@ -1,4 +1,4 @@
-"""Which rows a feed's query fails on, asked of its casts: each that is made for every row, and no other."""
+"""The rows on which a feed's query fails, determined from its casts: those applied to every row, and no others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the stored states of an aggregate give of another one: read anew, regrouped, completed; and what they do not give.
+"""Changed aggregates computed from stored states: reread, regrouped, completed; and the cases where that is impossible.
 
 The judge of values is DuckDB over the rows themselves.
 """

@@ -1,4 +1,4 @@
-"""`history`: what a change makes of the rows that a table holds, by the operator's word."""
+"""`history`: the operator's choice for the existing rows of a table that changes."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Tables that a feed joins: what their change moves, what it leaves alone, and in which order history is filled."""
+"""Tables that a feed joins: the effect of their change, its limits, and the order in which history is filled."""
 
 from dataclasses import replace
 

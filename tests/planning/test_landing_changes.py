@@ -1,4 +1,4 @@
-"""A managed landing table whose declaration changes: no row moves, or the plan refuses and says what would do."""
+"""A managed landing table whose declaration changes: no row moves, or the plan refuses with an alternative."""
 
 from dataclasses import replace
 from typing import Any

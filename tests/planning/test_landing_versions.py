@@ -1,4 +1,4 @@
-"""A managed landing table that is to be partitioned otherwise: a new version, with everything below it where it is."""
+"""A managed landing table with another partitioning: a new version, and no moved row in the tables below."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""`* EXCEPT (…)`: what it names must be there, for nothing else would tell that it was left in."""
+"""`* EXCEPT (…)`: its columns must exist, since nothing else would reveal a misspelt one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a feed or an endpoint names although nothing that it gives depends on it: without it the query fails."""
+"""Columns that a feed or an endpoint names without using them in its result: without them the query fails."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A filter more over what the table keeps is read from the table itself; anything else goes to the source."""
+"""An additional filter over stored columns is read from the table itself; anything else is read from the source."""
 
 import itertools
 from dataclasses import replace

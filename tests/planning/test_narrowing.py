@@ -1,4 +1,4 @@
-"""Types that change: what becomes of the values, for every pair of types; and which columns are excused by a try_cast."""
+"""Types that change: the effect on the values, for every pair of types; and the columns exempted by a try_cast."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Tables of kind `latest` and `distinct`: what a change of them moves, and what is refused with what would do."""
+"""Tables of kind `latest` and `distinct`: the rows that their changes move, and the refusals with their alternatives."""
 
 from dataclasses import replace
 

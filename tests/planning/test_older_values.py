@@ -1,4 +1,4 @@
-"""What older rows show for new and changed columns by the operator's word: computed, as default or as NULL, each copied or with its files."""
+"""The values that older rows show for new and changed columns, by the operator's choice: computed, as default or as NULL, each copied or with its files."""
 
 from dataclasses import replace
 

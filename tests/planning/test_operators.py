@@ -1,4 +1,4 @@
-"""Operators, pipes and aliases are read as Spark reads them; `oracle/` asks Spark itself."""
+"""Operators, pipes and aliases are parsed like Spark parses them; `oracle/` asks Spark itself."""
 
 import pytest
 import sqlglot

@@ -1,4 +1,4 @@
-"""A release that was hashed by other rules: what it holds is compared by meaning, and no hash of it is believed."""
+"""A release that was hashed by other rules: its contents are compared by meaning, and none of its hashes is trusted."""
 
 import hashlib
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""An aggregate that gets more states: those it has are copied, only the new ones are computed from the source."""
+"""An aggregate that gains states: the existing ones are copied, only the new ones are computed from the source."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Questions to the data before a changed type is copied: asked in the feed's own words, answered in the plan."""
+"""Probes of the data before a changed type is copied: by the feed's own query, with the result in the plan."""
 
 from dataclasses import replace
 

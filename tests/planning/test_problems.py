@@ -1,4 +1,4 @@
-"""What is wrong is said all at once, with its place; what is risky is said by a stable code."""
+"""Mistakes are reported all at once, with their places; risks are reported with stable codes."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which recorded calls a plan runs, and what it knows of their answers."""
+"""The recorded calls that a plan runs, and its expectations of their answers."""
 
 from dataclasses import replace
 

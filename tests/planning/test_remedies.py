@@ -1,4 +1,4 @@
-"""A problem carries its remedy as a value, and its hint is nothing but the text of it."""
+"""A problem carries its remedy as a value, and its hint is the text of that value."""
 
 import ast
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Rewrites that change nothing are recognised, and what only looks like one never is (`oracle/` asks Spark about both)."""
+"""Rewrites that change nothing are recognised, and near misses never are (`oracle/` asks Spark about both)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every change takes the cheapest exact way, and a change of nothing plans nothing."""
+"""Every change takes the cheapest exact route, and unchanged files plan nothing."""
 
 import time
 from dataclasses import replace

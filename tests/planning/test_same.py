@@ -1,4 +1,4 @@
-"""What stands for all that are equal must differ wherever two of them can."""
+"""A canonical form must differ for expressions whose values can differ."""
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace

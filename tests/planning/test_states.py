@@ -1,4 +1,4 @@
-"""The types of partial states: no part of a total is cut, however the rows fell into commits."""
+"""The types of partial states: no part of a total is truncated, however the rows are divided into commits."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Recorded calls of endpoints: read with their places, refused where they cannot be run, and written behind the others."""
+"""Recorded calls of endpoints: read with their places, refused if they cannot be run, and appended to the others."""
 
 import pytest
 from conftest import Write

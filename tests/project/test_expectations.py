@@ -1,4 +1,4 @@
-"""What a table's file may expect of its rows, and what is said of a rule that cannot be one."""
+"""The expectations in a table's file, and the messages for invalid rules."""
 
 import pytest
 from conftest import FILES, Write

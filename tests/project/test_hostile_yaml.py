@@ -1,4 +1,4 @@
-"""The YAML door: whatever comes through it is small, plain and placed, or refused quickly with file and line."""
+"""The YAML parser: accepted input is small, plain and has places; all other input is refused quickly, with file and line."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Every mistake in the files is told with its place, what was expected and what was probably meant, all at once."""
+"""Every mistake in the files is reported with its place, the expected form and the probable intention, all at once."""
 
 import pytest
 from conftest import FILES, Write

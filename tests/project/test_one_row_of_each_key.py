@@ -1,4 +1,4 @@
-"""Files of tables that keep one row of each key: what is read of them, and what is wrong with them."""
+"""Files of tables that keep one row of each key: how they are read, and their mistakes."""
 
 import pytest
 from conftest import Write

@@ -1,4 +1,4 @@
-"""load(): what the files say is what the model holds."""
+"""load(): the model holds exactly the contents of the files."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What stands in quotes is a text, whatever it looks like, up to the SQL that a variable becomes."""
+"""A quoted value is a text, whatever it looks like, up to the SQL of a variable."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A release keeps the files that it was made from, letter by letter."""
+"""A release stores the files that it was made from, byte by byte."""
 
 import base64
 import shutil

@@ -1,4 +1,4 @@
-"""Every key of the files is read by something, or a warning tells its author that nothing reads it."""
+"""Every key of the files is used by some code, or a warning tells its author that it has no effect."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""PostgreSQL judges: what it makes of a history of migrations, dumped and read, is what the migrations were read as."""
+"""PostgreSQL judges: the dump of its schema after a series of migrations equals the schema read from the migrations."""
 
 import json
 import re

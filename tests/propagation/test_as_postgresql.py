@@ -1,4 +1,4 @@
-"""What a file says is followed as PostgreSQL follows it; what runs without being written there is refused."""
+"""A file is interpreted as by PostgreSQL; code that runs without being in the file is refused."""
 
 import pytest
 

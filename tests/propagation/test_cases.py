@@ -1,4 +1,4 @@
-"""Migrations of other projects are observed as their labels say, but for the listed differences, each with its reason."""
+"""Migrations of other projects are observed as labelled, except for the listed differences, each with its reason."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Every statement of a translation is executed, and after each one the rest is read off the store anew, as after a kill."""
+"""Every statement of a translation is executed, and after each one the rest is computed again from the store, as after a kill."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Statements for a whole cluster: ClickHouse's own parser takes each of them as one for every host of it.
+"""Statements for a whole cluster: ClickHouse's own parser accepts each of them as an ON CLUSTER statement.
 
 The run itself needs a server with Keeper, which no package registry has: docs/schema.md says so.
 """

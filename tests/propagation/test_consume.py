@@ -1,4 +1,4 @@
-"""What a consumer inserts: every list of columns against every state that a store can be in."""
+"""The columns that a consumer inserts: every list of columns against every state that a store can be in."""
 
 import itertools
 

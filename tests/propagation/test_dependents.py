@@ -1,4 +1,4 @@
-"""What depends on a ClickHouse table changes with it, or is named before the first statement; ClickHouse itself is the judge."""
+"""Dependents of a ClickHouse table change with it, or are reported before the first statement; ClickHouse itself is the judge."""
 
 from collections.abc import Iterator
 from pathlib import Path

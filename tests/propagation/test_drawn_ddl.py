@@ -1,4 +1,4 @@
-"""Random scripts of DDL run in PostgreSQL; what observing says of them is what its catalog became, or they are refused."""
+"""Random scripts of DDL run in PostgreSQL; the observed migrations lead to the catalog's new state, or the scripts are refused."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Every operation on Iceberg and Delta is done to real tables: rows stay with their columns, and nothing is left to do after."""
+"""Every operation on Iceberg and Delta runs on real tables: rows stay with their columns, and no step remains afterwards."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime

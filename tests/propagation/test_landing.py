@@ -1,4 +1,4 @@
-"""A landing table's file is edited so that it says what the migration says, and nothing else changes."""
+"""A landing table's file is edited according to the migration, and nothing else changes."""
 
 from typing import Any
 

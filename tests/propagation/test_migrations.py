@@ -1,4 +1,4 @@
-"""Migrations as JSON, what is published of them, and what a transaction's changes come to."""
+"""Migrations as JSON, their published schema, and the net changes of a transaction."""
 
 import json
 import re

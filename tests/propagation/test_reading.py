@@ -1,4 +1,4 @@
-"""PostgreSQL's SQL is read as PostgreSQL reads it: statements, names, types, defaults, what is out of scope, what is refused."""
+"""PostgreSQL's SQL is read as PostgreSQL reads it: statements, names, types, defaults, statements out of scope, refusals."""
 
 from typing import Any
 

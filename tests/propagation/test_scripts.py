@@ -1,4 +1,4 @@
-"""A file of SQL is more than its statements: parts that lead back, tables that take others' places, what hides in a block."""
+"""A file of SQL is more than its statements: down parts, tables that take others' names, code inside a block."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Verify finds every way in which a store can lack what PostgreSQL has, and offers the migration that mends it."""
+"""Verify finds every difference between a store and PostgreSQL, and offers the migration that fixes it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What hangs on a column is seen before anything is done to it, however a query names it; nothing is written verbatim."""
+"""Dependents of a column are found before the first statement, however a query names it; every name is quoted."""
 
 import pytest
 

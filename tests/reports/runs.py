@@ -1,4 +1,4 @@
-"""Runs as a report gets them, from the events of a region: one at its gate, one with a planted day, one that broke off."""
+"""Runs as input of reports, from the events of a region: one at its gate, one with a planted day, an interrupted one."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A strict reader of pages: what a browser would silently repair is an error here."""
+"""A strict parser of pages: errors that a browser would silently repair are errors here."""
 
 import re
 from base64 import b64encode

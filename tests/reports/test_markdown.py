@@ -1,4 +1,4 @@
-"""Markdown, and what GitHub and GitLab show of a run."""
+"""Markdown, and the summaries of a run on GitHub and GitLab."""
 
 import json
 import re

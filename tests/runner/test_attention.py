@@ -1,4 +1,4 @@
-"""What needs a person, judged from views alone: which need, why, by when, and which key fits."""
+"""Needs, judged from views alone: kind, cause, due date, and the key that applies."""
 
 from dataclasses import replace
 from typing import Any

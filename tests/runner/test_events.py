@@ -1,4 +1,4 @@
-"""A file cut into what fits a frame: nothing lost, nothing twice, and always cut the same; and what is known of it."""
+"""A file divided into chunks that fit a frame: without loss or duplicates, and always at the same places; and its properties."""
 
 import hashlib
 import io

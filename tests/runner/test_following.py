@@ -1,4 +1,4 @@
-"""A mistake of our own while a region is followed: the run that waits for that region hears of it."""
+"""A bug in console while a region is followed: the run that waits for that region is notified."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The journal: nothing is done that is not written down first, and nothing is believed that was not written by us."""
+"""The journal: no action without a prior entry, and no trust in entries that console did not write."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""The plan that is shown starts from what is live, however the news of it came."""
+"""The shown plan starts from the live release, however its change was reported."""
 
 import asyncio
 import threading

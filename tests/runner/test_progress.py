@@ -1,4 +1,4 @@
-"""What is told of a rollout's progress never falls, whatever dies or arrives late, and ends at what the receipts say."""
+"""The reported progress of a rollout never decreases, whatever dies or arrives late, and ends at the receipts' figures."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Two consoles at one gate, and one console that is not sure whether it was through."""
+"""Two consoles at one gate, and one console that does not know whether its promotion succeeded."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Whatever dies, and whenever: the same end as if nothing had, each piece written once."""
+"""Whichever process dies, at whatever time: the same result as without a failure, each part written once."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""A wave that is finished without a region that is away, and what becomes of a failure when the command says so."""
+"""A wave that is completed without an unreachable region, and the command's policy for a failure."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The console over scripted views, to look at: `python -m tests.screens.moments MOMENT`.
+"""The console over scripted views, for inspection: `python -m tests.screens.moments MOMENT`.
 
 MOMENT is one of before, running, gate, failed, live, building, fleet, slow, witness, searching.
 """

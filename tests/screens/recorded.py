@@ -1,4 +1,4 @@
-"""A rollout as its events tell it: days, a day cut into hours, waits, failed tries, a lost Spark, samples and a Spark job."""
+"""A rollout as events: days, a day divided into hours, waits, failed tries, a lost Spark, samples and a Spark job."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What is drawn while nothing but the lag of live regions changes: their lines, once in a while, and nothing else."""
+"""Drawing while only the lag of live regions changes: their lines, once in a while, and nothing else."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The cockpit as its brief promises it: every key answers, keys that fit are shown, help says where it is cut."""
+"""The cockpit's promises: every key answers, applicable keys are shown, help indicates hidden lines."""
 
 from dataclasses import replace
 from pathlib import Path

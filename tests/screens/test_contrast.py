@@ -1,4 +1,4 @@
-"""Contrast of what is drawn, in every theme; and states that are told apart without any colour."""
+"""Contrast of all drawings, in every theme; and states that are distinguishable without colour."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What happened: the rollouts of all regions, one in full, its verification, and the handover."""
+"""The history screen: the rollouts of all regions, one in full, its verification, and the handover."""
 
 import asyncio
 from collections.abc import Awaitable

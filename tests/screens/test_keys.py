@@ -1,4 +1,4 @@
-"""Which calls the keys make to the cockpit, and which they refuse."""
+"""The keys' calls to the cockpit, and their refusals."""
 
 from dataclasses import replace
 from itertools import product

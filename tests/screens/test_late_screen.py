@@ -1,4 +1,4 @@
-"""A screen that is opened late shows what happened before: the log, and the steps of the last rollout."""
+"""A screen that is opened late shows earlier events: the log, and the steps of the last rollout."""
 
 from dataclasses import replace
 

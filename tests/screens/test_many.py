@@ -1,4 +1,4 @@
-"""Hundreds of regions on the screen: what a key and a repaint draw, how often, and what a click selects."""
+"""Hundreds of regions on the screen: the lines that a key and a repaint draw, how often, and the selection by a click."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a reader of the screens once took for something else, or could not read at all: each is held here."""
+"""Drawings that a reader of the screens once misread, or could not read at all: each has a test here."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Panes are drawn row by row: what is in sight, what it costs when the text grows, and what is copied from it."""
+"""Panes are drawn row by row: the visible rows, the cost of a growing text, and the copied text."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Eight planted situations: the first screen at 80 × 24 shows region, cause, due or age, and a key that fits. And a fleet of
+"""Eight planted situations: the first screen at 80 × 24 shows region, cause, due date or age, and the key that applies. And a fleet of
 twenty regions at 200 × 60 fills the screen.
 """
 

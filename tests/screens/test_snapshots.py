@@ -1,4 +1,4 @@
-"""What the screens look like, as SVG. `UPDATE_GOLDEN=1 pytest tests/screens` writes them anew; look at them then."""
+"""Pictures of the screens, as SVG. `UPDATE_GOLDEN=1 pytest tests/screens` rewrites them; look at them then."""
 
 import os
 from pathlib import Path

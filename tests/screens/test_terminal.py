@@ -1,4 +1,4 @@
-"""On a real pseudo-terminal: what is written to it, and what is left behind however the console ends."""
+"""On a real pseudo-terminal: the output, and the state that is left behind however the console ends."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""What a region waits for, and how long a pause can last, in the list and in the summary."""
+"""The wait of a region, and the limit of a pause, in the list and in the summary."""
 
 from dataclasses import replace
 

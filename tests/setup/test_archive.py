@@ -1,4 +1,4 @@
-"""A class archive that did not come about is not taken for done, and one of another Java is made again."""
+"""A failed class archive does not count as done, and one of another Java version is rebuilt."""
 
 from pathlib import Path
 

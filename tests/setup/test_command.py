@@ -1,4 +1,4 @@
-"""`console setup` on a machine as an installed console meets it; no registry is asked."""
+"""`console setup` of an installed console; no registry is contacted."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Delta's jars as `jars.lock` has them, wherever they come from; anything else is refused and leaves what was there."""
+"""Delta's jars as `jars.lock` has them, wherever they come from; anything else is refused and leaves the existing files alone."""
 
 import hashlib
 import os

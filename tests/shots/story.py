@@ -1,4 +1,4 @@
-"""What the tour's pictures and the README's recording show: which recording, when, after which keys."""
+"""The script of the tour's pictures and the README's recording: recordings, times, keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A far host for each test that asks for one; every test here needs root, sshd and network namespaces."""
+"""A remote host for each test that requests one; every test here needs root, sshd and network namespaces."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a region behind SSH remembers is read over there, and starts nothing."""
+"""The history of a region behind SSH is read on its host, without starting an agent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whom we believe, how we sign and what a host learns from us, against a real OpenSSH server."""
+"""Host keys, authentication, and the data that a host receives, against a real OpenSSH server."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A Delta table that is written anew: batch by batch, and what the migration does not speak of stays as it was."""
+"""A Delta table that is rewritten: batch by batch, and everything outside the migration stays unchanged."""
 
 from pathlib import Path
 

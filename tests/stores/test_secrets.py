@@ -1,4 +1,4 @@
-"""What is secret stands in no file of the project, and is shown nowhere once it is known."""
+"""Secrets are in no file of the project, and are never shown once they are known."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `console status` tells of stores, and that nothing about them keeps it from telling of the regions."""
+"""The lines of `console status` about stores; no problem of a store prevents the lines about regions."""
 
 import signal
 import socket

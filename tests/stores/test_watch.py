@@ -1,4 +1,4 @@
-"""`console schema observe --dsn`: what a running PostgreSQL does is written down, transaction by transaction."""
+"""`console schema observe --dsn`: the DDL of a running PostgreSQL is recorded, transaction by transaction."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Regions that another version left, as they are kept beside this file, and the clock of their day."""
+"""Regions left by another version, stored beside this file, and a clock set to their day."""
 
 import json
 import os

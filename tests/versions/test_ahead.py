@@ -1,4 +1,4 @@
-"""What a version ahead of this one stores and says: its optional words are passed over, those that matter refused by its name."""
+"""What a version ahead of this one stores and says: its optional fields are ignored, its required ones refused with its version."""
 
 import json
 import os

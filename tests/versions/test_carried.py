@@ -1,4 +1,4 @@
-"""Regions that 0.1.0 left in the middle of something: this version goes on and goes back, and that one reads it afterwards."""
+"""Regions that 0.1.0 left in the middle of something: this version continues and rolls back, and 0.1.0 reads the region afterwards."""
 
 import asyncio
 import json

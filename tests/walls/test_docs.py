@@ -1,4 +1,4 @@
-"""The papers name only what there is: modules, files, links and their headings."""
+"""The docs name only existing things: modules, files, links and their headings."""
 
 import ast
 import re

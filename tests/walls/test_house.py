@@ -1,4 +1,4 @@
-"""The house's own laws: which room may know which, what is loaded when, how big a room may grow."""
+"""Rules of the code base: which package may import which, what is loaded when, how large a package may grow."""
 
 import ast
 import re

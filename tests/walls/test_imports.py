@@ -1,5 +1,5 @@
 """The import graph has no circle and no arrow upward, on any level: packages as well as modules. Imports inside functions and
-those for the type checker alone count like any other: who names a type knows its home."""
+those for the type checker alone count like any other: naming a type depends on its module."""
 
 import tomllib
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,5 @@
-"""The planner computes and does nothing else: no file, no clock, no chance, no word said. The import contract keeps the
-modules out; what needs no import is kept out here."""
+"""The planner computes and does nothing else: no file, no clock, no randomness, no output. The import contract forbids the
+modules; this test forbids builtins, which need no import."""
 
 import ast
 import tomllib

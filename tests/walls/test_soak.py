@@ -1,4 +1,4 @@
-"""Long runs go on where the record ends, whatever broke the last one off."""
+"""Long runs continue where the record ends, whatever interrupted the last one."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is shown was seen on Spark; what only DuckDB sees is not shown."""
+"""Only differences confirmed on Spark are shown, not those that only DuckDB has."""
 
 import json
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Drawn landing tables without an agent: what reads live rows and what reads history, each beside the rows that were drawn.
+"""Drawn landing tables without an agent: the code that reads live rows and the code that reads history, each compared with the drawn rows.
 
-A world costs seconds here instead of minutes. What feeds, gate and releases make of the rows is `carried.py`'s.
+A world costs seconds here instead of minutes. `carried.py` covers feeds, gate and releases.
 """
 
 import random

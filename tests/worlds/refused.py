@@ -1,4 +1,4 @@
-"""Landing tables and folders that nobody can follow: refused by name, before anything is written."""
+"""Landing tables and folders that no feed can follow: refused by name, before anything is written."""
 
 import json
 import random

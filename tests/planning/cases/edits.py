@@ -1,4 +1,4 @@
-"""Edits of queries whose truth is plain: what changes rows, what changes nothing, what only adds a column."""
+"""Edits of queries with an obvious effect: they change rows, change nothing, or only add a column."""
 
 from functools import cache
 

@@ -1,6 +1,6 @@
-"""Collected cases as pipelines of ours: what another engine means, said in the words of this one.
+"""Collected cases as console pipelines: other engines' statements, translated to Spark.
 
-What has to be said otherwise, and why it changes nothing that the cases are about:
+The adaptations, and why they do not affect the point of the cases:
 
 - `PATH`, `DOMAINWITHOUTWWW`, `ANY_VALUE` and `TRUNC(time, 'HOUR')` are other engines' functions: each becomes one
   expression of Spark, the same on both sides;

@@ -1,4 +1,4 @@
-"""GitLab's CI chains as a pipeline of ours, read from its own statements.
+"""GitLab's CI chains as a console pipeline, read from its own statements.
 
 A column that its root table computes while rows are inserted (`MATERIALIZED`) is a column of a table fed from a landing
 table of the plain ones. A five-minute bucket is told by the minute, a quantile's default is the median.

@@ -1,1 +1,1 @@
-"""Spark itself as the judge of what we read, send and call the same: its parser and its rows, never ours."""
+"""Spark itself as the judge of parsing, of compiled SQL and of equal queries: its parser and its rows, never ours."""

@@ -1,4 +1,4 @@
-"""Drawn texts held against Spark."""
+"""Drawn texts checked with Spark."""
 
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Tables of any columns filled by seed, with what tells queries apart: NULLs, ties, signs, NaN, texts that are nearly one."""
+"""Tables of any columns filled by seed, with values that distinguish queries: NULLs, ties, signs, NaN, almost equal texts."""
 
 from collections.abc import Mapping
 from random import Random

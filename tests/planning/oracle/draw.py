@@ -1,4 +1,4 @@
-"""Random queries over hostile rows: few names and values, so that what could be confused is."""
+"""Random queries over hostile rows: few names and values, so that confusions occur."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""What Spark says of a text: the tree its parser makes, and the rows it gives."""
+"""Spark's result for a text: the tree from its parser, and its rows."""
 
 import logging
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The lists of rewrites that change nothing, and of near misses that do, held against Spark on drawn tables."""
+"""The lists of rewrites that change nothing, and of near misses that do, checked with Spark on drawn tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Spark judges what we read, what we send and what we call the same: nothing of ours takes part in the truth.
+"""Spark judges parsing, compiled SQL and equal queries: none of console's code takes part in the truth.
 
 `make soak` draws for an hour (`soak.py`).
 """

@@ -1,4 +1,4 @@
-"""Edits by the thousand, the same ones for the same seed."""
+"""Thousands of edits, the same for the same seed."""
 
 import random
 from collections.abc import Iterator

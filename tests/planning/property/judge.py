@@ -1,4 +1,4 @@
-"""What the comparison says of an edit, held against how it was made, against rows in DuckDB, and against Spark."""
+"""The comparison's verdict on an edit, checked against its construction, against rows in DuckDB, and against Spark."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

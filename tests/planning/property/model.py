@@ -1,4 +1,4 @@
-"""Queries as small values of our own, so that what an edit does is known before any parser has seen it.
+"""Queries as small values, so that the effect of an edit is known before any parser sees it.
 
 An `Expr` is a form with holes (`({} + {})`) or a column; a `Select` has items, sources and conjuncts. Nothing here knows
 sqlglot or the planner: what is judged takes no part in making the question.

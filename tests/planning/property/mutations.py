@@ -1,4 +1,4 @@
-"""Edits of which nobody knows what they do: one thing anywhere in a query is changed, and rows alone are the judge."""
+"""Edits with an unknown effect: one part anywhere in a query is changed, and rows alone are the judge."""
 
 import random
 from collections.abc import Callable

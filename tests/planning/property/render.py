@@ -1,4 +1,4 @@
-"""Queries as text, in many hands: the same query written in two styles means the same."""
+"""Queries as text, in many styles: the same query in two styles has one meaning."""
 
 import random
 import re

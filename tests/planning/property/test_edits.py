@@ -1,4 +1,4 @@
-"""Is the comparison right? Random pipelines, random edits whose truth is known, and rows to hold it against.
+"""Is the comparison right? Random pipelines, random edits with a known effect, and rows to check it.
 
 Rows are DuckDB's by the thousand and Spark's by the hundred: nulls, integer division and ANSI casts are Spark's own.
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's own catalog, before and after a script: read with psycopg, and with nothing of console's."""
+"""PostgreSQL's own catalog, before and after a script: read with psycopg, without any of console's code."""
 
 import re
 from dataclasses import dataclass, field

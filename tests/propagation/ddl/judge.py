@@ -1,4 +1,4 @@
-"""What `observe` says of a script, played on the catalog as it was, beside the catalog as it became."""
+"""The migrations that `observe` derives from a script, applied to the catalog before it, compared with the catalog after it."""
 
 import re
 from collections.abc import Callable

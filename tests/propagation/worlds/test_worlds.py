@@ -1,4 +1,4 @@
-"""Random schemas and random migrations: all of it is done and every row is right, or nothing is and the reason is told.
+"""Random schemas and random migrations: everything is applied and every row is right, or nothing is and the reason is given.
 
 The truth is ClickHouse's own catalogue before and after, and rows computed in plain Python. For longer:
 `python -m tests.propagation.worlds.soak --minutes 60`, or `WORLDS=2000 SEED=7000` here.

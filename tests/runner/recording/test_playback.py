@@ -1,4 +1,4 @@
-"""What is recorded and played back is what the live views showed at that time, whichever way one gets there."""
+"""A played-back recording shows the live views of that time, by whichever way the time is reached."""
 
 import asyncio
 import itertools

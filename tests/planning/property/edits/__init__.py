@@ -1,4 +1,4 @@
-"""Edits that do no harm, and edits of one value: what each does to rows and columns is known from how it was made."""
+"""Edits that do no harm, and edits of one value: the effect of each on rows and columns is known by construction."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""An edit with the truth about it, and what its writers have at hand."""
+"""An edit with its true effect, and the tools of the modules that write edits."""
 
 import random
 from collections.abc import Callable

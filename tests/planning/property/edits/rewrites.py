@@ -1,4 +1,4 @@
-"""The same query in another hand, by the laws of logic and arithmetic, and by those of relations."""
+"""The same query written differently, by the laws of logic, arithmetic and relations."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A column more, where rows depend on the projection."""
+"""An added column, where rows depend on the projection."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Two queries, old and new, or None where the dice make none."""
+"""Two queries, old and new, or None if the draw yields none."""
 
 from tests.planning.property.model import Query
 
