@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from console import __version__, paths
-from console.errors import ConsoleError, no_warehouse, require_spark, type_name
+from console.errors import ConsoleError, RegionError, no_warehouse, require_spark, type_name
 from console.model import codec
 from console.text import guard_tracebacks, hide, redacted
 
@@ -142,11 +142,11 @@ def _profile() -> int:
 
 def _serve(location: str, config: str) -> int:
     from console.agent.lock import RegionLock
-    from console.agent.service import Service, refuse_remote, write_log
+    from console.agent.service import Service, write_log
     from console.agent.spark_session import keep_settings, load_settings
 
     require_spark()
-    warehouse = refuse_remote(location)
+    warehouse = _refuse_remote(location)
     if not warehouse.is_dir():
         raise no_warehouse("", warehouse)
     stored = warehouse / "_console" / "agent.json"
@@ -194,6 +194,23 @@ async def _loop(service: Any, socket_path: Path) -> int:
             return RESTART
     await serving
     return 0
+
+
+def _refuse_remote(warehouse: str) -> Path:
+    """The warehouse as a local directory; other stores would need another kind of lock (P4).
+
+    raises  RegionError E_STORE for an object store, E_PATH for a path below which Delta writes no table
+    """
+    text = warehouse.removeprefix("file://")
+    if "://" in text:
+        raise RegionError(
+            f"{warehouse}: object stores are not served yet: their lock and log store are not proven here",
+            hint="use a directory on a disk of the region's host",
+            code="E_STORE",
+        )
+    if what := paths.unfit_here(text):
+        raise RegionError(f"{warehouse}: no Delta table can lie below {what!r}", hint=paths.UNFIT, code="E_PATH")
+    return Path(text)
 
 
 if __name__ == "__main__":

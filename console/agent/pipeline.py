@@ -20,6 +20,7 @@ from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.recover import record_missing_decision
 from console.agent.rollout.retune import retune
 from console.agent.rollout.watchdog import Watchdog, is_attached
+from console.agent.rows.release_files import ReleaseFiles
 from console.agent.sandboxes.sandboxes import Sandboxes
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import housekeeping
@@ -57,6 +58,7 @@ class PipelineController:
         self.recorder = Recorder(self.rollouts, last_seen)
         self.watchdog = Watchdog(settings.keep_failed_hours)
         self.intake = IntakeGate()
+        self.kept_files = ReleaseFiles(self.path)
         self.feeds = FollowedFeeds(
             pipeline=pipeline, releases=self.releases, recorder=self.recorder, follower=follower, resolve=self.path
         )
@@ -86,6 +88,7 @@ class PipelineController:
             resolve=self.path,
             refollow=self.feeds.refollow,
             intake=self.intake,
+            kept_files=self.kept_files,
         )
 
     def _sandboxes(self, keep_hours: float) -> Sandboxes:

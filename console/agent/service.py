@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
 
-from console import __version__, paths
+from console import __version__
 from console.agent import queries
 from console.agent.failure import cause, message
 from console.agent.feeds.follower import FeedFollower
@@ -27,7 +27,8 @@ from console.agent.sampler import Sampler
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.samples import SampleRing
 from console.agent.survey import survey
-from console.errors import ConsoleError, DataError, RegionError
+from console.agent.way_back.prover import WayBackProver
+from console.errors import ConsoleError, DataError
 from console.model import codec
 from console.model.compared import DayExamples
 from console.model.event import Lagging
@@ -57,7 +58,10 @@ class Service:
         self.sampler = Sampler(ring=self.ring, follower=self.follower)
         self._controllers: dict[str, PipelineController] = {}
         self.maintainer = maintainer.Maintainer(
-            self.spark, lambda: tuple(self._controllers.values()), self.report, lambda: tuple(self._failed_pipelines)
+            self.spark, self._all, self.report, lambda: tuple(self._failed_pipelines)
+        )
+        self.prover = WayBackProver(
+            controllers=self._all, keep_hours=settings.rollback_window_hours, report=self.report
         )
         self._guard = threading.Lock()
         self._failed_pipelines: dict[str, str] = {}  # pipelines that failed to load → why
@@ -118,6 +122,9 @@ class Service:
         else:
             if self._failed_pipelines.pop(pipeline, None):
                 write_log(pipeline, "info", "loaded")
+
+    def _all(self) -> tuple[PipelineController, ...]:
+        return tuple(self._controllers.values())
 
     def expect_driver_exit(self) -> None:
         """The agent is ending: from now on a JVM that exits does not count as lost, since it may have received the same
@@ -209,7 +216,8 @@ class Service:
 
     def _lagging(self, pipeline: str, controller: PipelineController) -> Lagging:
         watchers, sandboxes = controller.recorder.named_watchers, controller.sandboxes.listed()
-        return replace(self.follower.lag(pipeline), watchers=watchers, sandboxes=sandboxes)
+        way_back = self.prover.proof(pipeline)
+        return replace(self.follower.lag(pipeline), watchers=watchers, sandboxes=sandboxes, way_back=way_back)
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
         with ownership.owned(self.controller(pipeline), console) as controller:
@@ -336,6 +344,7 @@ class Service:
                 self.report(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
         self._retry_failed()
         self.maintainer.tick()
+        self.prover.tick()
 
     def _sampled(self, controllers: Mapping[str, PipelineController]) -> dict[str, tuple[FeedSample, ...]]:
         failed = self.sampler.failed
@@ -377,20 +386,3 @@ def write_log(who: str, level: str, text: str) -> None:
 def describe(error: Exception) -> str:
     """One line for the log, without secrets."""
     return message(error) if isinstance(error, ConsoleError) else f"{type(error).__name__}: {cause(error)}"
-
-
-def refuse_remote(warehouse: str) -> Path:
-    """The warehouse as a local directory; other stores would need another kind of lock (P4).
-
-    raises  RegionError E_STORE for an object store, E_PATH for a path below which Delta writes no table
-    """
-    text = warehouse.removeprefix("file://")
-    if "://" in text:
-        raise RegionError(
-            f"{warehouse}: object stores are not served yet: their lock and log store are not proven here",
-            hint="use a directory on a disk of the region's host",
-            code="E_STORE",
-        )
-    if what := paths.unfit_here(text):
-        raise RegionError(f"{warehouse}: no Delta table can lie below {what!r}", hint=paths.UNFIT, code="E_PATH")
-    return Path(text)

@@ -18,6 +18,7 @@ from console.model.region import Region
 from console.model.status import Status, StepStatus
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
+from console.model.way_back import cleanup_text, proof_text
 from console.runner.view import Outcome, RegionView
 from console.runner.waves import QueuedRegion
 from console.text import safe_text
@@ -123,9 +124,34 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "steps_percent": {step.id: step_percent(step) for step in status.steps},
         "comparison": comparison_data(status),
         "previews": encode(status.sandboxes),
+        "way_back": way_back_data(view, time.time()),
         "recorded_calls": calls_data(status),
         "status": encode(status),
     }
+
+
+def way_back_data(view: RegionView, now: float) -> dict[str, Any] | None:
+    """The proof that a rollback would work, with its age; None without a previous release.
+
+    now  seconds, UTC
+    """
+    proof = view.status.way_back
+    if not view.previous:
+        return None
+    if proof is None or proof.release != view.previous:
+        return {"release": view.previous, "state": "inconclusive", "age_seconds": None}
+    kept = {"cleanup_in_seconds": round(proof.until - now)} if proof.until else {}
+    return {**encode(proof), "state": proof.state_at(now), "age_seconds": round(max(0.0, now - proof.at)), **kept}
+
+
+def way_back_lines(view: RegionView, now: float) -> list[str]:
+    """Whether a rollback would work, and when its release may go; [] without one."""
+    if not view.previous:
+        return []
+    proof = view.status.way_back
+    lines = [f"way back to {view.previous} {proof_text(proof, view.previous, now, attended=view.attended)}"]
+    lines += [cleanup_text(view.previous, proof.until, now)] if proof is not None and proof.until else []
+    return [safe_text(line, 400) for line in lines]
 
 
 def _cells(view: RegionView) -> list[str]:
@@ -184,6 +210,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
         notes.append(f"watched by {safe_text(watching)}")
     notes += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
     notes += [safe_text(sandbox.text(view.live, now), 300) for sandbox in status.sandboxes]
+    notes += way_back_lines(view, now)
     if status.quarantined:
         rows = count(status.quarantined, "row")
         notes.append(f"{rows} that do not convert are in quarantine: SELECT * FROM _console.quarantine")

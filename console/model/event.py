@@ -11,6 +11,7 @@ from console.model.measured import FeedSample, SparkJob
 from console.model.recorded_call import ReplayedCall
 from console.model.sandbox import Sandbox
 from console.model.watcher import Watcher
+from console.model.way_back import WayBackProof
 from console.record import dataclass
 
 State = Literal[
@@ -221,6 +222,7 @@ class Lagging:
     samples   the newest ones, of the pipeline and of each feed; () between two measurements
     watchers  None: not reported, as by older agents
     sandboxes the same; empty if there is none
+    way_back  the newest proof of the previous release; None without such a release, and before the first proof
     """
 
     commits: int
@@ -230,6 +232,7 @@ class Lagging:
     samples: tuple[FeedSample, ...] = field(default=(), metadata=BESIDE)
     watchers: tuple[Watcher, ...] | None = field(default=None, metadata=BESIDE)
     sandboxes: tuple[Sandbox, ...] | None = field(default=None, metadata=BESIDE)
+    way_back: WayBackProof | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

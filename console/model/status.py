@@ -40,6 +40,7 @@ from console.model.note import NOTES_KEPT, Note, Noted
 from console.model.sandbox import Sandbox
 from console.model.tuning import AS_PLANNED, Tuned, Tuning
 from console.model.watcher import Watcher
+from console.model.way_back import WayBackProof
 from console.record import dataclass
 
 Verb = Literal["pause", "resume", "retry", "cancel", "discard"]  # a person's commands to a rollout
@@ -106,6 +107,7 @@ class Status:
     log_dropped  log lines that are no longer kept
     spark_lost  since when its Spark is lost (seconds since 1970, UTC); 0 while it runs
     sandboxes   of the pipeline, independent of its rollout; () if an older agent does not report them
+    way_back    the newest proof that a rollback would work; None without one, and if no agent runs
     """
 
     rollout: str = ""
@@ -143,6 +145,7 @@ class Status:
     notes: tuple[Note, ...] = field(default=(), metadata=BESIDE)
     watchers: tuple[Watcher, ...] | None = field(default=None, metadata=BESIDE)
     sandboxes: tuple[Sandbox, ...] = field(default=(), metadata=BESIDE)
+    way_back: WayBackProof | None = field(default=None, metadata=BESIDE)
 
     @property
     def tuning(self) -> Tuning:
@@ -227,7 +230,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return Status(
                 rollout=recorded.rollout, release=release, was=was, plan=plan, by=by, state="planned", seq=seq, started=recorded.at,
                 changed=recorded.at, steps=waiting, fleet=recorded.event.fleet, watchers=status.watchers,
-                sandboxes=status.sandboxes,
+                sandboxes=status.sandboxes, way_back=status.way_back,
             )  # fmt: skip
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
             return _moved(status, moved)
@@ -267,6 +270,7 @@ def _lagging(status: Status, lagging: Lagging) -> Status:
         ailing=status.ailing if lagging.ailing == status.ailing else lagging.ailing,
         watchers=status.watchers if same else lagging.watchers,
         sandboxes=status.sandboxes if known else lagging.sandboxes or (),
+        way_back=status.way_back if lagging.way_back == status.way_back else lagging.way_back,
     )
 
 

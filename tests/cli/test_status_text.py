@@ -4,11 +4,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from console.cli.commands.rollout.status import exit_of, feed_error
-from console.cli.status_text import progress_lines, region_data, status_text
+from console.cli.status_text import progress_lines, region_data, status_text, way_back_data
 from console.model.event import Ailing, Lagging, Recorded
 from console.model.region import Region, Ssh
 from console.model.status import Status, fold, replay
 from console.model.watcher import Watcher
+from console.model.way_back import WayBackFinding, proof
 from console.runner.view import RegionView
 from tests.cli import sample
 
@@ -187,3 +188,29 @@ def test_other_consoles_that_watch_are_named_and_oneself_is_not() -> None:
     assert both in status_text([view], {}).splitlines()
     assert "eu: watched by bob \\x1b[31m on tower since 11:47Z" in status_text([replace(view, console="c1")], {})
     assert "watched" not in status_text([replace(view, link="unreachable")], {})
+
+
+def test_the_way_back_is_shown_with_its_age_and_its_countdown_and_a_failure_with_what_is_gone() -> None:
+    now = 10_000.0
+    gone = WayBackFinding(
+        part="file", name="day=1/a.parquet", state="failed", why="it is gone", table="requests\x1b[2J"
+    )
+    whole = proof("r6", now - 40, (), until=now + 71.5 * 3600, feeds=1, files=12, endpoints=2)
+    view = RegionView(
+        region=EU, link="connected", live="r7", previous="r6", status=Status(state="live", way_back=whole)
+    )
+    text = status_text([view], {}, now)
+    assert "eu: way back to r6 proven 40 s ago: 1 feed, 12 files, 2 endpoints" in text
+    assert "eu: r6 may be cleaned up in 71 h" in text
+    broken = replace(view, status=replace(view.status, way_back=replace(whole, findings=(gone,))))
+    text = status_text([broken], {}, now)
+    assert "way back to r6 failed its proof 40 s ago: requests" in text
+    assert "\x1b" not in text
+    data = way_back_data(broken, now)
+    assert data is not None
+    assert (data["state"], data["age_seconds"], data["findings"][0]["name"]) == ("failed", 40, "day=1/a.parquet")
+    assert data["cleanup_in_seconds"] == 71.5 * 3600
+    assert "not proven: no agent runs" in status_text(
+        [replace(view, attended=False, status=replace(view.status, way_back=None))], {}, now
+    )
+    assert way_back_data(replace(view, previous=""), now) is None

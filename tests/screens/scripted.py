@@ -18,6 +18,7 @@ from console.model.region import Region
 from console.model.status import Status, StepStatus, Verb
 from console.model.step import Backfill, CatchUp, CreateTable, Promote, Validate
 from console.model.tuning import Tuned, Tuning
+from console.model.way_back import WayBackFinding, proof
 from console.runner.view import Outcome, RegionView
 from console.witness import Witness, WitnessProgress, WitnessResult
 
@@ -248,6 +249,10 @@ def failed(region: Region) -> RegionView:
     )  # fmt: skip
 
 
+PROVEN = proof("r1", NOON - 40, (), until=NOON + 71 * 3600, feeds=3, files=124, endpoints=5)
+GONE = WayBackFinding(part="file", name="day=2026-11-02/part-1.parquet", state="failed", why="it is gone, and the table names it", table="requests")  # fmt: skip
+
+
 def live(region: Region) -> RegionView:
     """Promoted; the previous release is kept up to date."""
     view = at_gate(region)
@@ -255,7 +260,11 @@ def live(region: Region) -> RegionView:
         region, nodes=tuple(replace(node, action="keep", columns=()) for node in plan(region).nodes), price=Price()
     )
     return replace(
-        view, status=replace(view.status, state="live", decided_by="ada"), live="r2", previous="r1", plan=unchanged
+        view,
+        status=replace(view.status, state="live", decided_by="ada", way_back=PROVEN),
+        live="r2",
+        previous="r1",
+        plan=unchanged,
     )
 
 

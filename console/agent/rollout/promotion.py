@@ -14,10 +14,12 @@ from console.agent.relay.intake_gate import IntakeGate
 from console.agent.rollout import rebind
 from console.agent.rollout.ownership import in_progress
 from console.agent.rollout.recorder import Recorder
+from console.agent.rows.release_files import ReleaseFiles
 from console.agent.spark_session import SparkHandle
-from console.agent.store.ledger import Releases, Rollouts
+from console.agent.store.ledger import Releases, Rollouts, StoredRelease
 from console.errors import CheckFailed, Conflict
 from console.model.event import Entered, Promoted, RolledBack
+from console.model.live import Release
 from console.model.status import Status
 
 INTAKE_SECONDS = 30.0  # for batches in progress when the intake is held
@@ -30,6 +32,7 @@ class Promotion:
     resolve   version path → absolute path
     refollow  makes the follower move the feeds required by the release table and the rollout
     intake    of the pipeline's landing tables
+    kept_files  whether the files of a release exist
     """
 
     pipeline: str
@@ -41,6 +44,7 @@ class Promotion:
     resolve: rebind.Resolve
     refollow: Callable[[], None]
     intake: IntakeGate
+    kept_files: ReleaseFiles
 
     def promote(self, rollout: str, live: str, by: str, host: str) -> Promoted:
         """Open the gate of a rollout: its release becomes live.
@@ -70,7 +74,7 @@ class Promotion:
 
         live    id of the release that the operator believes to be live
         raises  Conflict E_UNDER_WAY during a rollout, E_NO_PREVIOUS if there is no previous release, E_STALE if another
-                release is live; CheckFailed E_LAG if the feeds do not catch up
+                release is live; CheckFailed E_LAG if the feeds do not catch up, E_WAY_BACK if data files are gone
         """
         status = self.recorder.status
         if in_progress(status):
@@ -78,6 +82,7 @@ class Promotion:
         previous = self.releases.in_state("previous")
         if previous is None:
             raise Conflict(f"{self.pipeline}: nothing to go back to", hint="console status", code="E_NO_PREVIOUS")
+        self._check_files(previous.release, self.releases.in_state("live"))
         self._drain(previous.row.id)
         with self._rebound(previous.row.id):
             version = self.releases.swap(live, previous.row.id, by, host)
@@ -85,6 +90,19 @@ class Promotion:
             self.recorder.store(event)
             self.refollow()
             return event
+
+    def _check_files(self, release: Release, live: StoredRelease | None) -> None:
+        """Files of versions that live has as well are no reason to stay with it."""
+        shared = {state.version.path for state in live.release.tables} if live else set[str]()
+        own = {state.table.name for state in release.tables if state.version.path not in shared}
+        _, findings = self.kept_files.look(release)
+        if gone := [finding for finding in findings if finding.state == "failed" and finding.table in own]:
+            more = f", and {len(gone) - 1} more" if len(gone) > 1 else ""
+            raise CheckFailed(
+                f"{self.pipeline}: {release.id} cannot become live again: {gone[0]}{more}",
+                hint=f"restore the file, or build the older definition anew: check out the files of {release.id}, console apply",
+                code="E_WAY_BACK",
+            )
 
     def _check_gate(self, status: Status, rollout: str) -> None:
         decided = self.rollouts.decision()

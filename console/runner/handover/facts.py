@@ -21,6 +21,7 @@ COMMANDS: Mapping[NeedKind, str] = {
     NeedKind.AWAY: "console doctor",
     NeedKind.EXPIRING: "console status --region {region}",
     NeedKind.GATE: "console promote --region {region}",
+    NeedKind.WAY_BACK: "console status --region {region}",
     NeedKind.RETRIED: "console show {rollout} --region {region}",
     NeedKind.WAITING: "console show {rollout} --region {region}",
     NeedKind.UNPLANNED: "console plan --region {region}",

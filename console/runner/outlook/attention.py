@@ -23,6 +23,7 @@ class NeedKind(Enum):
     AWAY = auto()
     EXPIRING = auto()  # files that a running rollout reads may soon be deleted
     GATE = auto()
+    WAY_BACK = auto()  # a rollback would not work
     RETRIED = auto()  # tries of a batch failed, and it continues with smaller ones
     WAITING = auto()  # a rollout waits by itself: throttled, or outside its hours
     UNPLANNED = auto()
@@ -37,6 +38,7 @@ KEYS: Mapping[NeedKind, tuple[str, str]] = {
     NeedKind.AWAY: ("r", "reach it"),
     NeedKind.EXPIRING: ("2", "rollout"),
     NeedKind.GATE: ("4", "gate"),
+    NeedKind.WAY_BACK: ("enter", "why"),
     NeedKind.RETRIED: ("2", "why slow"),
     NeedKind.WAITING: ("2", "why slow"),
     NeedKind.UNPLANNED: ("r", "refresh"),
@@ -154,6 +156,9 @@ def _needs(view: RegionView, now: float) -> Iterator[RegionNeed]:
         )
     if status.standing:
         yield _stopped_feed(view)
+    elif (proof := status.way_back) is not None and proof.release == view.previous and proof.state == "failed":
+        cause = f"the way back to {proof.release} failed its proof: {proof.reason}"
+        yield RegionNeed(kind=NeedKind.WAY_BACK, region=region, cause=cause, since=proof.at)
     match status.held:
         case "failed":
             hours = view.region.policy.keep_failed_hours

@@ -13,7 +13,7 @@ from console.tui.groups import same_plan
 from console.tui.labels import STYLES
 from console.tui.panes.checks import check_lines, promotion_blocker
 from console.tui.panes.safety import checks_line, day_lines, doubts, safety_lines
-from console.tui.panes.summary import lag_text
+from console.tui.panes.summary import lag_text, way_back_proof
 from console.tui.state import ScreenState
 
 BODY_WIDTH = 72  # cells of the body at 80 columns
@@ -50,7 +50,8 @@ def confirm_rollback(state: ScreenState, region: str) -> DialogContent:
     lines = (
         _line("live", Content.assemble(safe(view.live, limit=60), " → ", safe(view.previous, "bold", 60), "   one commit, all tables")),
         _line("lag", Content(lag_text(view) or "none measured")),
-        _line("after", Content.assemble(safe(view.previous, limit=60), " was kept up to date: no row is lost. ", safe(view.live, limit=60), " is kept until cleanup.")),
+        *_named_proof(view, state.at),
+        _line("after", Content.assemble(_brought(view), safe(view.live, limit=60), " is kept until cleanup.")),
     )  # fmt: skip
     blocked = objection("rollback", view, state.refusal("rollback"))
     return DialogContent(
@@ -108,6 +109,19 @@ def _blocked(state: ScreenState, view: RegionView) -> str:
     if doubt and not any(check.ok is False for check in view.status.checks):
         return f"{doubt}; v shows them, X cancels; to promote all the same: console promote --region {view.region.name}"
     return f"{doubt}: promotion refused; v shows them, X cancels" if doubt else ""
+
+
+def _brought(view: RegionView) -> Content:
+    proof = view.status.way_back
+    if proof is not None and proof.release == view.previous and proof.state == "failed":
+        return Content("its agent refuses where rows would be missing. ")
+    return Content.assemble(safe(view.previous, limit=60), " was kept up to date: no row is lost. ")
+
+
+def _named_proof(view: RegionView, at: float) -> list[Content]:
+    """Whether the previous release is fed, whole and answers, wrapped below its text."""
+    first, *rest = wrap_indented(way_back_proof(view, at), 9, BODY_WIDTH)
+    return [_line("proof", first[9:]), *rest]
 
 
 def _line(name: str, content: Content) -> Content:

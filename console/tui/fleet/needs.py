@@ -18,6 +18,7 @@ SIGNS: dict[NeedKind, tuple[str, Tone]] = {
     NeedKind.AWAY: ("!", "warn"),
     NeedKind.EXPIRING: ("!", "warn"),
     NeedKind.GATE: ("◆", "warn"),
+    NeedKind.WAY_BACK: ("✗", "bad"),
     NeedKind.RETRIED: ("▲", "warn"),
     NeedKind.WAITING: ("…", "busy"),
     NeedKind.UNPLANNED: ("✗", "bad"),

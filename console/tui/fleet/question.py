@@ -14,7 +14,7 @@ from console.tui.format import short, span
 from console.tui.groups import plan_title
 from console.tui.labels import change_pending, feed_trouble, under_way, working
 from console.tui.panes.plan import draw_plan
-from console.tui.panes.summary import figures
+from console.tui.panes.summary import figures, way_back_proof
 from console.tui.state import ScreenState
 from console.tui.times import as_of, moment
 
@@ -112,9 +112,7 @@ def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
     )
     if view.previous and view.status.changed:
         until = view.status.changed + view.region.policy.rollback_window_hours * 3600
-        lines.append(
-            named_line(
-                "way back", safe(f"R: {view.previous}, kept up to date until {moment(until, at)}", limit=120), width
-            )
-        )
+        kept = safe(f"R: {view.previous}, kept up to date until {moment(until, at)}", limit=120)
+        lines.append(named_line("way back", kept, width))
+        lines.append(named_line("", way_back_proof(view, at), width))
     return lines

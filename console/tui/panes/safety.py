@@ -17,7 +17,7 @@ from console.tui.format import count, plural, span
 from console.tui.labels import STYLES, Tone, feed_trouble, status_label
 from console.tui.panes.checks import promotion_blocker, verdict
 from console.tui.panes.plan import TONE_STYLES, column_changes, option_text
-from console.tui.panes.summary import lag_text
+from console.tui.panes.summary import lag_text, way_back_proof
 
 MAX_DOUBTS, MAX_TABLES, MAX_CHANGES, MAX_OTHERS = 6, 40, 40, 6
 MAX_NOTES = 3
@@ -85,6 +85,9 @@ def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now
     if tuned := tuned_text(view.accepted, status.tuned):
         lines += _named("tuned", safe(tuned, limit=300), width)
     lines += _named("way back", _way_back(view), width)
+    if view.previous:
+        until_then = Content.assemble("until then ", safe(view.previous, limit=60), ": ", way_back_proof(view, now))
+        lines += _named("", until_then, width)
     lines += _named("elsewhere", _elsewhere(view, others, now), width)
     lines += _named("who", _who(view), width)
     for number, note in enumerate(reversed(status.notes[-MAX_NOTES:])):

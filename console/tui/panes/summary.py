@@ -6,10 +6,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from textual.content import Content
 
 from console.model.share import percent_shown
+from console.model.way_back import proof_text
 from console.runner.view import RegionView
 from console.tui.drawing import badge, bar, cell, draw_label, safe, stack_lines, wrap_indented
 from console.tui.format import count, span
 from console.tui.labels import (
+    STYLES,
+    Tone,
     done_fraction,
     feed_trouble,
     moving,
@@ -86,6 +89,15 @@ def lag_text(view: RegionView, *, rows: bool = True) -> str:
         return ""
     behind = f" ({count(status.lag_rows)} rows)" if rows and status.lag_rows else ""
     return f"lag {span(status.lag_seconds)}{behind}"
+
+
+def way_back_proof(view: RegionView, at: float) -> Content:
+    """Whether a rollback would work now, and how long ago that was looked at."""
+    proof = view.status.way_back
+    known = proof if proof is not None and proof.release == view.previous else None
+    state = known.state_at(at) if known else "inconclusive"
+    tone: Tone = "good" if state == "passed" else "bad" if state == "failed" else "warn"
+    return safe(proof_text(known, view.previous, at, attended=view.attended), STYLES[tone], 300)
 
 
 def _reason(view: RegionView, at: float) -> Content:

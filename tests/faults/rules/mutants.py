@@ -24,6 +24,8 @@ EXPECTED, BEFORE, COMPILED = (
     f"tests/{name}.py" for name in ("agent/test_expectations", "agent/test_expected_days", "planning/test_expectations")
 )
 AS_EXPECTED, AT_THE_GATE = (f"console/agent/expectations/{name}.py" for name in ("guard", "at_gate"))
+PROVEN, JUDGED_BACK = "tests/agent/test_way_back.py", "tests/model/test_way_back.py"
+PROOF, THERE = "console/model/way_back.py", "console/agent/rows/release_files.py"
 ANSWERED, CALLED = "tests/agent/test_call_answers.py", "tests/planning/test_recorded_calls.py"
 DIFFERENCE, JUDGED = "console/agent/calls/difference.py", "console/agent/calls/verdict.py"
 CALLING = "console/planning/derived/calls.py"
@@ -247,6 +249,17 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("live rows of a build are not looked at", EDGE, "if self.guarded else ()", "if False else ()", f"{EXPECTED}::test_a_live_row_that_is_not_as_expected_stops_the_version_that_is_built_and_never_the_live_one"),
     bug("a live version goes on being held to it", FOLLOW, "    current.guarded = feed.guarded\n", "", f"{EXPECTED}::test_a_live_version_takes_every_row_whatever_was_expected_of_it"),
     # recorded calls
+    bug("a file that is gone proves nothing", THERE, "folder.gone = frozenset(folder.names.difference(entry.name for entry in entries))", "folder.gone = frozenset()", PROVEN),
+    bug("a folder is never listed again", THERE, "if not whole and changed == folder.changed:", "if not whole and folder.changed >= 0:", PROVEN),
+    bug("a removal in the tick of a listing is overlooked", THERE, "folder.changed = changed if now - changed > TICK_NANOSECONDS else -1", "folder.changed = changed", PROVEN),
+    bug("a removed file is still looked for", THERE, "self._folders[folder].names.discard(name)", "pass", PROVEN),
+    bug("a rollback looks at no file", "console/agent/rollout/promotion.py", "        self._check_files(previous.release, self.releases.in_state(\"live\"))\n", "", PROVEN),
+    bug("live's own loss shuts the way back", "console/agent/rollout/promotion.py", "if state.version.path not in shared}", "}", PROVEN),
+    bug("a release that is no longer fed is proven", "console/agent/way_back/prover.py", "if releases != known.releases:", "if False:", PROVEN),
+    bug("a stopped feed is proven", PROOF, "    if feed.stopped:", "    if False:", JUDGED_BACK),
+    bug("rows that wait are proven", PROOF, "    if feed.aligned or not feed.behind", "    if feed.aligned or feed.behind", JUDGED_BACK),
+    bug("a doubt hides a failure", PROOF, 'key=lambda finding: finding.state != "failed"', 'key=lambda finding: finding.state == "failed"', JUDGED_BACK),
+    bug("an old proof holds for ever", PROOF, 'if self.state == "passed" and now - self.at > STALE_SECONDS:', "if False:", JUDGED_BACK),
     bug("a row more on one side is not seen", DIFFERENCE, "return [*left, *ours[i:]], [*right, *theirs[j:]]", "return left, right", ANSWERED),
     bug("rows are compared as sets", DIFFERENCE, "return [*ours[both:]], [*theirs[both:]]", "return [*ours[both:]] if not theirs else [], [*theirs[both:]] if not ours else []", ANSWERED),
     bug("the order of an answer is not compared", DIFFERENCE, "reordered=not (only_live or only_new) and not near.ordered", "reordered=False and not near.ordered", ANSWERED),

@@ -10,7 +10,7 @@ from console.cli.commands.rollout.status import views_of
 from console.cli.flags import command
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
-from console.cli.status_text import gate_text
+from console.cli.status_text import gate_text, way_back_lines
 from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, CheckFailed, Conflict, ConsoleError, Unreachable
 from console.runner.waves import next_waves
@@ -74,6 +74,8 @@ def _answer(output: Output, view: "RegionView", act: Act) -> None:
                 f"{name}: no previous release to go back to", region=name, hint=f"console status --region {name}"
             )
         question = f"{view.live} → {view.previous}, the release before"
+        for line in way_back_lines(view, time.time()):
+            output.info(f"{name}: {line}")
     if output.flags.yes:
         if act == "promote":
             _yes_suffices(view)
