@@ -132,7 +132,7 @@ def test_what_is_known_of_a_table_follows_its_log_commit_by_commit(tmp_path: Pat
     import pyarrow as pa
 
     place = str(tmp_path / "t")
-    known = TableFiles(place)
+    known = TableFiles(path=place)
     for number in range(12):
         part = pa.table({"n": [number], "city": [f"a b%{number % 3}/c"]})
         write_deltalake(place, part, mode="append", partition_by=["city"])
@@ -142,7 +142,7 @@ def test_what_is_known_of_a_table_follows_its_log_commit_by_commit(tmp_path: Pat
         assert known.count == len(DeltaTable(place).file_uris())
     DeltaTable(place).create_checkpoint()
     assert (known.missing(), known.version) == ((), DeltaTable(place).version())
-    whole = TableFiles(place)
+    whole = TableFiles(path=place)
     assert (whole.missing(), whole.count) == ((), known.count)
 
 
@@ -155,7 +155,7 @@ def test_a_folder_whose_entries_have_not_changed_is_not_listed_again(
     before = time.time() - 60
     for folder in Path(place).glob("day=*"):
         os.utime(folder, (before, before))
-    known, listed = TableFiles(place), list[str]()
+    known, listed = TableFiles(path=place), list[str]()
     assert known.missing() == ()
     scandir = os.scandir
 
@@ -176,7 +176,7 @@ def test_a_removal_in_the_tick_of_a_listing_is_not_overlooked(tmp_path: Path) ->
     """The folder's time is the same before and after, as the kernel's clock allows."""
     place = str(tmp_path / "t")
     write_deltalake(place, rows(1), mode="append", partition_by=["day"])
-    known = TableFiles(place)
+    known = TableFiles(path=place)
     assert known.missing() == ()
     (folder,) = Path(place).glob("day=*")
     (victim,) = folder.glob("*.parquet")

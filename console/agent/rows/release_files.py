@@ -38,7 +38,7 @@ class _Folder:
     changed: int = -1
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class TableFiles:
     """The data files of one table, known up to a version of its log."""
 
@@ -46,6 +46,7 @@ class TableFiles:
     version: int = -1
     _folders: dict[str, _Folder] = field(default_factory=lambda: defaultdict(_Folder))
     _listed: float = 0.0  # monotonic: when every folder was listed last
+    _reported: frozenset[str] = frozenset()  # as gone, by the last look
 
     @property
     def count(self) -> int:
@@ -57,9 +58,11 @@ class TableFiles:
         raises  RegionError, DeltaError or OSError where its log cannot be read
         """
         self._read_on()
-        if gone := self._gone(whole=time.monotonic() - self._listed > WHOLE_SECONDS):
+        gone = self._gone(whole=time.monotonic() - self._listed > WHOLE_SECONDS)
+        if not self._reported.issuperset(gone):
             self._read_whole()  # before a file is reported, nothing is taken from memory
             gone = self._gone(whole=True)
+        self._reported = frozenset(gone)
         return gone
 
     def _read_on(self) -> None:
@@ -137,7 +140,7 @@ class ReleaseFiles:
         """How many files its tables name, and what speaks against them."""
         with self._guard:
             paths = {self.resolve(state.version.path): state.table.name for state in release.tables}
-            self._tables = {path: self._tables.get(path) or TableFiles(path) for path in paths}
+            self._tables = {path: self._tables.get(path) or TableFiles(path=path) for path in paths}
             findings = [each for path, name in paths.items() for each in _findings(self._tables[path], name)]
             return sum(files.count for files in self._tables.values()), tuple(findings)
 
