@@ -11,6 +11,8 @@ HIDDEN = (
     ("hits", "a wider type", "a wider type by a cast"),
     ("hourly", "a key dropped", "a key dropped"),
     ("last", "another order", "every row"),
+    ("last", "its key renamed", "another partition_by"),
+    ("last", "another key", "a column dropped"),  # which is part of it
 )
 
 

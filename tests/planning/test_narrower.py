@@ -195,6 +195,22 @@ def test_a_wider_cast_of_what_it_keeps_narrower_is_read_from_the_table_itself() 
 
 
 @pytest.mark.parametrize(
+    ("stored", "type", "action"),
+    [
+        ("CAST(get_json_object(payload, '$.status') AS INT)", "bigint", "forward"),
+        ("try_cast(get_json_object(payload, '$.status') AS INT)", "bigint", "forward"),
+        ("CAST(get_json_object(payload, '$.status') AS INT)", "double", "replay"),
+    ],
+)
+def test_what_is_stored_in_a_wider_type_gives_the_narrower_value_too(stored: str, type: str, action: str) -> None:
+    was = retyped(stored, type)
+    done = planned(with_column(was, "family", "int", f"{stored} * 2"), live(was))
+    assert actions(done)["requests"] == action
+    copied = next(step for step in done.steps if isinstance(step, Backfill) and step.target == "requests")
+    assert ("CAST(`status` AS INT) * 2" in copied.sql) == (action == "forward")
+
+
+@pytest.mark.parametrize(
     ("expression", "type"),
     [
         ("try_cast(get_json_object(payload, '$.status') AS BIGINT)", "bigint"),

@@ -130,6 +130,9 @@ def kept_values(query: FeedQuery, live: TableState, logical: Mapping[str, tuple[
         if isinstance(node, exp.Cast) and certain_type(node.this, query) == type_:
             nodes.append(node.this)  # the feed's own cast to the declared type changed nothing
             given.append(exp.column(name(shown)))
+        if narrow := _widened(node, type_, query):
+            nodes.append(_uncast(node, type_))
+            given.append(cast(exp.column(name(shown)), narrow))
         for wider in _wider_casts(node, type_):
             nodes.append(wider)
             given.append(cast(exp.column(name(shown)), kind(wider.to.sql(DIALECT))))
@@ -141,13 +144,25 @@ def kept_values(query: FeedQuery, live: TableState, logical: Mapping[str, tuple[
     return by_value
 
 
+def _uncast(node: exp.Expr, type: str) -> exp.Expr:
+    while isinstance(node, exp.Cast) and not node.args.get("safe") and kind(node.to.sql(DIALECT)) == type:
+        node = node.this.unnest()
+    return node
+
+
+def _widened(node: exp.Expr, type: str, query: FeedQuery) -> str:
+    """The narrower integer type of a value that is stored as a wider one and is the same number in both, "" for any other."""
+    inner = _uncast(node, type)
+    narrow = certain_type(inner, query) if inner is not node else ""
+    integers = narrow in INTEGERS and type in INTEGERS
+    return narrow if integers and INTEGERS.index(narrow) < INTEGERS.index(type) else ""
+
+
 def _wider_casts(node: exp.Expr, type: str) -> Iterator[exp.Cast]:
     """Casts of the same value to wider integers: a value that fits the narrow one is the same number in each, whatever it is cast
     from, and one that does not has stopped its batch. try_cast stores NULL for it instead.
     """
-    inner = node
-    while isinstance(inner, exp.Cast) and not inner.args.get("safe") and kind(inner.to.sql(DIALECT)) == type:
-        inner = inner.this.unnest()
+    inner = _uncast(node, type)
     if inner is node or type not in INTEGERS:
         return
     for wider in INTEGERS[INTEGERS.index(type) + 1 :]:
