@@ -156,7 +156,7 @@ class LiveRegion:
 
     # -- traffic
 
-    def write(self, pipeline: str, every: float = 1.0) -> None:
+    def write(self, pipeline: str, every: float = 2.0) -> None:
         """Start a producer that goes on until `quiet`."""
 
         async def produce() -> None:

@@ -123,7 +123,7 @@ class Reader:
             assert rows == keys, "a row is there twice"
             assert rows >= most, "a row is gone"
             most, self.reads = rows, self.reads + 1
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(1.5)  # a read takes a quarter of a second of a core
 
     async def end(self) -> None:
         self._enough.set()

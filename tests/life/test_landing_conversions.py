@@ -21,6 +21,7 @@ from tests.life.test_lost_days import written
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 BAD = 3
+MOST_SECONDS = 2.0  # as in test_landing_versions: 1.5 at load 14
 WITHOUT_THEM = ("rows per day", "unchanged columns")  # checks that see what is in quarantine
 AFTER = {
     **BEFORE,
@@ -190,5 +191,6 @@ async def test_text_becomes_a_number_under_a_writer_that_never_stops(region: Liv
     await holds(region, producer.lines, bad)
     await region.roll_back("web")
     await went_back(region, producer.lines, bad)
-    assert slowest(producer.seconds) < 5
+    print(f"p99 {slowest(producer.seconds):.2f} s, most {max(producer.seconds):.2f} s")
+    assert slowest(producer.seconds) <= MOST_SECONDS
     await refused_behind_a_row_that_does_not_convert(region)
