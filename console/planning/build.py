@@ -15,7 +15,7 @@ from console.model.region import Region
 from console.planning import rules
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.cache.queries import QueryMemory, rules_of
-from console.planning.cache.releases import release_key
+from console.planning.cache.releases import one_release
 from console.planning.derived.plan import planned
 from console.planning.diff import diff
 from console.planning.fingerprint import Desired, fingerprint
@@ -85,7 +85,7 @@ def _restated(pipeline: Pipeline, live: Live, wanted: Desired, hashed_by: str, c
         return here
     behind = behind_adapters(here.release, wanted)
     adapters = tuple(state.table.name for state in behind.tables[len(here.release.tables) :])
-    shared = cache.one_of(behind, release_key)
+    shared = one_release(behind, cache)
     return replace(here, release=restated(shared, wanted, hashed_by, cache, (*names.values(), *adapters)))
 
 

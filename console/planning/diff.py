@@ -1,7 +1,8 @@
 """Stage 4, diff: every declared table against its live one, column by column: unchanged, read differently, or to be computed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Literal
 
 from console.model.live import Release, TableState
@@ -12,6 +13,11 @@ from console.planning.cache.releases import shared_release
 from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.sql.convert import kept, read_wider
 from console.planning.sql.reads import Pick
+
+# the others describe a change, or a place in the files, and not the table
+_declared = attrgetter(
+    *(f.name for f in fields(Table) if f.name not in ("where", "forward_query", "backward_query", "was", "history"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +243,4 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
 
 
 def same_declaration(new: Table, old: Table) -> bool:
-    if old.was:
-        return False
-    # two of these describe a change, not the table
-    return replace(new, where="", forward_query="", backward_query="", was="", history="") == replace(
-        old, where="", forward_query="", backward_query="", history=""
-    )
+    return not old.was and _declared(new) == _declared(old)

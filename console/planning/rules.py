@@ -80,9 +80,7 @@ def _landing_columns(table: Table, stats: TableStats, live: Live) -> list[Proble
             and read_wider(kind(declared.type), kind(column.type))
         ):
             continue
-        problems += _landing_column(
-            table, column, replace(actual_column, name=column.name) if actual_column else None, live
-        )
+        problems += _landing_column(table, column, actual_column, live)
     return problems
 
 

@@ -60,15 +60,15 @@ class PlannerCache:
             return result
         return self._made(function, _LIMIT, key, lambda: function(*args, **kwargs))
 
-    def one_of(self, value: R, key: Callable[[R], Hashable], limit: int = 256) -> R:
+    def one_of(self, memo: Memo[R], value: R, key: Hashable) -> R:
         """One object for all equal ones, so that results cached by identity serve them all.
 
-        key  a module's function: everything in which two values can differ, as plain tuples and text
+        key  everything in which two values can differ, as plain tuples and text
         """
-        entries, parts = self._results[key], key(value)
+        entries = self._results[memo]
         with self.lock:
-            entry = entries.setdefault(parts, ((), value))
-            while len(entries) > limit:
+            entry = entries.setdefault(key, ((), value))
+            while len(entries) > memo.limit:
                 entries.popitem(last=False)
         known: R = entry[1]
         return known

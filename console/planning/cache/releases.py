@@ -1,14 +1,15 @@
 """Releases that are equal, or differ in names only, as cache keys and as one shared object."""
 
 from collections.abc import Hashable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from operator import attrgetter
 
 from console.model.live import Feed, Release, TableState
 from console.model.schema import Column, Table
 from console.planning.cache.planner_cache import Memo, PlannerCache
 
-_SHARED = Memo[Release](256)
+_SHARED, _ONE, _UNNAMED = Memo[Release](256), Memo[Release](256), Memo[Release](256)
+_CONTENT = Memo["_Contents"](256)
 _column = attrgetter(*(field.name for field in fields(Column)))
 _table = attrgetter(*(field.name for field in fields(Table) if field.name != "columns"))
 _feed = attrgetter(*(field.name for field in fields(Feed)))
@@ -18,10 +19,35 @@ _unnamed_fields = attrgetter(
 )
 
 
-def release_key(release: Release) -> Hashable:
-    """A release as a cache key, made of all of its fields."""
-    states = tuple((_state_key(s), s.version.content, s.version.path) for s in release.tables)
-    return _release(release), states, tuple(map(_feed, release.feeds))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Contents:
+    """Tables and feeds of equal releases, compared and hashed by identity: a key of 500 tables is hashed once."""
+
+    key: Hashable
+
+
+_CONTENTS = Memo[_Contents](256)
+
+
+def release_key(release: Release, cache: PlannerCache) -> Hashable:
+    """A release as a key of this cache, made of all of its fields."""
+    versions = tuple((state.version.content, state.version.path) for state in release.tables)
+    return _release(release), versions, _contents(release, cache)
+
+
+def one_release(release: Release, cache: PlannerCache) -> Release:
+    """One release for all that are equal."""
+    return cache.one_of(_ONE, release, release_key(release, cache))
+
+
+def _contents(release: Release, cache: PlannerCache) -> _Contents:
+    """The same object for all releases with these tables and feeds, whatever the versions are called."""
+
+    def made() -> _Contents:
+        key = tuple(map(_state_key, release.tables)), tuple(map(_feed, release.feeds))
+        return cache.one_of(_CONTENT, _Contents(key), key)
+
+    return cache.by_identity(_CONTENTS, made, release)
 
 
 def _state_key(state: TableState) -> Hashable:
@@ -33,12 +59,12 @@ def _state_key(state: TableState) -> Hashable:
     )  # fmt: skip
 
 
-def _unnamed_key(release: Release) -> Hashable:
-    return _unnamed_fields(release), tuple(map(_state_key, release.tables)), tuple(map(_feed, release.feeds))
-
-
 def shared_release(release: Release, cache: PlannerCache) -> Release:
     """One release for all that differ only in their own name and those of their versions, so that results of columns,
     queries and fingerprints alone are computed once for a fleet.
     """
-    return cache.by_identity(_SHARED, lambda: cache.one_of(release, _unnamed_key), release)
+
+    def made() -> Release:
+        return cache.one_of(_UNNAMED, release, (_unnamed_fields(release), _contents(release, cache)))
+
+    return cache.by_identity(_SHARED, made, release)

@@ -4,13 +4,13 @@ from collections.abc import Collection
 
 from console.model.live import Live
 from console.model.pipeline import Pipeline
-from console.model.plan import Plan, Price
+from console.model.plan import Plan
 from console.model.region import Region
 from console.planning import rules
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.derived.calls import with_calls
 from console.planning.derived.changes import nodes
-from console.planning.derived.prices import everything
+from console.planning.derived.prices import NOTHING, everything
 from console.planning.derived.release import release
 from console.planning.derived.steps import steps, with_promote
 from console.planning.fingerprint import Desired
@@ -58,7 +58,7 @@ def planned(
         steps=with_promote(steps(verdicts, here, region.limits, cache), changes),
         release=release(pipeline, wanted, verdicts, here, cache=cache, tool=tool, rules=rules_by),
         problems=(*problems, *pipeline.ineffective, *region.ineffective),
-        price=sum((node.price for node in changes), Price()),
+        price=sum((node.price for node in changes if node.price is not NOTHING), NOTHING),
         everything=everything(verdicts, here, region.limits),
         overrides=pipeline.overrides,
         rows_limit=region.limits.rows,

@@ -8,11 +8,13 @@ from typing import Any
 from console.model.live import Live, TableStats
 from console.model.pipeline import Pipeline, digest
 from console.model.schema import Column
-from console.planning.cache.planner_cache import PlannerCache
+from console.planning.cache.planner_cache import Memo, PlannerCache
 
 _NOTHING = "nothing"
 _COLUMN = tuple(field.name for field in fields(Column))
 _column = attrgetter(*_COLUMN)
+Shape = tuple[str, dict[str, str]]
+_SHAPES = Memo[Mapping[str, Shape]](64)
 TableKey = tuple[tuple[tuple[Any, ...], ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]
 
 
@@ -44,12 +46,22 @@ def baseline(pipeline: Pipeline, live: Live, cache: PlannerCache | None = None) 
     for table in pipeline.tables:
         if table.kind == "landing":
             tables.setdefault(table.name, ("", ""))
+    actual = table_shapes(live, cache)
     for stats in live.stats:
         if stats.name in tables:
-            shape, facts = cache.by_value(table_shape, table_key(stats))
+            shape, facts = actual[stats.name]
             tables[stats.name] = (tables[stats.name][0], shape)
             shapes[shape] = facts
     return Baseline(live.release.id if live.release else "", tables, shapes)
+
+
+def table_shapes(live: Live, cache: PlannerCache) -> Mapping[str, Shape]:
+    """Real table → digest of its shape, and its facts; the same object for all tables of one shape."""
+
+    def made() -> dict[str, Shape]:
+        return {stats.name: cache.by_value(table_shape, table_key(stats)) for stats in reversed(live.stats)}
+
+    return cache.by_identity(_SHAPES, made, live.stats)
 
 
 def table_key(stats: TableStats) -> TableKey:
@@ -57,7 +69,7 @@ def table_key(stats: TableStats) -> TableKey:
     return tuple(map(_column, stats.columns)), stats.partition_by, stats.features, stats.properties
 
 
-def table_shape(key: TableKey) -> tuple[str, dict[str, str]]:
+def table_shape(key: TableKey) -> Shape:
     """Digest of the shape, and its facts."""
     columns, partition_by, features, properties = key
     facts: dict[str, str] = {}

@@ -10,7 +10,7 @@ from console.model.plan import Drift
 from console.model.schema import Column
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.cache.releases import shared_release
-from console.planning.review.baseline import table_key, table_shape
+from console.planning.review.baseline import table_shapes
 from console.planning.sql.tree import kind
 
 # properties that no table of a pipeline may be given by hand (docs/design.md, rules 1 and 9), and how to undo them
@@ -31,14 +31,14 @@ def drift(live: Live, cache: PlannerCache) -> tuple[Drift, ...]:
     """Table by table, in the release's order; () if nothing was altered or nothing is live."""
     drifts: list[Drift] = []
     shared = shared_release(live.release, cache) if live.release else None
+    shapes = table_shapes(live, cache)
     for state in live.release.tables if live.release else ():
         stats = live.table(state.table.name)
         if stats is None:
             drifts += _missing_table(state)
             continue
         recorded = (shared.table(state.table.name) if shared else None) or state
-        shape = cache.by_value(table_shape, table_key(stats))  # the same object for all tables of this shape
-        drifts += cache.by_identity(_DRIFTS, partial(_table, recorded, stats), recorded, shape)
+        drifts += cache.by_identity(_DRIFTS, partial(_table, recorded, stats), recorded, shapes[stats.name])
     return tuple(drifts)
 
 

@@ -93,7 +93,7 @@ def _proven(change: Change) -> Verdict:
     """A copy in which every missing column is a function of the table's own columns."""
     given = change.proof.given
     why = f"{computable(list(given), change.name)}: copied from the live {change.name}"
-    return _copy(change, why, LiveCopy(reads.select(change.name, _with(given, change))))
+    return _copy(change, why, LiveCopy(change.cache.by_value(reads.select, change.name, _with(given, change))))
 
 
 def _with(given: Mapping[str, str], change: Change) -> tuple[Pick, ...]:
@@ -111,7 +111,7 @@ def _narrowed(change: Change) -> Verdict | None:
     given = [computable(list(narrower.given), name)] if narrower.given else []
     filtered = [f"the new filter asks only of what {name} keeps"] if narrower.conditions else []
     why = ", and ".join([*given, *filtered]) or f"the rows of the live {name} hold all that is wanted of them"
-    sql = reads.select(name, _with(narrower.given, change), narrower.conditions)
+    sql = change.cache.by_value(reads.select, name, _with(narrower.given, change), narrower.conditions)
     made = _copy(change, f"{why}: copied from the live {name}", LiveCopy(sql), refused(change))
     return replace(made, filters=tuple(feed.materialization for feed in change.wanted.feeds if narrower.conditions))
 
@@ -121,7 +121,7 @@ def _laid_out(change: Change) -> Verdict | None:
     wanted, name, problems = change.wanted, change.name, change.unused_for_layout()
     if wanted.table.kind != "aggregate":
         why = f"{laid(change)}: the same rows, copied from the live {name}"
-        return _copy(change, why, LiveCopy(reads.select(name, change.diff.picks)), problems)
+        return _copy(change, why, LiveCopy(change.cache.by_value(reads.select, name, change.diff.picks)), problems)
     kept = kept_states(wanted, change.live, [column.name for column in wanted.table.columns])
     if any(column.name.lower() not in kept for column in wanted.columns):
         return _regrouped(change)
