@@ -35,7 +35,7 @@ def rows_check(plan: Comparison, days: Sequence[ComparedDay], records: Sequence[
 
 def columns_check(plan: Comparison, days: Sequence[ComparedDay], records: Sequence[ComparedColumn]) -> Checked:
     """Whether the columns that must not change are equal on each day."""
-    left_out = "".join(f"; left out: {name} ({why})" for name, why in plan.left_out)
+    left_out = left_out_text(plan)
     differing: dict[str, list[str]] = {}
     for day in days:
         for name in day.columns:
@@ -50,6 +50,15 @@ def columns_check(plan: Comparison, days: Sequence[ComparedDay], records: Sequen
     names = ", ".join(pair.new for pair in exact[:6]) + (f" and {len(exact) - 6} more" if len(exact) > 6 else "")
     detail = f"{len(exact)} equal by checksum: {names}{left_out}"
     return Checked(table=plan.table, check="unchanged columns", ok=True, detail=detail)
+
+
+def left_out_text(plan: Comparison) -> str:
+    """`; left out: agent, is_bot (new); x (the expression of x changed)`: each reason once; "" where all are compared."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in plan.left_out:
+        by_reason.setdefault(why.removeprefix(f"{name} is "), []).append(name)
+    parts = [f"{', '.join(names)} ({why})" for why, names in by_reason.items()]
+    return f"; left out: {'; '.join(parts)}" if parts else ""
 
 
 def changed_check(plan: Comparison, records: Sequence[ComparedColumn]) -> Checked | None:

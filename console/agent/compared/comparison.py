@@ -6,7 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from console.agent.compared.by_day import day_records
-from console.agent.compared.checks import changed_check, columns_check, compared_days, day_tally, noted, rows_check
+from console.agent.compared.checks import (
+    changed_check,
+    columns_check,
+    compared_days,
+    day_tally,
+    left_out_text,
+    noted,
+    rows_check,
+)
 from console.agent.compared.pairing import earlier
 from console.agent.compared.round import WHOLE_TABLE, ComparisonRound
 from console.agent.recount import sums
@@ -207,12 +215,11 @@ def _pair_counts(differs: Any, i: int) -> list[Any]:
 
 def _values(plan: Comparison, values: Sequence[Pair], estimates: Sequence[Pair], counts: Mapping[str, int]) -> Checked:
     off = [(pair, counts[f"d{i}"]) for i, pair in enumerate(values) if counts[f"d{i}"]]
-    left_out = "".join(f"; left out: {name} ({why})" for name, why in plan.left_out)
     same = f"{len(values) - len(estimates)} equal" + (
         f", {len(estimates)} estimates within {TOLERANCE:.0%}" if estimates else ""
     )
     detail = f"differ: {'; '.join(f'{pair.new}: {groups:,} groups' for pair, groups in off)}" if off else same
-    return Checked(table=plan.table, check="values", ok=not off, detail=detail + left_out)
+    return Checked(table=plan.table, check="values", ok=not off, detail=detail + left_out_text(plan))
 
 
 def _differs(pair: Pair, estimate: bool, kind: str, a: Any, b: Any) -> Any:

@@ -37,6 +37,10 @@ def test_equal_columns_are_named_up_to_six_and_the_others_counted() -> None:
     assert verdict(8, left_out=(("x", "its expression changed"),)) == (
         "8 equal by checksum: a, b, c, d, e, f and 2 more; left out: x (its expression changed)"
     )
+    new = (("agent", "agent is new"), ("x", "its expression changed"), ("is_bot", "is_bot is new"))
+    assert (
+        verdict(1, left_out=new) == "1 equal by checksum: a; left out: agent, is_bot (new); x (its expression changed)"
+    )
     assert verdict(2, "b") == "differ: b on 2026-11-01, 2026-11-02"
 
 
