@@ -38,6 +38,7 @@ from console.model.logline import logline
 from console.model.measured import SparkJob
 from console.model.note import NOTES_KEPT, Note, Noted
 from console.model.sandbox import Sandbox
+from console.model.step_id import PROMOTE
 from console.model.tuning import AS_PLANNED, Tuned, Tuning
 from console.model.watcher import Watcher
 from console.model.way_back import WayBackProof
@@ -352,6 +353,7 @@ def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress
 def _decided(status: Status, event: Promoted | RolledBack | Ended) -> Status:
     match event:
         case Promoted():
+            status = _step(status, str(PROMOTE), state="done")
             state: State = "live"
         case RolledBack():
             state = "rolled-back"

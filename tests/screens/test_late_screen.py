@@ -10,6 +10,7 @@ from console.model.status import replay
 from console.tui.panes.steps import draw_steps
 from console.tui.rollout.log import LogEntries, log_lines
 from tests.cli.sample import story
+from tests.screens import recorded as r
 from tests.screens import scripted as s
 
 pytestmark = pytest.mark.slow
@@ -51,3 +52,9 @@ def test_every_line_of_the_log_begins_with_its_time() -> None:
     events = (Logged("x"), Logged("x", "warning"), DriverLost("s", "gone"), Paused("ada"))
     assert {logline(event, s.NOON)[:10] for event in events} == {"12:00:00Z "}
     assert level_of("warning: as older agents write it") == "warning"
+
+
+def test_no_step_of_a_release_that_is_live_waits() -> None:
+    promoted = r.promoted().status
+    assert (promoted.steps[-1].id, promoted.steps[-1].state) == ("promote", "done")
+    assert r.slow().status.steps[-1].state == "waiting"
