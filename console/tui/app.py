@@ -50,6 +50,8 @@ CLOSE_SECONDS = 1.0  # for links and journal: a remote side that does not answer
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 OTHER_STYLES = Path(__file__).with_name("screens.tcss")
 NAMED_THEMES = {theme.name: theme for theme in THEMES}
+WIDE = 120  # columns of a screen, below which it has the class `NARROW`
+NARROW = "-narrow"
 AGE_SECONDS = 10  # seconds without a change after which everything is redrawn, since figures have aged
 
 
@@ -84,7 +86,7 @@ class ConsoleApp(CommandApp):
         memory: ScreenMemory | None = None,
     ) -> None:
         super().__init__(words, cockpit.now)
-        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+        self.HORIZONTAL_BREAKPOINTS = [(0, NARROW), (WIDE, "-wide")]
         self._cockpit = cockpit
         self._title, self._coach, self._readonly = title, coach, readonly
         self.repaints = RepaintSchedule(repaint_seconds)
@@ -141,7 +143,7 @@ class ConsoleApp(CommandApp):
         return [*super().get_line_filters(), *glyph_filters(encoding, os.environ.get("TERM", ""))]
 
     def get_default_screen(self) -> Screen[None]:
-        self._home = HomeScreen(self.state, height=self.size.height)
+        self._home = HomeScreen(self.state, height=self.size.height, classes=NARROW if self.size.width < WIDE else "")
         return self._home
 
     async def on_mount(self) -> None:
@@ -277,6 +279,9 @@ class ConsoleApp(CommandApp):
             self.pop_screen()
         if message.name != "fleet":
             screen = screen_of(message.name, self.state, region, message.pane)
+            screen.set_class(
+                self.size.width < WIDE, NARROW
+            )  # otherwise its first picture would be laid out as a wide one
             self.push_screen(screen)
             if not message.pane and (place := self._places.get((message.name, region))):
                 screen.call_after_refresh(screen.come_back, place)

@@ -1,11 +1,14 @@
 """Contrast of all drawings, in every theme; and states that are distinguishable without colour."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import cycle
 
 import pytest
+from rich._palettes import STANDARD_PALETTE
+from rich.color import Color as RichColor
+from rich.color import ColorSystem
 from rich.segment import Segment
 from textual.color import Color
 from textual.screen import ModalScreen
@@ -18,7 +21,7 @@ from console.tui.terminal.ascii import to_ascii
 from console.tui.terminal.themes import HIGH_CONTRAST, THEMES
 from tests.screens import recorded as r
 from tests.screens import scripted as s
-from tests.screens.harness import running_app, settle
+from tests.screens.harness import running_app, screen_text, settle
 
 pytestmark = pytest.mark.slow
 
@@ -54,14 +57,27 @@ def segments(app: ConsoleApp) -> Iterator[Segment]:
             yield from strip.crop(place.x, place.right)
 
 
-def faint(app: ConsoleApp, wanted: float) -> list[tuple[str, str, str, float]]:
+def as_it_is(color: RichColor) -> Color:
+    return Color.from_rich_color(color)
+
+
+def of_sixteen(color: RichColor) -> Color:
+    """What a terminal of sixteen colours draws instead, by the palette against which Rich chooses the nearest."""
+    number = color.downgrade(ColorSystem.STANDARD).number
+    assert number is not None
+    return Color(*STANDARD_PALETTE[number])
+
+
+def faint(
+    app: ConsoleApp, wanted: float, drawn: Callable[[RichColor], Color] = as_it_is
+) -> list[tuple[str, str, str, float]]:
     """Words on the screen whose contrast is too low: text, its colour, its ground, the ratio."""
     results = []
     for segment in segments(app):
         style = segment.style
         if not re.search(r"\w", segment.text) or style is None or style.color is None or style.bgcolor is None:
             continue
-        text, ground = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
+        text, ground = drawn(style.color), drawn(style.bgcolor)
         if style.reverse:
             text, ground = ground, text
         if style.dim:
@@ -98,6 +114,34 @@ async def test_every_word_that_is_drawn_has_the_contrast_that_people_need(theme:
             await pilot.pause(0.2 if key == "t" else 0.05)
             weak |= set(faint(app, wanted))
         assert not weak
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+async def test_sixteen_colours_leave_every_word_its_contrast_and_tell_good_from_bad(theme: Theme) -> None:
+    async with running_app(s.ScriptedCockpit(*views()), size=(160, 48)) as (app, pilot):
+        app.theme = theme.name
+        await settle(pilot)
+        weak = set(faint(app, AA, of_sixteen))
+        for key in ("j", "2", "4", "P", "escape", "5", "ctrl+p"):
+            await pilot.press(key)
+            await pilot.pause(0.05)
+            weak |= set(faint(app, AA, of_sixteen))
+        assert not weak
+    assert all((theme.success, theme.warning, theme.error))
+    shades = [of_sixteen(Color.parse(str(shade)).rich_color) for shade in (theme.success, theme.warning, theme.error)]
+    assert len(set(shades)) == len(shades)
+
+
+async def test_sixteen_colours_name_every_state_and_every_environment() -> None:
+    """One row a region: its state in words behind its own sign; its environment by name in the pane below."""
+    async with running_app(s.ScriptedCockpit(*views()), size=(160, 48)) as (app, pilot):
+        for number, view in enumerate(views()):
+            await settle(pilot)
+            text, label = screen_text(app), state_label(view)
+            (row,) = (line for line in text.splitlines() if line.startswith("›"))
+            assert f" {label.symbol} {label.text.split()[0]}" in row or f" {label.symbol} away" in row
+            assert f"r{number}  {view.region.environment or 'no environment'}  " in text
+            await pilot.press("j")
 
 
 def test_states_and_days_are_told_apart_without_colour_and_in_ascii() -> None:

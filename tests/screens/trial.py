@@ -153,11 +153,11 @@ def situation(kind: str, rng: random.Random) -> Situation:
     where = region(name, 2)
     rest = replace(s.waiting(region(second, 3)), live="r7", attended=True)
     rest = replace(rest, plan=replace(s.plan(rest.region), live="r7"))
-    view, truth = _planted(kind, where, rng, who, other)
+    view, truth = planted(kind, where, rng, who, other)
     return Situation(views=(canary, view, rest), truth={"kind": kind, "region": name, **truth, "night": last_night})
 
 
-def _planted(kind: str, where: Region, rng: random.Random, who: str, other: str) -> tuple[RegionView, dict[str, str]]:
+def planted(kind: str, where: Region, rng: random.Random, who: str, other: str) -> tuple[RegionView, dict[str, str]]:
     name, lag = where.name, rng.randint(65, 240)
     job = SparkJob(job=41, stage=3, stages=5, done=41, tasks=64, longest=38.0, median=2.0)
     going: list[tuple[float, Event]] = [*begun(who), *batches(3100, 6)]

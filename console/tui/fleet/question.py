@@ -19,6 +19,7 @@ from console.tui.state import ScreenState
 from console.tui.times import as_of, moment
 
 FEED_CELLS, FIGURE_CELLS = 40, 51  # widths of a feed's name and figures in the table of feeds
+LEAST_SPARE = 5  # lines; fewer of them below the answer stay empty
 RECENT_SECONDS = 60.0  # maximum age of the samples of a feed that is still followed
 
 
@@ -34,7 +35,7 @@ def question_title(state: ScreenState, region: str) -> Content:
 
 def _question(state: ScreenState, view: RegionView) -> str:
     if under_way(view):
-        return "is it safe to confirm?" if view.status.state == "awaiting-confirmation" else "what is happening?"
+        return "is it safe to confirm?" if _at_gate(view) else "what is happening?"
     if view.problem or change_pending(view) or (view.plan and view.plan.refusals):
         return plan_title(state.groups, view.region.name)
     return "are its feeds well?"
@@ -44,30 +45,35 @@ def draw_question(view: RegionView, others: Sequence[RegionView], size: tuple[in
     """The answer, most important lines first; reasons for a standstill come before everything else.
 
     others  regions with the same plan
-    size    width and height: if there is room, the answer to what is happening continues with the account of time and the log
+    size    width and height: if there is room below the answer, the account of time, the log or charts follow
     """
     width, height = size
-    if under_way(view) and view.status.state == "awaiting-confirmation":
+    lines = [] if _at_gate(view) else _trouble(view, width)
+    lines += _answer(view, others, width, at)
+    room = height - sum(line.plain.count("\n") + 1 for line in lines)  # some are several lines in one content
+    if room >= LEAST_SPARE:
+        from console.tui.fleet.spare import spare_lines  # loaded only if there is room for it
+
+        lines += spare_lines(view, others, (width, room), at)
+    return stack_lines(lines)
+
+
+def _at_gate(view: RegionView) -> bool:
+    return under_way(view) and view.status.state == "awaiting-confirmation"
+
+
+def _answer(view: RegionView, others: Sequence[RegionView], width: int, at: float) -> list[Content]:
+    if _at_gate(view):
         from console.tui.panes.safety import safety_lines  # loaded with the first gate, not before the first picture
 
-        return stack_lines(safety_lines(view, others, width, at))
-    lines = _trouble(view, width)
+        return safety_lines(view, others, width, at)
     if under_way(view):
-        from console.tui.fleet.running import (
-            running_lines,  # loaded with the first rollout, not before the first picture
-            spare_lines,
-        )
+        from console.tui.fleet.running import running_lines  # loaded with the first rollout
 
-        lines += running_lines(view, width, at)
-        # height of the steps: a line each, two for a running one; drawn as one content
-        taken = sum(line.plain.count("\n") + 1 for line in lines)
-        lines += spare_lines(view, others, (width, height - taken), at)
-    elif view.problem or view.note or view.plan is None or change_pending(view) or view.plan.refusals:
-        return stack_lines([*lines, draw_plan(view, width, at)])
-    else:
-        lines += _feeds(view, width, at)
-        lines += [Content(""), draw_plan(view, width, at)]
-    return stack_lines(lines)
+        return running_lines(view, width, at)
+    if view.problem or view.note or view.plan is None or change_pending(view) or view.plan.refusals:
+        return [draw_plan(view, width, at)]
+    return [*_feeds(view, width, at), Content(""), draw_plan(view, width, at)]
 
 
 def _trouble(view: RegionView, width: int) -> list[Content]:

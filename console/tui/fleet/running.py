@@ -1,23 +1,18 @@
 """A running rollout in a few lines: the answer to what is happening in a region. Pure."""
 
-from collections.abc import Sequence
-
 from textual.content import Content
 
 from console.model.calendar import DayCell, calendar
 from console.runner.view import RegionView
 from console.tui.charts import sparkline
-from console.tui.drawing import NAME_CELLS, heading, named_line, safe
+from console.tui.drawing import NAME_CELLS, named_line, safe
 from console.tui.fleet.figures import hour_of, samples
 from console.tui.format import count, short, span
 from console.tui.labels import running_step
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import figures
-from console.tui.rollout.log import latest_entries, log_lines
-from console.tui.rollout.slow import slow_lines
 from console.tui.times import as_of
 
-LEAST_LOG = 3  # lines, below which it is left out
 SIGNS = {
     "waiting": ("□", "$text-muted"),
     "running": ("◪", "$text-primary"),
@@ -46,21 +41,6 @@ def running_lines(view: RegionView, width: int, at: float) -> list[Content]:
     if view.samples:
         lines += _hour(view, at, width)
     return [*lines, Content(""), draw_steps(view, width, at)]
-
-
-def spare_lines(view: RegionView, others: Sequence[RegionView], size: tuple[int, int], at: float) -> list[Content]:
-    """The account of time, and the latest lines of the log, as far as they fit.
-
-    size  width, and the remaining height
-    """
-    width, height = size
-    slow = slow_lines(view, others, width, at)
-    lines = [Content(""), heading("where the time went"), *slow] if len(slow) + 2 <= height else []
-    room = height - len(lines) - 2
-    if room < LEAST_LOG:
-        return lines
-    entries = log_lines(latest_entries(view, room))
-    return [*lines, Content(""), heading("log"), *(entry.truncate(width, ellipsis=True) for entry in entries)]
 
 
 def _days(view: RegionView, width: int) -> list[Content]:

@@ -17,6 +17,7 @@ from console.tui.format import count, plural, span
 from console.tui.history.state import AuditState
 from console.tui.labels import STYLES, Tone, status_label
 from console.tui.panes.checks import check_lines
+from console.tui.rollout.log import LogEntry, log_lines
 from console.tui.rollout.slow import slow_lines
 from console.tui.times import moment
 
@@ -29,9 +30,13 @@ VERDICTS: dict[bool | None, tuple[str, str, Tone]] = {
 
 
 def whole_lines(
-    view: RegionView, past: Past | None, error: str, audit: AuditState | None, width: int, now: float
-) -> Iterator[Content]:
-    """view: of this rollout's status and events; past: None while it is being read; error: why it could not be"""
+    view: RegionView, past: Past | None, error: str, audit: AuditState | None, width: int, now: float,
+    *, log: Sequence[LogEntry] = (),
+) -> Iterator[Content]:  # fmt: skip
+    """view: of this rollout's status and events; past: None while it is being read; error: why it could not be
+
+    log  the lines of this rollout
+    """
     status = view.status
     yield _head(view)
     if audit:
@@ -46,6 +51,7 @@ def whole_lines(
         yield from [Content(""), *wrap_indented(safe(f"not read: {error}", "$text-error"), 0, width)]
     else:
         yield from [Content(""), Content.styled("receipts are being read …", "$text-muted")]
+    yield from _section("log", log_lines(log) if log else ())
 
 
 def of_rollout(view: RegionView, status: Status, events: Sequence[Recorded]) -> RegionView:

@@ -69,9 +69,14 @@ class Pane(Titled, ScrollView, can_focus=True):
 
     @property
     def needed_rows(self) -> int:
-        """Rows down to the end of the visible part, and one page more; in whole pages."""
+        """Rows down to the end of the visible part, in whole pages; scrolling redraws before new rows become visible."""
         page = max(1, self.size.height)
-        return (self.scroll_offset.y // page + 3) * page
+        return -(-self.scroll_offset.y // page) * page + page
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows, after wrapping."""
+        return len(self._rows)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """Only the pane's border depends on the focus."""
@@ -107,7 +112,7 @@ class Pane(Titled, ScrollView, can_focus=True):
         self._drawn_at = self.now
         drawn = self._drawing(self.view, width, self.now) if self.view else ()
         blocks = [drawn] if isinstance(drawn, Content) else drawn
-        self._show_lines([line for block in blocks for line in block.split("\n", allow_blank=True)], width)
+        self._show_lines([line for block in blocks for line in _lines(block)], width)
         self._stay_at_end()
 
     def _show_lines(self, lines: Sequence[Content], width: int) -> None:
@@ -162,3 +167,8 @@ class Pane(Titled, ScrollView, can_focus=True):
     def text(self) -> str:
         """All of its lines."""
         return "\n".join(line.plain for line in self._lines)
+
+
+def _lines(block: Content) -> Sequence[Content]:
+    """The lines of a block; most of a few hundred blocks are a single line."""
+    return block.split("\n", allow_blank=True) if "\n" in block.plain else (block,)

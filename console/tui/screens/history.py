@@ -25,6 +25,7 @@ from console.tui.history.rollouts import RolloutList
 from console.tui.history.state import AuditState, ListedRollout, RolloutKey, listed_rollouts
 from console.tui.history.whole import of_rollout, whole_lines
 from console.tui.panes.pane import Pane
+from console.tui.rollout.log import LogEntries
 from console.tui.screens.base import BaseScreen, GoTo, ScreenName
 from console.tui.state import ScreenState
 
@@ -64,6 +65,7 @@ class HistoryScreen(BaseScreen):
         self._rollouts = RolloutList()
         self._whole = Pane("", self._draw_whole, inputs=self._whole_inputs, id="whole")
         self._events = Pane("what happened in all regions", self._draw, inputs=self._inputs, id="events")
+        self._log = LogEntries()
         self._asked: set[RolloutKey] = set()
         self._listed: tuple[ScreenState, list[ListedRollout]] = (ScreenState(views={}), [])
 
@@ -136,7 +138,7 @@ class HistoryScreen(BaseScreen):
         past, audit = self.state.history.whole.get(key), self._audit
         view = of_rollout(view, self._status(key), self._known_events(key))
         error = self.state.history.errors.get(key[0], "")
-        return list(whole_lines(view, past, error, audit, width, at))
+        return list(whole_lines(view, past, error, audit, width, at, log=self._log.of(view)))
 
     def _whole_inputs(self, view: RegionView) -> object:
         """Values are replaced and never mutated, so that object identity stands for equality."""

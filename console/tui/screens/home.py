@@ -55,9 +55,9 @@ class HomeScreen(BaseScreen):
         Binding("escape", "clear", "Clear", tooltip="clear filter and marks; show all regions and panes"),
     ]
 
-    def __init__(self, state: ScreenState, *, height: int = 0) -> None:
-        # the class is set here, before any widget exists whose style it would change
-        super().__init__(state, classes="-high" if height >= HIGH else None)
+    def __init__(self, state: ScreenState, *, height: int = 0, classes: str = "") -> None:
+        # the classes are set here, before any widget exists whose style they would change
+        super().__init__(state, classes=f"{classes} -high" if height >= HIGH else classes or None)
         self._needs = TitledLine(id="needs")
         self._list = RegionList()
         self._tally = Static(id="tally")

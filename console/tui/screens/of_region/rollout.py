@@ -31,6 +31,10 @@ from console.tui.screens.base import HistoryRequest
 from console.tui.screens.of_region.region import RegionScreen
 from console.tui.state import ScreenState
 
+UPPER_PERCENT = 60  # maximum share of the height for days, charts, reasons and steps
+LEAST_CHART = 12  # minimum height of a chart in lines, border included
+BORDER = 2
+
 
 class RolloutScreen(RegionScreen):
     """Days, where the time went, rates, steps and log; in a narrow terminal the middle ones are a line each."""
@@ -111,6 +115,24 @@ class RolloutScreen(RegionScreen):
         for pane in (self._days, self._slow, self._rates, self._lag, self._steps, self._log):
             pane.show(view, now)
         self._title(view)
+        self._share_rows()
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.call_after_refresh(self._share_rows)
+
+    def _share_rows(self) -> None:
+        """Give the charts the free height; if the log needs it, only as much as the panes beside them have text for."""
+        upper = self.query_one("#upper")
+        room = upper.size.height + self._log.outer_size.height
+        most = room * UPPER_PERCENT // 100
+        texts = self._slow.row_count + self._steps.row_count + 2 * BORDER
+        least = min(most, max(texts, self._days.row_count + BORDER + LEAST_CHART))
+        rows = least if self._log.row_count > room - most - BORDER else most
+        if self.has_class("-narrow") or not room:
+            upper.styles.clear_rule("height")
+        elif upper.size.height != rows:
+            upper.styles.height = rows
 
     def _title(self, view: RegionView) -> None:
         suffix = f" · {last_rollout(view).plain}" if last_rollout(view) else ""
