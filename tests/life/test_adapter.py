@@ -4,7 +4,7 @@ no row below it is written, lost or doubled. Judged by DuckDB over the stranger'
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -61,7 +61,7 @@ class Stranger:
         await self._task
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="module")
 async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
     live = LiveRegion(tmp_path_factory.mktemp("adapter"), rows=300)
     try:
@@ -92,8 +92,11 @@ def versions(region: LiveRegion) -> dict[str, int]:
     }
 
 
+@pytest.mark.parametrize(
+    "forward_again", [LiveRegion.roll_back, pytest.param(LiveRegion.roll_out, marks=pytest.mark.soak)]
+)
 async def test_an_adapter_enters_leaves_enters_and_changes_under_a_stranger_who_never_stops(
-    region: LiveRegion, tmp_path: Path
+    region: LiveRegion, tmp_path: Path, forward_again: Callable[[LiveRegion, str], Awaitable[object]]
 ) -> None:
     region.install("web", written(tmp_path / "before", BEFORE))
     await region.roll_out("web")
@@ -111,7 +114,7 @@ async def test_an_adapter_enters_leaves_enters_and_changes_under_a_stranger_who_
         await asyncio.sleep(3)
         await region.roll_back("web")
         await asyncio.sleep(3)
-        await region.roll_out("web")
+        await forward_again(region, "web")
         await asyncio.sleep(2)
         assert list(versions(region)) == [only]
 
