@@ -64,7 +64,8 @@ class DesiredTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """The whole pipeline, compiled. `tables` in topological order; `unknown`: the unknown column behind each problem
+    """The whole pipeline, compiled. `tables` in topological order; outputs without their places in the files, as a release
+    keeps them; `unknown`: the unknown column behind each problem
     that names one"""
 
     tables: dict[str, DesiredTable]
@@ -101,9 +102,9 @@ def fingerprint(resolved: ResolvedPipeline, memory: QueryMemory) -> Desired:
         unknown |= end.unknown
     return Desired(
         tables=wanted,
-        endpoints=tuple(end.node for end in resolved.endpoints if end.node is not None),
-        copies=tuple(end.node for end in resolved.copies if end.node is not None),
-        sinks=tuple(end.node for end in resolved.sinks if end.node is not None),
+        endpoints=tuple(replace(end.node, where="") for end in resolved.endpoints if end.node is not None),
+        copies=tuple(replace(end.node, where="") for end in resolved.copies if end.node is not None),
+        sinks=tuple(replace(end.node, where="") for end in resolved.sinks if end.node is not None),
         problems=tuple(dict.fromkeys(problems)),
         unknown=unknown,
     )

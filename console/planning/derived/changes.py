@@ -54,7 +54,7 @@ def _ends(
         old = before.get(node.name)
         if old is None:
             changes.append(_end(kind, node.name, "create", "new"))
-        elif replace(node, where="") == replace(old, where=""):
+        elif node == old or node == replace(old, where=""):
             changes.append(_end(kind, node.name, "keep", "unchanged"))
         else:
             what = "its query changed" if node.sql != old.sql else "its declaration changed"
