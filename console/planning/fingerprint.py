@@ -65,8 +65,8 @@ class DesiredTable:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
     """The whole pipeline, compiled. `tables` in topological order; outputs without their places in the files, as a release
-    keeps them; `unknown`: the unknown column behind each problem
-    that names one"""
+    keeps them; `unknown`: the unknown column behind each problem that names one
+    """
 
     tables: dict[str, DesiredTable]
     endpoints: tuple[Endpoint, ...]
