@@ -101,7 +101,7 @@ UNDER_FIRE = (
            "tests/agent/test_log.py::test_a_table_written_anew_in_the_place_of_one_that_was_dropped_is_read_anew",
            "console/agent/store/log.py", "(stat.st_ino, stat.st_mtime_ns, stat.st_size))", "(0, 0, 0))"),
     Mutant("a log that cannot be written ends a feed", "tests/agent/test_failure_isolation.py", "console/agent/service.py",
-           "    with suppress(OSError, ValueError):  # the disk", "    with suppress(KeyError):  # the disk"),
+           "    with suppress(OSError, ValueError):  # its disk", "    with suppress(KeyError):  # its disk"),
     Mutant("a watch that cannot begin is silent", "tests/agent/test_failure_isolation.py", "console/agent/server.py",
            "            self._writer.close()\n            self._service.report(", "            self._service.report("),
     Mutant("VACUUM does not ask who is down", "tests/agent/test_failure_isolation.py", "console/agent/maintenance/maintainer.py",

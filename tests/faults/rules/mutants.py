@@ -116,7 +116,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("NULLs are not hashed", SUMS, "for part in (value.isNull(), value)", "for part in (value,)", f"{BATCHES}::test_sums_see_in_which_column_a_null_stands"),
     bug("states are not cast", "console/planning/sql/aggregates.py", "partial = cast(_filtered(state.partial.copy(), condition), state.type)", "partial = _filtered(state.partial.copy(), condition)", f"{BATCHES}::test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones"),
     # partial states and their comparison
-    bug("ties are chance", "console/planning/sql/states.py", 'struct(y AS o, x AS v) END', 'struct(y AS o, x AS v, rand() AS r) END', f"{RULES}/test_states.py"),
+    bug("ties are chance", "console/planning/sql/states.py", "exp.Min(this=pair) if least else exp.Max(this=pair)", "(exp.ArgMin if least else exp.ArgMax)(this=pair, expression=call.expression.copy())", f"{RULES}/test_states.py"),
     bug("rows without an order take part", "console/planning/sql/states.py", '"CASE WHEN y IS NOT NULL THEN struct(y AS o, x AS v) END"', '"struct(y AS o, x AS v)"', f"{RULES}/test_states.py"),
     bug("moments unite without their distance", "console/planning/sql/states.py", "    a.sx + b.sx + (b.mx - a.mx) * (b.mx - a.mx) * (a.n * (b.n / (a.n + b.n))) AS sx) END)", "    a.sx + b.sx AS sx) END)", f"{RULES}/test_states.py"),
     bug("pairs are counted one by one", "console/planning/sql/states.py", '_template("CASE WHEN y IS NOT NULL THEN x END", x=a, y=b)', "a", f"{RULES}/test_states.py"),
@@ -143,7 +143,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a forward query helps against every loss", "console/planning/routes/choices/choice.py", "given = change.diff.rows and", "given =", REMEDIES),
     bug("a stale forward query may always be dropped", "console/planning/rules.py", 'if all(problem.severity != "refuse" for problem in again):', "if True:", REMEDIES),
     bug("a default stands for every state", "console/planning/routes/of_states.py", "if not columns or any(column.default is not None or not _placeable(change, stored, column) for column in columns):", "if not columns:", REMEDIES),
-    bug("what may fail and what is tried are one cast", "console/planning/reuse/proof.py", 'isinstance(inner, exp.Cast) and not inner.args.get("safe") and', "isinstance(inner, exp.Cast) and", NARROWER),
+    bug("what may fail and what is tried are one cast", "console/planning/reuse/proof.py", 'isinstance(node, exp.Cast) and not node.args.get("safe") and kind', "isinstance(node, exp.Cast) and kind", NARROWER),
     bug("any filter keeps the newest rows", "console/planning/reuse/narrower.py", "judging = kept_values(bare_before, live, _of_keys(live)) if live.table.key else kept", "judging = kept", "tests/planning/test_merged_rows.py"),
     bug("what equal rows do not give is copied from them", "console/planning/reuse/narrower.py", "(conditions or wanted.table.is_distinct) and not missing", "(conditions or wanted.table.is_distinct)", "tests/planning/test_merged_rows.py"),
     bug("a key is offered that does not help", "console/planning/landing/forward_query.py", "either & refused.keys() - stored", "either & refused.keys()", "tests/planning/test_accepts.py"),
