@@ -58,14 +58,12 @@ def _batches(days: Sequence[Day], limits: Limits, hours: bool) -> int:
             batches += any(piece.rows for piece in run)
             after = run[-1].index
         return batches
-    known = sorted(((day.day, day.rows, day.bytes) for day in days if day.day), reverse=True)
-    nulls = [day for day in days if not day.day]
-    pieces = [(rows, size) for _, rows, size in known]
-    pieces.append((sum(day.rows for day in nulls), sum(day.bytes for day in nulls)))
+    # newest first; the rows without a day come last, as their slice does
+    pieces = sorted([(day.day, day.rows, day.bytes) for day in days], reverse=True)
     most_rows = float("inf") if limits.rows is None else limits.rows
     most_bytes = float("inf") if limits.bytes is None else limits.bytes
     batches, rows_in, bytes_in, holding, begun = 0, 0, 0, False, False
-    for rows, size in pieces:
+    for _, rows, size in pieces:
         rows_in, bytes_in = rows_in + rows, bytes_in + size
         if begun and (rows_in > most_rows or bytes_in > most_bytes):
             batches += holding

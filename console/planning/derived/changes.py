@@ -2,18 +2,20 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from console.model.live import Live
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.plan import Action, NodeChange
 from console.model.region import Limits
-from console.planning.cache.planner_cache import PlannerCache
+from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.derived.options import options
 from console.planning.derived.prices import price
 from console.planning.fingerprint import Desired
 from console.planning.routes.verdict import Verdict, Verdicts
 
+_KEPT = Memo[NodeChange](100_000)
 EndKind = Literal["endpoint", "copy", "sink"]
 
 
@@ -22,14 +24,19 @@ def nodes(
     *, cache: PlannerCache, allowed: Collection[str] = (),
 ) -> tuple[NodeChange, ...]:  # fmt: skip
     """Every node with its action, tables first in the order in which rows flow. allowed: as of `build.plan`"""
-    tables = [
-        NodeChange(
+
+    def changed(verdict: Verdict) -> NodeChange:
+        return NodeChange(
             kind="table", name=verdict.name, action=verdict.action, why=verdict.why, columns=verdict.columns, price=price(verdict, verdicts, live, limits, cache),
             source=_read_from(verdict), history=verdict.history, older_rows=verdict.older_rows, older_until=verdict.older_until,
             options=options(verdict, desired, verdicts, live, limits, cache=cache, allowed=allowed),
-        )
+        )  # fmt: skip
+
+    tables = [
+        # regions with one release share the verdicts of what is kept, and nothing of a region is in these changes
+        cache.by_identity(_KEPT, partial(changed, verdict), verdict) if _costs_nothing(verdict) else changed(verdict)
         for verdict in verdicts.tables.values()
-    ]  # fmt: skip
+    ]
     before = live.release
     return (
         *tables,
@@ -37,6 +44,10 @@ def nodes(
         *_ends("copy", desired.copies, before.copies if before else ()),
         *_ends("sink", desired.sinks, before.sinks if before else ()),
     )
+
+
+def _costs_nothing(verdict: Verdict) -> bool:
+    return verdict.action == "keep" and not verdict.rebuilt and not verdict.alternatives
 
 
 def _read_from(verdict: Verdict) -> str:
