@@ -78,7 +78,7 @@ def proof_text(known: WayBackProof | None, previous: str, now: float, *, attende
     previous  id of the release;  now  seconds since 1970, UTC;  attended  whether an agent runs there
     """
     if known is None or known.release != previous:
-        why = "no agent runs" if attended is False else "its agent has not looked yet"
+        why = "no agent runs" if attended is False else "its agent has sent no proof"
         return f"not proven: {why}"
     age = _age(now - known.at)
     match known.state:

@@ -73,7 +73,7 @@ def test_what_is_shown_names_the_release_the_age_and_the_reason() -> None:
         proven(SLOW), "r1", 1005.0, attended=True
     )
     assert "was proven 16 min ago, and not since" in proof_text(proven(), "r1", 2000.0, attended=True)
-    assert "has not looked yet" in proof_text(proven(), "r2", 1005.0, attended=True), "another release's proof"
+    assert "has sent no proof" in proof_text(proven(), "r2", 1005.0, attended=True), "another release's proof"
     assert "no agent runs" in proof_text(None, "r1", 1005.0, attended=False)
     assert cleanup_text("r1", 5000.0, 1000.0) == "r1 may be cleaned up in 66 min"
     assert "console cleanup --previous" in cleanup_text("r1", 5000.0, 5000.0)

@@ -120,5 +120,6 @@ def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
         until = view.status.changed + view.region.policy.rollback_window_hours * 3600
         kept = safe(f"R: {view.previous}, kept up to date until {moment(until, at)}", limit=120)
         lines.append(named_line("way back", kept, width))
-        lines.append(named_line("", way_back_proof(view, at), width))
+        if view.status.way_back is not None:  # None from older agents, and within the first minute of any
+            lines.append(named_line("", way_back_proof(view, at), width))
     return lines

@@ -85,7 +85,7 @@ def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now
     if tuned := tuned_text(view.accepted, status.tuned):
         lines += _named("tuned", safe(tuned, limit=300), width)
     lines += _named("way back", _way_back(view), width)
-    if view.previous:
+    if view.previous and status.way_back is not None:
         until_then = Content.assemble("until then ", safe(view.previous, limit=60), ": ", way_back_proof(view, now))
         lines += _named("", until_then, width)
     lines += _named("elsewhere", _elsewhere(view, others, now), width)

@@ -25,6 +25,7 @@ EXPECTED, BEFORE, COMPILED = (
 )
 AS_EXPECTED, AT_THE_GATE = (f"console/agent/expectations/{name}.py" for name in ("guard", "at_gate"))
 PROVEN, JUDGED_BACK = "tests/agent/test_way_back.py", "tests/model/test_way_back.py"
+ASKING, ASKED = "tests/agent/test_way_back_endpoints.py", "console/agent/way_back/endpoints.py"
 PROOF, THERE = "console/model/way_back.py", "console/agent/rows/release_files.py"
 ANSWERED, CALLED = "tests/agent/test_call_answers.py", "tests/planning/test_recorded_calls.py"
 DIFFERENCE, JUDGED = "console/agent/calls/difference.py", "console/agent/calls/verdict.py"
@@ -256,6 +257,10 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a rollback looks at no file", "console/agent/rollout/promotion.py", "        self._check_files(previous.release, self.releases.in_state(\"live\"))\n", "", PROVEN),
     bug("live's own loss shuts the way back", "console/agent/rollout/promotion.py", "if state.version.path not in shared}", "}", PROVEN),
     bug("a release that is no longer fed is proven", "console/agent/way_back/prover.py", "if releases != known.releases:", "if False:", PROVEN),
+    bug("a region at rest asks its endpoints", ASKED, "(last.read == read and last.finding is None)", "(last.read == read and last.finding is not None)", ASKING),
+    bug("an endpoint that failed is not asked again", ASKED, "(last.read == read and last.finding is None)", "last.read == read", ASKING),
+    bug("a slow endpoint is asked each minute", ASKED, "SHARE * (ended - began)", "0.0", ASKING),
+    bug("values that nobody recorded count", ASKED, "    if not given:", "    if False:", ASKING),
     bug("a stopped feed is proven", PROOF, "    if feed.stopped:", "    if False:", JUDGED_BACK),
     bug("rows that wait are proven", PROOF, "    if feed.aligned or not feed.behind", "    if feed.aligned or feed.behind", JUDGED_BACK),
     bug("a doubt hides a failure", PROOF, 'key=lambda finding: finding.state != "failed"', 'key=lambda finding: finding.state == "failed"', JUDGED_BACK),
