@@ -31,8 +31,9 @@ from console.tui.screens.base import HistoryRequest
 from console.tui.screens.of_region.region import RegionScreen
 from console.tui.state import ScreenState
 
-UPPER_PERCENT = 60  # maximum share of the height for days, charts, reasons and steps
+UPPER_PERCENT = 60  # maximum share of the height for days, charts, reasons and steps, as in screens.tcss
 LEAST_CHART = 12  # minimum height of a chart in lines, border included
+HEAD = 5  # maximum height of the lines above the panes, in nearly all states
 BORDER = 2
 
 
@@ -50,6 +51,7 @@ class RolloutScreen(RegionScreen):
 
     def __init__(self, state: ScreenState, region: str, pane: str = "") -> None:
         super().__init__(state, region, pane or "days")
+        self._upper_rows: int | None = None  # None for `UPPER_PERCENT`
         self._line = Line(id="stages")
         self._brief = Line(id="brief")
         self._entries = LogEntries()
@@ -122,17 +124,19 @@ class RolloutScreen(RegionScreen):
         self.call_after_refresh(self._share_rows)
 
     def _share_rows(self) -> None:
-        """Give the charts the free height; if the log needs it, only as much as the panes beside them have text for."""
-        upper = self.query_one("#upper")
-        room = upper.size.height + self._log.outer_size.height
-        most = room * UPPER_PERCENT // 100
-        texts = self._slow.row_count + self._steps.row_count + 2 * BORDER
-        least = min(most, max(texts, self._days.row_count + BORDER + LEAST_CHART))
-        rows = least if self._log.row_count > room - most - BORDER else most
-        if self.has_class("-narrow") or not room:
-            upper.styles.clear_rule("height")
-        elif upper.size.height != rows:
-            upper.styles.height = rows
+        """Give the charts the free height; if the log needs it, only as much as the panes beside them have text for.
+
+        By texts and the terminal's size alone: the same moment of a playback looks the same whatever was shown before it.
+        """
+        height = self.query_one("#parts").size.height
+        free = height * (100 - UPPER_PERCENT) // 100 - HEAD - BORDER
+        wanted = None
+        if height and not self.has_class("-narrow") and self._log.row_count > free:
+            texts = self._slow.row_count + self._steps.row_count + 2 * BORDER
+            wanted = max(texts, self._days.row_count + BORDER + LEAST_CHART)
+        if wanted != self._upper_rows:
+            self._upper_rows = wanted
+            self.query_one("#upper").styles.height = wanted
 
     def _title(self, view: RegionView) -> None:
         suffix = f" · {last_rollout(view).plain}" if last_rollout(view) else ""
