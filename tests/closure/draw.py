@@ -76,8 +76,17 @@ def stands_alone(kind: Kind, before: Sequence[Kind], old: World) -> bool:
         (edit,) = touching
         orders = (edit.apply(kind.apply(old)), kind.apply(edit.apply(old)))
         first, second = (_sorted(world.table(kind.table)) for world in orders)
-        return first == second and not {*edit.columns} & {*kind.columns}
+        other = kind.needs == "own" and _other_values(edit, old)  # from which the second one would be computed
+        return first == second and not {*edit.columns} & {*kind.columns} and not other
     return False
+
+
+def _other_values(edit: Kind, old: World) -> bool:
+    """Whether a column that its table keeps already gets other values, and not only another type."""
+    before = {name: expression for name, _, expression in old.table(edit.table).items}
+    after = {name: expression for name, _, expression in edit.apply(old).table(edit.table).items}
+    changed = [after[name] for name in before.keys() & after.keys() if after[name] != before[name]]
+    return any(not expression.upper().startswith(("CAST(", "TRY_CAST(")) for expression in changed)
 
 
 def _sorted(fed: Fed) -> Fed:

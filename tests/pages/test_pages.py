@@ -40,6 +40,7 @@ NEVER = {
             'console query --region us --release fix-cast "SELECT day, count(*) AS n FROM requests GROUP BY day"',
             "console endpoint top_errors --region us --release fix-cast",
             "console copy daily_totals --region us --release fix-cast",
+            "console test --region us --release fix-cast",
             "console preview --region us --list",
             "console apply --region us",
             "console preview --region us --drop fix-cast",
