@@ -15,7 +15,8 @@ from console.model.codec import encode
 from console.model.event import Ailing, Checked
 from console.model.note import Note
 from console.model.region import Region
-from console.model.status import Status, StepStatus
+from console.model.status import Status
+from console.model.step_status import StepStatus
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
 from console.model.way_back import cleanup_text, proof_text

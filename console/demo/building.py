@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from console.demo.traffic.generate import DAYS, TRAFFIC, DayWritten
 from console.model.region import Region
-from console.model.status import Status, StepStatus
+from console.model.status import Status
+from console.model.step_status import StepStatus
 from console.runner.view import RegionView
 
 WRITING, RELEASE = "write/landing", "release r1"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal, assert_never
 
+from console.model.consent import Approved, CheckAccepted, TicketNamed
 from console.model.event import (
     BatchDone,
     BatchStarted,
@@ -211,7 +212,7 @@ class _Sweep:
             case SparkBack():
                 self._spend(at)
                 self._rest()
-            case Tuned() | Noted():
+            case Tuned() | Noted() | CheckAccepted() | Approved() | TicketNamed():
                 self._spend(at)
             case _:
                 assert_never(incident)

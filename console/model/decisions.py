@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from console.model.consent import Approved, CheckAccepted, TicketNamed
 from console.model.event import (
     Accepted,
     Ended,
@@ -49,6 +50,12 @@ def _decision(at: float, event: Event) -> PersonsDecision | None:
             return PersonsDecision(at=at, what=f"tuned ({line.partition(': ')[2]})", by=by, host=host)
         case Logged(incident=Noted(by=by, host=host, text=text)):
             return PersonsDecision(at=at, what=f"noted: {text}", by=by, host=host)
+        case Logged(incident=CheckAccepted(by=by, host=host, table=table, check=check, reason=reason)):
+            return PersonsDecision(at=at, what=f"accepted {table}: {check}: {reason}", by=by, host=host)
+        case Logged(incident=Approved(by=by, host=host, ticket=ticket)):
+            return PersonsDecision(at=at, what=f"approved{ticket and f' ({ticket})'}", by=by, host=host)
+        case Logged(incident=TicketNamed(by=by, host=host, ticket=ticket)):
+            return PersonsDecision(at=at, what=f"named the ticket {ticket}", by=by, host=host)
         case Paused(by):
             return PersonsDecision(at=at, what="paused", by=by)
         case Resumed(by) if by:

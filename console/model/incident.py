@@ -1,6 +1,7 @@
-"""Content of stored log lines, as values: failed tries, waits, Spark's return, changed limits, notes. Added after
-0.1.0, which reads only the line."""
+"""Content of stored log lines, as values: failed tries, waits, Spark's return, changed limits, notes, and what people
+declare at the gate. Added after 0.1.0, which reads only the line."""
 
+from console.model.consent import Approved, CheckAccepted, TicketNamed
 from console.model.note import Noted
 from console.model.tuning import Tuned
 from console.record import dataclass
@@ -61,7 +62,7 @@ class SparkBack:
     seconds: float
 
 
-Incident = TryFailed | WaitBegan | WaitEnded | SparkBack | Tuned | Noted
+Incident = TryFailed | WaitBegan | WaitEnded | SparkBack | Tuned | Noted | CheckAccepted | Approved | TicketNamed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

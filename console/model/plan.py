@@ -4,7 +4,8 @@ from dataclasses import field, replace
 from typing import Literal
 
 from console.errors import Problem
-from console.model.codec import BESIDE, QUIET, encode
+from console.model.codec import BESIDE, QUIET, encode, needed
+from console.model.consent import NO_RULES, GateRules
 from console.model.created import TableSettings
 from console.model.landing import version_folder
 from console.model.live import Release, TableState
@@ -192,6 +193,7 @@ class Plan:
     allowed   losses that the operator accepted by name, `CODE:table`
     currency  of the prices' money, "" if the region's file names none: then no money is shown
     throttle, quarantine_rows  the region's settings for this rollout, the throttle's query compiled
+    gate      the part of the region's policy that its agent applies before a promotion
     """
 
     format_version: int
@@ -219,6 +221,7 @@ class Plan:
     throttle: Throttle = field(default=NO_THROTTLE, metadata=QUIET)
     quarantine_rows: int = field(default=0, metadata=QUIET)
     currency: str = field(default="", metadata=QUIET)
+    gate: GateRules = field(default=NO_RULES, metadata=needed("0.2.0"))
 
     @property
     def refusals(self) -> tuple[Problem, ...]:

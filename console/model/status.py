@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Any, Literal, assert_never
 
 from console.model.codec import BESIDE, QUIET
+from console.model.consent import NO_CONSENT, Approved, CheckAccepted, Consent, TicketNamed
 from console.model.event import (
     Accepted,
     Ailing,
@@ -35,10 +36,10 @@ from console.model.event import (
 from console.model.fleet import FleetWaves
 from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, WaitEnded
 from console.model.logline import logline
-from console.model.measured import SparkJob
 from console.model.note import NOTES_KEPT, Note, Noted
 from console.model.sandbox import Sandbox
 from console.model.step_id import PROMOTE
+from console.model.step_status import StepStatus
 from console.model.tuning import AS_PLANNED, Tuned, Tuning
 from console.model.watcher import Watcher
 from console.model.way_back import WayBackProof
@@ -47,45 +48,6 @@ from console.record import dataclass
 Verb = Literal["pause", "resume", "retry", "cancel", "discard"]  # a person's commands to a rollout
 
 LOG_LINES = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepStatus:
-    """One step's progress. rows_total is an estimate until the fence is taken.
-
-    rows_done   of finished batches, as counted by their receipts; the running batch's estimate, batch_rows, is not in it
-    planned     rows as estimated by the plan; 0 for a step that reads no history
-    tries       failed tries of its batches
-    job         of the running batch, as last reported
-    """
-
-    id: str
-    state: Literal["waiting", "running", "done"] = "waiting"
-    rows_done: int = 0
-    rows_total: int = 0
-    slices_done: int = 0
-    slices: int = 0
-    batch: str = ""  # label of the running batch
-    batch_rows: int = 0  # rows of the running batch so far
-    seconds: float = 0.0  # spent in finished batches
-    bytes: int = 0
-    planned: int = field(default=0, metadata=BESIDE)
-    tries: int = field(default=0, metadata=BESIDE)
-    job: SparkJob | None = field(default=None, metadata=BESIDE)
-
-    @property
-    def history(self) -> bool:
-        """Whether it copies history, in batches with receipts."""
-        return bool(self.slices or self.planned)
-
-    @property
-    def fraction(self) -> float:
-        """The completed part, 0…1; never falls."""
-        if self.state == "done":
-            return 1.0
-        if self.slices and self.rows_total:
-            return min(1.0, self.rows_done / self.rows_total)
-        return min(1.0, self.slices_done / self.slices) if self.slices else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +71,7 @@ class Status:
     spark_lost  since when its Spark is lost (seconds since 1970, UTC); 0 while it runs
     sandboxes   of the pipeline, independent of its rollout; () if an older agent does not report them
     way_back    the newest proof that a rollback would work; None without one, and if no agent runs
+    consent     accepted checks, approvals and the ticket of its promotion
     """
 
     rollout: str = ""
@@ -147,6 +110,7 @@ class Status:
     watchers: tuple[Watcher, ...] | None = field(default=None, metadata=BESIDE)
     sandboxes: tuple[Sandbox, ...] = field(default=(), metadata=BESIDE)
     way_back: WayBackProof | None = field(default=None, metadata=BESIDE)
+    consent: Consent = field(default=NO_CONSENT, metadata=BESIDE)
 
     @property
     def tuning(self) -> Tuning:
@@ -238,11 +202,12 @@ def _folded(status: Status, recorded: Recorded) -> Status:
         case Promoted() | RolledBack() | Ended() as decided:
             return replace(_decided(status, decided), waiting=None, spark_lost=0.0)
         case Entered(state):
-            checks = () if state == "validating" else status.checks
-            return replace(status, state=state, why="", checks=checks, waiting=None)
+            again = state == "validating"
+            checks = () if again else status.checks
+            consent = status.consent.voided("the checks ran again") if again else status.consent
+            return replace(status, state=state, why="", checks=checks, waiting=None, consent=consent)
         case Checked() as check:
-            kept = tuple(c for c in status.checks if (c.table, c.check) != (check.table, check.check))
-            return replace(status, checks=(*kept, check), checked_at=recorded.at)
+            return _checked(status, check, recorded.at)
         case Waiting(why):
             return status if status.held else replace(status, why=why)
         case Lagging() as lagging:
@@ -257,6 +222,16 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return _informed(status, notice, recorded.at)
         case _:
             assert_never(recorded.event)
+
+
+def _checked(status: Status, check: Checked, at: float) -> Status:
+    """Another result than before voids what people declared about it; figures of a check that passes may change."""
+    before = next((c for c in status.checks if (c.table, c.check) == (check.table, check.check)), None)
+    checks = (*(c for c in status.checks if c is not before), check)
+    same = before and before.ok is check.ok and (check.ok or before.detail == check.detail)
+    why = f"{check.table}: {check.check} has another result"
+    consent = status.consent if same else status.consent.voided(why, check.table, check.check)
+    return replace(status, checks=checks, checked_at=at, consent=consent)
 
 
 def _lagging(status: Status, lagging: Lagging) -> Status:
@@ -278,7 +253,7 @@ def _lagging(status: Status, lagging: Lagging) -> Status:
 def _is_change(recorded: Recorded) -> bool:
     """Whether an event restarts the age of a failure: not a lag report, a note or changed limits."""
     match recorded.event:
-        case Logged(incident=Noted() | Tuned()):
+        case Logged(incident=Noted() | Tuned() | CheckAccepted() | Approved() | TicketNamed()):
             return False
         case _:
             return bool(recorded.seq)
@@ -316,6 +291,8 @@ def _with_incident(status: Status, incident: Incident | None, at: float) -> Stat
         case Noted(by=by, host=host, text=text):
             note = Note(at=at, by=by, host=host, text=text)
             return replace(status, notes=(*status.notes, note)[-NOTES_KEPT:])
+        case CheckAccepted() | Approved() | TicketNamed():
+            return replace(status, consent=status.consent.after(incident, at))
         case _:
             assert_never(incident)
 

@@ -4,7 +4,8 @@ from enum import Enum, auto
 from typing import Literal, assert_never
 
 from console.model.event import ENDED, RUNNING, State
-from console.model.status import Status, StepStatus
+from console.model.status import Status
+from console.model.step_status import StepStatus
 from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.times import FRESH_SECONDS, age

@@ -12,7 +12,8 @@ from console.model import codec
 from console.model.event import Accepted, Ailing, Checked, Entered, Lagging, Progress
 from console.model.fleet import FleetWaves
 from console.model.live import Feed, Live, Release, TableStats, Terms
-from console.model.status import Status, StepStatus
+from console.model.status import Status
+from console.model.step_status import StepStatus
 
 pytestmark = pytest.mark.slow
 

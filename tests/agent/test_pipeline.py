@@ -28,8 +28,9 @@ from console.model.event import (
     RolledBack,
 )
 from console.model.live import Release
-from console.model.status import Status, StepStatus, Verb, fold
+from console.model.status import Status, Verb, fold
 from console.model.step import Promote
+from console.model.step_status import StepStatus
 from tests.agent.manual_clock import ManualClock
 from tests.plans import bare_plan
 

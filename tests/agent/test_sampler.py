@@ -12,7 +12,8 @@ from console.agent.sampler import Sampler
 from console.agent.store.samples import SampleRing
 from console.model.event import Lagging
 from console.model.measured import SAMPLE_SECONDS, FeedSample
-from console.model.status import Status, StepStatus
+from console.model.status import Status
+from console.model.step_status import StepStatus
 from tests.agent.manual_clock import ManualClock
 
 pytestmark = pytest.mark.slow

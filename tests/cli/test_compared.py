@@ -13,8 +13,9 @@ from console.model.compared import PAGE, ROWS, ColumnRange, ComparedColumn, DayE
 from console.model.live import Day
 from console.model.share import percent_shown, percent_text
 from console.model.slices import Slice
-from console.model.status import Status, StepStatus
+from console.model.status import Status
 from console.model.step import Comparison
+from console.model.step_status import StepStatus
 from tests.cli.conftest import World
 from tests.cli.test_status_text import views
 

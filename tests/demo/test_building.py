@@ -7,7 +7,8 @@ from console.demo import building
 from console.demo.traffic.generate import DAYS, DayWritten
 from console.model.event import State
 from console.model.region import Region
-from console.model.status import Status, StepStatus
+from console.model.status import Status
+from console.model.step_status import StepStatus
 from console.runner.view import RegionView
 from console.tui.actions import coach
 from console.tui.drawing import stack_lines

@@ -15,7 +15,8 @@ from console.demo.chaos import Chaos
 from console.demo.judging import Judgement
 from console.demo.prepare import Demo, demo_home
 from console.errors import UsageError
-from console.model.status import Status, StepStatus
+from console.model.status import Status
+from console.model.step_status import StepStatus
 from console.project import load
 from console.runner.watch import RegionBoard
 

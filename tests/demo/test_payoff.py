@@ -12,7 +12,8 @@ from console.drivers.fake import FakeDriver, FakeRegion
 from console.model.live import Live, Release, TableState, Version
 from console.model.region import Region
 from console.model.schema import Table
-from console.model.status import Status, StepStatus
+from console.model.status import Status
+from console.model.step_status import StepStatus
 
 
 def release(**paths: str) -> Release:

@@ -20,8 +20,9 @@ from console.model.sandbox_plan import (
 )
 from console.model.schema import Column, Table
 from console.model.slices import EARLY, LATE, cut
-from console.model.status import Status, StepStatus
+from console.model.status import Status
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
+from console.model.step_status import StepStatus
 from tests.plans import bare_plan
 
 COLUMNS = (Column(name="id", type="string"), Column(name="ts", type="timestamp"))

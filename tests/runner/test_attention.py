@@ -8,7 +8,8 @@ import pytest
 from console.model.event import Ailing, Checked, Logged, Recorded
 from console.model.incident import TryFailed, WaitBegan
 from console.model.region import Policy, Region
-from console.model.status import Status, StepStatus
+from console.model.status import Status
+from console.model.step_status import StepStatus
 from console.runner.outlook.attention import KEYS, Attention, NeedKind, attention, troubled, upcoming, well_since
 from console.runner.view import RegionView
 

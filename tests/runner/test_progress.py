@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from console.model.event import Accepted, BatchDone, BatchStarted, Fenced, Progress, Recorded
 from console.model.live import Day
-from console.model.status import Status, StepStatus, fold, replay
+from console.model.status import Status, fold, replay
 from console.model.step import Backfill
+from console.model.step_status import StepStatus
 from tests.runner.worlds import ADA, PIPELINE, at_event, fake, plan, region, survey
 
 Figures = tuple[int, int, float]  # rows, percent, the share that is drawn

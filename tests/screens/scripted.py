@@ -15,8 +15,9 @@ from console.model.pipeline import Override
 from console.model.plan import ColumnChange, Drift, NodeChange, Plan, Price
 from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
-from console.model.status import Status, StepStatus, Verb
+from console.model.status import Status, Verb
 from console.model.step import Backfill, CatchUp, CreateTable, Promote, Validate
+from console.model.step_status import StepStatus
 from console.model.tuning import Tuned, Tuning
 from console.model.way_back import WayBackFinding, proof
 from console.runner.view import Outcome, RegionView

@@ -15,7 +15,8 @@ from console.errors import Problem
 from console.model.event import Ailing, Checked, State
 from console.model.plan import Answer, Rollback
 from console.model.sandbox import Sandbox
-from console.model.status import Status, StepStatus
+from console.model.status import Status
+from console.model.step_status import StepStatus
 from console.runner.view import Link, RegionView
 from console.text import safe_text
 from console.tui.actions import RegionAction, coach, objection

@@ -6,7 +6,8 @@ import pytest
 
 from console.model.event import BatchStarted, Entered, Recorded, StepStarted, Waiting
 from console.model.region import Region
-from console.model.status import Status, StepStatus, fold
+from console.model.status import Status, fold
+from console.model.step_status import StepStatus
 from console.runner.view import RegionView
 from console.tui.fleet.figures import reason
 from console.tui.panes.summary import draw_summary

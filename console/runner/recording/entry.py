@@ -10,6 +10,7 @@ from typing import Any, Literal, get_type_hints
 
 from console.errors import DataError, NewerFormat
 from console.model.codec import decode, encode, loads
+from console.model.consent import Approved, CheckAccepted, TicketNamed
 from console.model.event import (
     ENDED,
     Accepted,
@@ -126,7 +127,7 @@ def is_decision(event: Event) -> bool:
             | Promoted()
             | RolledBack()
             | Ended()
-            | Logged(incident=Noted() | Tuned())
+            | Logged(incident=Noted() | Tuned() | CheckAccepted() | Approved() | TicketNamed())
         ):
             return True
         case _:

@@ -2,8 +2,8 @@
 
 from textual.content import Content
 
-from console.model.status import StepStatus
 from console.model.step import Backfill, Step
+from console.model.step_status import StepStatus
 from console.runner.view import RegionView
 from console.tui.drawing import bar, cell, key_hints, safe, stack_lines, wrap_indented
 from console.tui.format import count, plural, short, span

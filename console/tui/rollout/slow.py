@@ -8,7 +8,7 @@ from console.model.account import Account, Part, Use, account
 from console.model.event import Accepted
 from console.model.measured import SparkJob
 from console.model.share import percent_shown
-from console.model.status import StepStatus
+from console.model.step_status import StepStatus
 from console.model.tuning import limits
 from console.runner.view import RegionView
 from console.tui.drawing import cell, safe, wrap_indented

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from console.model.status import StepStatus
 from console.model.step_id import BACKFILL, PROMOTE, VALIDATE, StepId
+from console.model.step_status import StepStatus
 from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.drawing import safe

@@ -1,0 +1,124 @@
+"""What people declare at a gate: an inconclusive check accepted, an approval, a ticket. Records of who said what; they
+grant no access, and a name is never verified."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from console.record import dataclass
+
+REASON_CHARACTERS = 500
+TICKET_CHARACTERS = 100
+APPROVALS_KEPT = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRules:
+    """The part of a region's policy that its agent applies to the gate of a rollout; stored with the accepted plan.
+
+    auto       the agent promotes by itself once every condition has passed
+    approvals  different identities that must approve
+    ticket     a ticket must be named
+    """
+
+    auto: bool = False
+    approvals: int = 0
+    ticket: bool = False
+
+
+NO_RULES = GateRules()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckAccepted:
+    """A person accepts an inconclusive check, as it was when its `detail` was read."""
+
+    by: str
+    host: str
+    table: str
+    check: str
+    detail: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """A person approves the promotion. checks: `verdicts` of the checks that the person saw; ticket: "" for none"""
+
+    by: str
+    host: str
+    checks: str
+    ticket: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TicketNamed:
+    """A person names the ticket of the promotion."""
+
+    by: str
+    host: str
+    ticket: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedCheck:
+    """An accepted check of a status. at: seconds since 1970, UTC"""
+
+    at: float
+    by: str
+    host: str
+    table: str
+    check: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateApproval:
+    """An approval of a status. at: seconds since 1970, UTC; void: why it no longer counts, "" while it does"""
+
+    at: float
+    by: str
+    host: str
+    ticket: str = ""
+    void: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """What people have declared at the gate of one rollout.
+
+    accepted    inconclusive checks that a person accepted
+    approvals   the last one of each identity, void ones as well
+    ticket      of the promotion, and who named it; "" for none
+    """
+
+    accepted: tuple[AcceptedCheck, ...] = ()
+    approvals: tuple[GateApproval, ...] = ()
+    ticket: str = ""
+    ticket_by: str = ""
+
+    def after(self, declared: CheckAccepted | Approved | TicketNamed, at: float) -> "Consent":
+        """With one more declaration. at: seconds since 1970, UTC"""
+        match declared:
+            case CheckAccepted(by=by, host=host, table=table, check=check, reason=reason):
+                now = AcceptedCheck(at=at, by=by, host=host, table=table, check=check, reason=reason)
+                others = (each for each in self.accepted if (each.table, each.check) != (table, check))
+                return replace(self, accepted=(*others, now))
+            case Approved(by=by, host=host, ticket=ticket):
+                approval = GateApproval(at=at, by=by, host=host, ticket=ticket)
+                kept = (each for each in self.approvals if each.by != by)
+                return replace(self, approvals=(*kept, approval)[-APPROVALS_KEPT:])
+            case TicketNamed(by=by, ticket=ticket):
+                return replace(self, ticket=ticket, ticket_by=by)
+            case _:
+                assert_never(declared)
+
+    def voided(self, why: str, table: str = "", check: str = "") -> "Consent":
+        """Without the acceptance of a check that has another result, or of all checks; no approval counts any more."""
+        if self == NO_CONSENT:
+            return self
+        kept = tuple(each for each in self.accepted if table and (each.table, each.check) != (table, check))
+        approvals = tuple(each if each.void else replace(each, void=why) for each in self.approvals)
+        return replace(self, accepted=kept, approvals=approvals)
+
+
+NO_CONSENT = Consent()

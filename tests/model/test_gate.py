@@ -1,0 +1,133 @@
+"""The gate of a rollout: its conditions, what opens it, and what voids a declaration."""
+
+from dataclasses import replace
+from functools import reduce
+
+import pytest
+
+from console.errors import AtGate, CheckFailed
+from console.model import codec
+from console.model.consent import Approved, CheckAccepted, GateRules, TicketNamed
+from console.model.event import Checked, Entered, Event, Logged, Recorded
+from console.model.gate import counted, gate_of, refusal, verdicts
+from console.model.incident import Incident
+from console.model.status import Status, fold
+
+GOOD = Checked(table="requests", check="rows per day", ok=True, detail="14 days")
+DOUBT = Checked(table="requests", check="sums", ok=None, detail="1 group read again")
+BAD = Checked(table="daily", check="groups", ok=False, detail="3 groups differ")
+TWO = GateRules(approvals=2)
+
+
+def after(*events: Event | Incident) -> Status:
+    """A status at the gate after these events and declarations."""
+    start = Status(rollout="web-2", release="r2", state="awaiting-confirmation")
+    stored = (event if isinstance(event, Event) else Logged("said", "info", event) for event in events)
+    return reduce(fold, (Recorded("web-2", n, 100.0 + n, event) for n, event in enumerate(stored, 1)), start)
+
+
+def accepted(check: Checked, by: str = "ada") -> CheckAccepted:
+    return CheckAccepted(
+        by=by, host="laptop", table=check.table, check=check.check, detail=check.detail, reason="late rows"
+    )
+
+
+def approved(by: str, ticket: str = "") -> Approved:
+    return Approved(by=by, host="laptop", checks="", ticket=ticket)
+
+
+def test_a_gate_is_open_when_each_check_passed_or_was_accepted_and_opens_itself_only_for_the_former() -> None:
+    passed, doubtful, allowed = after(GOOD), after(GOOD, DOUBT), after(GOOD, DOUBT, accepted(DOUBT))
+    assert [(gate_of(s).open, gate_of(s).opens_itself) for s in (passed, doubtful, allowed)] == [
+        (True, True), (False, False), (True, False),
+    ]  # fmt: skip
+    assert [(c.name, c.state, c.by) for c in gate_of(allowed).conditions] == [
+        ("requests: rows per day", "passed", ""), ("requests: sums", "skipped", "ada"),
+    ]  # fmt: skip
+    assert "late rows" in gate_of(allowed).conditions[1].why
+
+
+def test_a_failed_check_is_not_opened_by_an_acceptance_and_is_named_first() -> None:
+    status = after(DOUBT, BAD, accepted(BAD))
+    assert [c.name for c in gate_of(status, TWO).closed_by] == ["daily: groups", "requests: sums", "approvals"]
+    error = refusal(gate_of(status, TWO), "eu")
+    assert isinstance(error, CheckFailed)
+    assert (error.code, str(error)) == ("E_CHECK", "eu: daily: groups: 3 groups differ")
+
+
+@pytest.mark.parametrize(
+    ("status", "rules", "code"),
+    [
+        (after(DOUBT), GateRules(), "E_INCONCLUSIVE"),
+        (after(GOOD, approved("ada")), TWO, "E_APPROVALS"),
+        (after(GOOD, approved("ada"), approved("bob")), GateRules(approvals=2, ticket=True), "E_TICKET"),
+    ],
+)
+def test_what_people_have_to_declare_first_refuses_with_its_own_code(
+    status: Status, rules: GateRules, code: str
+) -> None:
+    error = refusal(gate_of(status, rules), "eu")
+    assert isinstance(error, AtGate)
+    assert (error.code, bool(error.hint)) == (code, True)
+
+
+def test_two_approvals_are_those_of_two_identities() -> None:
+    assert not gate_of(after(GOOD, approved("ada"), approved("ada")), TWO).open
+    both = after(GOOD, approved("ada"), approved("bob"))
+    assert [(c.state, c.by) for c in gate_of(both, TWO).conditions[1:]] == [("passed", "ada, bob")]
+    assert gate_of(both, TWO).opens_itself
+
+
+def test_a_ticket_counts_from_whoever_named_it_last() -> None:
+    rules = GateRules(ticket=True)
+    by_approval, by_name = approved("bob", "OPS-1"), TicketNamed(by="ada", host="laptop", ticket="OPS-2")
+    told = [gate_of(after(GOOD, *said), rules).conditions[1] for said in ((by_approval,), (by_approval, by_name))]
+    assert [(c.why, c.by, c.state) for c in told] == [("OPS-1", "bob", "passed"), ("OPS-2", "ada", "passed")]
+    assert gate_of(after(GOOD), rules, ticket="OPS-3").open
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(GOOD, ok=None),
+        replace(GOOD, ok=False),
+        replace(DOUBT, detail="40 groups read again"),
+        replace(DOUBT, ok=True),
+        BAD,
+        Entered("validating"),
+    ],
+)
+def test_a_changed_check_voids_every_approval(changed: Checked | Entered) -> None:
+    status = after(GOOD, DOUBT, accepted(DOUBT), approved("ada"), approved("bob"))
+    assert gate_of(status, TWO).open
+    later = fold(status, Recorded("web-2", 9, 200.0, changed))
+    assert counted(later) == ()
+    assert bool(later.consent.accepted) == (not isinstance(changed, Entered) and changed.check != DOUBT.check)
+    assert "void" in gate_of(later, TWO).conditions[-1].why
+    again = fold(later, Recorded("web-2", 10, 201.0, Logged("said", "info", approved("ada"))))
+    assert [approval.by for approval in counted(again)] == ["ada"]
+
+
+def test_other_figures_of_a_passed_check_void_nothing_and_are_the_same_verdicts() -> None:
+    status = after(GOOD, DOUBT, accepted(DOUBT), approved("ada"))
+    later = fold(status, Recorded("web-2", 9, 200.0, replace(GOOD, detail="15 days")))
+    assert (later.consent, verdicts(later)) == (status.consent, verdicts(status))
+    assert verdicts(after(GOOD, replace(DOUBT, detail="2 groups"))) != verdicts(after(GOOD, DOUBT))
+
+
+def test_only_the_acceptance_of_the_check_that_changed_is_void() -> None:
+    other = replace(DOUBT, check="groups")
+    status = after(DOUBT, other, accepted(DOUBT), accepted(other))
+    later = fold(status, Recorded("web-2", 9, 200.0, replace(DOUBT, detail="9 groups")))
+    assert [c.state for c in gate_of(later).conditions] == ["skipped", "inconclusive"]
+    assert [each.check for each in later.consent.accepted] == ["groups"]
+
+
+def test_what_people_declared_survives_a_status_that_is_sent_and_does_not_restart_its_age() -> None:
+    before = after(GOOD, DOUBT)
+    status = after(
+        GOOD, DOUBT, accepted(DOUBT), approved("ada", "OPS-1"), TicketNamed(by="ada", host="laptop", ticket="OPS-2")
+    )
+    assert status.changed == before.changed
+    assert codec.decode(Status, codec.encode(status)).consent == status.consent
+    assert "consent" not in codec.encode(before)
