@@ -94,6 +94,7 @@ def _surveyed(entry: dict[str, Any]) -> Any:
 
 
 def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
+    from console.agent.cleanup.hold_store import HoldStore
     from console.agent.feeds.unattended import resting
     from console.agent.sandboxes.store import SandboxStore
     from console.agent.store.ledger import Releases, Rollouts
@@ -103,7 +104,9 @@ def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
     rollouts, releases = Rollouts(warehouse, pipeline), Releases(warehouse, pipeline).all()
     status = rollouts.status()
     sandboxes = SandboxStore(warehouse, pipeline).listed(Releases(warehouse, pipeline))
-    lagging = dataclasses.replace(resting(warehouse, releases), sandboxes=sandboxes)
+    lagging = dataclasses.replace(
+        resting(warehouse, releases), sandboxes=sandboxes, on_hold=HoldStore(warehouse, pipeline).all()
+    )
     status = fold(status, Recorded(status.rollout, 0, time.time(), lagging))
     return {
         "status": status,

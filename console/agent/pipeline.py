@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from console import paths
+from console.agent.cleanup.stages import Cleanup
 from console.agent.execution.control import RolloutControl
 from console.agent.execution.execution import Execution
 from console.agent.execution.executor import SPARE_HOURS
 from console.agent.feeds.follower import FeedFollower
 from console.agent.relay.intake_gate import IntakeGate
-from console.agent.resilience.quarantine import Quarantine
 from console.agent.rollout.acceptance import Acceptance
 from console.agent.rollout.followed_feeds import FollowedFeeds
 from console.agent.rollout.ownership import in_progress
@@ -23,11 +23,10 @@ from console.agent.rollout.watchdog import Watchdog, is_attached
 from console.agent.rows.release_files import ReleaseFiles
 from console.agent.sandboxes.sandboxes import Sandboxes
 from console.agent.spark_session import Settings, SparkHandle
-from console.agent.store import housekeeping
 from console.agent.store.ledger import Releases, Rollouts
-from console.errors import Conflict, RegionError
+from console.errors import RegionError
 from console.model.created import table_settings
-from console.model.event import ENDED, Ended, Promoted, RolledBack
+from console.model.event import Promoted, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Release
 from console.model.plan import Plan
@@ -76,6 +75,7 @@ class PipelineController:
         )
         self.sandboxes = self._sandboxes(settings.rollback_window_hours)
         self._promotion = self._promoting(spark, follower)
+        self.cleaning = self._cleanup()
 
     def _promoting(self, spark: SparkHandle, follower: FeedFollower) -> Promotion:
         return Promotion(
@@ -100,6 +100,16 @@ class PipelineController:
             follower=self.feeds.follower,
             keep_hours=keep_hours,
             created_with=self.acceptance.created_with,
+        )
+
+    def _cleanup(self) -> Cleanup:
+        return Cleanup(
+            warehouse=self.warehouse,
+            pipeline=self.pipeline,
+            releases=self.releases,
+            recorder=self.recorder,
+            feeds=self.feeds,
+            sandboxes=self.sandboxes.store,
         )
 
     def _continued(self, plan: Plan) -> ContinuedPlan:
@@ -144,10 +154,11 @@ class PipelineController:
             if in_progress(self.recorder.status) and not self.recorder.status.held:
                 self.execution.start()
             self.sandboxes.resume()
+            self.cleaning.resume()
 
     def tick(self) -> None:
-        """Once a second: restart an executor that a full disk ended, drop sandboxes that have expired, and let the
-        watchdog look.
+        """Once a second: restart an executor that a full disk ended, drop sandboxes that have expired and releases whose
+        hold is over, and let the watchdog look.
         """
         running = self.execution.running
         status = self.recorder.status
@@ -157,10 +168,13 @@ class PipelineController:
                 self.resume()
             finally:
                 self._lock.release()
-        if self.sandboxes.due(time.time()) and self._lock.acquire(blocking=False):
+        now = time.time()
+        if (self.sandboxes.due(now) or self.cleaning.due(now)) and self._lock.acquire(blocking=False):
             try:
-                for name in self.sandboxes.tick(time.time()):
+                for name in self.sandboxes.tick(now):
                     self.recorder.log(f"preview {name} has expired and is dropped")
+                for release in self.cleaning.tick(now):
+                    self.recorder.log(f"the hold of {release} is over: it is dropped")
             finally:
                 self._lock.release()
         self.watchdog.tick(self, running)
@@ -228,34 +242,16 @@ class PipelineController:
             return self.sandboxes.drop(name)
 
     def cleanup(self, by: str, *, dry_run: bool, previous: bool, let_go: Sequence[str] = ()) -> tuple[str, ...]:
-        """Delete versions that no kept release names.
-
-        dry_run      only name them
-        previous     include the release to which a rollback would return
-        let_go    landing tables whose versions are deleted even if they hold values or rows that no other one has
-        returns   their paths, relative to the warehouse
-        """
+        """Delete versions that no kept release names (`cleanup.stages.Cleanup.remove`); returns their paths."""
         with self._lock:
-            status = self.recorder.status
-            building = "" if status.state in ENDED else status.release
-            left_out = Quarantine(self.warehouse / "_console" / self.pipeline).copies()
-            removable = housekeeping.superseded(
-                self.releases,
-                previous=previous,
-                building=building,
-                let_go=let_go,
-                left_out=left_out,
-                spared=self.sandboxes.store.paths(),
-            )
-            if previous and (kept := removable.kept):
-                allowed = " ".join(f"--allow-destructive {table}" for table in sorted({each.table for each in kept}))
-                raise Conflict(
-                    f"{'; '.join(map(str, kept))}, and no other release does",
-                    hint=f"console cleanup --previous {allowed} drops them for good",
-                    code="E_LAST_COPY",
-                )
-            if dry_run:
-                return removable.versions
-            if previous and status.state in ENDED - {"cleaned"}:
-                self.recorder.store(Ended("cleaned", by))
-            return housekeeping.clean_up(self.warehouse, self.releases, removable, self.feeds.release)
+            return self.cleaning.remove(by, dry_run=dry_run, previous=previous, let_go=let_go)
+
+    def hold(self, by: str, hours: float, *, dry_run: bool, let_go: Sequence[str] = ()) -> tuple[str, ...]:
+        """Begin the cleanup of the previous release (`cleanup.stages.Cleanup.hold`)."""
+        with self._lock:
+            return self.cleaning.hold(by, hours, dry_run=dry_run, let_go=let_go)
+
+    def restore(self) -> str:
+        """End the hold of a release (`cleanup.stages.Cleanup.restore`); returns its id."""
+        with self._lock:
+            return self.cleaning.restore()

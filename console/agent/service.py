@@ -87,6 +87,7 @@ class Service:
             "take_over": self.take_over,
             "maintain": self.maintain,
             "cleanup": self.cleanup,
+            "restore": self.restore,
             "query": self.query,
             "examples": self.examples,
             "verify": self.verify,
@@ -217,7 +218,10 @@ class Service:
     def _lagging(self, pipeline: str, controller: PipelineController) -> Lagging:
         watchers, sandboxes = controller.recorder.named_watchers, controller.sandboxes.listed()
         way_back = self.prover.proof(pipeline)
-        return replace(self.follower.lag(pipeline), watchers=watchers, sandboxes=sandboxes, way_back=way_back)
+        on_hold = controller.cleaning.held()
+        return replace(
+            self.follower.lag(pipeline), watchers=watchers, sandboxes=sandboxes, way_back=way_back, on_hold=on_hold
+        )
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
         with ownership.owned(self.controller(pipeline), console) as controller:
@@ -263,14 +267,19 @@ class Service:
         pipeline: str,
         by: str,
         host: str,
+        *,
         dry_run: bool = False,
         previous: bool = False,
         let_go: Sequence[str] = (),
+        hold: float = 0.0,
     ) -> dict[str, Any]:
-        dropped = self.controller(pipeline).cleanup(
-            f"{by} from {host}", dry_run=dry_run, previous=previous, let_go=let_go
-        )
-        return {"dropped": list(dropped)}
+        controller, who = self.controller(pipeline), f"{by} from {host}"
+        if hold:
+            return {"dropped": [*controller.hold(who, hold, dry_run=dry_run, let_go=let_go)]}
+        return {"dropped": [*controller.cleanup(who, dry_run=dry_run, previous=previous, let_go=let_go)]}
+
+    def restore(self, pipeline: str, by: str, host: str) -> dict[str, str]:
+        return {"release": self.controller(pipeline).restore()}
 
     def maintain(self, pipeline: str, by: str, host: str, accept: str = "", **request: Any) -> dict[str, Any]:
         controller = self.controller(pipeline)

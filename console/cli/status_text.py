@@ -126,6 +126,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "comparison": comparison_data(status),
         "previews": encode(status.sandboxes),
         "way_back": way_back_data(view, time.time()),
+        "on_hold": encode(status.on_hold),
         "recorded_calls": calls_data(status),
         "status": encode(status),
     }
@@ -212,6 +213,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
     notes += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
     notes += [safe_text(sandbox.text(view.live, now), 300) for sandbox in status.sandboxes]
     notes += way_back_lines(view, now)
+    notes += [safe_text(held.text(now), 300) for held in status.on_hold]
     if status.quarantined:
         rows = count(status.quarantined, "row")
         notes.append(f"{rows} that do not convert are in quarantine: SELECT * FROM _console.quarantine")

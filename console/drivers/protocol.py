@@ -187,10 +187,27 @@ class Driver(Protocol):
     async def rollback(self, pipeline: str, live: str, who: Who) -> RolledBack: ...
 
     async def cleanup(
-        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
+        self,
+        pipeline: str,
+        who: Who,
+        *,
+        dry_run: bool = False,
+        previous: bool = False,
+        let_go: Sequence[str] = (),
+        hold: float = 0.0,
     ) -> tuple[str, ...]:
         """Drop versions that no kept release names; with `previous`, also the release that a rollback would return to;
-        for the landing tables `let_go`, also versions with values or rows that no other one has. Returns paths."""
+        for the landing tables `let_go`, also versions with values or rows that no other one has. Returns paths.
+
+        hold  hours for which the previous release is only put on hold, to be dropped then; 0: at once
+        """
+        ...
+
+    async def restore(self, pipeline: str, who: Who) -> str:
+        """Make the release on hold the previous one again. Returns its id.
+
+        raises  Conflict E_NO_HOLD, E_HOLD
+        """
         ...
 
     async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:

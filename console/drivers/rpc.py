@@ -210,12 +210,25 @@ class RpcDriver:
         return self._decode(RolledBack, await self._call("rollback", params, _LONG))
 
     async def cleanup(
-        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
+        self,
+        pipeline: str,
+        who: Who,
+        *,
+        dry_run: bool = False,
+        previous: bool = False,
+        let_go: Sequence[str] = (),
+        hold: float = 0.0,
     ) -> tuple[str, ...]:
-        options = {"dry_run": dry_run, "previous": previous, **({"let_go": [*let_go]} if let_go else {})}
+        options: dict[str, Any] = {"dry_run": dry_run, "previous": previous}
+        options |= {"let_go": [*let_go]} if let_go else {}
+        options |= {"hold": hold} if hold else {}
         params = {"pipeline": pipeline, "by": who.name, "host": who.host, **options}
         dropped = self._fields("cleanup", await self._call("cleanup", params, _LONG), dropped=list)["dropped"]
         return self._decode(tuple[str, ...], dropped)
+
+    async def restore(self, pipeline: str, who: Who) -> str:
+        params = {"pipeline": pipeline, "by": who.name, "host": who.host}
+        return str(self._fields("restore", await self._call("restore", params, _CHANGE), release=str)["release"])
 
     async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
         params = {"plan": plan, "name": name, "days": days, "hours": hours, "by": who.name, "host": who.host}

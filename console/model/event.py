@@ -6,6 +6,7 @@ from typing import Literal
 from console.model.codec import BESIDE, QUIET
 from console.model.compared import ColumnSummary, DayTally
 from console.model.fleet import FleetWaves
+from console.model.held_release import HeldRelease
 from console.model.incident import Incident, SlicedDay
 from console.model.measured import FeedSample, SparkJob
 from console.model.recorded_call import ReplayedCall
@@ -223,6 +224,7 @@ class Lagging:
     watchers  None: not reported, as by older agents
     sandboxes the same; empty if there is none
     way_back  the newest proof of the previous release; None without such a release, and before the first proof
+    on_hold   releases whose cleanup has begun; None: not reported
     """
 
     commits: int
@@ -233,6 +235,7 @@ class Lagging:
     watchers: tuple[Watcher, ...] | None = field(default=None, metadata=BESIDE)
     sandboxes: tuple[Sandbox, ...] | None = field(default=None, metadata=BESIDE)
     way_back: WayBackProof | None = field(default=None, metadata=BESIDE)
+    on_hold: tuple[HeldRelease, ...] | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

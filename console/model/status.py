@@ -34,6 +34,7 @@ from console.model.event import (
     Waiting,
 )
 from console.model.fleet import FleetWaves
+from console.model.held_release import HeldRelease
 from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, WaitEnded
 from console.model.logline import logline
 from console.model.note import NOTES_KEPT, Note, Noted
@@ -71,6 +72,7 @@ class Status:
     spark_lost  since when its Spark is lost (seconds since 1970, UTC); 0 while it runs
     sandboxes   of the pipeline, independent of its rollout; () if an older agent does not report them
     way_back    the newest proof that a rollback would work; None without one, and if no agent runs
+    on_hold     releases whose cleanup has begun, oldest first
     consent     accepted checks, approvals and the ticket of its promotion
     """
 
@@ -110,6 +112,7 @@ class Status:
     watchers: tuple[Watcher, ...] | None = field(default=None, metadata=BESIDE)
     sandboxes: tuple[Sandbox, ...] = field(default=(), metadata=BESIDE)
     way_back: WayBackProof | None = field(default=None, metadata=BESIDE)
+    on_hold: tuple[HeldRelease, ...] = field(default=(), metadata=BESIDE)
     consent: Consent = field(default=NO_CONSENT, metadata=BESIDE)
 
     @property
@@ -195,7 +198,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return Status(
                 rollout=recorded.rollout, release=release, was=was, plan=plan, by=by, state="planned", seq=seq, started=recorded.at,
                 changed=recorded.at, steps=waiting, fleet=recorded.event.fleet, watchers=status.watchers,
-                sandboxes=status.sandboxes, way_back=status.way_back,
+                sandboxes=status.sandboxes, way_back=status.way_back, on_hold=status.on_hold,
             )  # fmt: skip
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
             return _moved(status, moved)
@@ -247,6 +250,7 @@ def _lagging(status: Status, lagging: Lagging) -> Status:
         watchers=status.watchers if same else lagging.watchers,
         sandboxes=status.sandboxes if known else lagging.sandboxes or (),
         way_back=status.way_back if lagging.way_back == status.way_back else lagging.way_back,
+        on_hold=status.on_hold if lagging.on_hold is None or lagging.on_hold == status.on_hold else lagging.on_hold,
     )
 
 

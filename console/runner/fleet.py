@@ -323,14 +323,26 @@ class Fleet:
             await self._board.until(region, lambda view: view.live == release, PROMOTION_SEEN_SECONDS)
 
     async def cleanup(
-        self, region: str, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
+        self,
+        region: str,
+        *,
+        dry_run: bool = False,
+        previous: bool = False,
+        let_go: Sequence[str] = (),
+        hold: float = 0.0,
     ) -> tuple[str, ...]:
         driver = self.driver(region)
-        clean = partial(driver.cleanup, self.pipeline, self.who, previous=previous, let_go=let_go)
+        clean = partial(driver.cleanup, self.pipeline, self.who, previous=previous, let_go=let_go, hold=hold)
         if dry_run:
             return await clean(dry_run=True)
-        intent = {"previous": previous, **({"let_go": [*let_go]} if let_go else {})}
+        intent = {"previous": previous, **({"let_go": [*let_go]} if let_go else {}), **({"hold": hold} if hold else {})}
         return await self._actions.perform(region, "cleanup", intent, clean)
+
+    async def restore(self, region: str) -> str:
+        """Make the release on hold the previous one again (`Driver.restore`)."""
+        return await self._actions.perform(
+            region, "restore", {}, partial(self.driver(region).restore, self.pipeline, self.who)
+        )
 
     async def query(
         self, region: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int

@@ -260,6 +260,27 @@ def test_cleanup_lists_before_it_drops_and_keeps_the_way_back(deployed: World) -
     assert deployed.call("rollback", "--region", "us", "--yes").exit_code == 4
 
 
+def test_a_cleanup_in_two_stages_has_a_due_date_and_can_be_taken_back_until_then(deployed: World) -> None:
+    deployed.call("apply", "--yes", "--regions", "us")
+    held = deployed.call("cleanup", "--region", "us", "--previous", "--hold", "12h")
+    assert (held.exit_code, held.stdout.splitlines()[0].startswith("us: drops in 12 h requests/")) == (0, True)
+    assert "r1 is on hold, dropped" in deployed.call("status", "--region", "us").output
+    (region,) = json.loads(deployed.call("status", "--region", "us", "--output", "json").stdout)["regions"]
+    (on_hold,) = region["on_hold"]
+    assert (on_hold["release"], on_hold["due"] - on_hold["at"]) == ("r1", 12 * 3600)
+    assert deployed.call("cleanup", "--region", "us").stdout == "us: nothing to drop\n"
+    assert deployed.call("rollback", "--region", "us", "--yes").exit_code == 4
+    restored = deployed.call("cleanup", "--region", "us", "--restore")
+    assert restored.stdout == "us: r1 is the previous release again, and catches up\n"
+    assert deployed.call("rollback", "--region", "us", "--yes").exit_code == 0
+    assert deployed.call("cleanup", "--region", "us", "--restore").exit_code == 4
+
+
+@pytest.mark.parametrize("words", [("--hold", "1h"), ("--restore", "--previous"), ("--previous", "--hold", "40d")])
+def test_a_hold_that_cannot_be_is_a_usage_error(deployed: World, words: tuple[str, ...]) -> None:
+    assert deployed.call("cleanup", "--region", "us", *words).exit_code == 64
+
+
 def test_a_hostile_name_in_the_files_is_shown_and_not_obeyed(world: World) -> None:
     world.write({"regions/us.yaml": 'name: "us\\e]52;c;eHh4\\a"\nwarehouse: w/us\n'})
     result = world.call("plan")

@@ -47,6 +47,14 @@ NEVER = {
         ),
         "a second change beside the README's: tests/cli/test_preview.py, and tests/life/test_preview.py on Spark",
     ),
+    **dict.fromkeys(
+        (
+            "console cleanup --region eu --previous --dry-run",
+            "console cleanup --region eu --previous --hold 24h",
+            "console cleanup --region eu --restore",
+        ),
+        "another end of the same regions: tests/cli/test_change.py, and tests/agent/test_hold.py over real logs",
+    ),
     "ssh-keyscan -p 2222 10.20.0.7 >> known_hosts": "another host",
 }
 # By page, and there by the heading under which they stand: what runs in which place, in this order.

@@ -275,4 +275,8 @@ def accept(controller: PipelineController, follower: FeedFollower, table: str, b
 
 
 def _kept_releases(controller: PipelineController) -> tuple[Release, ...]:
-    return tuple(stored.release for stored in controller.releases.all() if stored.row.state != "retired")
+    """Releases that are fed, and those on hold, which may be restored."""
+    held = {each.release for each in controller.cleaning.held()}
+    return tuple(
+        stored.release for stored in controller.releases.all() if stored.row.state != "retired" or stored.row.id in held
+    )

@@ -53,6 +53,7 @@ def superseded(
     let_go: Collection[str] = (),
     left_out: Collection[LeftOut] = (),
     spared: Set[str] = frozenset(),
+    staying: Set[str] = frozenset(),
 ) -> Superseded:
     """The releases that no rollback can return to any more, and the versions that only they name.
 
@@ -61,15 +62,18 @@ def superseded(
     let_go       landing tables whose last copies are deleted as well
     left_out     rows in quarantine
     spared       paths that sandboxes name: these versions go with the last sandbox
+    staying      ids of releases that are kept: those on hold
     """
     states = ("retired", "previous", "preview") if previous else ("retired", "preview")
     stored_releases = releases.all()
-    removable = tuple(each for each in stored_releases if each.row.state in states and each.row.id != building)
+    removable = tuple(
+        each for each in stored_releases if each.row.state in states and each.row.id not in {building, *staying}
+    )
     copies = [each for each in _last_copies(stored_releases, left_out) if each.table not in let_go]
     gone = {each.row.id for each in removable}
     kept = tuple(each for each in copies if each.release in gone)
-    staying = {release for each in kept for release in (each.release, each.by)}
-    removable = tuple(each for each in removable if each.row.id not in staying)
+    needed = {release for each in kept for release in (each.release, each.by)}
+    removable = tuple(each for each in removable if each.row.id not in needed)
     ids = {stored.row.id for stored in removable}
     paths = {path for stored in removable for path in own_versions(releases, stored.release, ids, spared)}
     return Superseded(removable, tuple(sorted(paths)), kept)

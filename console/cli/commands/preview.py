@@ -10,6 +10,7 @@ from console.cli.commands.run import plan_and_ground, refused
 from console.cli.flags import command, loss_options, refuse_readonly
 from console.cli.format import count, table
 from console.cli.interrupt import run_interruptible
+from console.cli.lifetime import Lifetime
 from console.cli.output import Output
 from console.cli.wiring import OpenProject, cli_context, open_project, who
 from console.errors import RegionError, UsageError
@@ -22,21 +23,6 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.5
 _DEFAULT = "preview"
-
-
-class Lifetime(click.ParamType[float]):
-    """`90m`, `12h`, `2d`, in hours."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        number, unit = text[:-1], {"m": 1 / 60, "h": 1.0, "d": 24.0}.get(text[-1:])
-        if unit is None or not number.isdecimal() or not 0 < int(number) * unit <= 24 * 30:
-            self.fail(f"{text!r:.40} is no time up to 30d, as 12h or 2d", param, ctx)
-        return int(number) * unit
 
 
 @command(

@@ -239,7 +239,9 @@ class FakeAgent:
 
     def cleanup(self, who: Who, *, dry_run: bool, previous: bool) -> tuple[str, ...]:
         disk = self.disk
-        gone = [row.id for row in disk.releases if row.state == "retired" or (previous and row.state == "previous")]
+        states = ("retired", "previous") if previous else ("retired",)
+        staying = set() if previous else {held.release for held in disk.on_hold}
+        gone = [row.id for row in disk.releases if row.state in states and row.id not in staying]
         dropped = disk.drop(gone, dry_run=dry_run)
         if previous and not dry_run and disk.status.state in ENDED:
             disk.keep(Ended("cleaned", who.name))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from console.drivers.protocol import Who
 from console.errors import Conflict
 from console.model.event import Event, Recorded
+from console.model.held_release import HeldRelease
 from console.model.live import Live, Release, ReleaseRow, ReleaseState, TableState, TableStats
 from console.model.plan import Plan
 from console.model.slices import Slice
@@ -51,6 +52,7 @@ class FakeDisk:
         self.cuts: dict[str, tuple[Slice, ...]] = {}
         self.fed: dict[str, tuple[str, ...]] = _fed(live.release) if live.release else {}
         self.commits = 0
+        self.on_hold: list[HeldRelease] = []
         self._clock = clock
         self._tell = tell
 
@@ -97,12 +99,16 @@ class FakeDisk:
         if to in self.manifests:
             self.fed |= _fed(self.manifests[to])
 
+    def mark(self, release: str, state: ReleaseState) -> None:
+        self.releases = [replace(row, state=state) if row.id == release else row for row in self.releases]
+
     def drop(self, gone: Sequence[str], *, dry_run: bool = False) -> tuple[str, ...]:
         """Forget releases; returns the version paths that no other release names."""
         kept = {state.version.path for row in self.releases if row.id not in gone for state in self._tables(row.id)}
         paths = sorted({state.version.path for id in gone for state in self._tables(id)} - kept)
         if not dry_run:
             self.releases = [row for row in self.releases if row.id not in gone]
+            self.on_hold = [held for held in self.on_hold if held.release not in gone]
         return tuple(paths)
 
     def reached(self, step: str) -> int:

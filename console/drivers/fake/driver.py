@@ -169,10 +169,23 @@ class FakeDriver:
         return rolled
 
     async def cleanup(
-        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()
+        self,
+        pipeline: str,
+        who: Who,
+        *,
+        dry_run: bool = False,
+        previous: bool = False,
+        let_go: Sequence[str] = (),
+        hold: float = 0.0,
     ) -> tuple[str, ...]:
         await self._arrive("cleanup", pipeline)
+        if hold:
+            return self.world.hold(who, hold, dry_run=dry_run)
         return self.world.agent.cleanup(who, dry_run=dry_run, previous=previous)
+
+    async def restore(self, pipeline: str, who: Who) -> str:
+        await self._arrive("restore", pipeline)
+        return self.world.restore()
 
     async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
         await self._arrive("preview", plan.pipeline)

@@ -8,9 +8,10 @@ from console.drivers.fake.agent import FakeAgent
 from console.drivers.fake.disk import FakeDisk
 from console.drivers.fake.scenario import Scenario
 from console.drivers.protocol import QueryResult, RegionState, Who
-from console.errors import Unreachable
+from console.errors import Conflict, Unreachable
 from console.model.compared import ComparedColumn, DayExamples
 from console.model.event import Event, Lagging, Recorded
+from console.model.held_release import HeldRelease
 from console.model.live import Live, ReleaseRow, TableState, TableStats
 from console.model.load import Loads
 from console.model.measured import FeedSample
@@ -97,7 +98,9 @@ class FakeRegion:
 
     def state(self) -> RegionState:
         watchers = tuple(self._named.values()) or None
-        status = replace(self.disk.status, watchers=watchers, sandboxes=self._sandboxes())
+        status = replace(
+            self.disk.status, watchers=watchers, sandboxes=self._sandboxes(), on_hold=tuple(self.disk.on_hold)
+        )
         return RegionState(status, self.disk.plan, tuple(self.disk.releases))
 
     def put_sandbox(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
@@ -114,6 +117,24 @@ class FakeRegion:
         plan, _ = self.sandboxes.pop(name)
         self.disk.say(Lagging(commits=0, rows=0, seconds=0.4, sandboxes=self._sandboxes()))
         return tuple(sorted(own_paths(plan)))
+
+    def hold(self, who: Who, hours: float, *, dry_run: bool) -> tuple[str, ...]:
+        previous, now = self.disk.in_state("previous"), self._clock()
+        if not previous:
+            raise Conflict("there is no previous release to hold", hint="console status", code="E_NO_PREVIOUS")
+        paths = self.disk.drop([previous], dry_run=True)
+        if not dry_run:
+            held = HeldRelease(release=previous, live=self.disk.live, at=now, due=now + hours * 3600, by=who.name)
+            self.disk.on_hold.append(held)
+            self.disk.mark(previous, "retired")
+        return paths
+
+    def restore(self) -> str:
+        if not self.disk.on_hold:
+            raise Conflict("no release is on hold", hint="console status", code="E_NO_HOLD")
+        held = self.disk.on_hold.pop()
+        self.disk.mark(held.release, "previous")
+        return held.release
 
     def _sandboxes(self) -> tuple[Sandbox, ...]:
         return tuple(sandbox for _, sandbox in self.sandboxes.values())

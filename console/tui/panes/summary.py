@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from textual.content import Content
 
+from console.model.sandbox import time_left
 from console.model.share import percent_shown
 from console.model.way_back import proof_text
 from console.runner.view import RegionView
@@ -61,6 +62,9 @@ def _figures(view: RegionView, at: float) -> Content:
         named = ", ".join(f"{each.name} {each.state}" for each in previews[:MAX_PREVIEWS])
         more = f" and {len(previews) - MAX_PREVIEWS} more" if len(previews) > MAX_PREVIEWS else ""
         parts.append(safe(f"{'preview' if len(previews) == 1 else 'previews'} {named}{more}", limit=140))
+    if held := view.status.on_hold:
+        left = time_left(held[-1].due - at)
+        parts.append(safe(f"{held[-1].release} on hold, dropped in {left}", limit=80))
     if under_way(view) and view.status.started:
         parts.append(Content(f"since {_clock(view, view.status.started)} ({span(max(0.0, at - view.status.started))})"))
     return Content(" · ").join(parts)

@@ -8,10 +8,12 @@ import click
 from console.cli.commands.rollout.gate import refreshed
 from console.cli.flags import command
 from console.cli.interrupt import run_interruptible
+from console.cli.lifetime import Lifetime
 from console.cli.output import Output, as_data
 from console.cli.status_text import pause_budget
 from console.cli.wiring import OpenProject, cli_context, open_project
-from console.errors import AtGate, Conflict, ConsoleError
+from console.errors import AtGate, Conflict, ConsoleError, UsageError
+from console.model.sandbox import time_left
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -121,7 +123,12 @@ def _conclude(output: Output, entries: list[dict[str, Any]], errors: list[tuple[
 
 
 @command(
-    "cleanup", changes=True, examples="console cleanup --region eu --dry-run\nconsole cleanup --region eu --previous"
+    "cleanup",
+    changes=True,
+    examples="""console cleanup --region eu --dry-run
+    console cleanup --region eu --previous
+    console cleanup --region eu --previous --hold 24h
+    console cleanup --region eu --restore""",
 )
 @click.option("--dry-run", is_flag=True, help="Only list what would be dropped.")
 @click.option(
@@ -135,17 +142,47 @@ def _conclude(output: Output, entries: list[dict[str, Any]], errors: list[tuple[
     metavar="TABLE",
     help="Also drop versions of this landing table with values or rows that no other version holds; repeatable.",
 )
-def cleanup(dry_run: bool, previous: bool, allow_destructive: tuple[str, ...]) -> int:
+@click.option(
+    "--hold",
+    type=Lifetime(),
+    metavar="TIME",
+    help="With --previous, in two stages: put that release on hold, and drop it after 90m, 12h, 2d … 30d.",
+)
+@click.option("--restore", is_flag=True, help="End the hold: the release on hold is the previous one again.")
+def cleanup(
+    *, dry_run: bool, previous: bool, allow_destructive: tuple[str, ...], hold: float | None, restore: bool
+) -> int:
     """Drop table versions that no kept release uses.
 
     Deletes only in a warehouse with console's marker, and only what its releases have built.
+
+    A release on hold is no longer fed, and no rollback returns to it; its files stay until the region's agent drops it.
     """
+    if hold is not None and not previous:
+        raise UsageError("--hold belongs to --previous", hint="console cleanup --previous --hold 24h")
+    if restore and (dry_run or previous):
+        raise UsageError("--restore takes no other option", hint="console cleanup --restore")
     project = open_project(need_regions=not dry_run)
     output = Output(cli_context().flags)
-    if previous and not dry_run and not output.flags.yes:
+    if restore:
+        return run_interruptible(_restore(project, output))
+    if previous and hold is None and not dry_run and not output.flags.yes:
         _confirm_previous(output, project)
-    clean = _clean(project, output, dry_run=dry_run, previous=previous, let_go=allow_destructive)
+    clean = _clean(project, output, dry_run=dry_run, previous=previous, let_go=allow_destructive, hold=hold or 0.0)
     return run_interruptible(clean)
+
+
+async def _restore(project: OpenProject, output: Output) -> int:
+    restored: dict[str, str] = {}
+    async with project.fleet() as fleet:
+        await refreshed(fleet, project.names)
+        for name in project.names:
+            restored[name] = await fleet.restore(name)
+    if output.json:
+        output.document({"regions": [{"region": name, "restored": release} for name, release in restored.items()]})
+    for name, release in restored.items() if not output.json else ():
+        output.data(f"{name}: {safe_text(release)} is the previous release again, and catches up")
+    return 0
 
 
 def _confirm_previous(output: Output, project: OpenProject) -> None:
@@ -165,18 +202,19 @@ def _confirm_previous(output: Output, project: OpenProject) -> None:
 
 
 async def _clean(
-    project: OpenProject, output: Output, *, dry_run: bool, previous: bool, let_go: tuple[str, ...]
+    project: OpenProject, output: Output, *, dry_run: bool, previous: bool, let_go: tuple[str, ...], hold: float
 ) -> int:
+    """hold: hours; 0 to drop at once"""
     dropped: dict[str, tuple[str, ...]] = {}
     async with project.fleet() as fleet:
         await refreshed(fleet, project.names)
         for name in project.names:
-            dropped[name] = await fleet.cleanup(name, dry_run=dry_run, previous=previous, let_go=let_go)
+            dropped[name] = await fleet.cleanup(name, dry_run=dry_run, previous=previous, let_go=let_go, hold=hold)
     if output.json:
         entries = [{"region": name, "dropped": list(paths)} for name, paths in dropped.items()]
-        output.document({"dry_run": dry_run, "regions": entries})
+        output.document({"dry_run": dry_run, **({"hold_hours": hold} if hold else {}), "regions": entries})
         return 0
-    word = "would drop" if dry_run else "dropped"
+    word = "would drop" if dry_run else f"drops in {time_left(hold * 3600)}" if hold else "dropped"
     for name, paths in dropped.items():
         output.data("\n".join(f"{name}: {word} {safe_text(path)}" for path in paths) or f"{name}: nothing to drop")
     return 0

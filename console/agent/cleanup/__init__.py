@@ -1,0 +1,1 @@
+"""Cleanup of a pipeline, at once or in two stages."""
