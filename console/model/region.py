@@ -6,6 +6,7 @@ from typing import Literal
 from console.errors import Problem
 from console.model.codec import QUIET
 from console.model.policy import Throttle
+from console.model.sandbox import EXPIRES_HOURS
 from console.record import dataclass
 
 
@@ -44,6 +45,7 @@ class Limits:
 class Policy:
     """Rules for opening the gate, and retention of failed and superseded releases.
 
+    preview_expires_hours  after which a preview is dropped, unless it was ordered for another time
     quarantine_rows  limit of one rollout's quarantined rows with values that do not convert; more of them fail it
     """
 
@@ -52,6 +54,7 @@ class Policy:
     keep_failed_hours: float = 72.0
     rollback_window_hours: float = 72.0
     quarantine_rows: int = 0
+    preview_expires_hours: float = field(default=EXPIRES_HOURS, metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

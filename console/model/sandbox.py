@@ -7,7 +7,7 @@ from console.errors import DataError
 from console.record import dataclass
 
 SandboxState = Literal["building", "ready", "failed", "adopted"]
-EXPIRES_HOURS = 48.0
+EXPIRES_HOURS, MOST_HOURS = 48.0, 720.0  # until a sandbox is dropped: the default, and the longest time
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _RELEASES = re.compile(r"r\d+|live|previous|retired")  # release ids and states, which `--release` accepts as well
 

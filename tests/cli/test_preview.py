@@ -43,6 +43,17 @@ def test_a_preview_is_built_listed_read_and_dropped(changed: World) -> None:
     assert "no previews" in changed.call("preview", "--region", "us", "--list").stderr
 
 
+def test_the_regions_policy_says_when_a_preview_expires_unless_the_command_does(changed: World) -> None:
+    changed.write({"regions/us.yaml": f"{FILES['regions/us.yaml']}policy: {{preview_expires: 6h}}\n"})
+    for words, hours in ((), 6), (("--expires", "12h"), 12):
+        built = changed.call("preview", "--region", "us", "--output", "json", *words)
+        (each,) = json.loads(built.stdout)["previews"]
+        assert each["expires"] - each["at"] == hours * 3600
+    changed.write({"regions/us.yaml": f"{FILES['regions/us.yaml']}policy: {{preview_expires: 40d}}\n"})
+    refused = changed.call("preview", "--region", "us")
+    assert (refused.exit_code, "between a minute and 30d" in refused.output) == (65, True), refused.output
+
+
 def test_a_query_of_a_preview_is_checked_against_its_own_tables(changed: World) -> None:
     changed.call("preview", "--region", "us", "--name", "wider")
     sql = ("query", "--region", "us", "SELECT n FROM requests")

@@ -60,6 +60,7 @@ READERS = {
     "RegionDoc.policy.on_failure": "runner/region_run.py: self._board[name].region.policy.on_failure",
     "RegionDoc.policy.keep_failed": "drivers/local.py: region.policy.keep_failed_hours",
     "RegionDoc.policy.rollback_window": "drivers/local.py: region.policy.rollback_window_hours",
+    "RegionDoc.policy.preview_expires": "cli/commands/preview.py: project.regions[0].policy.preview_expires_hours",
     "RegionDoc.prices.core_hour": "planning/review/cost.py: prices.core_hour",
     "RegionDoc.prices.tb_read": "planning/review/cost.py: prices.tb_read",
     "RegionDoc.prices.tb_month": "planning/review/cost.py: prices.tb_month",

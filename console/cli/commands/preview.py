@@ -15,7 +15,7 @@ from console.cli.output import Output
 from console.cli.wiring import OpenProject, cli_context, open_project, who
 from console.errors import RegionError, UsageError
 from console.model.codec import encode
-from console.model.sandbox import EXPIRES_HOURS, Sandbox, time_left
+from console.model.sandbox import Sandbox, time_left
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -41,7 +41,12 @@ _DEFAULT = "preview"
     help="Newest days to carry of each rebuilt table.",
 )
 @click.option("--name", default=_DEFAULT, show_default=True, metavar="NAME", help="Its name; one per branch, say.")
-@click.option("--expires", type=Lifetime(), metavar="TIME", help="Drop it after 90m, 12h, 2d … 30d  [default: 2d]")
+@click.option(
+    "--expires",
+    type=Lifetime(),
+    metavar="TIME",
+    help="Drop it after 90m, 12h, 2d … 30d  [default: the region's policy, else 2d]",
+)
 @click.option("--list", "listing", is_flag=True, help="List the region's previews.")
 @click.option("--drop", metavar="NAME", help="Drop a preview and its files.")
 @loss_options
@@ -64,7 +69,7 @@ def preview(*, days: int, name: str, expires: float | None, listing: bool, drop:
         return _show(output, project, run_interruptible(_sandboxes(project)))
     if drop:
         return _drop(output, project, drop)
-    hours = EXPIRES_HOURS if expires is None else expires
+    hours = project.regions[0].policy.preview_expires_hours if expires is None else expires
     again = f"it goes on being built:  console preview --region {project.names[0]} --list"
     sandbox = run_interruptible(_build(project, output, name=name, days=days, hours=hours), lambda: again)
     return _show(output, project, (sandbox,) if sandbox else ())
