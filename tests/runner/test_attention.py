@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from console.model.event import Ailing, Checked, Logged, Recorded
+from console.model.held_release import HeldRelease
 from console.model.incident import TryFailed, WaitBegan
 from console.model.region import Policy, Region
 from console.model.status import Status
@@ -35,6 +36,13 @@ def test_a_fleet_in_order_needs_nobody_and_says_what_is_due_next() -> None:
     (due,) = upcoming({"eu": live}, NOW)
     assert (due.region, due.due) == ("eu", NOW + 62 * HOUR)
     assert "way back to r1" in due.cause
+
+
+def test_a_release_on_hold_is_due_when_it_is_dropped() -> None:
+    held = HeldRelease(release="r1", live="r2", at=NOW - HOUR, due=NOW + 30 * HOUR, by="ada")
+    status = Status(state="live", changed=NOW - 10 * HOUR, on_hold=(held,))
+    (due,) = upcoming({"eu": view(status=status, live="r2")}, NOW)
+    assert (due.kind, due.due, due.cause) == (NeedKind.ON_HOLD, NOW + 30 * HOUR, "r1 is on hold")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ COMMANDS: Mapping[NeedKind, str] = {
     NeedKind.WAITING: "console show {rollout} --region {region}",
     NeedKind.UNPLANNED: "console plan --region {region}",
     NeedKind.CLEANUP: "console rollback --region {region}",
+    NeedKind.ON_HOLD: "console cleanup --region {region} --restore",
 }
 
 

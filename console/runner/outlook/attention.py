@@ -28,6 +28,7 @@ class NeedKind(Enum):
     WAITING = auto()  # a rollout waits by itself: throttled, or outside its hours
     UNPLANNED = auto()
     CLEANUP = auto()  # the rollback window ends
+    ON_HOLD = auto()  # a release on hold will be dropped
 
 
 KEYS: Mapping[NeedKind, tuple[str, str]] = {
@@ -43,6 +44,7 @@ KEYS: Mapping[NeedKind, tuple[str, str]] = {
     NeedKind.WAITING: ("2", "why slow"),
     NeedKind.UNPLANNED: ("r", "refresh"),
     NeedKind.CLEANUP: ("R", "back, while it is possible"),
+    NeedKind.ON_HOLD: ("enter", "what happened"),
 }
 
 
@@ -139,7 +141,7 @@ def well_since(views: Mapping[str, RegionView]) -> float:
 
 def troubled(needs: Iterable[RegionNeed]) -> frozenset[str]:
     """The regions of these needs, except those that wait at a gate without trouble."""
-    fine = (NeedKind.GATE, NeedKind.WAITING, NeedKind.CLEANUP)
+    fine = (NeedKind.GATE, NeedKind.WAITING, NeedKind.CLEANUP, NeedKind.ON_HOLD)
     return frozenset(need.region for need in needs if need.kind not in fine)
 
 
@@ -272,7 +274,7 @@ def _retention_hours(view: RegionView, feed_name: str) -> float:
 
 
 def _dates(view: RegionView) -> Iterator[RegionNeed]:
-    """The end of the rollback window, when the previous release is no longer kept up to date."""
+    """The end of the rollback window, when the previous release is no longer kept up to date, and that of each hold."""
     status, hours = view.status, view.region.policy.rollback_window_hours
     if status.state == "live" and view.previous and status.changed and hours > 0:
         yield RegionNeed(
@@ -282,4 +284,13 @@ def _dates(view: RegionView) -> Iterator[RegionNeed]:
             since=status.changed,
             due=status.changed + hours * HOUR,
             then=f"{view.previous} is no longer kept up to date",
+        )
+    for held in status.on_hold:
+        yield RegionNeed(
+            kind=NeedKind.ON_HOLD,
+            region=view.region.name,
+            cause=f"{held.release} is on hold",
+            since=held.at,
+            due=held.due,
+            then="its agent drops it",
         )

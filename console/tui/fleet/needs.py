@@ -23,6 +23,7 @@ SIGNS: dict[NeedKind, tuple[str, Tone]] = {
     NeedKind.WAITING: ("…", "busy"),
     NeedKind.UNPLANNED: ("✗", "bad"),
     NeedKind.CLEANUP: ("↶", "quiet"),
+    NeedKind.ON_HOLD: ("↶", "quiet"),
 }
 WIDE = 110
 

@@ -19,6 +19,7 @@ COMMANDS: Mapping[NeedKind, str] = {
     NeedKind.WAITING: "status --history 1h",
     NeedKind.UNPLANNED: "plan",
     NeedKind.CLEANUP: "rollback",
+    NeedKind.ON_HOLD: "cleanup --restore",
 }
 
 
