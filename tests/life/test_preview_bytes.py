@@ -1,4 +1,5 @@
-"""A preview of one day of fourteen writes less than 15 % of a table of a million rows; ten cost ten times that and no more."""
+"""A preview of one day of fourteen writes less than 15 % of a table of a million rows; a second one beside it writes as much, and no
+other version."""
 
 import random
 from datetime import UTC, datetime, timedelta
