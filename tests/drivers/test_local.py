@@ -203,6 +203,7 @@ async def test_an_event_that_cannot_be_breaks_the_watch_and_is_kept_for_the_log(
         ("control", {"state": "conquered"}),
         ("promote", []),
         ("cleanup", {"dropped": [7]}),
+        ("restore", {"release": 7}),
         ("ingest", {"rows": True, "already": False}),
         ("run", {"rows": "many"}),
         ("query", {"columns": [["a"]], "rows": [], "release": "r1"}),
@@ -217,6 +218,7 @@ async def test_an_answer_of_the_wrong_shape_is_a_protocol_error(call: str, resul
             "control": lambda: driver.control("web", "pause", WHO),
             "promote": lambda: driver.promote("web", "web-2", "r1", WHO),
             "cleanup": lambda: driver.cleanup("web", WHO),
+            "restore": lambda: driver.restore("web", WHO),
             "ingest": lambda: driver.ingest("web", "landing", "b", []),
             "run": lambda: driver.run("web", "copy", "daily", WHO),
             "query": lambda: driver.query("web", "SELECT 1", [], {}, 1),
@@ -229,6 +231,22 @@ async def test_an_answer_of_the_wrong_shape_is_a_protocol_error(call: str, resul
         with pytest.raises(Protocol):
             await asks[call]()
         await driver.close()
+
+
+async def test_a_hold_is_asked_for_by_a_parameter_that_an_older_agent_is_sent_only_then(tmp_path: Path) -> None:
+    region, asked = place(tmp_path), list[dict[str, Any]]()
+
+    def answer(params: dict[str, Any]) -> list[dict[str, Any]]:
+        asked.append(params)
+        return [{"result": {"dropped": ["requests/a-1"]}}]
+
+    async with agent(region, cleanup=answer, restore=lambda _: [{"result": {"release": "r1"}}]):
+        driver = LocalDriver(region)
+        assert await driver.cleanup("web", WHO, previous=True) == ("requests/a-1",)
+        await driver.cleanup("web", WHO, previous=True, hold=24.0)
+        assert await driver.restore("web", WHO) == "r1"
+        await driver.close()
+    assert [params.get("hold") for params in asked] == [None, 24.0]
 
 
 async def test_a_survey_too_long_for_the_socket_is_answered_without_it(tmp_path: Path) -> None:
