@@ -19,6 +19,7 @@ from console.agent.rollout.promotion import Promotion
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.recover import record_missing_decision
 from console.agent.rollout.retune import retune
+from console.agent.rollout.self_opening import SelfOpeningGate
 from console.agent.rollout.watchdog import Watchdog, is_attached
 from console.agent.rows.release_files import ReleaseFiles
 from console.agent.sandboxes.sandboxes import Sandboxes
@@ -56,6 +57,7 @@ class PipelineController:
         self.rollouts = Rollouts(warehouse, pipeline)
         self.recorder = Recorder(self.rollouts, last_seen)
         self.watchdog = Watchdog(settings.keep_failed_hours)
+        self.self_opening = SelfOpeningGate()
         self.intake = IntakeGate()
         self.kept_files = ReleaseFiles(self.path)
         self.feeds = FollowedFeeds(
@@ -158,7 +160,7 @@ class PipelineController:
 
     def tick(self) -> None:
         """Once a second: restart an executor that a full disk ended, drop sandboxes that have expired and releases whose
-        hold is over, and let the watchdog look.
+        hold is over, let the watchdog look, and open a gate that opens by itself.
         """
         running = self.execution.running
         status = self.recorder.status
@@ -178,6 +180,7 @@ class PipelineController:
             finally:
                 self._lock.release()
         self.watchdog.tick(self, running)
+        self.self_opening.tick(self)
 
     def halt(self) -> None:
         """Stop the executor because the agent ends; the rollout's state does not change."""

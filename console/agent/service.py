@@ -23,6 +23,7 @@ from console.agent.pipeline import PipelineController
 from console.agent.receipts import audit
 from console.agent.receipts.listener import AuditListener
 from console.agent.rollout import notes, ownership
+from console.agent.rollout.declared import declare
 from console.agent.sampler import Sampler
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.samples import SampleRing
@@ -31,6 +32,7 @@ from console.agent.way_back.prover import WayBackProver
 from console.errors import ConsoleError, DataError
 from console.model import codec
 from console.model.compared import DayExamples
+from console.model.consent import Declaration
 from console.model.event import Lagging
 from console.model.fleet import FleetWaves
 from console.model.live import Live, Release
@@ -78,6 +80,7 @@ class Service:
             "control": self.control,
             "tune": self.tune,
             "note": self.note,
+            "declare": self.declare,
             "accept_until": self.accept_until,
             "preview": self.preview,
             "preview_release": self.preview_release,
@@ -233,6 +236,10 @@ class Service:
 
     def note(self, pipeline: str, text: str, by: str, host: str) -> Any:
         return notes.leave_note(self.controller(pipeline), text, by, host)
+
+    def declare(self, pipeline: str, rollout: str, declared: Any) -> Any:
+        (declaration,) = codec.decode(tuple[Declaration, ...], [declared])
+        return declare(self.controller(pipeline), rollout, declaration)
 
     def accept_until(self, pipeline: str, release: str, days: dict[str, str], by: str, host: str) -> dict[str, Any]:
         return {"days": accept_until(self.controller(pipeline), release, days, by, host)}

@@ -43,6 +43,7 @@ COMMANDS: dict[str, dict[str, LazyCommand]] = {
         ),
         "playback": LazyCommand("rollout.playback:playback", "Play a recording of rollouts in the screens."),
         "promote": LazyCommand("rollout.gate:promote", "Open the gate: make the checked release live, in one commit."),
+        "approve": LazyCommand("rollout.declared:approve", "Approve the promotion of a region that is at its gate."),
         "rollback": LazyCommand("rollout.gate:rollback", "Go back to the previous release, in one commit."),
     },
     "Control a rollout": {

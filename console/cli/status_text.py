@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from console.cli.compared_text import calls_data, comparison_data, comparison_lines
 from console.cli.format import count, span, table
+from console.cli.gate_text import check_line, declared_lines, gate_data
 from console.cli.history_options import option_lines
 from console.model.codec import encode
-from console.model.event import Ailing, Checked
+from console.model.event import Ailing
 from console.model.note import Note
 from console.model.region import Region
 from console.model.status import Status
@@ -128,6 +129,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "way_back": way_back_data(view, time.time()),
         "on_hold": encode(status.on_hold),
         "recorded_calls": calls_data(status),
+        "gate": gate_data(view),
         "status": encode(status),
     }
 
@@ -224,7 +226,8 @@ def _notes(view: RegionView, now: float) -> list[str]:
     if status.held == "failed":
         until = datetime.fromtimestamp(status.changed + view.region.policy.keep_failed_hours * 3600, UTC)
         notes.append(f"what it built is kept until {until:%Y-%m-%d %H:%M}Z")
-    return [*notes, *(f"check {_check(check)}" for check in status.checks), *comparison_lines(status)]
+    notes += declared_lines(view) if status.state == "awaiting-confirmation" else []
+    return [*notes, *(f"check {check_line(check, status)}" for check in status.checks), *comparison_lines(status)]
 
 
 def note_line(note: Note) -> str:
@@ -261,12 +264,6 @@ def is_moving(status: Status) -> bool:
     return status.state not in (*_AT_END, "none")
 
 
-def _check(check: Checked) -> str:
-    word = {True: "ok", False: "differs", None: "inconclusive"}[check.ok]
-    detail = f" ({check.detail})" if check.detail else ""
-    return safe_text(f"{check.table} {check.check}: {word}{detail}")
-
-
 def step_percent(step: StepStatus) -> int:
     """The done share of a step in whole percent, 100 only once it has ended, since its rows may be complete earlier."""
     return int(100 * step.fraction) if step.state == "done" else min(99, int(100 * step.fraction))
@@ -275,7 +272,7 @@ def step_percent(step: StepStatus) -> int:
 def gate_text(view: RegionView, now: float) -> str:
     """The content of the gate: each check with its outcome, their age, changed limits, notes, and other watchers."""
     status = view.status
-    lines = [_check(check) for check in status.checks] or ["no table was rebuilt: nothing to compare"]
+    lines = [check_line(check, status) for check in status.checks] or ["no table was rebuilt: nothing to compare"]
     lines += comparison_lines(status)
     if status.checked_at:
         lines.append(f"checked {span(now - status.checked_at)} ago")
@@ -288,6 +285,7 @@ def gate_text(view: RegionView, now: float) -> str:
         lines.append(safe_text(f"tuned: {tuned}"))
     if watching := watchers_text(view.others_watching):
         lines.append(safe_text(f"watched by {watching}"))
+    lines += declared_lines(view)
     lines += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
     return "\n".join(f"  {line}" for line in lines)
 
@@ -318,7 +316,7 @@ def progress_lines(before: RegionView, after: RegionView) -> list[StatusLine]:
     ]
     lines += _step_lines(old, new)
     lines += [
-        StatusLine("check", f"check {_check(check)}", {"check": encode(check)})
+        StatusLine("check", f"check {check_line(check, new)}", {"check": encode(check)})
         for check in new.checks
         if check not in old.checks
     ]

@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 
 from console.model.codec import QUIET
 from console.model.compared import ComparedPage, DayExamples
+from console.model.consent import Declaration
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, Release, ReleaseRow
@@ -166,6 +167,14 @@ class Driver(Protocol):
         """Store a note with the pipeline's newest rollout, whatever its state.
 
         raises  DataError E_RANGE for an empty or too long one; Conflict if there has been no rollout
+        """
+        ...
+
+    async def declare(self, pipeline: str, rollout: str, declared: Declaration, who: Who) -> Status:
+        """Store what a person declares at a rollout's gate. An older agent refuses the request.
+
+        declared  without `by` and `host`, which are the caller's
+        raises    as `agent.rollout.declared.declare`
         """
         ...
 

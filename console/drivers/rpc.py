@@ -13,6 +13,7 @@ from console.drivers.protocol import QueryResult, RegionState, Who
 from console.drivers.transport import AgentTransport, SurveyRequest, decoded, plausible
 from console.errors import DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
 from console.model.compared import NO_PAGE, ComparedPage, DayExamples
+from console.model.consent import Declaration
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
 from console.model.fleet import FleetWaves
 from console.model.live import Live, Release
@@ -187,6 +188,11 @@ class RpcDriver:
     async def note(self, pipeline: str, text: str, who: Who) -> Status:
         params = {"pipeline": pipeline, "text": text, "by": who.name, "host": who.host}
         return self._decode(Status, await self._call("note", params, _CHANGE))
+
+    async def declare(self, pipeline: str, rollout: str, declared: Declaration, who: Who) -> Status:
+        signed = replace(declared, by=who.name, host=who.host)
+        params = {"pipeline": pipeline, "rollout": rollout, "declared": signed}
+        return self._decode(Status, await self._call("declare", params, _CHANGE))
 
     async def accept_until(self, pipeline: str, release: str, days: Mapping[str, str], who: Who) -> dict[str, str]:
         params = {"pipeline": pipeline, "release": release, "days": dict(days), "by": who.name, "host": who.host}

@@ -4,7 +4,9 @@ grant no access, and a name is never verified."""
 from dataclasses import replace
 from typing import assert_never
 
+from console.errors import DataError
 from console.record import dataclass
+from console.text import safe_text
 
 REASON_CHARACTERS = 500
 TICKET_CHARACTERS = 100
@@ -32,8 +34,8 @@ NO_RULES = GateRules()
 class CheckAccepted:
     """A person accepts an inconclusive check, as it was when its `detail` was read."""
 
-    by: str
-    host: str
+    by: str = ""
+    host: str = ""
     table: str
     check: str
     detail: str
@@ -44,8 +46,8 @@ class CheckAccepted:
 class Approved:
     """A person approves the promotion. checks: `verdicts` of the checks that the person saw; ticket: "" for none"""
 
-    by: str
-    host: str
+    by: str = ""
+    host: str = ""
     checks: str
     ticket: str = ""
 
@@ -54,9 +56,44 @@ class Approved:
 class TicketNamed:
     """A person names the ticket of the promotion."""
 
-    by: str
-    host: str
+    by: str = ""
+    host: str = ""
     ticket: str
+
+
+Declaration = CheckAccepted | Approved | TicketNamed
+
+
+def reason_text(text: str) -> str:
+    """A reason as it is stored: one line, made safe. raises  DataError E_RANGE for an empty or too long one"""
+    return _line(text, "the reason", REASON_CHARACTERS)
+
+
+def ticket_text(text: str) -> str:
+    """A ticket as it is stored: one line, made safe. raises  DataError E_RANGE for an empty or too long one"""
+    return _line(text, "the ticket", TICKET_CHARACTERS)
+
+
+def declared_text(declared: Declaration) -> str:
+    """`requests: sums accepted by ada from laptop: late rows`"""
+    who = f"by {declared.by} from {declared.host}"
+    match declared:
+        case CheckAccepted(table=table, check=check, reason=reason):
+            return f"{table}: {check} accepted {who}: {reason}"
+        case Approved(ticket=ticket):
+            return f"promotion approved {who}" + (f", ticket {ticket}" if ticket else "")
+        case TicketNamed(ticket=ticket):
+            return f"ticket {ticket} named {who}"
+        case _:
+            assert_never(declared)
+
+
+def _line(text: str, what: str, longest: int) -> str:
+    line = " ".join(text.split())
+    if not line or len(line) > longest:
+        why = f"has {len(line):,} characters" if line else "is empty"
+        raise DataError(f"{what} {why}", hint=f"one line of 1 … {longest} characters", code="E_RANGE")
+    return safe_text(line, 2 * longest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +133,19 @@ class Consent:
     ticket: str = ""
     ticket_by: str = ""
 
-    def after(self, declared: CheckAccepted | Approved | TicketNamed, at: float) -> "Consent":
+    def holds(self, declared: Declaration) -> bool:
+        """Whether it already counts: a repeated request is stored once."""
+        match declared:
+            case CheckAccepted(by=by, table=table, check=check, reason=reason):
+                return any((a.by, a.table, a.check, a.reason) == (by, table, check, reason) for a in self.accepted)
+            case Approved(by=by, ticket=ticket):
+                return any((a.by, a.ticket, a.void) == (by, ticket, "") for a in self.approvals)
+            case TicketNamed(by=by, ticket=ticket):
+                return (self.ticket, self.ticket_by) == (ticket, by)
+            case _:
+                assert_never(declared)
+
+    def after(self, declared: Declaration, at: float) -> "Consent":
         """With one more declaration. at: seconds since 1970, UTC"""
         match declared:
             case CheckAccepted(by=by, host=host, table=table, check=check, reason=reason):

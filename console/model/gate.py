@@ -1,10 +1,20 @@
 """Whether the gate of a rollout is open, and if not, why: one function for agent, console and screens. Pure."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, assert_never
 
-from console.errors import AtGate, CheckFailed
-from console.model.consent import NO_RULES, AcceptedCheck, GateApproval, GateRules
+from console.errors import AtGate, CheckFailed, Conflict, ConsoleError, DataError
+from console.model.consent import (
+    NO_RULES,
+    AcceptedCheck,
+    Approved,
+    CheckAccepted,
+    Consent,
+    Declaration,
+    GateApproval,
+    GateRules,
+    TicketNamed,
+)
 from console.model.event import Checked
 from console.model.pipeline import digest
 from console.model.status import Status
@@ -55,41 +65,91 @@ class Gate:
         return tuple(each for state in _WORST_FIRST for each in self.conditions if each.state == state)
 
 
-def gate_of(status: Status, rules: GateRules = NO_RULES, *, ticket: str = "") -> Gate:
-    """The gate of a rollout.
-
-    rules   of its accepted plan
-    ticket  named by the request that is about to promote, "" for none
-    """
-    return Gate((*_checks(status), *_approvals(status, rules), *_ticket(status, rules, ticket)))
+def gate_of(status: Status, rules: GateRules = NO_RULES) -> Gate:
+    """The gate of a rollout. rules: of its accepted plan"""
+    return Gate((*_checks(status), *_approvals(status, rules), *_ticket(status, rules)))
 
 
-def refusal(gate: Gate, place: str) -> CheckFailed | AtGate | None:
-    """The error with which a closed gate refuses a promotion; None for an open one.
-
-    place  start of its message: the region's name
-    """
+def refusal(gate: Gate, region: str) -> CheckFailed | AtGate | None:
+    """The error with which a closed gate refuses a promotion in a region; None for an open gate."""
     if not gate.closed_by:
         return None
     first = gate.closed_by[0]
-    message = f"{place}: {first.name}: {first.why}"
+    message = f"{region}: {first.name}: {first.why}"
     match first.kind, first.state:
         case "check", "failed":
-            hint = "console status shows all checks; `console discard` drops the new version"
-            return CheckFailed(message, hint=hint, code="E_CHECK")
+            hint = f"console status shows all checks; console discard --region {region} drops the new version"
+            return CheckFailed(message, hint=hint, code="E_CHECK", region=region)
         case "check", _:
-            hint = f'once it is understood: console promote --accept "{first.name}" --reason TEXT'
-            message = f"{place}: {first.name} is inconclusive: {first.why}"
-            return AtGate(message, hint=hint, code="E_INCONCLUSIVE")
+            accept = f'console promote --region {region} --accept "{first.name}" --reason TEXT'
+            message = f"{region}: {first.name} is inconclusive: {first.why}"
+            return AtGate(message, hint=f"once it is understood: {accept}", code="E_INCONCLUSIVE", region=region)
         case "approvals", _:
-            return AtGate(message, hint="another person runs: console approve", code="E_APPROVALS")
+            hint = f"each of them runs: console approve --region {region}"
+            return AtGate(message, hint=hint, code="E_APPROVALS", region=region)
         case "ticket", _:
-            return AtGate(message, hint="console promote --ticket TEXT", code="E_TICKET")
+            hint = f"console promote --region {region} --ticket TEXT"
+            return AtGate(message, hint=hint, code="E_TICKET", region=region)
+
+
+def objection_to(status: Status, declared: Declaration, region: str) -> ConsoleError | None:
+    """Why a declaration does not apply to a rollout now; None if it does."""
+    if status.shown != "awaiting-confirmation":
+        why = f"{region}: {status.rollout or 'no rollout'} is not at the gate: {status.shown}"
+        return Conflict(why, hint="console status", code="E_STATE", region=region)
+    match declared:
+        case CheckAccepted(table=table, check=name):
+            return _not_acceptable(status, declared, f"{region}: {table}: {name}", region)
+        case Approved(checks=checks):
+            if checks != verdicts(status):
+                why = f"{region}: its checks have changed since they were read"
+                return Conflict(why, hint=f"console approve --region {region}", code="E_STALE", region=region)
+            return refusal(Gate(tuple(_checks(status))), region)
+        case TicketNamed():
+            return None
+        case _:
+            assert_never(declared)
+
+
+def _not_acceptable(status: Status, declared: CheckAccepted, said: str, region: str) -> ConsoleError | None:
+    check = next((c for c in status.checks if (c.table, c.check) == (declared.table, declared.check)), None)
+    shown = f"console status --region {region}"
+    if check is None or check.ok:
+        why = "passed, and needs no acceptance" if check else "there is no such check"
+        return DataError(f"{said}: {why}", hint=shown, code="E_RANGE", region=region)
+    if check.ok is False:
+        hint = f"console discard --region {region} drops the new version"
+        return CheckFailed(
+            f"{said} differs, which nobody can accept: {check.detail}", hint=hint, code="E_CHECK", region=region
+        )
+    if check.detail != declared.detail:
+        why = f"{said} has another result since it was read: {check.detail}"
+        return Conflict(why, hint=shown, code="E_STALE", region=region)
+    return None
 
 
 def check_name(check: Checked | AcceptedCheck) -> str:
     """The name by which people accept a check: `requests: rows per day`."""
     return f"{check.table}: {check.check}"
+
+
+def acceptance_of(consent: Consent, check: Checked) -> AcceptedCheck | None:
+    """Who accepted an inconclusive check; None for any other check."""
+    if check.ok is not None:
+        return None
+    accepted = consent.accepted
+    return next((each for each in accepted if (each.table, each.check) == (check.table, check.check)), None)
+
+
+def unaccepted(status: Status) -> tuple[Checked, ...]:
+    """Inconclusive checks that nobody accepted."""
+    return tuple(c for c in status.checks if c.ok is None and not acceptance_of(status.consent, c))
+
+
+def checks_named(status: Status, text: str) -> tuple[Checked, ...]:
+    """The checks of a name as people type it: `requests: rows per day`, with or without the colon."""
+    words = text.replace(":", " ").split()
+    return tuple(check for check in status.checks if f"{check.table} {check.check}".split() == words)
 
 
 def verdicts(status: Status) -> str:
@@ -107,12 +167,10 @@ def counted(status: Status) -> tuple[GateApproval, ...]:
 
 
 def _checks(status: Status) -> Iterator[GateCondition]:
-    accepted = {(each.table, each.check): each for each in status.consent.accepted}
     for check in status.checks:
         name = check_name(check)
-        by = accepted.get((check.table, check.check))
-        if check.ok is None and by is not None:
-            why = f"inconclusive, accepted: {by.reason}"
+        if by := acceptance_of(status.consent, check):
+            why = f"inconclusive ({check.detail}), accepted: {by.reason}"
             yield GateCondition(kind="check", name=name, state="skipped", why=why, by=by.by)
         else:
             state: ConditionState = "inconclusive" if check.ok is None else "passed" if check.ok else "failed"
@@ -130,11 +188,10 @@ def _approvals(status: Status, rules: GateRules) -> Iterator[GateCondition]:
     yield GateCondition(kind="approvals", name="approvals", state=state, why=why, by=", ".join(who))
 
 
-def _ticket(status: Status, rules: GateRules, given: str) -> Iterator[GateCondition]:
-    named = [(approval.ticket, approval.by) for approval in counted(status) if approval.ticket]
+def _ticket(status: Status, rules: GateRules) -> Iterator[GateCondition]:
     consent = status.consent
-    first = [(given, ""), (consent.ticket, consent.ticket_by), *named, ("", "")]
-    ticket, by = next(one for one in first if one[0] or one is first[-1])
+    named = ((approval.ticket, approval.by) for approval in counted(status) if approval.ticket)
+    ticket, by = (consent.ticket, consent.ticket_by) if consent.ticket else next(named, ("", ""))
     if ticket:
         yield GateCondition(kind="ticket", name="ticket", state="passed", why=ticket, by=by)
     elif rules.ticket:

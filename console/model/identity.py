@@ -34,6 +34,7 @@ class AgentReason(Enum):
 
     CONSOLE_LEFT = "since its console left"
     FAILED_LONG_AGO = "after the failure"
+    POLICY = "as its region's policy says"
 
 
 def by_agent(reason: AgentReason, after: str = "") -> str:

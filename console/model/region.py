@@ -46,6 +46,7 @@ class Policy:
     """Rules for opening the gate, and retention of failed and superseded releases.
 
     preview_expires_hours  after which a preview is dropped, unless it was ordered for another time
+    approvals, ticket  what people must declare before a promotion (`model/consent`)
     quarantine_rows  limit of one rollout's quarantined rows with values that do not convert; more of them fail it
     """
 
@@ -55,6 +56,8 @@ class Policy:
     rollback_window_hours: float = 72.0
     quarantine_rows: int = 0
     preview_expires_hours: float = field(default=EXPIRES_HOURS, metadata=QUIET)
+    approvals: int = field(default=0, metadata=QUIET)
+    ticket: Literal["optional", "required"] = field(default="optional", metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from console.planning import rules
 from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.cache.queries import QueryMemory, rules_of
 from console.planning.cache.releases import one_release
-from console.planning.derived.plan import planned
+from console.planning.derived.plan import gated, planned
 from console.planning.diff import diff
 from console.planning.fingerprint import Desired, fingerprint
 from console.planning.landing.adapter import behind_adapters
@@ -57,9 +57,10 @@ def plan(
     _refuse_impossible(pipeline, wanted, here)
     diffs = diff(wanted, here.release, cache)
     verdicts = route(wanted, here, diffs, cache, history)
-    return planned(
+    made = planned(
         pipeline, wanted, verdicts, here, live, region, cache=cache, tool=tool, rules_by=hashed_by, allowed=allowed
     )
+    return gated(made, region.policy)
 
 
 def check(pipeline: Pipeline, cache: PlannerCache | None = None) -> tuple[Problem, ...]:

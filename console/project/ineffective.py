@@ -21,8 +21,6 @@ UNREAD: dict[type[docs.Doc], dict[Keys, tuple[str, str]]] = {
         ("secrets",): ("nothing reads them", "give them to Spark and its storage where the agent runs"),
         ("policy", "min_soak"): (_GATE, "wait at the gate: `promote: ask`"),
         ("policy", "soak"): (_GATE, "wait at the gate: `promote: ask`"),
-        ("policy", "approvals"): (_GATE, "one person confirms: `promote: ask`"),
-        ("policy", "ticket"): (_GATE, "name the ticket in a note: console note"),
     },
     docs.CopyDoc: {("schedule",): (_BY_HAND, "call `console copy` from a scheduler of your own")},
     docs.SinkDoc: {("schedule",): (_BY_HAND, "call `console sink` from a scheduler of your own")},

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from console.drivers.protocol import Driver, Who
 from console.errors import AtGate, CheckFailed, ConsoleError, Unreachable
 from console.model.event import RolledBack
+from console.model.gate import refusal
 from console.process import birth
 from console.runner.journal import Journal
 from console.runner.view import RegionView
@@ -118,20 +119,12 @@ def _is_running(body: Mapping[str, Any]) -> bool:
 def gate(view: RegionView, yes: bool) -> AtGate | CheckFailed | None:
     """The error with which the run stops at this region's gate; None if it may promote.
 
-    yes  gates open without a person, where the policy is not `never` and every check passed
+    yes  gates open without a person, where the policy is not `never` and nothing keeps them closed
     """
     name, policy = view.region.name, view.region.policy.promote
-    bad = [check for check in view.status.checks if check.ok is False]
-    unsure = [check for check in view.status.checks if check.ok is None]
+    if closed := refusal(view.gate, name):
+        return closed
     release = view.status.release
-    if bad:
-        first = bad[0]
-        message = f"{name}: {first.table}: {first.check}: {first.detail}"
-        return CheckFailed(message, hint=f"console status, then console discard --region {name}", code="E_GATE_CHECK")
-    if unsure:
-        first = unsure[0]
-        message = f"{name}: {first.table}: {first.check} is inconclusive: {first.detail}"
-        return AtGate(message, hint=f"console retry --region {name} checks again", code="E_GATE_CHECK")
     request = f"console promote --region {name}"
     if policy == "never":
         return AtGate(

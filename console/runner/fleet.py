@@ -13,6 +13,7 @@ from console.drivers.protocol import Driver, QueryResult, RegionState, Who
 from console.errors import Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
 from console.model.codec import encode
 from console.model.compared import DayExamples
+from console.model.consent import Declaration
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live
@@ -266,14 +267,18 @@ class Fleet:
         status = await self._actions.perform(
             region, verb, {"rollout": rollout}, lambda: driver.control(self.pipeline, verb, self.who)
         )
+        await self._until_seen(region, status)
+        return status
+
+    async def _until_seen(self, region: str, status: Status) -> None:
+        """Wait until the view shows this status: a run that begins now must not see an older one."""
         self._watchers[region].start()
-        with suppress(TimeoutError):  # a run that begins now must not see the status from before the control
+        with suppress(TimeoutError):
             await self._board.until(
                 region,
                 lambda view: view.status.seq >= status.seq or view.status.rollout != status.rollout,
                 CONTROL_SEEN_SECONDS,
             )
-        return status
 
     async def tune(self, region: str, change: Tuning, *, reset: bool = False) -> Status:
         driver, body = self.driver(region), {"rollout": self._board[region].status.rollout, "reset": reset}
@@ -294,6 +299,15 @@ class Fleet:
         return await self._actions.perform(
             region, "note", {"text": text}, lambda: driver.note(self.pipeline, text, self.who)
         )
+
+    async def declare(self, region: str, declared: Declaration) -> Status:
+        driver, rollout = self.driver(region), self._board[region].status.rollout
+        body = {"rollout": rollout, "declared": encode(declared)}
+        status = await self._actions.perform(
+            region, "declare", body, lambda: driver.declare(self.pipeline, rollout, declared, self.who)
+        )
+        await self._until_seen(region, status)
+        return status
 
     async def promote(self, region: str) -> Promoted:
         driver, status = self.driver(region), self._board[region].status

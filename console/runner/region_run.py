@@ -10,6 +10,7 @@ from console.drivers.protocol import Driver
 from console.errors import Conflict, ConsoleError, RegionError, Unreachable, away
 from console.model.event import Promoted
 from console.model.fleet import FleetWaves
+from console.model.identity import AgentReason, agent_reason
 from console.model.live import ReleaseRow
 from console.model.plan import Plan
 from console.model.status import Status, Verb
@@ -19,6 +20,7 @@ from console.runner.watch import FIRST_SECONDS, LAST_SECONDS, RegionBoard, Regio
 
 AWAY_SECONDS = 30.0  # wait for an unreachable region that the run may leave out
 OnFailure = Literal["keep", "discard"]
+SELF_OPENING_SECONDS = 120.0  # for an agent that promotes by itself
 SUBMIT_ATTEMPTS = 4  # attempts, each with the same request
 
 
@@ -147,6 +149,8 @@ class RegionRun:
                 raise Conflict(
                     f"{name}: {status.rollout} was ended ({status.state}) by {status.decided_by}", region=name
                 )
+            if _opens_itself(self._board[name]) and await self._opened_itself(name):
+                continue
             if blocked := gate(self._board[name], yes):
                 raise blocked
             try:
@@ -161,6 +165,13 @@ class RegionRun:
                 await self._sleep(backoff)
                 backoff = min(LAST_SECONDS, backoff * 2)
                 await self._refresh_state(name)
+
+    async def _opened_itself(self, name: str) -> bool:
+        """Wait until its agent has promoted, as its policy says, or the gate has closed again; False if it takes long."""
+        with suppress(TimeoutError):
+            await self._board.until(name, lambda view: not _opens_itself(view), SELF_OPENING_SECONDS)
+            return True
+        return False
 
     async def _refresh_state(self, name: str) -> None:
         with suppress(Unreachable):
@@ -220,7 +231,7 @@ class RegionRun:
         if not yes or self._actions.tried(name, "promote", status.rollout):
             return
         row = await self._promoted_row(name)
-        if row is None:
+        if row is None or agent_reason(row.by) is AgentReason.POLICY:
             return
         if self._ours(row) and not self._actions.tried_elsewhere(name, "promote", status.rollout):
             return  # an earlier process of this console promoted, and died before it received the answer
@@ -254,6 +265,11 @@ def _taken_over(name: str, status: Status) -> Conflict:
         hint=f"console attach --region {name} follows it; --take-over takes it back",
         code="E_TAKEN_OVER",
     )
+
+
+def _opens_itself(view: RegionView) -> bool:
+    at_gate = view.status.shown == "awaiting-confirmation" and view.link != "unreachable"
+    return at_gate and view.accepted is not None and view.accepted.gate.auto and view.gate.opens_itself
 
 
 def nothing_to_do(plan: Plan) -> bool:

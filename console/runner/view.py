@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from console.errors import ConsoleError
 from console.model.codec import encode
+from console.model.consent import NO_RULES
 from console.model.event import Promoted, Recorded, RolledBack
+from console.model.gate import Gate, gate_of
 from console.model.measured import FeedSample
 from console.model.pipeline import digest
 from console.model.plan import Plan
@@ -19,6 +21,7 @@ from console.record import dataclass
 if TYPE_CHECKING:  # not loaded before the screen's first picture
     from console.drivers.protocol import QueryResult
     from console.model.compared import DayExamples
+    from console.model.consent import Declaration
     from console.model.receipt import AuditProgress, Finding, Past
     from console.model.tuning import Tuning
     from console.witness import WitnessProgress
@@ -66,6 +69,11 @@ class RegionView:
     events: tuple[Recorded, ...] = ()
     samples: tuple[FeedSample, ...] = ()
     console: str = ""
+
+    @property
+    def gate(self) -> Gate:
+        """The gate of its rollout, by the rules of the accepted plan."""
+        return gate_of(self.status, self.accepted.gate if self.accepted else NO_RULES)
 
     @property
     def others_watching(self) -> tuple[Watcher, ...]:
@@ -180,6 +188,13 @@ class Cockpit(Protocol):
 
     async def note(self, region: str, text: str) -> Status:
         """Leave a note with the region's newest rollout."""
+        ...
+
+    async def declare(self, region: str, declared: "Declaration") -> Status:
+        """Declare something at the gate of the region's rollout; `by` and `host` are filled in.
+
+        raises  as `Driver.declare`
+        """
         ...
 
     async def run(

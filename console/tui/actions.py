@@ -6,6 +6,7 @@ from typing import Literal, assert_never
 from textual.content import Content
 from textual.message import Message
 
+from console.model.gate import unaccepted
 from console.runner.view import RegionView
 from console.tui.drawing import key_hints
 from console.tui.labels import Condition, change_pending, condition, idle, state_label, working
@@ -150,8 +151,12 @@ def _next(state: ScreenState, view: RegionView) -> tuple[str, list[KeyHint]]:
     if view.status.held == "paused":
         return "", [("p", "resume"), ("X", "cancel"), ("enter", "watch")]
     if view.status.state == "awaiting-confirmation":
+        unclear = unaccepted(view.status) and not any(check.ok is False for check in view.status.checks)
         if blocked := promotion_blocker(view.status):
-            return f"{blocked} · ", [("4", "is it safe?"), ("v", "validations"), ("X", "cancel")]
+            accept = [("P", "accept them and promote")] if unclear else []
+            return f"{blocked} · ", [("4", "is it safe?"), ("v", "validations"), *accept, ("X", "cancel")]
+        if waits := next((each for each in view.gate.closed_by if each.state == "waiting"), None):
+            return f"{waits.name}: {waits.why} · ", [("4", "is it safe?"), (":", "approve"), ("X", "cancel")]
         return "", [("P", f"promote {name}"), ("v", "validations"), ("X", "cancel")]
     if working(view):
         return "", [("enter", "watch"), ("p", "pause"), ("l", "log"), ("q", "quit, the rollout continues")]

@@ -255,14 +255,18 @@ class ConsoleApp(CommandApp):
 
     async def confirm(self, dialog: "DialogFactory") -> bool:
         """Ask the operator; False at once while another dialog is open."""
+        return await self.confirm_with_reason(dialog) is not None
+
+    async def confirm_with_reason(self, dialog: "DialogFactory") -> str | None:
+        """The reason that the operator typed, "" if the dialog asks for none; None if it was not confirmed."""
         from console.tui.dialogs.dialog import Dialog
         from console.tui.dialogs.examples import example_lines
 
         if self._dialog is not None:
-            return False
-        self._dialog = Dialog(self.state, dialog, partial(example_lines, self._cockpit))
+            return None
+        asked = self._dialog = Dialog(self.state, dialog, partial(example_lines, self._cockpit))
         try:
-            return await self.push_screen_wait(self._dialog)
+            return asked.reason if await self.push_screen_wait(asked) else None
         finally:
             self._dialog = None
 

@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from console.errors import AtGate, ConsoleError
+from console.model.consent import Approved, CheckAccepted, Declaration
+from console.model.gate import check_name, unaccepted, verdicts
 from console.model.status import Verb
 from console.runner.view import Cockpit, Outcome
 from console.tui.actions import ActionRequest, RegionAction, objection, tune_objection
@@ -29,6 +31,8 @@ class DispatchUi(Protocol):
     def state(self) -> ScreenState: ...
 
     async def confirm(self, dialog: "DialogFactory") -> bool: ...
+
+    async def confirm_with_reason(self, dialog: "DialogFactory") -> str | None: ...
 
     def toast(self, text: str, severity: Severity = "information", title: str = "") -> None: ...
 
@@ -81,8 +85,9 @@ class Dispatcher:
                 if await self._ui.confirm(partial(confirm_end, regions=regions, action=action)):
                     await self._control(regions, action)
             case "promote":
-                if await self._ui.confirm(partial(confirm_promotion, regions=regions)):
-                    await asyncio.gather(*(self._on_one("promote", self._promote, name) for name in regions))
+                reason = await self._ui.confirm_with_reason(partial(confirm_promotion, regions=regions))
+                if reason is not None:
+                    await asyncio.gather(*(self._accept_and_promote(name, reason) for name in regions))
             case "rollback":  # region by region: the region's name has to be typed
                 name = regions[0]
                 if await self._ui.confirm(partial(confirm_rollback, region=name)):
@@ -123,6 +128,8 @@ class Dispatcher:
             self._ui.toast(f"there is no region {unknown[0]}; there are: {', '.join(views)}", "warning")
         elif command.note:
             await self.note(named, command.note)
+        elif command.approves:
+            await self.approve(named)
         elif command.limits is not None:
             await self.tune(named, command.limits, command.line)
         elif command.action is not None:
@@ -162,6 +169,35 @@ class Dispatcher:
         self._ui.toast(
             f"{done.release} is live" + (f" (previously {done.was}); R rolls back" if done.was else ""), title=region
         )
+
+    async def _accept_and_promote(self, region: str, reason: str) -> None:
+        """Promote, after the inconclusive checks that the dialog showed were accepted for this reason; "" accepts none."""
+        status, line = self._ui.state.views[region].status, action_command("promote", (region,))
+        accepted = unaccepted(status) if reason else ()
+        names = "".join(f" --accept {shlex.quote(check_name(check))}" for check in accepted)
+        line += f"{names} --reason {shlex.quote(reason)}" if accepted else ""
+
+        async def call() -> None:
+            for check in accepted:
+                declared = CheckAccepted(table=check.table, check=check.check, detail=check.detail, reason=reason)
+                await self._cockpit.declare(region, declared)
+            await self._promote(region)
+
+        await self._attempt(region, call, line)
+
+    async def approve(self, regions: Sequence[str]) -> None:
+        """Approve the promotion of these regions, as of the checks that the screen shows."""
+        if why := self._ui.state.refusal("approve"):
+            self._ui.toast(why, "warning")
+            return
+        for region in regions:
+            declared = Approved(checks=verdicts(self._ui.state.views[region].status))
+            line = command_line("approve", (region,))
+            if await self._attempt(region, partial(self._declare, region, declared), line):
+                self._ui.toast("approved; void as soon as a check has another result", title=region)
+
+    async def _declare(self, region: str, declared: Declaration) -> None:
+        await self._cockpit.declare(region, declared)
 
     async def _rollback(self, region: str) -> None:
         done = await self._cockpit.rollback(region)

@@ -18,11 +18,13 @@ from console.agent.feeds import foreign_commits as foreign_hands
 from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
+from console.agent.rollout.declared import declare
 from console.agent.rollout.recorder import Recorder
 from console.agent.spark_session import Settings
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts
-from console.errors import DataError, FeedStopped
+from console.errors import AtGate, DataError, FeedStopped
+from console.model.consent import CheckAccepted
 from console.model.event import Accepted, BatchDone, Checked, Fenced, Waiting
 from console.model.live import Feed, Release
 from console.model.schema import OnRewrite
@@ -136,6 +138,11 @@ def test_a_rebuilt_table_is_promoted_although_the_old_one_stands_still_which_a_p
     assert region.line.recorder.status.shown == "awaiting-confirmation", region.line.recorder.status
     checks = [check for check in region.line.recorder.events(Checked) if check.table == "copy"]
     assert [(check.ok, "only appends flow" in check.detail) for check in checks] == [(None, True)]
+    with pytest.raises(AtGate, match="copy: rows is inconclusive"):
+        region.line.promote("web-2", "r1", "ada", "laptop")
+    (check,) = checks
+    accepted = CheckAccepted(table=check.table, check=check.check, detail=check.detail, reason="it repairs that feed")
+    declare(region.line, "web-2", replace(accepted, by="ada", host="laptop"))
     region.line.promote("web-2", "r1", "ada", "laptop")
     assert (region.has("copy/a-1"), region.has("copy/b-2")) == ([1, 2], [0, 2, 9])
     # and the way back would show readers less than they have now

@@ -289,7 +289,7 @@ def test_a_hostile_name_in_the_files_is_shown_and_not_obeyed(world: World) -> No
 
 
 CHANGES = ("apply", "promote", "rollback", "pause", "resume", "retry", "cancel", "discard", "cleanup", "copy", "sink",
-           "ingest", "follow", "demo", "maintain", "tune", "note",
+           "ingest", "follow", "demo", "maintain", "tune", "note", "approve",
            "accept-until", "preview")  # fmt: skip
 LOOKS = (
     "init",

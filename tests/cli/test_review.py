@@ -359,11 +359,11 @@ def test_profile_of_what_is_not_there_says_what_is(deployed: World) -> None:
 
 
 def test_a_key_without_effect_is_a_warning_in_every_form_of_check(world: World) -> None:
-    world.write({**FILES, "regions/eu.yaml": FILES["regions/eu.yaml"] + "policy: {approvals: 2}\n"})
+    world.write({**FILES, "regions/eu.yaml": FILES["regions/eu.yaml"] + "catalog: {publish: main.web}\n"})
     text = world.call("check")
     assert text.exit_code == 0
-    assert "warning P050: `policy.approvals` has no effect" in text.stdout
-    assert "regions/eu.yaml:5:10" in text.stdout
+    assert "warning P050: `catalog` has no effect" in text.stdout
+    assert "regions/eu.yaml:5:1" in text.stdout
     (problem,) = json.loads(world.call("check", "--output", "json").stdout)["problems"]
     assert (problem["code"], problem["severity"]) == ("P050", "warn")
     assert "**The files are wrong" not in (comment := world.call("check", "--output", "markdown").stdout)
@@ -373,7 +373,7 @@ def test_a_key_without_effect_is_a_warning_in_every_form_of_check(world: World) 
 
 
 def test_a_plan_with_nothing_to_do_still_warns_of_a_key_without_effect(deployed: World) -> None:
-    deployed.write({**FILES, "regions/eu.yaml": FILES["regions/eu.yaml"] + "policy: {approvals: 2}\n"})
+    deployed.write({**FILES, "regions/eu.yaml": FILES["regions/eu.yaml"] + "catalog: {publish: main.web}\n"})
     done = deployed.call("plan")
     assert "nothing to do" in done.stdout
-    assert "warning P050: `policy.approvals` has no effect" in done.stdout
+    assert "warning P050: `catalog` has no effect" in done.stdout

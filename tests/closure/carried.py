@@ -23,6 +23,7 @@ from console.errors import Unreachable
 from console.model.plan import Plan
 from tests.closure.edits import Kind
 from tests.closure.shapes import HITS, Fed, World, world_of
+from tests.doubts import accept_doubts
 from tests.life.region import DAYS, FIRST_DAY, ME, LiveRegion, event, multiset
 from tests.life.test_lost_days import written
 from tests.planning.property.judge import in_duckdb
@@ -226,6 +227,7 @@ async def to_the_gate_and_on(region: LiveRegion) -> Plan:
     await region.driver.accept(plan, ME)
     status = await region.until("web", "awaiting-confirmation")
     assert [check for check in status.checks if check.ok is False] == []
+    await accept_doubts(region.driver, "web", status, ME)
     await region.driver.promote("web", status.rollout, status.was, ME)
     return plan
 

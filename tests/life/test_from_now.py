@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 
 from console.errors import Unreachable
 from console.model.status import Status
+from tests.doubts import accept_doubts
 from tests.life.region import ME, LiveRegion
 from tests.life.test_history import LANDING, landed, written
 
@@ -149,6 +150,7 @@ async def test_tables_go_on_from_now_whenever_the_agent_is_killed(region: LiveRe
     at_gate = {*landed(region)}
     while {*landed(region)} == at_gate:
         await asyncio.sleep(0.2)
+    await accept_doubts(region.driver, "web", status, ME)
     await region.driver.promote("web", status.rollout, status.was, ME)
     for version in stored_anew((await region.driver.survey("web", [])).release):
         taken_over_once(region, version)

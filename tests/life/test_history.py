@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from deltalake import DeltaTable
 
+from tests.doubts import accept_doubts
 from tests.life.region import ME, LiveRegion, multiset
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
@@ -87,6 +88,7 @@ async def carried_through(region: LiveRegion, root: Path, word: str) -> tuple[se
     at_gate = {*landed(region)}
     while {*landed(region)} == at_gate:  # the writer goes on, and some rows are to be live ones of the new release
         await asyncio.sleep(0.2)
+    await accept_doubts(region.driver, "web", status, ME)
     await region.driver.promote("web", status.rollout, status.was, ME)
     await region.until("web", "live")
     await region.quiet(["web"])

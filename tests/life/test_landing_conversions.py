@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from console.errors import ConsoleError, DataError
+from tests.doubts import accept_doubts
 from tests.life.region import ME, LiveRegion
 from tests.life.test_landing_changes import BEFORE, WIDE, Producer, Reader, found, same, slowest
 from tests.life.test_lost_days import written
@@ -125,6 +126,7 @@ async def promoted_without_it(region: LiveRegion) -> None:
     # rows of the landing table that are in quarantine are subtracted; what was made of them below is not
     assert undecided == {("requests", what) for what in WITHOUT_THEM}
     assert [each for each in status.checks if each.ok is False] == []
+    await accept_doubts(region.driver, "web", status, ME)
     await region.driver.promote("web", status.rollout, status.was, ME)
 
 

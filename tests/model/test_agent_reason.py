@@ -9,6 +9,7 @@ from console.model.identity import AGENT, AgentReason, agent_reason, by_agent, i
     ("reason", "after", "by"),
     [
         (AgentReason.CONSOLE_LEFT, "", "the agent, since its console left"),
+        (AgentReason.POLICY, "", "the agent, as its region's policy says"),
         (AgentReason.FAILED_LONG_AGO, "72 h", "the agent, 72 h after the failure"),
     ],
 )

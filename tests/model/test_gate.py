@@ -7,9 +7,9 @@ import pytest
 
 from console.errors import AtGate, CheckFailed
 from console.model import codec
-from console.model.consent import Approved, CheckAccepted, GateRules, TicketNamed
+from console.model.consent import Approved, CheckAccepted, Declaration, GateRules, TicketNamed
 from console.model.event import Checked, Entered, Event, Logged, Recorded
-from console.model.gate import counted, gate_of, refusal, verdicts
+from console.model.gate import counted, gate_of, objection_to, refusal, verdicts
 from console.model.incident import Incident
 from console.model.status import Status, fold
 
@@ -83,7 +83,7 @@ def test_a_ticket_counts_from_whoever_named_it_last() -> None:
     by_approval, by_name = approved("bob", "OPS-1"), TicketNamed(by="ada", host="laptop", ticket="OPS-2")
     told = [gate_of(after(GOOD, *said), rules).conditions[1] for said in ((by_approval,), (by_approval, by_name))]
     assert [(c.why, c.by, c.state) for c in told] == [("OPS-1", "bob", "passed"), ("OPS-2", "ada", "passed")]
-    assert gate_of(after(GOOD), rules, ticket="OPS-3").open
+    assert not gate_of(after(GOOD), rules).open
 
 
 @pytest.mark.parametrize(
@@ -131,3 +131,26 @@ def test_what_people_declared_survives_a_status_that_is_sent_and_does_not_restar
     assert status.changed == before.changed
     assert codec.decode(Status, codec.encode(status)).consent == status.consent
     assert "consent" not in codec.encode(before)
+
+
+@pytest.mark.parametrize(
+    ("status", "declared", "code"),
+    [
+        (after(GOOD, DOUBT), accepted(DOUBT), ""),
+        (after(GOOD, DOUBT), replace(accepted(DOUBT), detail="read before"), "E_STALE"),
+        (after(GOOD, BAD), accepted(BAD), "E_CHECK"),
+        (after(GOOD), accepted(GOOD), "E_RANGE"),
+        (after(GOOD), accepted(DOUBT), "E_RANGE"),
+        (after(GOOD, Entered("validating")), accepted(DOUBT), "E_STATE"),
+        (after(GOOD), replace(approved("ada"), checks=verdicts(after(GOOD))), ""),
+        (after(GOOD, DOUBT), replace(approved("ada"), checks=verdicts(after(GOOD, DOUBT))), "E_INCONCLUSIVE"),
+        (after(GOOD, DOUBT, accepted(DOUBT)), replace(approved("ada"), checks=verdicts(after(GOOD, DOUBT))), ""),
+        (after(GOOD, BAD), replace(approved("ada"), checks=verdicts(after(GOOD, BAD))), "E_CHECK"),
+        (after(GOOD, DOUBT), replace(approved("ada"), checks=verdicts(after(GOOD))), "E_STALE"),
+    ],
+)
+def test_a_declaration_fits_only_the_checks_that_its_author_read(
+    status: Status, declared: Declaration, code: str
+) -> None:
+    error = objection_to(status, declared, "eu")
+    assert (error.code if error else "") == code

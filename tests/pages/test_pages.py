@@ -36,6 +36,14 @@ NEVER = {
     "console status --region us --output json": "tests/cli, and on the README's page by its table",
     **dict.fromkeys(
         (
+            'console promote --region eu --accept "requests: sums" --reason "two late rows, read again"',
+            "console approve --region eu --ticket OPS-7",
+            "console promote --region eu --ticket OPS-7",
+        ),
+        "tests/cli/test_gate.py",
+    ),
+    **dict.fromkeys(
+        (
             "console preview --region us --name fix-cast --days 3",
             'console query --region us --release fix-cast "SELECT day, count(*) AS n FROM requests GROUP BY day"',
             "console endpoint top_errors --region us --release fix-cast",

@@ -56,6 +56,8 @@ READERS = {
     "RegionDoc.throttle.hours": "agent/resilience/throttle.py: throttle.hours",
     "RegionDoc.throttle.query": "agent/resilience/throttle.py: throttle.query",
     "RegionDoc.policy.promote": "runner/actions.py: view.region.policy.promote",
+    "RegionDoc.policy.approvals": "planning/derived/plan.py: policy.approvals",
+    "RegionDoc.policy.ticket": "planning/derived/plan.py: policy.ticket",
     "RegionDoc.policy.quarantine_rows": "planning/review/retention.py: region.policy.quarantine_rows",
     "RegionDoc.policy.on_failure": "runner/region_run.py: self._board[name].region.policy.on_failure",
     "RegionDoc.policy.keep_failed": "drivers/local.py: region.policy.keep_failed_hours",
@@ -198,8 +200,6 @@ UNHEARD = {
     "prices": ("regions/eu.yaml", EU + "prices: {tb_read: 5}\n"),
     "policy.min_soak": ("regions/eu.yaml", EU + "policy: {min_soak: 30m}\n"),
     "policy.soak": ("regions/eu.yaml", EU + "policy: {soak: {clean_intervals: 5}}\n"),
-    "policy.approvals": ("regions/eu.yaml", EU + "policy: {approvals: 2}\n"),
-    "policy.ticket": ("regions/_defaults.yaml", FILES["regions/_defaults.yaml"] + "policy: {ticket: required}\n"),
     "expectations": ("plans/web/tables/landing.yaml", LANDING + "expectations: [old > 0]\n"),
     "read_time_days": ("plans/web/tables/requests.yaml", TABLE + "read_time_days: 7\n"),
     "columns.day.nullable": (

@@ -9,6 +9,7 @@ from console.drivers.protocol import QueryResult
 from console.drivers.replay import Given, Ran
 from console.errors import ConsoleError, Problem, RegionError
 from console.model.compared import DayExamples
+from console.model.consent import Declaration
 from console.model.event import Checked, ComparedDay, Promoted, Recorded, RolledBack
 from console.model.live import Release
 from console.model.pipeline import Override
@@ -100,6 +101,13 @@ class ScriptedCockpit:
 
     async def note(self, region: str, text: str) -> Status:
         self._asked("note", (region, text))
+        return self._views[region].status
+
+    async def declare(self, region: str, declared: Declaration) -> Status:
+        self._asked("declare", (region, declared))
+        view = self._views[region]
+        consent = view.status.consent.after(replace(declared, by="ada", host="laptop"), NOON)
+        self._views[region] = replace(view, status=replace(view.status, consent=consent))
         return self._views[region].status
 
     async def run(

@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 from textual.content import Content
 
+from console.cli.root import cli
+from console.cli.words import ScreenWords
 from console.model.compared import DayExamples, DayTally, ExampleRows
+from console.model.consent import Approved, CheckAccepted, Consent, GateApproval, GateRules
 from console.model.event import Ailing
+from console.model.gate import verdicts
 from console.model.note import Note
 from console.model.plan import Rollback
 from console.model.tuning import Tuned, Tuning
@@ -257,3 +261,50 @@ def test_the_gate_shows_the_last_notes_and_who_changed_which_limit() -> None:
     assert "note note 2 [b]\\x1b[31m by ana, 2 m" in message
     assert "note 5" not in message
     assert "tuned target_seconds 60 → 20, by eve from tower" in message
+
+
+def doubtful(view: RegionView) -> RegionView:
+    """Its last check is inconclusive."""
+    checks = (*view.status.checks[:-1], replace(view.status.checks[-1], ok=None, detail="two late rows"))
+    return status(view, checks=checks)
+
+
+def changes(cockpit: s.ScriptedCockpit) -> list[tuple[str, object]]:
+    return [call for call in cockpit.calls if call[0] in ("declare", "promote")]
+
+
+async def test_an_inconclusive_check_is_accepted_with_a_reason_in_the_dialog_that_promotes() -> None:
+    view = doubtful(GATE)
+    check = view.status.checks[-1]
+    cockpit = s.ScriptedCockpit(view)
+    async with running_app(cockpit) as (app, pilot):
+        await pilot.press("P")
+        await settle(pilot)
+        await pilot.press("enter", *"eu", "enter")  # without a reason nothing happens
+        await settle(pilot)
+        assert (changes(cockpit), "Promote eu" in dialog_title(app)) == ([], True)
+        await pilot.press("shift+tab", *"late", "enter", "enter")
+        await settle(pilot)
+    accepted = CheckAccepted(table=check.table, check=check.check, detail="two late rows", reason="late")
+    assert changes(cockpit) == [("declare", ("eu", accepted)), ("promote", "eu")]
+
+
+def test_what_people_declared_stands_at_the_gate_as_a_record_and_missing_approvals_block_the_dialog() -> None:
+    assert GATE.accepted
+    strict = replace(GATE, accepted=replace(GATE.accepted, gate=GateRules(approvals=2)))
+    approval = GateApproval(at=s.NOON, by="bob@desk", host="desk", ticket="OPS-7")
+    shown = text(status(strict, consent=Consent(approvals=(approval,))), width=110)
+    assert "approvals  1 of 2 identities: bob@desk · a record, not access control" in shown
+    assert "ticket     OPS-7 named by bob@desk" in shown
+    content = confirm_promotion(ScreenState(views={"eu": strict}), ("eu",))
+    assert content.blocked == "approvals: 0 of 2 identities: none yet"
+
+
+async def test_a_typed_approval_names_the_checks_that_the_screen_shows() -> None:
+    cockpit = s.ScriptedCockpit(GATE)
+    async with running_app(cockpit, words=ScreenWords(cli)) as (_, pilot):
+        await pilot.press("colon")
+        await settle(pilot)
+        await pilot.press(*"approve", "enter")
+        await settle(pilot)
+    assert changes(cockpit) == [("declare", ("eu", Approved(checks=verdicts(GATE.status))))]

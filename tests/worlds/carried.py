@@ -13,6 +13,7 @@ from typing import Any, Literal
 from deltalake import DeltaTable
 
 from console.errors import Problems, Unreachable
+from tests.doubts import accept_doubts
 from tests.life.region import ME, LiveRegion
 from tests.worlds.drawn import World, form
 from tests.worlds.refused import Refused, refused, unwritten
@@ -74,6 +75,7 @@ async def carried(seed: int, drawn: list[World], restart: Restart, root: Path, s
         await region.driver.accept(plan, ME)
         status = await region.until(PIPELINE, "awaiting-confirmation", seconds=900)
         wrong += [f"seed {seed}: check {check}" for check in status.checks if check.ok is False]
+        await accept_doubts(region.driver, PIPELINE, status, ME)
         await region.driver.promote(PIPELINE, status.rollout, status.was, ME)
         if restart:
             await _ended(region, killed=restart == "killed")

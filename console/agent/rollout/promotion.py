@@ -18,7 +18,9 @@ from console.agent.rows.release_files import ReleaseFiles
 from console.agent.spark_session import SparkHandle
 from console.agent.store.ledger import Releases, Rollouts, StoredRelease
 from console.errors import CheckFailed, Conflict
+from console.model.consent import NO_RULES
 from console.model.event import Entered, Promoted, RolledBack
+from console.model.gate import gate_of, refusal
 from console.model.live import Release
 from console.model.status import Status
 
@@ -51,7 +53,8 @@ class Promotion:
 
         live    id of the release that the operator believes to be live; "" for none
         raises  Conflict E_PROMOTED naming who was first, E_STATE if the rollout is not at its gate, E_STALE if another
-                release is live; CheckFailed E_CHECK if a check found a difference, E_LAG if the feeds do not catch up
+                release is live; CheckFailed E_CHECK if a check found a difference, E_LAG if the feeds do not catch up;
+                AtGate if its gate is closed otherwise (`model.gate.refusal`)
         """
         status = self.recorder.status
         self._check_gate(status, rollout)
@@ -110,13 +113,9 @@ class Promotion:
             raise self._already_promoted(decided)
         if status.rollout != rollout or status.shown != "awaiting-confirmation":
             raise Conflict(f"{rollout} is not at the gate: {status.shown}", hint="console status", code="E_STATE")
-        failed = [check for check in status.checks if check.ok is False]
-        if failed:
-            raise CheckFailed(
-                f"{failed[0].table}: {failed[0].check}: {failed[0].detail}",
-                hint="console status shows all checks; `console discard` drops the new version",
-                code="E_CHECK",
-            )
+        plan = self.recorder.plan
+        if closed := refusal(gate_of(status, plan.gate if plan else NO_RULES), plan.region if plan else self.pipeline):
+            raise closed
 
     def _already_promoted(self, decided: Promoted) -> Conflict:
         row = next((stored.row for stored in self.releases.all() if stored.row.id == decided.release), None)

@@ -141,14 +141,15 @@ def _checks(region: RegionReport) -> Iterator[Element]:
     if not region.checks:
         yield element("p", "None was made: no table was rebuilt, or the rollout has not come so far.")
         return
-    rows = [(check.table, check.check, _badge(CHECK_VERDICTS[check.ok], CHECK_WORDS[check.ok]), _detail(check)) for check in region.checks]  # fmt: skip
+    rows = [(check.table, check.check, _badge(CHECK_VERDICTS[check.ok], CHECK_WORDS[check.ok]), _detail(check, region.accepted(check))) for check in region.checks]  # fmt: skip
     yield _table(("table", "check", "result", "figures"), rows, prose=(3,), stacked=True)
 
 
-def _detail(check: Checked) -> Element:
-    """The figures, and each differing day and call."""
+def _detail(check: Checked, accepted: str) -> Element:
+    """The figures, who accepted them, and each differing day and call."""
     listed = [element("li", line) for line in unlike(check)] if check.ok is not True else []
-    return element("div", check.detail, *([element("ul", *listed)] if listed else []))
+    said = "; ".join(filter(None, (accepted, check.detail)))
+    return element("div", said, *([element("ul", *listed)] if listed else []))
 
 
 def _compared(region: RegionReport) -> Iterator[Element]:

@@ -30,7 +30,7 @@ def junit(run: RunReport) -> str:
 
 def _suite(run: RunReport, region: RegionReport) -> Element:
     place = f"{run.pipeline}.{region.region}"
-    cases = [_rollout(place, region), *(_check(place, check) for check in region.checks)]
+    cases = [_rollout(place, region), *(_check(place, check, region.accepted(check)) for check in region.checks)]
     properties = [
         element("property", name=name, value=value)
         for name, value in (
@@ -73,11 +73,16 @@ def _rollout(place: str, region: RegionReport) -> Element:
             assert_never(region.verdict)
 
 
-def _check(place: str, check: Checked) -> Element:
-    """A failed check names the differing days and calls; an inconclusive one is an error, never a success."""
+def _check(place: str, check: Checked, accepted: str) -> Element:
+    """A failed check names the differing days and calls; an inconclusive one is an error, never a success, and skipped
+    if a person accepted it."""
     attributes = {"classname": place, "name": f"{check.table}: {check.check}"}
     if check.ok is True:
         return element("testcase", **attributes)
+    if accepted:
+        return element(
+            "testcase", element("skipped", message=f"inconclusive, {accepted}: {check.detail}"), **attributes
+        )
     kind, word = ("failure", "differs") if check.ok is False else ("error", "inconclusive")
     lines = [check.detail, *unlike(check)]
     return element("testcase", element(kind, *lines, message=check.detail, type=word), **attributes)

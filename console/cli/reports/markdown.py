@@ -96,7 +96,8 @@ def _checks(region: RegionReport) -> Iterator[str]:
     rows = []
     for check in region.checks:
         listed = tuple(unlike(check)) if check.ok is not True else ()
-        rows.append((check.table, check.check, CHECK_WORDS[check.ok], "; ".join((check.detail, *listed))))
+        figures = "; ".join(filter(None, (region.accepted(check), check.detail, *listed)))
+        rows.append((check.table, check.check, CHECK_WORDS[check.ok], figures))
     yield from _table(("table", "check", "result", "figures"), rows)
 
 

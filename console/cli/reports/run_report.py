@@ -9,7 +9,9 @@ from enum import Enum
 
 from console.cli.reports.timeline import Course, course
 from console.errors import AtGate, ConsoleError, Problem, Problems, RegionError
+from console.model.consent import NO_CONSENT, Consent
 from console.model.event import Checked, Recorded
+from console.model.gate import acceptance_of, unaccepted
 from console.model.plan import Plan
 from console.model.receipt import Past, Receipt
 from console.model.status import Status
@@ -58,6 +60,7 @@ class RegionReport:
 
     state     the word of the status, or of the outcome where the run did not reach its rollout
     plan      the accepted one, else the one that would run; None where there is none
+    consent   what people declared at its gate
     past      its stored events and receipts;  past_missing: why they are not here
     percent   of its history; 100 only when nothing is left
     """
@@ -76,10 +79,16 @@ class RegionReport:
     error: ReportedError | None
     plan: Plan | None
     checks: tuple[Checked, ...]
+    consent: Consent
     course: Course
     events: tuple[Recorded, ...]
     receipts: tuple[Receipt, ...]
     past_missing: str = ""
+
+    def accepted(self, check: Checked) -> str:
+        """`accepted by ada: late rows`, or "" for a check that nobody accepted."""
+        by = acceptance_of(self.consent, check)
+        return f"accepted by {by.by}: {by.reason}" if by else ""
 
     @property
     def passed_checks(self) -> int:
@@ -145,6 +154,7 @@ def region_report(
         error=reported(error) if error else None,
         plan=(view.accepted if ours else None) or plan,
         checks=status.checks if ours else (),
+        consent=status.consent if ours else NO_CONSENT,
         course=course(events, now),
         events=events,
         receipts=past.receipts if past and ours else (),
@@ -199,6 +209,7 @@ def planned_report(region: str, environment: str, wave: int, plan: Plan | None, 
         error=reported(Problems.of(refusals)) if refusals else None,
         plan=plan,
         checks=(),
+        consent=NO_CONSENT,
         course=course((), 0.0),
         events=(),
         receipts=(),
@@ -230,7 +241,7 @@ def _standing(view: RegionView) -> RegionVerdict:
 
 
 def _at_gate(status: Status) -> RegionVerdict:
-    return RegionVerdict.INCONCLUSIVE if any(check.ok is None for check in status.checks) else RegionVerdict.AT_GATE
+    return RegionVerdict.INCONCLUSIVE if unaccepted(status) else RegionVerdict.AT_GATE
 
 
 def ordered(regions: Sequence[RegionReport]) -> tuple[RegionReport, ...]:

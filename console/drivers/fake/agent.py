@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import assert_never
 
+from console.drivers.fake import gate
 from console.drivers.fake.disk import FakeDisk
 from console.drivers.fake.scenario import Scenario
 from console.drivers.protocol import Who
-from console.errors import CheckFailed, Conflict, DataError
+from console.errors import Conflict, DataError
 from console.model.event import (
     ENDED,
     Accepted,
@@ -32,6 +33,8 @@ from console.model.event import (
     TakenOver,
 )
 from console.model.fleet import FleetWaves
+from console.model.gate import refusal
+from console.model.identity import AgentReason, by_agent
 from console.model.note import Noted, note_text
 from console.model.plan import Plan, numbered
 from console.model.rollout_id import release_number, rollout_id, rollout_number
@@ -215,8 +218,8 @@ class FakeAgent:
                 region=disk.region,
                 hint="console status",
             )
-        if bad := [check for check in status.checks if check.ok is False]:
-            raise CheckFailed(f"{disk.region}: {bad[0].table}: {bad[0].check}: {bad[0].detail}", region=disk.region)
+        if closed := refusal(gate.gate_at(disk), disk.region):
+            raise closed
         disk.keep(Entered("promoting"))
         disk.swap(live, status.release, who)
         promoted = Promoted(release=status.release, was=live, by=who.name, host=who.host, version=disk.commits)
@@ -282,6 +285,9 @@ class FakeAgent:
             await self._sleep(self._script.seconds / 10)
             if isinstance(step, Promote):
                 disk.say(Lagging(commits=0, rows=0, seconds=0.4))
+                if gate.opens_itself(disk):
+                    by = Who(by_agent(AgentReason.POLICY), disk.region)
+                    await self.promote(disk.status.rollout, disk.status.was, by)
                 return
             disk.keep(StepStarted(step.id))
             if self._script.failures.get(step.id, 0) > 0:

@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from console.drivers.fake import gate
 from console.drivers.fake.region import FakeRegion
 from console.drivers.protocol import QueryResult, RegionState, Who
 from console.errors import Conflict, DataError, NoAgent, Unreachable
 from console.model.compared import PAGE, ComparedPage, DayExamples
+from console.model.consent import Declaration
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, Release
@@ -98,6 +100,13 @@ class FakeDriver:
         self.world.agent.start()
         status = self.world.agent.note(text, who)
         self._leave("note")
+        return status
+
+    async def declare(self, pipeline: str, rollout: str, declared: Declaration, who: Who) -> Status:
+        await self._arrive("declare", pipeline)
+        self.world.agent.start()
+        status = gate.declare(self.world.disk, rollout, declared, who)
+        self._leave("declare")
         return status
 
     async def accept_until(self, pipeline: str, release: str, days: Mapping[str, str], who: Who) -> dict[str, str]:

@@ -1,11 +1,13 @@
 """Stage 6, plan: the release, the steps, their prices and every problem, as one value."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
+from console.model.consent import GateRules
 from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
-from console.model.region import Region
+from console.model.region import Policy, Region
 from console.planning import rules
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.derived.calls import with_calls
@@ -70,3 +72,9 @@ def planned(
         rollback=rollback(pipeline, verdicts.tables, here),
     )
     return with_retention(with_cost(with_calls(plan, pipeline, live), here, region), here, region, cache)
+
+
+def gated(plan: Plan, policy: Policy) -> Plan:
+    """With the rules of its gate. `never` and `ask` are for consoles, which ask a person: no gate opens by itself there."""
+    rules = GateRules(auto=policy.promote == "auto", approvals=policy.approvals, ticket=policy.ticket == "required")
+    return replace(plan, gate=rules)

@@ -179,6 +179,11 @@ def _waiting(view: RegionView, queued: QueuedRegion | None) -> Iterator[str]:
     if status.state == "awaiting-confirmation" and not status.held:
         passed = sum(check.ok is True for check in status.checks)
         yield f"at its gate: {passed} of {len(status.checks)} checks passed"
+        for each in view.gate.conditions:
+            if each.state == "skipped":
+                yield f"{each.name}: inconclusive, accepted by {each.by}"
+            elif each.kind != "check":
+                yield f"{each.name}: {each.why}"
     yield status.why
     yield f"to do: {status.hint}" if status.hint else ""
     if view.attended is False and not status.held:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
 
 from console.model.event import RUNNING, Logged
+from console.model.gate import unaccepted
 from console.model.incident import TryFailed
 from console.model.policy import kept_hours
 from console.record import dataclass
@@ -232,15 +233,18 @@ def _tries(view: RegionView, number: int) -> str:
 def _gate(view: RegionView) -> RegionNeed:
     status, checks = view.status, view.status.checks
     wrong = [check for check in checks if check.ok is False]
-    unclear = [check for check in checks if check.ok is None]
+    unclear = unaccepted(status)
+    waits = next((each for each in view.gate.closed_by if each.state == "waiting"), None)
     kind = NeedKind.DIFFERS if wrong else NeedKind.GATE
     if wrong or unclear:
         first = (wrong or unclear)[0]
         word = "differ" if wrong else "inconclusive"
         cause = f"{len(wrong or unclear)} of {len(checks)} checks {word}: {first.table} {first.check}: {first.detail}"
     else:
-        passed = f"{len(checks)} of {len(checks)} checks passed" if checks else "no check has run"
-        cause = f"at its gate · {passed}"
+        ok = sum(check.ok is True for check in checks)
+        accepted = f", {len(checks) - ok} accepted" if ok < len(checks) else ""
+        passed = f"{ok} of {len(checks)} checks passed{accepted}" if checks else "no check has run"
+        cause = f"at its gate · {passed}" + (f" · {waits.name}: {waits.why}" if waits else "")
     return RegionNeed(kind=kind, region=view.region.name, cause=cause, since=status.changed)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NoReturn
 from console.drivers.protocol import QueryResult
 from console.errors import Conflict, ConsoleError
 from console.model.compared import DayExamples
+from console.model.consent import Declaration
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.receipt import AuditProgress, Finding, Past
 from console.model.status import Status, Verb
@@ -218,6 +219,9 @@ class Playback:
         self._refuse("no table is read")
 
     async def note(self, region: str, text: str) -> Status:
+        self._refuse()
+
+    async def declare(self, region: str, declared: Declaration) -> Status:
         self._refuse()
 
     async def refresh(self, regions: Sequence[str] = ()) -> None:

@@ -32,6 +32,7 @@ class TypedCommand:
     action  one of the screen's own, or None
     limits  to be changed; None for any other command
     view    a screen or sheet that shows the same; "" if a shell has to print it
+    approves  the promotion of a region that is at its gate
     note    text of a note to be left; "" for any other command
     """
 
@@ -41,6 +42,7 @@ class TypedCommand:
     limits: LimitChange | None = None
     view: Literal["", "handover", "history"] = ""
     note: str = ""
+    approves: bool = False
 
 
 def typed_command(typed: str, words: CommandWords, region: str) -> TypedCommand:
@@ -54,9 +56,12 @@ def typed_command(typed: str, words: CommandWords, region: str) -> TypedCommand:
     plain = read.bare and not read.arguments and not read.options
     view = VIEWS.get(read.name, "") if plain and not read.regions else ""
     note = note_text(read.text) if read.name == "note" and read.text else ""
-    about_one = bool(note or limits) or action not in (None, "start", "refresh")
+    approves = read.name == "approve" and plain
+    about_one = bool(note or limits or approves) or action not in (None, "start", "refresh")
     regions = read.regions or ((region,) if region and about_one else ())
-    return TypedCommand(line=f"console {typed}", action=action, limits=limits, regions=regions, view=view, note=note)
+    return TypedCommand(
+        line=f"console {typed}", action=action, limits=limits, regions=regions, view=view, note=note, approves=approves
+    )
 
 
 def _action(read: ReadCommand) -> RegionAction | None:

@@ -27,6 +27,7 @@ class DialogContent:
     verb          label of the confirming button
     typed         the text to be typed first; "" if the button is enough
     blocked       why the action is refused now; "" if it is not
+    reason_for    what a reason has to be typed for; "" for nothing
     harmless      nothing is lost: the confirming button has the focus, not Cancel
     details       shown by f2 instead of the body
     differing     days for which f3 fetches rows, one after the other
@@ -38,6 +39,7 @@ class DialogContent:
     verb: str
     typed: str = ""
     blocked: str = ""
+    reason_for: str = ""
     harmless: bool = False
     details: tuple[Content, ...] = ()
     differing: tuple[DifferingDay, ...] = ()

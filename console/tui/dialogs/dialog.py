@@ -55,6 +55,8 @@ class Dialog(ModalScreen[bool]):
         self._blocked = Static(id="blocked")
         self._input = Input(id="typed", compact=True)
         self._input.cursor_blink = False
+        self._reason = Input(id="reason", compact=True)
+        self._reason.cursor_blink = False
         self._detailed = False
         self._scroll = DialogBody(self._body, id="content")
         self._hint = Static(id="hint")
@@ -69,6 +71,9 @@ class Dialog(ModalScreen[bool]):
             yield self._scroll
             yield self._hint
             yield self._blocked
+            if content.reason_for:
+                yield Static(safe(f"Why accept {content.reason_for}?", limit=200), id="reasonable")
+                yield self._reason
             if content.typed:
                 prompt = Content.assemble("Type ", safe(content.typed, "bold", 60), f" to {content.verb.lower()}:")
                 yield Horizontal(Static(prompt, id="prompt"), self._input, id="typing")
@@ -79,7 +84,9 @@ class Dialog(ModalScreen[bool]):
             self.watch(self._scroll, change, self._show_hint, init=False)
         self._redraw()
         content = self._content
-        if content.typed and not content.blocked:
+        if content.reason_for and not content.blocked:
+            self._reason.focus()
+        elif content.typed and not content.blocked:
             self._input.focus()
         elif content.harmless and not content.blocked:
             self._yes.focus()
@@ -98,7 +105,7 @@ class Dialog(ModalScreen[bool]):
         self._body.update(stack_lines(self._rows or (content.details if self._detailed else content.lines)))
         self._blocked.display = bool(content.blocked)
         self._blocked.update(safe(f"✗ {content.blocked}", "$text-error"))
-        self._input.disabled = bool(content.blocked)
+        self._input.disabled = self._reason.disabled = bool(content.blocked)
         self._enable()
         self.call_after_refresh(self._fit)
 
@@ -130,13 +137,21 @@ class Dialog(ModalScreen[bool]):
 
     def _allowed(self) -> bool:
         content = self._content
-        return not content.blocked and (not content.typed or self._input.value.strip() == content.typed)
+        reasoned = not content.reason_for or bool(self.reason)
+        return not content.blocked and reasoned and (not content.typed or self._input.value.strip() == content.typed)
 
     def on_input_changed(self) -> None:
         self._enable()
 
-    def on_input_submitted(self) -> None:
-        if self._allowed():
+    @property
+    def reason(self) -> str:
+        """The reason that was typed."""
+        return self._reason.value.strip()
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        if message.input is self._reason and self._content.typed:
+            self._input.focus()
+        elif self._allowed():
             self.dismiss(True)
 
     def on_button_pressed(self, message: Button.Pressed) -> None:

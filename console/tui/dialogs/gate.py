@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from textual.content import Content
 
+from console.model.gate import check_name, unaccepted
 from console.runner.view import RegionView
 from console.tui.actions import objection
 from console.tui.dialogs.content import DialogContent, DifferingDay
@@ -39,6 +40,7 @@ def confirm_promotion(state: ScreenState, regions: Sequence[str]) -> DialogConte
         verb="Promote",
         typed=f"wave {waves[0]}",
         blocked=blocked,
+        reason_for=_reason_for(views),
         details=tuple(line for view in views for line in _details(view)),
         differing=tuple(day for view in views for day in _differing(view)),
     )
@@ -73,6 +75,7 @@ def _promote_one(state: ScreenState, view: RegionView) -> DialogContent:
         verb="Promote",
         typed=name,
         blocked=_blocked(state, view),
+        reason_for=_reason_for([view]),
         details=tuple(_details(view)),
         differing=tuple(_differing(view)),
     )
@@ -90,7 +93,9 @@ def _brief(state: ScreenState, view: RegionView) -> list[Content]:
 
 def _details(view: RegionView) -> list[Content]:
     """Each day of each comparison, then every check with its figures."""
-    checks = [line for check in view.status.checks[:MAX_ENTRIES] for line in check_lines(check, BODY_WIDTH)]
+    checks = [
+        line for check in view.status.checks[:MAX_ENTRIES] for line in check_lines(check, BODY_WIDTH, view.status)
+    ]
     return [safe(view.region.name, "bold", 60), *day_lines(view, BODY_WIDTH), Content(""), *checks]
 
 
@@ -105,10 +110,17 @@ def _differing(view: RegionView) -> Iterator[DifferingDay]:
 def _blocked(state: ScreenState, view: RegionView) -> str:
     if against := objection("promote", view, state.refusal("promote")):
         return against
-    doubt = promotion_blocker(view.status)
-    if doubt and not any(check.ok is False for check in view.status.checks):
-        return f"{doubt}; v shows them, X cancels; to promote all the same: console promote --region {view.region.name}"
-    return f"{doubt}: promotion refused; v shows them, X cancels" if doubt else ""
+    refused = any(check.ok is False for check in view.status.checks) or not unaccepted(view.status)
+    if refused and (doubt := promotion_blocker(view.status)):
+        return f"{doubt}: promotion refused; v shows them, X cancels"
+    waits = next((each for each in view.gate.closed_by if each.state == "waiting"), None)
+    return f"{waits.name}: {waits.why}" if waits else ""
+
+
+def _reason_for(views: Sequence[RegionView]) -> str:
+    """The inconclusive checks that are accepted with this promotion."""
+    names = [check_name(check) for view in views for check in unaccepted(view.status)]
+    return names[0] if len(names) == 1 else f"{len(names)} inconclusive checks" if names else ""
 
 
 def _brought(view: RegionView) -> Content:

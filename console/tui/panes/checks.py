@@ -4,7 +4,9 @@ from collections import Counter
 
 from textual.content import Content
 
+from console.model.consent import REASON_CHARACTERS
 from console.model.event import Checked
+from console.model.gate import acceptance_of, unaccepted
 from console.model.status import Status
 from console.runner.view import RegionView
 from console.tui.drawing import safe, stack_lines
@@ -26,13 +28,15 @@ def draw_checks(view: RegionView, width: int, at: float) -> Content:
     checks = sorted(view.status.checks, key=lambda check: check.ok is True)
     if not checks:
         return Content("no check has run yet: old and new are compared once history and live rows are loaded.")
-    return stack_lines(line for check in checks[:MAX_CHECKS] for line in check_lines(check, width))
+    return stack_lines(line for check in checks[:MAX_CHECKS] for line in check_lines(check, width, view.status))
 
 
-def check_lines(check: Checked, width: int) -> list[Content]:
+def check_lines(check: Checked, width: int, status: Status) -> list[Content]:
     """`✓ ok      requests · rows per day · 14 days equal`, wrapped with an indent."""
     label = verdict(check)
     texts = [safe(check.table, "bold", 80), safe(check.check, limit=80)]
+    if by := acceptance_of(status.consent, check):
+        texts.append(safe(f"accepted by {by.by}: {by.reason}", limit=REASON_CHARACTERS))
     if check.detail:
         texts.append(safe(check.detail, "$text-muted"))
     whole = Content.assemble((f"{label.symbol} {label.text:<8}", label.style), " ", Content(" · ").join(texts))
@@ -43,12 +47,12 @@ def check_lines(check: Checked, width: int) -> list[Content]:
 
 
 def promotion_blocker(status: Status) -> str:
-    """Why the checks do not allow promotion; "" if all of them passed.
+    """Why the checks do not allow promotion; "" if all of them passed or were accepted.
 
     A rollout that moved history and has no check at all may not be promoted either.
     """
     wrong = [check for check in status.checks if check.ok is False]
-    unclear = [check for check in status.checks if check.ok is None]
+    unclear = unaccepted(status)
     if wrong:
         return f"{len(wrong)} of {len(status.checks)} checks differ"
     if unclear:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from textual.content import Content
 
 from console.model.event import Checked, ComparedDay
+from console.model.gate import GateCondition, acceptance_of
 from console.model.note import NOTE_CHARACTERS, Note
 from console.model.plan import ACTIONS, Plan
 from console.model.status import Status
@@ -38,7 +39,10 @@ def doubts(view: RegionView, others: Sequence[RegionView], now: float) -> list[D
     """Reasons against confirming, the gravest first; [] only if every check passed and nothing else is known."""
     status, plan = view.status, view.accepted
     doubts = [
-        Doubt(text=f"{check.table} · {check.check} {verdict(check).text}: {check.detail}", tone=verdict(check).tone)
+        Doubt(
+            text=f"{check.table} · {check.check} {verdict(check).text}{_accepted(status, check)}: {check.detail}",
+            tone=verdict(check).tone,
+        )
         for check in sorted(status.checks, key=lambda check: check.ok is None)
         if check.ok is not True
     ]
@@ -55,6 +59,11 @@ def doubts(view: RegionView, others: Sequence[RegionView], now: float) -> list[D
     doubts += [Doubt(text=text) for text in _losses(view, plan)]
     doubts += [Doubt(text=text) for other in others if (text := _breach(other))]
     return doubts
+
+
+def _accepted(status: Status, check: Checked) -> str:
+    by = acceptance_of(status.consent, check)
+    return f", accepted by {by.by} ({by.reason})" if by else ""
 
 
 def quarantine_explained(status: Status) -> bool:
@@ -90,6 +99,9 @@ def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now
         lines += _named("", until_then, width)
     lines += _named("elsewhere", _elsewhere(view, others, now), width)
     lines += _named("who", _who(view), width)
+    for condition in view.gate.conditions:
+        if condition.kind != "check":
+            lines += _named(condition.name, _declared(condition), width)
     for number, note in enumerate(reversed(status.notes[-MAX_NOTES:])):
         lines += _named("note" if not number else "", _note_text(note, now), width)
     for number, text in enumerate(_histories(view.accepted)):
@@ -290,6 +302,14 @@ def _other_text(other: RegionView, now: float) -> Content:
         feeds = plural(len(status.ailing), "feed fails", "feeds fail") if status.ailing else "no feed fails"
         return Content.assemble(name, f" live{since}, {feeds}")
     return Content.assemble(name, " ", safe(status_label(status).text, limit=40))
+
+
+def _declared(condition: GateCondition) -> Content:
+    """What people declared, or have still to declare; the screen says that it guards nothing."""
+    missing = condition.state == "waiting"
+    text = safe(condition.why, STYLES["warn"] if missing else STYLES["good"], 300)
+    named = safe(f" named by {condition.by}", limit=120) if condition.kind == "ticket" and condition.by else ""
+    return Content.assemble(text, named, (" · a record, not access control", "$text-muted"))
 
 
 def _note_text(note: Note, now: float) -> Content:

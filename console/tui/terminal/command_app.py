@@ -95,7 +95,7 @@ class CommandApp(App[int]):
             elif isinstance(self.screen, BaseScreen):
                 self.screen.action_goto(command.view)
             return
-        if command.action is None and command.limits is None and not command.note:
+        if command.action is None and command.limits is None and not command.note and not command.approves:
             self.copy_to_clipboard(command.line)
             self.toast(f"copied, since it prints to a shell: {command.line}")
             return

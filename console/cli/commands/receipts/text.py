@@ -9,6 +9,7 @@ from typing import Any
 from console.cli.commands.receipts.course import course_data, course_text
 from console.cli.commands.rollout.note import notes_data
 from console.cli.format import count, span, table
+from console.cli.gate_text import check_line
 from console.cli.output import Output
 from console.model.codec import encode
 from console.model.decisions import decisions
@@ -69,8 +70,7 @@ def rollout_text(region: str, history: Past) -> str:
         *_batches(history.events),
         *_receipts(history.receipts),
     ]
-    word = {True: "ok", False: "differs", None: "inconclusive"}
-    lines += [f"  check {safe_text(f'{c.table} {c.check}: {word[c.ok]} ({c.detail})')}" for c in status.checks]
+    lines += [f"  check {check_line(check, status)}" for check in status.checks]
     return "\n".join(lines)
 
 

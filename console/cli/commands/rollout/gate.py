@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from console.cli.commands.rollout.declared import GateWords, asked_reason, asked_ticket, declarations, gate_words
 from console.cli.commands.rollout.status import views_of
 from console.cli.flags import command
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.status_text import gate_text, way_back_lines
 from console.cli.wiring import OpenProject, cli_context, open_project
-from console.errors import AtGate, CheckFailed, Conflict, ConsoleError, Unreachable
+from console.errors import AtGate, Conflict, ConsoleError, Unreachable
 from console.runner.waves import next_waves
 from console.text import safe_text
 
 if TYPE_CHECKING:
+    from console.model.consent import Declaration
     from console.runner.view import Cockpit, RegionView
     from console.runner.waves import Waves
 
@@ -24,14 +26,26 @@ Act = Literal["promote", "rollback"]
 NOTHING = "nothing"  # shown as the live release before a region's first one
 
 
-@command("promote", changes=True, examples="console promote --region eu\nconsole promote --regions eu,us --yes")
-def promote() -> int:
+@command(
+    "promote",
+    changes=True,
+    examples="""console promote --region eu
+console promote --regions eu,us --yes
+console promote --region eu --accept "requests: sums" --reason "two late rows, read again\"""",
+)
+@click.option("--accept", multiple=True, metavar="CHECK", help="Accept this inconclusive check; repeatable.")
+@click.option("--reason", metavar="TEXT", default="", help="Why it is accepted; kept with the rollout.")
+@click.option("--ticket", metavar="TEXT", default="", help="The ticket of this promotion; kept with the rollout.")
+def promote(accept: tuple[str, ...], reason: str, ticket: str) -> int:
     """Open the gate: make the checked release live, in one commit.
 
-    Shows the checks and asks for the region's name. --yes skips the question if every check has passed and the region's
-    policy is not `never`. Without a terminal and without --yes it exits 3.
+    Shows the checks and asks for the region's name. --yes skips the question if nothing keeps the gate closed and the
+    region's policy is not `never`. Without a terminal and without --yes it exits 3.
+
+    A check that is inconclusive keeps the gate closed until a person accepts it by name and says why; one that differs
+    cannot be accepted. What people declare is a record of who said what, and grants no access.
     """
-    return _decide("promote")
+    return _decide("promote", gate_words(accept, reason, ticket))
 
 
 @command("rollback", changes=True, examples="console rollback --region eu")
@@ -40,16 +54,15 @@ def rollback() -> int:
 
     Nothing is lost: the previous release is still fed. Asks for the region's name unless --yes is given.
     """
-    return _decide("rollback")
+    return _decide("rollback", GateWords())
 
 
-def _decide(act: Act) -> int:
+def _decide(act: Act, words: GateWords) -> int:
     project = open_project(need_regions=True)
     output = Output(cli_context().flags)
     views = run_interruptible(_look(project))
-    for name in project.names:
-        _answer(output, views[name], act)
-    return run_interruptible(_act(project, output, act, views))
+    declared = {name: _answer(output, views[name], act, words) for name in project.names}
+    return run_interruptible(_act(project, output, act, views, declared))
 
 
 async def _look(project: OpenProject) -> "dict[str, RegionView]":
@@ -59,14 +72,17 @@ async def _look(project: OpenProject) -> "dict[str, RegionView]":
     return {view.region.name: view for view in views}
 
 
-def _answer(output: Output, view: "RegionView", act: Act) -> None:
-    """Return if this may be done.
+def _answer(output: Output, view: "RegionView", act: Act, words: GateWords) -> "tuple[Declaration, ...]":
+    """What is declared before this is done; returns if it may be done.
 
     raises  Conflict if there is nothing to confirm; AtGate without a confirmation
     """
     name = view.region.name
+    declared: tuple[Declaration, ...] = ()
     if act == "promote":
         _fit_for_promotion(view)
+        asks = output.may_ask and not output.flags.yes
+        declared = declarations(view, words, asked_reason if asks else None, asked_ticket if asks else None)
         question = f"{view.live or NOTHING} → {view.status.release}"
     else:
         if not view.previous:
@@ -79,12 +95,13 @@ def _answer(output: Output, view: "RegionView", act: Act) -> None:
     if output.flags.yes:
         if act == "promote":
             _yes_suffices(view)
-        return
+        return declared
     if not output.may_ask:
         raise AtGate(
             f"{name}: {act} ({question}) needs confirmation", region=name, hint=f"console {act} --region {name} --yes"
         )
     _ask(output, view, act, question)
+    return declared
 
 
 def _fit_for_promotion(view: "RegionView") -> None:
@@ -107,16 +124,6 @@ def _yes_suffices(view: "RegionView") -> None:
             region=name,
             hint=f"console promote --region {name}, on a terminal",
         )
-    for check in view.status.checks:
-        if check.ok is False:
-            raise CheckFailed(
-                f"{name}: {check.table} {check.check} differs: {check.detail}",
-                region=name,
-                hint=f"console discard --region {name}",
-            )
-        if check.ok is None:
-            hint = f"once it is understood: console promote --region {name}, on a terminal"
-            raise AtGate(f"{name}: {check.table} {check.check} is inconclusive: {check.detail}", region=name, hint=hint)
 
 
 def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
@@ -131,7 +138,13 @@ def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
     output.detail(f"{name}: confirmed")
 
 
-async def _act(project: OpenProject, output: Output, act: Act, confirmed: "dict[str, RegionView]") -> int:
+async def _act(
+    project: OpenProject,
+    output: Output,
+    act: Act,
+    confirmed: "dict[str, RegionView]",
+    declared: "dict[str, tuple[Declaration, ...]]",
+) -> int:
     """Region by region, in the order of waves; the first failure ends it, since the confirmation assumed its success."""
     done: list[dict[str, Any]] = []
     later: dict[str, Waves] = {}
@@ -140,6 +153,8 @@ async def _act(project: OpenProject, output: Output, act: Act, confirmed: "dict[
         for name in project.names:
             try:
                 _unmoved(confirmed[name], fleet.views[name])
+                for each in declared[name]:
+                    await fleet.declare(name, each)
                 event = await (fleet.promote(name) if act == "promote" else fleet.rollback(name))
             except ConsoleError as error:
                 _report(output, done)
