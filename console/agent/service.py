@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 from uuid import uuid4
 
 from console import __version__
 from console.agent import queries
+from console.agent.execution.control import verb_named
 from console.agent.failure import cause, message
 from console.agent.feeds.follower import FeedFollower
 from console.agent.ingest.acceptance_day import accept_until
@@ -40,7 +41,6 @@ from console.model.load import EventRun, LoadState
 from console.model.measured import FeedSample, SamplePage
 from console.model.plan import Plan
 from console.model.sandbox import Sandbox, SandboxOrder
-from console.model.status import Verb
 from console.model.tuning import Tuning
 from console.text import redacted
 
@@ -228,7 +228,7 @@ class Service:
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
         with ownership.owned(self.controller(pipeline), console) as controller:
-            return controller.control(_verb(verb), f"{by} from {host}")
+            return controller.control(verb_named(verb), f"{by} from {host}")
 
     def tune(self, pipeline: str, tuning: Any, by: str, host: str, reset: bool = False, console: str = "") -> Any:
         with ownership.owned(self.controller(pipeline), console) as controller:
@@ -382,14 +382,6 @@ class Service:
     def driver_lost(self) -> bool:
         """Whether Spark was started and its JVM has exited."""
         return self.spark.lost
-
-
-def _verb(text: str) -> Verb:
-    """raises DataError if a rollout cannot do it"""
-    verb: Verb | None = next((verb for verb in get_args(Verb) if verb == text), None)
-    if verb is None:
-        raise DataError(f"{text!r:.60} is none of {', '.join(get_args(Verb))}")
-    return verb
 
 
 def write_log(who: str, level: str, text: str) -> None:

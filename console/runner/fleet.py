@@ -314,12 +314,8 @@ class Fleet:
         if not under_way(status) and status.state != "live":
             raise Conflict(f"{region}: nothing waits at its gate: {status.shown}", region=region, hint="console status")
         body = {"rollout": status.rollout, "live": status.was}
-        promoted = await self._actions.perform(
-            region,
-            "promote",
-            body,
-            lambda: driver.promote(self.pipeline, status.rollout, status.was, self.who),
-        )
+        request = partial(driver.promote, self.pipeline, status.rollout, status.was, self.who)
+        promoted = await self._actions.perform(region, "promote", body, request)
         await self._until_live(region, promoted.release)
         self._start_next_waves(region)
         return promoted

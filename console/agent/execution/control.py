@@ -3,7 +3,7 @@
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, assert_never
+from typing import Literal, assert_never, get_args
 
 from console.agent.execution.execution import Execution
 from console.agent.rollout.followed_feeds import FollowedFeeds
@@ -11,7 +11,7 @@ from console.agent.rollout.ownership import in_progress, last_decision
 from console.agent.rollout.recorder import Recorder
 from console.agent.store import housekeeping
 from console.agent.store.ledger import Releases
-from console.errors import Conflict
+from console.errors import Conflict, DataError
 from console.model.event import Ended, Entered, Paused, Resumed, StepStarted
 from console.model.status import Status, Verb
 from console.model.step_id import VALIDATE
@@ -98,3 +98,11 @@ def _fits(verb: Verb, status: Status) -> bool:
             return in_progress(status)
         case _:
             assert_never(verb)
+
+
+def verb_named(text: str) -> Verb:
+    """raises DataError if a rollout cannot do it"""
+    verb: Verb | None = next((verb for verb in get_args(Verb) if verb == text), None)
+    if verb is None:
+        raise DataError(f"{text!r:.60} is none of {', '.join(get_args(Verb))}")
+    return verb

@@ -119,9 +119,9 @@ console approve --regions @wave2 --ticket OPS-7""",
 )
 @click.option("--ticket", metavar="TEXT", default="", help="The ticket of this promotion; kept with the rollout.")
 def approve(ticket: str) -> int:
-    """Approve the promotion of a region that is at its gate, as one of the people whom its policy asks for.
+    """Approve the promotion of a region that is at its gate.
 
-    Shows the gate, and stores your name with the rollout; it opens nothing. An approval is void as soon as a check has
+    For a policy that asks for `approvals`. Shows the gate, and stores your name with the rollout; it opens nothing. An approval is void as soon as a check has
     another result or the region runs another plan. It is a record of who said what, and grants no access.
     """
     if ticket:
