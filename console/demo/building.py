@@ -1,6 +1,6 @@
 """What the screen shows of a region that is being built: the days written so far, then the rollout of release r1.
 
-Both are drawn as one rollout, so that steps, bars, rates and log stand where those of any rollout stand.
+Both are drawn as one rollout, so that steps, bars, rates and log are where those of any rollout are.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ def begun(region: Region, at: float) -> RegionView:
     later = StepStatus(id=RELEASE, rows_total=rows, planned=rows)
     status = Status(release="r1", state="preparing", by="demo", started=at, changed=at, steps=(writing, later))
     note = f"building: 0 of {DAYS} days"
-    return RegionView(region=region, link="connected", status=status, note=note, waits=True)
+    return RegionView(region=region, link="connected", status=status, note=note, notice="building", waits=True)
 
 
 def with_day(view: RegionView, day: DayWritten, at: float) -> RegionView:
@@ -48,7 +48,7 @@ def with_release(view: RegionView, rollout: RegionView) -> RegionView:
         steps, log = (view.status.steps[0], *own.steps), (*view.status.log, *own.log)
         status = replace(own, state=state, started=view.status.started, steps=steps, log=log)
     note = f"building: release r1, {own.shown}"
-    return replace(rollout, region=view.region, status=status, note=note, waits=True)
+    return replace(rollout, region=view.region, status=status, note=note, notice="building", waits=True)
 
 
 def expected_rows(region: str) -> int:

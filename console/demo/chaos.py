@@ -49,7 +49,7 @@ class Chaos:
             await asyncio.sleep(BACK_SECONDS)
         after = time.monotonic() - started
         self._say(
-            killing, f"process {pid} took over {after:.0f} s later and goes on from the last commit: {kept:,} rows"
+            killing, f"process {pid} took over {after:.0f} s later and continues from the last commit: {kept:,} rows"
         )
 
     async def judge(self, known: judging.Facts) -> None:

@@ -103,10 +103,10 @@ class DemoFleet(Fleet):
 
     async def _wake(self, name: str) -> None:
         """Start the agent, if the demo continues an earlier one: until then its feeds would be shown as stopped."""
-        self._board.set(name, note="starting: its agent is not up yet", waits=True)
+        self._board.set(name, note="starting: its agent is not up yet", notice="starting", waits=True)
         with suppress(ConsoleError):
             await self._drivers[name].start_agent()
-        self._board.set(name, note="", waits=False)
+        self._board.set(name, note="", notice="noted", waits=False)
 
     def _show(self, view: RegionView) -> None:
         name = view.region.name

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # not loaded before the screen's first picture
 _FIGURE = re.compile(r"\d[\d,.]* (?=rows|bytes|days)")
 LABEL_CHARACTERS = 4
 Link = Literal["idle", "connecting", "connected", "unreachable"]
+Notice = Literal["noted", "waits", "starting", "building"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,8 @@ class RegionView:
     attended whether an agent runs there; None if unknown
     accepted the plan that the region's rollout runs; None if the region has not sent it
     behind   the live release is not the one that the files describe; None if unknown
-    note     a message from outside the rollout for the state column ("building: 3 of 14 days")
+    note     a message from outside the rollout ("building: 3 of 14 days")
+    notice   the kind of the note, as the state column shows it
     waits    the note says why the region may not begin yet
     guide    the demo's measurements in this region, line by line
     events   stored events of its rollout, oldest first, as far as they are known here; the latest ones of many
@@ -64,6 +66,7 @@ class RegionView:
     accepted: Plan | None = None
     attended: bool | None = None
     waits: bool = False
+    notice: Notice = "noted"
     guide: tuple[str, ...] = ()
     heard: float = 0.0
     events: tuple[Recorded, ...] = ()

@@ -83,7 +83,7 @@ class WaveRun:
         """Wait until this machine's pause file is gone; no region begins while it exists."""
         while (why := paths.paused(paths.pause_file())) is not None:
             note = f"waits: all regions are paused by {paths.pause_file()}{why and f': {why}'}"
-            self._board.set(name, note=note, waits=True)
+            self._board.set(name, note=note, notice="waits", waits=True)
             await self._sleep(PAUSED_SECONDS)
         if self._board[name].waits:
-            self._board.set(name, note="", waits=False)
+            self._board.set(name, note="", notice="noted", waits=False)

@@ -127,7 +127,7 @@ def _idle_condition(view: RegionView) -> Condition:
 
 
 def state_label(view: RegionView, now: float = 0.0) -> Label:
-    """How the region's condition is shown; the state of a rollout is shown as the view has it, and a note up to its colon.
+    """How the region's condition is shown; the state of a rollout is shown as the view has it, and so is the kind of a note.
 
     now  seconds since 1970, UTC; 0 for the condition alone, regardless of the age of its figures
     """
@@ -140,7 +140,7 @@ def state_label(view: RegionView, now: float = 0.0) -> Label:
         case Condition.PAUSED:
             return Label("‖", "paused", "warn")
         case Condition.NOTED:
-            return Label("…", view.note.partition(":")[0], "busy")
+            return Label("…", view.notice, "busy")
         case Condition.AT_GATE:
             return Label("◆", "at the gate", "warn")
         case Condition.RUNNING:

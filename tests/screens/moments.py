@@ -26,10 +26,10 @@ def moment(name: str) -> tuple[s.RegionView, ...]:
         case "live":
             return s.live(s.US), s.live(s.EU), s.live(s.AP)
         case "building":
-            notes = ("building: 3 of 14 days", "waits for us", "waits for us")
+            notes = (("building", "building: 3 of 14 days"), ("waits", "waits for us"), ("waits", "waits for us"))
             return tuple(
-                s.RegionView(region=r, link="connecting", note=n)
-                for r, n in zip((s.US, s.EU, s.AP), notes, strict=True)
+                s.RegionView(region=r, link="connecting", notice=kind, note=note)
+                for r, (kind, note) in zip((s.US, s.EU, s.AP), notes, strict=True)
             )
         case "fleet":
             return s.fleet()

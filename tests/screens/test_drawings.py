@@ -285,3 +285,9 @@ def line_of(view: RegionView, width: int) -> str:
     """The line of a region that is alone in the list."""
     row = Row(view=view, plan="2f34", at=s.NOON, marked=False, current=True)
     return draw_row(row, columns(width, [view.region.name], [view.region.environment]), width).plain
+
+
+def test_a_note_is_labelled_by_its_kind_and_never_by_its_text() -> None:
+    view = s.RegionView(region=s.US, note="us: the journal's disk is full")
+    assert state_label(view).text == "noted"
+    assert state_label(replace(view, notice="waits")).text == "waits"

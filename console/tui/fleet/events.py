@@ -33,6 +33,7 @@ from console.model.event import (
 )
 from console.model.logline import Level, level_of, logline
 from console.model.note import Noted
+from console.model.step_id import StepId
 from console.model.tuning import Tuned
 from console.runner.view import RegionView
 from console.tui.drawing import cell, safe, stack_lines
@@ -116,7 +117,8 @@ def _texts(event: Event, text: str) -> tuple[str, str]:
 
 def _brief_step(step: str) -> str:
     """`backfill requests` of `backfill/requests/parse_requests`."""
-    return " ".join(step.split("/")[:2])
+    parts = StepId.parse(step)
+    return f"{parts.kind} {parts.table}".rstrip()
 
 
 def _routine(event: Event) -> bool:
@@ -147,7 +149,7 @@ def draw_events(
     """Time, region, what, and who of each event; a line divides new events from seen ones.
 
     folded  one line an event, and one for a region's routine between two other events, the newest with the number of the
-            others; else a long text goes on in further lines
+            others; else a long text continues in further lines
     rows    how many of them are needed: what comes after as many lines is left blank, a line for each event
     """
     lines: list[Content] = []
