@@ -1,8 +1,10 @@
 """Quantities and columns in text: the common format of counts, sizes, times and tables."""
 
 from collections.abc import Sequence
+from difflib import unified_diff
 
 from console.model.plan import Price
+from console.text import safe_text
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -68,6 +70,12 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequenc
         ]
         lines.append((" " * indent + "  ".join(padded)).rstrip())
     return "\n".join(lines)
+
+
+def changed_lines(before: str, after: str) -> list[str]:
+    """The lines of a file that an edit removes and adds, safe to show."""
+    diff = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0))
+    return [f"    {safe_text(line)}" for line in diff[2:] if not line.startswith("@@")]
 
 
 def _width(text: str) -> int:

@@ -13,6 +13,7 @@ from console.planning.cache.releases import shared_release
 from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.sql.convert import kept, read_wider
 from console.planning.sql.reads import Pick
+from console.planning.sql.states import is_state_of
 
 # the others describe a change, or a place in the files, and not the table
 _declared = attrgetter(
@@ -191,7 +192,7 @@ def _states_kept(wanted: DesiredTable, live: TableState, column: Column) -> bool
     if wanted.table.kind != "aggregate" or column.name in wanted.keys:
         return False
     stored = {(state.name, state.type) for state in live.version.columns}
-    mine = [s for s in wanted.columns if s.name == column.name or s.name.startswith(f"{column.name}__")]
+    mine = [state for state in wanted.columns if is_state_of(state.name, column.name)]
     return all((state.name, state.type) in stored for state in mine)
 
 
@@ -217,7 +218,7 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
             ("owner", new.owner, old.owner),
             ("retention", new.retention_days, old.retention_days),
             ("time column", new.time, old.time),
-            ("how lines are told apart", new.accepts, old.accepts),
+            ("how lines are distinguished", new.accepts, old.accepts),
             ("management", new.managed, old.managed),
             ("on_rewrite", new.on_rewrite, old.on_rewrite),
             ("clustering of new rows", new.cluster_by, old.cluster_by),

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from console.cli.flags import command, root_of
+from console.cli.format import changed_lines
 from console.cli.output import Output
 from console.cli.wiring import choices, cli_context, open_project
 from console.errors import CheckFailed, UsageError
@@ -128,6 +128,4 @@ def _redirected(root: Path, plans: Path, source: str, adapter: str, left: list[s
 def _lines(edit: _Edit) -> list[str]:
     if not edit.before:
         return [f"+ {safe_text(edit.path.as_posix())}", *(f"    {safe_text(line)}" for line in edit.after.splitlines())]
-    changed = unified_diff(edit.before.splitlines(), edit.after.splitlines(), lineterm="", n=0)
-    shown = [f"    {safe_text(line)}" for line in list(changed)[2:] if not line.startswith("@@")]
-    return [f"~ {safe_text(edit.path.as_posix())}", *shown]
+    return [f"~ {safe_text(edit.path.as_posix())}", *changed_lines(edit.before, edit.after)]

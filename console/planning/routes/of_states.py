@@ -12,6 +12,7 @@ from console.planning.routes.change import Change
 from console.planning.routes.forward import filtering
 from console.planning.routes.reasons import are, listed
 from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
+from console.planning.sql.states import is_state_of
 from console.remedy import SetKey
 
 
@@ -25,7 +26,7 @@ def verdict(change: Change) -> Verdict | None:
     fresh = _columns(change, stored.lost_states)
     parts = [f"{listed(fresh)} {are(fresh)} counted from {start} on"] if fresh else []
     if stored.lost_keys:
-        parts.append(f"{listed(stored.lost_keys)} {are(stored.lost_keys)} told apart from {start} on")
+        parts.append(f"{listed(stored.lost_keys)} {are(stored.lost_keys)} distinguished from {start} on")
     older = ", ".join(f"{name} is {instead.get(name, 'NULL')}" for name in (*stored.lost_keys, *fresh))
     source = change.wanted.feeds[0].source
     why = (
@@ -93,7 +94,7 @@ def remedy(change: Change) -> SetKey | None:
     columns = [column for column in table.columns if column.name in missing]
     if not columns or any(column.default is not None or not _placeable(change, stored, column) for column in columns):
         return None  # a default could not stand for the states
-    return SetKey(node=table.name, key="default", columns=missing, effect="under which the older days then stand")
+    return SetKey(node=table.name, key="default", columns=missing, effect="which older days then show")
 
 
 def undeclared(change: Change, stored: Kept) -> tuple[str, ...]:
@@ -118,7 +119,7 @@ def _columns(change: Change, states: tuple[str, ...]) -> list[str]:
     return [
         column.name
         for column in change.wanted.table.columns
-        if any(state == column.name or state.startswith(f"{column.name}__") for state in states)
+        if any(is_state_of(state, column.name) for state in states)
     ]
 
 
@@ -140,7 +141,7 @@ def _placeable(change: Change, stored: Kept, column: Column) -> bool:
     """
     if column.name in stored.lost_keys:
         return True
-    states = [state for state in stored.lost_states if state == column.name or state.startswith(f"{column.name}__")]
+    states = [state for state in stored.lost_states if is_state_of(state, column.name)]
     time = change.live.table.time
     one_batch = not time or any(sql == f"`{time}`" for sql in stored.keys.values())
     return one_batch and states == [column.name] and regroup.shows_state(change.wanted.read, column.name)

@@ -37,6 +37,11 @@ class State:
     inexact: bool = False
 
 
+def is_state_of(stored: str, column: str) -> bool:
+    """Whether a stored column is a state of a declared one: `mean__sum` and `mean__2__count` of `mean`, or `hits` itself."""
+    return stored == column or stored.startswith(f"{column}__")
+
+
 Final = Callable[[list[exp.Expr]], exp.Expr]
 Recipe = tuple[list[State], Final]
 

@@ -6,10 +6,10 @@ together, and two branches that migrate a table conflict only in that file.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from console.cli.format import changed_lines
 from console.errors import CheckFailed, ConsoleError, DataError
 from console.project.yaml import parse, read_text
 from console.propagation.landing import Declared, edited
@@ -89,9 +89,10 @@ def write(root: Path, edit: FileEdit) -> None:
 
 def lines(edit: FileEdit) -> list[str]:
     """An edit for people: the file, and its lines that differ."""
-    changed = unified_diff(edit.before.splitlines(), edit.after.splitlines(), lineterm="", n=0)
-    shown = [f"    {safe_text(line)}" for line in list(changed)[2:] if not line.startswith("@@")]
-    return [f"~ {safe_text(edit.path.as_posix())}: {', '.join(map(safe_text, edit.migrations))}", *shown]
+    return [
+        f"~ {safe_text(edit.path.as_posix())}: {', '.join(map(safe_text, edit.migrations))}",
+        *changed_lines(edit.before, edit.after),
+    ]
 
 
 def data(edit: FileEdit) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from console.planning.routes.reasons import last_day, listed
 from console.planning.routes.verdict import Impossible, LiveCopy, Verdict
 from console.planning.sql.convert import kept
 from console.planning.sql.reads import Pick, select
+from console.planning.sql.states import is_state_of
 from console.planning.sql.tree import kind
 from console.remedy import DropKey, Edit, Remedy, SetKey
 
@@ -109,7 +110,7 @@ def _impossible(change: Change) -> Impossible | None:
     if _is_other_newest(table, change.live.table) and not change.diff.rows:
         return _no("another row of a key may be the newest now, and the live version does not keep the others", drop)
     if not _continued(change):
-        return _no("its feeds are not those of the live version, so none has a position to go on from", drop)
+        return _no("its feeds are not those of the live version, so none has a position to continue from", drop)
     placing = [name for name in (table.time, *table.partition_by) if name and name in change.diff.computed]
     if placing:
         why = f"{placing[0]} places its rows in days or partitions, and older rows have no value for it"
@@ -216,9 +217,7 @@ def _states(change: Change) -> CarriedRows | Impossible:
     for column in wanted.table.columns:
         if column.name in wanted.keys:
             continue
-        states = [
-            state for state in wanted.columns if state.name == column.name or state.name.startswith(f"{column.name}__")
-        ]
+        states = [state for state in wanted.columns if is_state_of(state.name, column.name)]
         if live.table.column(column.name) is not None:
             if not all(state.name.lower() in kept_columns for state in states):
                 why = f"the partial states of {column.name} do not merge with those that are stored"
