@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from console.text import safe_text
 
 _VOID = frozenset(("br", "col", "hr", "meta"))  # HTML's elements without an end tag
-_RAW = frozenset(("style",))  # its text is not parsed for entities: only constants of ours may stand in one
+_RAW = frozenset(("style",))  # its text is not parsed for entities: only constants of ours are allowed in one
 # each begins a line
 _LINES = frozenset((
     "body", "details", "error", "failure", "h1", "h2", "h3", "head", "header", "html", "li", "main", "meta", "p", "properties",
@@ -57,7 +57,7 @@ def xml(root: Element) -> str:
 
 
 class _Escaped(dict[str, str]):
-    """The texts of one document, each escaped once: days and figures stand in it many times. Never kept for the next one,
+    """The texts of one document, each escaped once: days and figures occur in it many times. Never kept for the next one,
     by which time this process may know of another secret."""
 
     def __missing__(self, outside: str) -> str:
@@ -66,7 +66,7 @@ class _Escaped(dict[str, str]):
 
 
 def escaped(outside: str, limit: int = 2000) -> str:
-    """Text from outside between tags or in a quoted attribute, of HTML and XML: what steers a terminal is visible."""
+    """Text from outside between tags or in a quoted attribute, of HTML and XML: control characters are made visible."""
     shown = safe_text(outside, limit)
     return _NONCHARACTER.sub(lambda match: match[0].encode("unicode_escape").decode(), shown).translate(_ENTITIES)
 

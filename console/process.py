@@ -1,7 +1,7 @@
-"""Other processes of this machine: which one it is, and one that is asked a question, off the event loop.
+"""Other processes of this machine: their identity, and running one for its output, off the event loop.
 
-Not asyncio's own: a loop that ends cancels all that is under way in it, and a start of asyncio's that is cancelled half way
-waits for ever for pipes that nobody opens any more (CPython 3.11): the console would be done and never end.
+asyncio's subprocesses are not used: a closing loop cancels its tasks, and a process start that is cancelled half way
+waits forever for pipes that are never opened (CPython 3.11), so that the console would not exit.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _PIECE = 1 << 16
 
 
 def birth(pid: int) -> str:
-    """When that process was born, as the system tells it; "" if it lives no more. A pid alone may be another's by now."""
+    """The start time of a process, in the system's own form; "" if it has ended. A pid alone may have been reused."""
     if Path("/proc/self/stat").exists():
         try:
             state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -33,7 +33,7 @@ def birth(pid: int) -> str:
 def leave(code: int) -> NoReturn:
     """End this process now, with all its threads.
 
-    An ordinary exit waits for threads that work, and for the destructors of libraries whose own threads still run.
+    An ordinary exit waits for busy threads, and for the destructors of libraries whose own threads still run.
     """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
@@ -43,7 +43,7 @@ def leave(code: int) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """How it ended, and what it said; `cut` where that was more than it may say, which ended it."""
+    """Exit code and output; `cut`: it was killed because its output exceeded the limit."""
 
     code: int
     answer: bytes
@@ -54,10 +54,10 @@ class ProcessResult:
 async def run_process(
     command: Sequence[str], stdin: bytes, environment: Mapping[str, str], *, answer: int, errors: int
 ) -> ProcessResult:
-    """Start it, give it the question on its standard input, and wait for its end. Cancelled, it is killed.
+    """Run a command with this input, and wait for its end. It is killed when this is cancelled.
 
-    answer, errors  bytes that it may say on its standard output and error
-    raises          OSError where it cannot be started
+    answer, errors  limits of its standard output and error, in bytes
+    raises          OSError if it cannot be started
     """
     child = _Child(command, environment, (answer, errors))
     loop = asyncio.get_running_loop()
@@ -76,10 +76,10 @@ async def run_process(
             result: ProcessResult | OSError = child.run(stdin)
         except OSError as error:
             result = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: the result is no longer needed
             loop.call_soon_threadsafe(finish, result)
 
-    # daemon: a process that even SIGKILL does not end at once, on a disk that hangs, keeps nobody here
+    # daemon: a process that survives SIGKILL for a while, on a hanging disk, must not delay the exit
     threading.Thread(target=work, name=f"asks {command[-1]}", daemon=True).start()
     try:
         return await ended
@@ -98,7 +98,7 @@ class _Child:
         pipe = subprocess.PIPE
         with subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment) as process:
             self._process = process
-            if self._killed:  # meanwhile, by one who saw no process yet
+            if self._killed:  # before the process existed
                 process.kill()
             assert process.stdin
             assert process.stdout
@@ -122,7 +122,7 @@ class _Child:
             self._process.kill()
 
     def _put(self, stream: IO[bytes], data: bytes) -> None:
-        with suppress(OSError):  # it ended without listening: its last words tell why
+        with suppress(OSError):  # it ended without reading its input: its output gives the reason
             stream.write(data)
             stream.close()
 

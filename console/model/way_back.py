@@ -1,4 +1,4 @@
-"""Whether a rollback would work now: what an agent finds each minute of the previous release. Never stored. Pure."""
+"""Whether a rollback would work now: the findings of an agent's minutely proof. Never stored. Pure."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 from console.record import dataclass
 
 PROOF_SECONDS = 60.0  # between two proofs
-STALE_SECONDS = 3 * PROOF_SECONDS  # after which a proof says nothing about now
+STALE_SECONDS = 3 * PROOF_SECONDS  # after which a proof is no evidence for the present
 FINDINGS_SENT = 10
 
 WayBackState = Literal["passed", "failed", "inconclusive"]
@@ -15,7 +15,7 @@ WayBackPart = Literal["feed", "file", "endpoint"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WayBackFinding:
-    """What speaks against a rollback.
+    """A finding against a rollback.
 
     table  of a file: its table; "" otherwise
     name   of the feed or the endpoint; of a file its path below the table
@@ -35,13 +35,13 @@ class WayBackFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WayBackProof:
-    """One look at the previous release.
+    """One check of the previous release.
 
     release    its id
     at         seconds since 1970, UTC
-    until      the same: from then on policy lets it be cleaned up
-    feeds, files, endpoints   that were looked at
-    findings   failed ones first, the first ones of many;  more  that are not listed
+    until      likewise: from then on the policy permits its cleanup
+    feeds, files, endpoints   their numbers
+    findings   failed ones first, at most FINDINGS_SENT;  more  the number of the others
     """
 
     release: str
@@ -58,14 +58,14 @@ class WayBackProof:
         return self.findings[0].state if self.findings else "passed"
 
     def state_at(self, now: float) -> WayBackState:
-        """A proof that was not renewed says nothing about now; a failure stands until it is."""
+        """A proof that was not renewed is no evidence for the present; a failure is, until the next proof."""
         if self.state == "passed" and now - self.at > STALE_SECONDS:
             return "inconclusive"
         return self.state
 
     @property
     def reason(self) -> str:
-        """The gravest finding, and how many others there are; "" for none. From outside."""
+        """The most severe finding and the number of the others; "" without findings. From outside."""
         if not self.findings:
             return ""
         others = len(self.findings) - 1 + self.more
@@ -85,7 +85,7 @@ def proof_text(known: WayBackProof | None, previous: str, now: float, *, attende
         case "failed":
             return f"failed its proof {age} ago: {known.reason}"
         case "inconclusive":
-            return f"not proven, looked {age} ago: {known.reason}"
+            return f"not proven, checked {age} ago: {known.reason}"
     if known.state_at(now) != "passed":
         return f"was proven {age} ago, and not since"
     parts = ((known.feeds, "feed"), (known.files, "file"), (known.endpoints, "endpoint"))
@@ -101,7 +101,7 @@ def cleanup_text(previous: str, until: float, now: float) -> str:
 
 
 def _age(seconds: float) -> str:
-    """One unit, and no second more than ten apart: what is shown beside it stays as it is meanwhile."""
+    """In one unit, seconds in steps of ten, so that the text changes seldom."""
     whole = max(0, int(seconds))
     if whole < 120:
         return f"{whole // 10 * 10 if whole >= 10 else whole} s"
@@ -115,9 +115,9 @@ class KeptFeed:
     followed   whether anything moves its target
     aligned    the last tick left all feeds of the pipeline at one landing position
     position   Delta version of the source that it has reached;  before  at the proof before; -1 at the first one
-    live       the position of live's feeds from the same source; None where live reads another one
-    behind     rows that wait
-    tries      failed in a row;  stopped  nobody waits for it any longer;  why  of either
+    live       position of live's feeds from the same source; None if live has none
+    behind     waiting rows
+    tries      failed ones in a row;  stopped  permanently failed;  why  the reason for either
     """
 
     name: str
@@ -134,7 +134,7 @@ class KeptFeed:
 
 
 def judge_feed(feed: KeptFeed) -> WayBackFinding | None:
-    """What speaks against a feed: it has to bring its table to where live stands."""
+    """The finding against a feed, which has to bring its table to live's position."""
     if not feed.followed:
         return _of_feed(feed, "failed", f"nothing feeds {feed.target}")
     if feed.stopped:
@@ -143,8 +143,8 @@ def judge_feed(feed: KeptFeed) -> WayBackFinding | None:
         return _of_feed(feed, "inconclusive", f"it is failing, attempt {feed.tries}: {feed.why}")
     if feed.aligned or not feed.behind or (feed.live is not None and feed.position >= feed.live):
         return None
-    stands = " and has not moved since the last proof" if feed.position == feed.before else ""
-    return _of_feed(feed, "inconclusive", f"it is {feed.behind:,} rows behind its source{stands}")
+    unmoved = " and has not moved since the last proof" if feed.position == feed.before else ""
+    return _of_feed(feed, "inconclusive", f"it is {feed.behind:,} rows behind its source{unmoved}")
 
 
 def _of_feed(feed: KeptFeed, state: Literal["failed", "inconclusive"], why: str) -> WayBackFinding:

@@ -1,1 +1,1 @@
-"""What an agent needs beside Python: Delta's jars, and a class archive for a faster start. `console setup` puts them there."""
+"""The requirements of an agent beyond Python: Delta's jars, and a class archive for a faster start. `console setup` installs them."""

@@ -11,16 +11,16 @@ from console.setup import jars
 
 
 def current(java: str) -> bool:
-    """Whether the archive is there and made for this Java, this Spark and these jars."""
+    """Whether the archive exists and was made for this Java, this Spark and these jars."""
     stamp = _stamp()
     return paths.archive_path().is_file() and stamp.is_file() and stamp.read_text() == _wanted(java)
 
 
 def prepare(java: str) -> str:
-    """Make it anew: half a minute of processor time.
+    """Create it: half a minute of processor time.
 
-    java     what `java -version` says
-    returns  why there is none, "" where there is
+    java     output of `java -version`
+    returns  the reason for a failure, "" on success
     """
     _stamp().unlink(missing_ok=True)
     done = subprocess.run(
@@ -38,7 +38,7 @@ def _stamp() -> Path:
 
 
 def _wanted(java: str) -> str:
-    # the archive holds the jars' times, Spark's own as well
+    # the archive contains the jars' times, those of Spark's jars too
     spark = find_spec("pyspark")
     places = (Path(place) / "jars" for place in (spark.submodule_search_locations or () if spark else ()))
     installed = [place.stat().st_mtime_ns for place in places if place.is_dir()]

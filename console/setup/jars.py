@@ -1,4 +1,4 @@
-"""Delta's jars: fetched through Spark's own Ivy or taken from a folder, and kept only where they are what `jars.lock` says."""
+"""Delta's jars: fetched through Spark's own Ivy or taken from a folder, and accepted only with the hashes in `jars.lock`."""
 
 import hashlib
 import os
@@ -26,7 +26,7 @@ builder.config("spark.jars.packages", "{PACKAGE}").config("spark.jars.ivy", sys.
 
 @dataclass(eq=False)
 class JarsMissing(ConsoleError):
-    """Jars that the set-up could not get, or that are not what the lock says."""
+    """Jars that the set-up could not get, or whose hashes differ from the lock."""
 
     code: str = "E_JARS"
 
@@ -38,16 +38,16 @@ def locked() -> dict[str, str]:
 
 
 def wrong(folder: Path) -> tuple[str, ...]:
-    """Names that are absent there or are not what the lock says."""
+    """Names of jars that are missing there, or whose hashes differ from the lock."""
     return tuple(name for name, digest in locked().items() if _digest(folder / name) != digest)
 
 
 def install(target: Path, source: Path | None) -> bool:
-    """Put the jars into `target`. Doing it twice does nothing.
+    """Install the jars into `target`; without effect if they are all there.
 
-    source   a folder with them, by whatever names; None: a registry is asked, which needs a network and Java
-    returns  False where they were all there
-    raises   JarsMissing; nothing has been changed then
+    source   a folder with them, under any names; None: from a registry, which needs a network and Java
+    returns  False if they were all there
+    raises   JarsMissing, without having changed anything
     """
     if not wrong(target):
         return False
@@ -56,14 +56,14 @@ def install(target: Path, source: Path | None) -> bool:
         return True
     with tempfile.TemporaryDirectory(prefix="console-ivy-") as ivy:
         fetched = _fetch(Path(ivy))
-        _copy(_matching(fetched.glob("*.jar"), "what the registry gave"), target)
+        _copy(_matching(fetched.glob("*.jar"), "the registry's jars"), target)
     return True
 
 
 def pack(folder: Path, stored: Path) -> None:
     """Fill a folder for `install` on a machine without a network; `sha256sum -c jars.lock` checks it there.
 
-    held    the jars of this machine: a registry is asked only where they are not all there
+    stored  folder of this machine's jars; a registry is used only if some are missing there
     raises  JarsMissing
     """
     install(folder, None if wrong(stored) else stored)
@@ -95,7 +95,7 @@ def _copy(files: dict[str, Path], target: Path) -> None:
 
 
 def _fetch(ivy: Path) -> Path:
-    """Resolve Delta once through Spark's own Ivy: the folder with what Spark does not bring itself."""
+    """Resolve Delta through Spark's own Ivy; returns the folder with the jars that Spark itself lacks."""
     log = paths.log_dir() / "setup.log"
     with log.open("wb") as out:
         command = [sys.executable, "-P", "-c", _RESOLVE, str(ivy)]

@@ -86,7 +86,7 @@ def test_a_slow_endpoint_takes_no_more_than_its_share(asking: Asking) -> None:
     findings = asking.ask()
     assert asking.asked == ["by_day", "count"]
     assert [(finding.name, finding.state, finding.why) for finding in findings] == [
-        ("more", "inconclusive", "it has not been asked yet")
+        ("more", "inconclusive", "it has not been called yet")
     ]
     asking.row("landing")
     asking.clock += 60

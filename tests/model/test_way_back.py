@@ -69,7 +69,7 @@ def test_what_is_shown_names_the_release_the_age_and_the_reason() -> None:
     assert proof_text(proven(GONE), "r1", 1005.0, attended=True).startswith(
         "failed its proof 5 s ago: requests: file day=1/a.parquet"
     )
-    assert "not proven, looked 5 s ago: endpoint by_day: no answer" in proof_text(
+    assert "not proven, checked 5 s ago: endpoint by_day: no answer" in proof_text(
         proven(SLOW), "r1", 1005.0, attended=True
     )
     assert "was proven 16 min ago, and not since" in proof_text(proven(), "r1", 2000.0, attended=True)

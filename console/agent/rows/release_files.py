@@ -1,6 +1,6 @@
 """Whether the data files of a table's newest version exist: from its log and listings of its folders, without Spark.
 
-Both are read on from where the last look ended: of the log the new commits, of the folders those whose entries have changed.
+Both are read incrementally: the new commits of the log, and the folders whose entries have changed.
 """
 
 import json
@@ -23,15 +23,15 @@ from console.model.live import Release
 from console.model.way_back import WayBackFinding
 from console.text import redacted, safe_text
 
-MOST_COMMITS = 500  # that are read one by one; a longer way is a new look at the whole log
-WHOLE_SECONDS = 600.0  # after which every folder is listed again, whatever its time says
-# A folder's time has the kernel's tick as its unit: a change in the tick of the listing would look like none.
+MOST_COMMITS = 500  # read one by one; beyond that the whole log is read again
+WHOLE_SECONDS = 600.0  # after which every folder is listed again, even with an unchanged time
+# A folder's time advances by the kernel's ticks: a change in the tick of the listing would go unnoticed.
 TICK_NANOSECONDS = 1_000_000_000
 
 
 @dataclass(slots=True)
 class _Folder:
-    """names: of files that should be there;  gone: of them, those that are not;  changed: the folder's time, -1 for unknown"""
+    """names: of the expected files;  gone: the missing ones;  changed: the folder's time, -1 if unknown"""
 
     names: set[str] = field(default_factory=set)
     gone: frozenset[str] = frozenset()
@@ -46,7 +46,7 @@ class TableFiles:
     version: int = -1
     _folders: dict[str, _Folder] = field(default_factory=lambda: defaultdict(_Folder))
     _listed: float = 0.0  # monotonic: when every folder was listed last
-    _reported: frozenset[str] = frozenset()  # as gone, by the last look
+    _reported: frozenset[str] = frozenset()  # as gone, by the last check
 
     @property
     def count(self) -> int:
@@ -60,7 +60,7 @@ class TableFiles:
         self._read_on()
         gone = self._gone(whole=time.monotonic() - self._listed > WHOLE_SECONDS)
         if not self._reported.issuperset(gone):
-            self._read_whole()  # before a file is reported, nothing is taken from memory
+            self._read_whole()  # before a file is reported, everything is read again
             gone = self._gone(whole=True)
         self._reported = frozenset(gone)
         return gone
@@ -110,7 +110,7 @@ class TableFiles:
 
 
 def _look(at: str, folder: _Folder, *, whole: bool) -> None:
-    """Find what is gone of a folder's files; the folder is listed only where its entries may have changed."""
+    """Find the missing files of a folder, which is listed only if its entries may have changed."""
     now = time.time_ns()
     try:
         changed = os.stat(at).st_mtime_ns
@@ -127,7 +127,7 @@ def _look(at: str, folder: _Folder, *, whole: bool) -> None:
 
 @dataclass(slots=True)
 class ReleaseFiles:
-    """The files of all tables of a release. One look at a time, from any thread.
+    """The files of all tables of a release. One check at a time, from any thread.
 
     resolve  version path → absolute path
     """
@@ -137,7 +137,7 @@ class ReleaseFiles:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def look(self, release: Release) -> tuple[int, tuple[WayBackFinding, ...]]:
-        """How many files its tables name, and what speaks against them."""
+        """The number of files that its tables name, and the findings against them."""
         with self._guard:
             paths = {self.resolve(state.version.path): state.table.name for state in release.tables}
             self._tables = {path: self._tables.get(path) or TableFiles(path=path) for path in paths}

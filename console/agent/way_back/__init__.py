@@ -1,1 +1,1 @@
-"""The proof that a rollback would work now: the previous release is fed, its files are there, its endpoints answer."""
+"""The proof that a rollback would work now: the previous release is fed, its files exist, its endpoints answer."""

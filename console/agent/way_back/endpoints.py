@@ -1,4 +1,4 @@
-"""Whether the endpoints of a release answer: each is compiled by Spark and asked for one row, when what it reads has changed."""
+"""Whether the endpoints of a release answer: Spark compiles each and reads one row, whenever a table of it has changed."""
 
 import threading
 import time
@@ -21,9 +21,9 @@ from console.model.step import Validate
 from console.model.way_back import PROOF_SECONDS, WayBackFinding
 from console.text import redacted, safe_text
 
-ASK_SECONDS = 10.0  # after which a question is cancelled
-ROUND_SECONDS = 10.0  # after which the rest waits for the next round
-SHARE = 60.0  # an endpoint is asked again after so many times what its answer took
+ASK_SECONDS = 10.0  # after which a call is cancelled
+ROUND_SECONDS = 10.0  # after which the other endpoints wait for the next round
+SHARE = 60.0  # an endpoint is called again after this many times the duration of its last call
 TRIES = 2  # before an endpoint counts as failed
 
 Arguments = dict[str, tuple[str, str]]  # name → value as text, Spark type
@@ -31,10 +31,10 @@ Arguments = dict[str, tuple[str, str]]  # name → value as text, Spark type
 
 @dataclass(slots=True)
 class _Answered:
-    """The last question to one endpoint.
+    """The last call of one endpoint.
 
-    read     versions of the tables that it may read, as of then
-    again    monotonic: not before
+    read     versions of the tables that it may read, at that time
+    again    monotonic: no call before
     """
 
     finding: WayBackFinding | None = None
@@ -44,7 +44,7 @@ class _Answered:
 
 @dataclass(slots=True)
 class EndpointRound:
-    """The endpoints of one pipeline's previous release, asked in turns.
+    """The endpoints of one pipeline's previous release, called in turns.
 
     paths  table → absolute path, of the release and of its copies
     """
@@ -53,7 +53,7 @@ class EndpointRound:
     _answers: dict[tuple[str, str], _Answered] = field(default_factory=dict)  # by release and endpoint
 
     def ask(self, release: Release, paths: Mapping[str, str], plan: Plan | None) -> tuple[WayBackFinding, ...]:
-        """What speaks against the endpoints. plan: whose recorded calls are used where they are of this release"""
+        """Findings against the endpoints. plan: its recorded calls are used if they belong to this release"""
         known = {(release.id, endpoint.name): endpoint for endpoint in release.endpoints}
         self._answers = {key: answered for key, answered in self._answers.items() if key in known}
         end = time.monotonic() + ROUND_SECONDS
@@ -66,12 +66,12 @@ class EndpointRound:
 
     def _finding(self, key: tuple[str, str]) -> WayBackFinding | None:
         answered = self._answers.get(key)
-        return answered.finding if answered else _finding(key[1], "inconclusive", "it has not been asked yet")
+        return answered.finding if answered else _finding(key[1], "inconclusive", "it has not been called yet")
 
     def _ask_one(self, release: Release, endpoint: Endpoint, paths: Mapping[str, str], plan: Plan | None) -> None:
-        """Ask it, unless nothing that it reads has changed since it answered."""
+        """Call it, unless none of its tables has changed since its last answer."""
         key = (release.id, endpoint.name)
-        # the compiled text holds the name of each table that it reads; one that it only resembles costs a question
+        # the compiled text holds the name of each table that it reads; a mere resemblance costs one call
         tables = [name for name in paths if name in endpoint.sql]
         read = tuple(log.latest_version(paths[name], missing_ok=True) for name in tables)
         last, began = self._answers.get(key), time.monotonic()
@@ -92,7 +92,7 @@ class EndpointRound:
 def _asked(
     spark: SparkHandle, release: Release, endpoint: Endpoint, paths: Mapping[str, str], plan: Plan | None
 ) -> WayBackFinding | None:
-    """One question; None if it was answered."""
+    """One call; None if it was answered."""
     args, given = _arguments(release, endpoint, plan)
     late = threading.Event()
     try:
@@ -117,7 +117,7 @@ def _cancel(late: threading.Event, group: JobGroup) -> None:
 
 
 def _judged(error: Exception, *, late: bool, given: bool) -> tuple[Literal["failed", "inconclusive"], str]:
-    """given: its arguments are an operator's; with others a failure may be theirs"""
+    """given: an operator chose the arguments; otherwise these may be the cause of the failure"""
     if late:
         return "inconclusive", f"no answer within {ASK_SECONDS:.0f} s"
     if isinstance(error, AnalysisException | ParseException):
@@ -142,9 +142,7 @@ def _register(session: Any, release: Release, paths: Mapping[str, str]) -> None:
 
 
 def _arguments(release: Release, endpoint: Endpoint, plan: Plan | None) -> tuple[Arguments, bool]:
-    """A recorded call's arguments, or declared defaults; where there are neither, any value of the type. Whether all are
-    an operator's.
-    """
+    """A recorded call's arguments, else declared defaults, else any value of the type; and whether an operator chose all."""
     if recorded := _recorded(release, endpoint, plan):
         return recorded, True
     given = all(parameter.default is not None for parameter in endpoint.parameters)

@@ -1,4 +1,4 @@
-"""Whether the feeds of the previous release have brought it to where live stands, by what the follower knows already."""
+"""Whether the feeds of the previous release have brought it to live's position, from the follower's own state."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class ReleaseFeeds:
     _before: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def look(self, live: Release, previous: Release) -> tuple[int, tuple[WayBackFinding, ...]]:
-        """How many feeds it has, and what speaks against them. The caller holds the pipeline's lock."""
+        """The number of its feeds, and the findings against them. The caller holds the pipeline's lock."""
         feeds = tuple(self._kept(live, previous))
         return len(feeds), tuple(finding for feed in feeds if (finding := judge_feed(feed)) is not None)
 
@@ -32,7 +32,7 @@ class ReleaseFeeds:
         lives = {feed.key for feed in followed_with(previous, live, self.resolve)}
         of_live = {feed.source_path: feed.seen for feed in followed if feed.key in lives}
         for wanted in followed_with(live, previous, self.resolve):
-            # a version that live shares is fed once, by live's feed, whatever its source is called there
+            # a version that live shares is fed once, by live's feed, whose source may have another name
             feeding = [feed for feed in followed if feed.target_path == wanted.target_path]
             own = next((feed for feed in feeding if feed.key == wanted.key), None) or next(iter(feeding), None)
             if own is None:

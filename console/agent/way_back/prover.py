@@ -1,4 +1,4 @@
-"""Renews, each minute, the proof that a rollback would work: of every pipeline that has a previous release, in one thread."""
+"""Renews the proof of the way back each minute, for every pipeline with a previous release, in one thread."""
 
 import os
 import threading
@@ -20,7 +20,7 @@ HOUR = 3600.0
 
 @dataclass(slots=True, kw_only=True)
 class _Proven:
-    """What is known of one pipeline. releases: time of its release table's log;  due: monotonic"""
+    """State of one pipeline. releases: modification time of its release table's log;  due: monotonic"""
 
     feeds: ReleaseFeeds
     endpoints: EndpointRound
@@ -50,7 +50,7 @@ class WayBackProver:
         return known.proof if known else None
 
     def tick(self) -> None:
-        """Called every second: begin the proofs that are due, in a thread of their own."""
+        """Called every second: start the due proofs in a thread of their own."""
         if self._thread is not None and self._thread.is_alive():
             return
         due = [controller for controller in self.controllers() if self._due(controller)]
@@ -79,14 +79,14 @@ class WayBackProver:
             known = self._of(controller)
             try:
                 self.prove(controller)
-            except Exception as error:  # a full disk, for example: tried again in a minute
+            except Exception as error:  # a full disk, for example: retried in a minute
                 known.due = time.monotonic() + PROOF_SECONDS
                 self.report(controller.pipeline, "warning", f"the way back is not proven: {cause(error)}")
 
     def prove(self, controller: PipelineController) -> WayBackProof | None:
-        """Look once; None where there is no previous release, or its pipeline is busy with an operation."""
+        """Make one proof; None without a previous release, or while an operation runs on the pipeline."""
         known = self._of(controller)
-        if not controller.lock.acquire(blocking=False):  # a promotion moves feeds: nothing is proven meanwhile
+        if not controller.lock.acquire(blocking=False):  # a promotion moves feeds: no proof meanwhile
             return None
         try:
             stored = {each.row.state: each for each in controller.releases.all()}
@@ -100,7 +100,7 @@ class WayBackProver:
         began, known.due = time.time(), time.monotonic() + PROOF_SECONDS
         files, more = controller.kept_files.look(previous.release)
         answers = known.endpoints.ask(previous.release, _paths(controller, previous.release), controller.recorder.plan)
-        if controller.releases.in_state("previous") != previous:  # somebody decided meanwhile
+        if controller.releases.in_state("previous") != previous:  # a promotion, rollback or cleanup came in between
             known.due = 0.0
             return None
         known.proof = self._proof(live, previous, began, (*findings, *more, *answers), feeds, files)
@@ -127,7 +127,7 @@ class WayBackProver:
 
 
 def _paths(controller: PipelineController, release: Release) -> dict[str, str]:
-    """Absolute paths of what its endpoints may read, by table."""
+    """Absolute paths of the tables that its endpoints may read."""
     tables = {state.table.name: controller.path(state.version.path) for state in release.tables}
     copies = {copy.into: copy_path(controller.warehouse, copy.into) for copy in release.copies}
     return {**copies, **tables}

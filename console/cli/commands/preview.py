@@ -38,7 +38,7 @@ _DEFAULT = "preview"
     type=click.IntRange(1, 366),
     default=1,
     show_default=True,
-    help="Newest days to carry of each rebuilt table.",
+    help="Newest days of each rebuilt table.",
 )
 @click.option("--name", default=_DEFAULT, show_default=True, metavar="NAME", help="Its name; one per branch, say.")
 @click.option(
@@ -53,11 +53,11 @@ _DEFAULT = "preview"
 def preview(*, days: int, name: str, expires: float | None, listing: bool, drop: str | None) -> int:
     """Build the pending change as a preview beside a region's live release.
 
-    What does not change is the live release's own table; of what is rebuilt the newest days are carried, as of now, by
-    the steps with which `apply` then goes on. Readers see it where they name it: query, endpoint and copy take --release.
+    Unchanged tables are the live release's own; rebuilt ones get their newest days, by the steps from which `apply`
+    then continues. Only readers that name it see it: query, endpoint and copy take --release.
 
-    The same name again replaces it if the files have changed, and else keeps it for longer. Exits 1 if its build
-    fails. Ctrl-C detaches: the agent goes on building.
+    Repeating a name replaces the preview if the files have changed, and otherwise extends its expiry. Exits 1 if its build
+    fails. Ctrl-C detaches: the agent continues building.
     """
     if listing and drop:
         raise UsageError("--list and --drop are two commands", hint="give one of them")
@@ -70,7 +70,7 @@ def preview(*, days: int, name: str, expires: float | None, listing: bool, drop:
     if drop:
         return _drop(output, project, drop)
     hours = project.regions[0].policy.preview_expires_hours if expires is None else expires
-    again = f"it goes on being built:  console preview --region {project.names[0]} --list"
+    again = f"it is still being built:  console preview --region {project.names[0]} --list"
     sandbox = run_interruptible(_build(project, output, name=name, days=days, hours=hours), lambda: again)
     return _show(output, project, (sandbox,) if sandbox else ())
 
