@@ -47,7 +47,7 @@ def cache_dir() -> Path:
 
 
 def pause_file() -> Path:
-    """While it is there no rollout of this user on this machine begins a batch or a region; its text says why.
+    """While it exists no rollout of this user on this machine begins a batch or a region; its text is the reason.
 
     `$CONSOLE_PAUSE`, else `$XDG_CONFIG_HOME/console/pause`, else `~/.config/console/pause`.
     """
@@ -64,7 +64,7 @@ def paused(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:
-        return ""  # there is something of that name: whoever put it there wants a pause
+        return ""  # there is something of that name: its author wants a pause
     try:
         text = os.read(fd, _REASON_BYTES).decode("utf-8", "replace")
     except OSError:

@@ -62,7 +62,7 @@ def _uses(name: str, files: set[str], root: Path) -> Iterator[str]:
             case ast.ImportFrom(module=str(module), names=names, level=0):
                 modules = [module, *(f"{module}.{alias.name}" for alias in names)]
             case ast.Constant(value=str(text)):
-                modules = [found[0] for found in _MODULE.finditer(text)]
+                modules = [match[0] for match in _MODULE.finditer(text)]
             case _:
                 continue
         for module in modules:

@@ -109,29 +109,29 @@ def pip(*words: str) -> None:
 
 def locked(name: str) -> str:
     """The lines of one requirement in the lock, hashes included."""
-    found = re.search(rf"^{re.escape(name)}==.*?(?=^\S|\Z)", LOCK.read_text(), re.MULTILINE | re.DOTALL)
-    if found is None:
+    match = re.search(rf"^{re.escape(name)}==.*?(?=^\S|\Z)", LOCK.read_text(), re.MULTILINE | re.DOTALL)
+    if match is None:
         raise SetupError(f"{LOCK.name} holds no {name}")
-    return found[0]
+    return match[0]
 
 
 # ----------------------------------------------------------------------------------------------------------- Spark
 
 
-def java_told() -> str:
-    """What the Java that Spark would start says of its version; "" without one."""
+def java_output() -> str:
+    """Output of `java -version` of the Java that Spark would start; "" without one."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not Path(java).exists():
         return ""
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    return told.stderr + told.stdout
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    return done.stderr + done.stdout
 
 
 def java_version() -> int:
     """Its major version; 0 without one."""
-    found = re.search(r'version "(\d+)', java_told())
-    return int(found[1]) if found else 0
+    match = re.search(r'version "(\d+)', java_output())
+    return int(match[1]) if match else 0
 
 
 def set_up_java() -> None:
@@ -159,8 +159,8 @@ def set_up_jars() -> None:
 
 def postgres_version() -> int:
     """Major version of the newest server that Debian's packages put here; 0 without one."""
-    found = Path("/usr/lib/postgresql").glob("*/bin/initdb")
-    return max((int(path.parts[-3]) for path in found if path.parts[-3].isdigit()), default=0)
+    match = Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    return max((int(path.parts[-3]) for path in match if path.parts[-3].isdigit()), default=0)
 
 
 def set_up_postgres() -> None:

@@ -8,10 +8,10 @@ from console.text import safe_text
 def option_lines(node: NodeChange, currency: str = "") -> list[str]:
     """`history of requests · carry (chosen): 14,000 rows, …; older rows: agent is NULL`, a line for each choice."""
     name = safe_text(node.name)
-    return [f"history of {name} · {_word(option)}: {_told(option, currency)}" for option in node.options]
+    return [f"history of {name} · {_word(option)}: {_summary(option, currency)}" for option in node.options]
 
 
-def _told(option: HistoryOption, currency: str) -> str:
+def _summary(option: HistoryOption, currency: str) -> str:
     if option.impossible:
         return f"not possible: {safe_text(option.impossible)}"
     price = option.price

@@ -195,7 +195,7 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool, recor
     """
     if ctx.invoked_subcommand:
         if headless:
-            raise UsageError(f"--headless stands alone, without {ctx.invoked_subcommand}", hint="console --headless")
+            raise UsageError(f"--headless cannot be combined with {ctx.invoked_subcommand}", hint="console --headless")
         if record:
             raise UsageError("--record is for the screen, without a command", hint="console watch --record FILE")
         return 0

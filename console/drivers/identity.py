@@ -26,10 +26,10 @@ _LONGEST = 1 << 16
 def who(environment: Mapping[str, str] | None = None) -> Who:
     """`by` and host of all requests of this console."""
     host = socket.gethostname()
-    return Who(str(found(os.environ if environment is None else environment, host)), host)
+    return Who(str(identify(os.environ if environment is None else environment, host)), host)
 
 
-def found(environment: Mapping[str, str], host: str) -> Identity:
+def identify(environment: Mapping[str, str], host: str) -> Identity:
     """A CI's subject, from its token or else from its variables; else the login, with its origin over SSH."""
     for name in TOKENS:
         if subject := token(environment.get(name, "")):

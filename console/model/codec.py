@@ -128,7 +128,7 @@ def loads(text: str | bytes) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         entries = dict(pairs)
         if len(entries) != len(pairs):
-            raise DataError("a key stands twice in one JSON object")
+            raise DataError("a key occurs twice in one JSON object")
         return entries
 
     try:

@@ -283,7 +283,7 @@ class DriverLost:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The rollout stands still until it is retried or discarded."""
+    """The rollout stops until it is retried or discarded."""
 
     step: str
     why: str

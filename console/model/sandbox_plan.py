@@ -26,7 +26,7 @@ class ContinuedPlan:
 def cannot_preview(plan: Plan) -> str:
     """Why the plan cannot be previewed, only applied; "" if it can."""
     if not plan.live:
-        return "nothing is live here, so there is nothing beside which a preview could stand"
+        return "nothing is live here, so there is nothing to build a preview beside"
     altered = [step.table for step in plan.steps if isinstance(step, AddColumns)]
     altered += [relay.table for relay in plan.release.relays]
     if altered:

@@ -388,7 +388,7 @@ class ExpectationDoc(Doc):
     @model_validator(mode="after")
     def _order_of_all(self) -> "ExpectationDoc":
         if self.ordered and self.match == "contains":
-            raise ValueError("ordered and match: contains exclude each other: others may stand in between")
+            raise ValueError("ordered and match: contains exclude each other: other rows may be in between")
         return self
 
 

@@ -10,7 +10,7 @@ _WIDTH = 100
 
 
 def excerpt(root: Path, where: str) -> tuple[str, str]:
-    """What stands at `file:line:column`, safe to show.
+    """The text at `file:line:column`, safe to show.
 
     root     the project
     returns  (the line, the caret below its column); both "" if that line no longer exists

@@ -99,7 +99,7 @@ def made_by_another(made_by: str, tool: str) -> str:
 def load_saved(path: Path, tool: str = "") -> SavedPlans:
     """The whole content of the file.
 
-    tool    this version of console, which a plan that it cannot read is told apart by
+    tool    this version of console, by which a plan that it cannot read is recognised
     raises  DataError if it is no such file, is cut off, was changed, or comes from another format;
             Conflict if another version wrote it and it cannot be read here
     """
@@ -149,9 +149,9 @@ def _plan(entry: Any, where: str) -> tuple[Plan, Rests | None]:
     return plan, rests
 
 
-def _bare(ground: object) -> Any:
+def _bare(baseline: object) -> Any:
     """A baseline as data, without the name of its class."""
-    data = encode(ground)
+    data = encode(baseline)
     return {key: value for key, value in data.items() if key != TAG} if data else None
 
 

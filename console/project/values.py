@@ -105,7 +105,7 @@ def _inner(word: str, tokens: list[str], level: int) -> str:
         if tokens[0] == ":":
             tokens.pop(0)
         if name.lower() in (known.lower() for known in fields):
-            raise ValueError(f"the field `{name.strip('`')}` stands twice")
+            raise ValueError(f"the field `{name.strip('`')}` occurs twice")
         fields[name] = _type(tokens, level)
     return ",".join(f"{name}:{kind}" for name, kind in fields.items())
 

@@ -308,7 +308,7 @@ class _Builder:
                 raise refuse("P003", "merge keys (`<<`) are not supported", where, "write the keys out")
             if name in mapping:
                 first = self._document.keys[(*path, name)]
-                raise refuse("P003", f"the key `{name}` stands twice", where, f"the first one is at {first}")
+                raise refuse("P003", f"the key `{name}` occurs twice", where, f"the first one is at {first}")
             self._document.keys[(*path, name)] = where
             mapping[name] = self.value(value, (*path, name))
         return mapping

@@ -32,7 +32,7 @@ class Declared:
 
     text    as it is
     data    its values
-    keys    where each key stands;  values  where each value stands
+    keys    the place of each key;  values  the place of each value
     """
 
     text: str

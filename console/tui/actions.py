@@ -79,7 +79,7 @@ def tune_objection(view: RegionView, readonly: bool = False) -> str:
         return "this console is read-only; start it without --readonly"
     if view.link == "unreachable":
         return f"{name} is unreachable; r retries"
-    return f"{name}: no rollout is running; its limits stand in regions/*.yaml" if idle(view) else ""
+    return f"{name}: no rollout is running; its limits are in regions/*.yaml" if idle(view) else ""
 
 
 def _too_old(view: RegionView, now: float) -> str:

@@ -3,7 +3,7 @@
 REPAINT_SECONDS = 0.125  # minimum, however fast the views change
 LAG_REPAINTS = 8  # factor by which repaints are rarer if only lag has changed: at rest agents report it every second
 BACKOFF = 4  # pause before the next repaint, in durations of the last one: keys come first, on a slow machine too
-LONGEST_PAUSE = 5.0  # seconds, however long the last repaint took: figures must not stand still for minutes
+LONGEST_PAUSE = 5.0  # seconds, however long the last repaint took: figures must not be stale for minutes
 UNSEEN_SECONDS = 2.0  # then a repaint counts as done that was never shown because its screen was closed
 
 

@@ -75,7 +75,7 @@ def test_lines_are_of_the_shape_under_which_they_are_sent(named: ShapedWorld) ->
 
 
 def test_a_name_is_refused_where_nothing_is_told_apart_by_one(marked: ShapedWorld) -> None:
-    with pytest.raises(DataError, match="landing has no shape v2; its lines are told apart by no name"):
+    with pytest.raises(DataError, match="landing has no shape v2; its lines are not distinguished by a name"):
         marked.put({"id": "a"}, shape="v2")
 
 

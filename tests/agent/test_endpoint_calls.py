@@ -177,9 +177,9 @@ async def test_a_lost_row_and_a_wrong_cast_are_found_in_the_answers_and_no_value
 
     kept = region.remembered() + json.dumps(encode(status)).encode()
     assert CANARY.encode() not in kept
-    told = "".join(f"{check.detail}{encode(check.calls)}" for check in status.checks if check.table != "requests")
-    told += "".join(documents(tuple(check for check in status.checks if check.table != "requests")))
-    assert "1 of" in told
-    assert lost not in told
-    assert address not in told
+    shown = "".join(f"{check.detail}{encode(check.calls)}" for check in status.checks if check.table != "requests")
+    shown += "".join(documents(tuple(check for check in status.checks if check.table != "requests")))
+    assert "1 of" in shown
+    assert lost not in shown
+    assert address not in shown
     region.discard()

@@ -182,7 +182,7 @@ async def test_where_the_fence_can_no_longer_be_read_today_is_taken_as_far_as_it
     landing.vacuum(0, enforce_retention_duration=False, dry_run=False)
     result = await verified(region)
     assert other_than_equal(result) == {}
-    assert "as they stand today" in result[(PARSE, "source")].detail
+    assert "as of today" in result[(PARSE, "source")].detail
     late = json.dumps({"id": "late", "ts": f"{LATE}T12:00:00+00:00", "payload": "{}"})
     await region.driver.ingest(NAME, "landing", "late", [late])
     await region.quiet([NAME])

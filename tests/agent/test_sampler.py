@@ -38,14 +38,14 @@ HOURS = figures("hours", "requests/1", "by_hour/1", lag=4.5, behind=9)
 class Feeds:
     """A follower's figures, in a test's hand."""
 
-    found: tuple[FeedFigures, ...] = (PARSE, PARSE_NEW, HOURS)
+    feeds: tuple[FeedFigures, ...] = (PARSE, PARSE_NEW, HOURS)
     moved: dict[str, int] = field(default_factory=dict)  # by target
 
     def lag(self, pipeline: str) -> Lagging:
         return Lagging(commits=3, rows=12, seconds=4.5)
 
     def figures(self, pipeline: str) -> tuple[FeedFigures, ...]:
-        return tuple(replace(each, moved=self.moved.get(each.key[1], 0)) for each in self.found)
+        return tuple(replace(each, moved=self.moved.get(each.key[1], 0)) for each in self.feeds)
 
 
 def status(rows: int, rollout: str = "web-1") -> Status:
@@ -92,11 +92,11 @@ def test_it_measures_every_ten_seconds_and_not_each_time_it_is_asked(sampler: Sa
 def test_what_begins_anew_has_no_rate_below_zero(sampler: Sampler, clock: ManualClock, feeds: Feeds) -> None:
     feeds.moved = {"requests/1": 600}
     sampler.tick({"web": status(1000)})
-    feeds.moved, feeds.found = {"requests/1": 0}, (PARSE, HOURS)
+    feeds.moved, feeds.feeds = {"requests/1": 0}, (PARSE, HOURS)
     clock.go(10.0)
     whole, *_ = sampler.tick({"web": status(10, rollout="web-2")})["web"]
     assert (whole.rows, whole.backfill) == (0.0, 0.0)
-    feeds.found = (PARSE, PARSE_NEW, HOURS)  # a feed that is followed anew, with rows from before
+    feeds.feeds = (PARSE, PARSE_NEW, HOURS)  # a feed that is followed anew, with rows from before
     feeds.moved = {"requests/2": 10_000}
     clock.go(10.0)
     assert sampler.tick({"web": status(10, rollout="web-2")})["web"][0].rows == 0.0

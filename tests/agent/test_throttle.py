@@ -49,12 +49,12 @@ class FakeClock:
 
 @dataclass
 class ThrottleSetup:
-    """A rollout between two batches, its clock, and what was told of it."""
+    """A rollout between two batches, its clock, and its events."""
 
     context: RolloutContext
     clock: FakeClock
     lag: SimpleNamespace
-    told: list[Recorded]
+    events: list[Recorded]
 
     def brake(self, ask: Callable[[RolloutContext], Any] = lambda _: True, poll: float = 60) -> Brake:
         return Brake(context=self.context, clock=self.clock, ask=ask, poll=poll)
@@ -62,11 +62,11 @@ class ThrottleSetup:
     @property
     def reasons(self) -> list[str]:
         """Each reason shown, once, in order."""
-        return list(dict.fromkeys(r.event.why for r in self.told if isinstance(r.event, Waiting)))
+        return list(dict.fromkeys(r.event.why for r in self.events if isinstance(r.event, Waiting)))
 
     @property
     def logged(self) -> list[str]:
-        return [r.event.text for r in self.told if isinstance(r.event, Logged)]
+        return [r.event.text for r in self.events if isinstance(r.event, Logged)]
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Thro
 def test_with_nothing_to_wait_for_nothing_is_reported(setup: Callable[..., ThrottleSetup]) -> None:
     here = setup(Throttle())
     here.brake().hold()
-    assert (here.clock.passed, here.told) == (0, [])
+    assert (here.clock.passed, here.events) == (0, [])
 
 
 def test_it_waits_for_the_hours_of_the_regions_own_zone_however_long(setup: Callable[..., ThrottleSetup]) -> None:

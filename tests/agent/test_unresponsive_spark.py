@@ -86,17 +86,17 @@ def context(java: Java, tmp_path: Path) -> RolloutContext:
 
 
 class At(PlanExecutor):
-    """A rollout's thread that is at one deed."""
+    """A rollout's thread that is at one action."""
 
-    def __init__(self, context: RolloutContext, deed: Callable[[], object]) -> None:
+    def __init__(self, context: RolloutContext, action: Callable[[], object]) -> None:
         super().__init__(context, lambda: None)
-        self.deed, self.begun = deed, threading.Event()
+        self.action, self.begun = action, threading.Event()
         self.start()
         assert self.begun.wait(10)
 
     def _run_step(self, step: Step) -> None:
         self.begun.set()
-        self.deed()
+        self.action()
 
 
 def stopped(carrier: PlanExecutor) -> None:

@@ -193,7 +193,7 @@ async def test_a_key_costs_at_most_three_times_a_bare_table_s_however_much_the_r
         quiet += await list_seconds(0)
         loaded += await list_seconds(LINES)
     with capsys.disabled():
-        compare(f"{REGIONS} regions, nothing told", quiet, alone, RATIO)
+        compare(f"{REGIONS} regions, no messages", quiet, alone, RATIO)
         compare(f"{REGIONS} regions, {LINES:,} lines a second", loaded, alone, RATIO)
 
 

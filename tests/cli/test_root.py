@@ -103,7 +103,7 @@ def test_without_a_terminal_it_prints_help_and_exits_64() -> None:
         (["--wat"], "No such option"),
         (["endpoint"], "Missing argument"),
         (["plan", "--output", "yaml"], "'yaml' is not one of"),
-        (["--headless", "plan"], "--headless stands alone"),
+        (["--headless", "plan"], "--headless cannot be combined"),
         (["query", "--limit", "0", "SELECT 1"], "0 is not in the range"),
         (["apply", "/no/such/plan.json"], "no such file"),
     ],

@@ -25,7 +25,7 @@ class Cover:
     computed: frozenset[str] = frozenset()
 
     @property
-    def held(self) -> frozenset[str]:
+    def days_kept(self) -> frozenset[str]:
         return self.copied | self.computed
 
 
@@ -60,10 +60,10 @@ def _of(plan: Plan, name: str, result: dict[str, Cover], facts: Facts) -> Cover:
         if isinstance(step, Backfill) and step.target == name and step.source == name:
             copied |= {day for day in facts.days(name) if not step.until or day < step.until}
         elif isinstance(step, Backfill) and step.target == name:
-            read = {day for day in result[step.source].held if day >= step.since}
+            read = {day for day in result[step.source].days_kept if day >= step.since}
             computed.setdefault(step.materialization, set()).update(read)
         elif isinstance(step, CatchUp) and step.target == name and step.start == "log":
-            computed.setdefault(step.materialization, set()).update(result[step.source].held)
+            computed.setdefault(step.materialization, set()).update(result[step.source].days_kept)
     every = frozenset(DAYS).intersection(*computed.values()) if computed else frozenset[str]()
     return Cover(False, frozenset(copied), every)
 
@@ -74,21 +74,21 @@ def losses(plan: Plan, old: World, new: World, edits: Iterable[Kind], facts: Fac
     let_go = {acceptance.partition(":")[2] for acceptance in plan.allowed}
     kinds = list(edits)
     for table in new.landing:
-        if gone := frozenset(facts.days(table.was or table.name)) - result[table.name].held:
+        if gone := frozenset(facts.days(table.was or table.name)) - result[table.name].days_kept:
             yield f"{table.name} loses its rows of {', '.join(sorted(gone))}"
     for fed in new.fed:
         if all(fed.name != before.name for before in old.fed):
             continue
         cover = result[fed.name]
         values = frozenset(facts.days(fed.name))
-        if (gone := values - cover.held) and fed.name not in let_go:
+        if (gone := values - cover.days_kept) and fed.name not in let_go:
             yield f"{fed.name} loses its rows of {', '.join(sorted(gone))}"
         yield from _values(plan, fed, cover, result, [k for k in kinds if k.table == fed.name])
 
 
 def left(plan: Plan, world: World, facts: Facts) -> Facts:
     """What tables hold once a plan is live. world: as it made it"""
-    gone = {name: len(DAYS) - len(cover.held) for name, cover in covers(plan, world, facts).items()}
+    gone = {name: len(DAYS) - len(cover.days_kept) for name, cover in covers(plan, world, facts).items()}
     before = {table.was: gone[table.name] for table in world.landing if table.was}
     return replace(facts, gone={**gone, **before})
 
@@ -105,7 +105,7 @@ def _values(plan: Plan, fed: Fed, cover: Cover, result: dict[str, Cover], edits:
     chosen = any(node.name == name and node.history for node in plan.nodes) or _given(plan, name)
     if chosen:
         return
-    whole = frozenset(DAYS).intersection(*(_whole(result[source].held) for source in fed.sources()))
+    whole = frozenset(DAYS).intersection(*(_whole(result[source].days_kept) for source in fed.sources()))
     for edit in edits:
         missing = whole - cover.computed if edit.needs == "source" else frozenset()
         if missing:

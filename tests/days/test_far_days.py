@@ -80,7 +80,7 @@ class World:
             str(self.region.warehouse / "landing"), pa.Table.from_arrays(data, schema=SCHEMA), mode="append"
         )
 
-    async def held(self, table: str) -> Counter[tuple[str, int | None]]:
+    async def rows_of(self, table: str) -> Counter[tuple[str, int | None]]:
         rows = await self.region.table("web", "id, unix_micros(ts) AS us", table)
         return Counter((id, us) for id, us in rows)
 
@@ -103,8 +103,8 @@ async def test_history_of_any_day_is_carried_once_or_set_aside_by_its_key(world:
     region = world.region
     region.install("web", written(tmp_path / "before", BEFORE))
     await region.roll_out("web")
-    assert await world.held("whole") == Counter(world.landed)
-    assert await world.held("by_day") == world.partitioned
+    assert await world.rows_of("whole") == Counter(world.landed)
+    assert await world.rows_of("by_day") == world.partitioned
     moved = DeltaTable(str(region.warehouse / "_console/web/quarantine")).to_pyarrow_table().to_pylist()
     assert Counter(row["key"].partition(",")[0] for row in moved) == Counter(
         f"id={id}" for id, time in world.landed if not draw.storable(time)
@@ -140,7 +140,7 @@ async def test_a_second_rollout_compares_old_and_new_on_every_day(world: World, 
     status = await region.roll_out("web")
     compared = [check for check in status.checks if check.table == "whole" and check.check == "rows per day"]
     assert [check.ok for check in compared] == [True]
-    assert await world.held("whole") == Counter(world.landed)
+    assert await world.rows_of("whole") == Counter(world.landed)
 
 
 async def test_a_live_row_of_a_far_day_stops_the_feed_that_is_partitioned_by_it_by_name_and_no_other(
@@ -148,20 +148,20 @@ async def test_a_live_row_of_a_far_day_stops_the_feed_that_is_partitioned_by_it_
 ) -> None:
     world.land([draw.NAMED["the first"], draw.NAMED["the last"], None])
     await world.region.quiet(["web"])
-    assert await world.held("by_day") == world.partitioned
-    assert await told(world, "status") == (0, [])
+    assert await world.rows_of("by_day") == world.partitioned
+    assert await shown_by(world, "status") == (0, [])
     before = world.partitioned
     world.land([draw.USUAL, draw.NAMED["milliseconds for seconds"], draw.NAMED["the year -1"]])
     feed = await ailing(world, "daily", "C301")
     assert (feed.target, feed.standing) == ("by_day", True)
     assert "by_day.day of a row lies outside the years 0001 to 9999" in feed.why
     assert feed.hint.startswith("leave such rows out in the query that feeds by_day")
-    assert await world.held("by_day") == before
+    assert await world.rows_of("by_day") == before
     async with asyncio.timeout(60):
-        while await world.held("whole") != Counter(world.landed):
+        while await world.rows_of("whole") != Counter(world.landed):
             await asyncio.sleep(0.5)
-    assert await told(world, "status") == (1, ["daily"])
-    assert await told(world, "watch") == (1, ["daily"])
+    assert await shown_by(world, "status") == (1, ["daily"])
+    assert await shown_by(world, "watch") == (1, ["daily"])
 
 
 async def test_maintenance_passes_far_days(world: World) -> None:
@@ -170,7 +170,7 @@ async def test_maintenance_passes_far_days(world: World) -> None:
     done = await region.driver.maintain("web", ME, {"expire": True, "many": 10})
     kinds = {(entry["table"], entry["what"]) for entry in done}
     assert {("landing", "compacted"), ("whole", "expired")} <= kinds, done
-    assert await world.held("whole") == Counter(world.landed) - early
+    assert await world.rows_of("whole") == Counter(world.landed) - early
 
 
 async def test_a_query_shows_far_times(world: World) -> None:
@@ -179,7 +179,7 @@ async def test_a_query_shows_far_times(world: World) -> None:
     assert [(ts, day) for id, ts, day in rows if id == far] == [("+58851-04-14T23:06:40", "+58851-04-14")]
 
 
-# -- a feed that stands still is said wherever somebody looks; in every run that of the far day above
+# -- a stopped feed is shown by every command; in every run that of the far day above
 
 
 @pytest.mark.soak
@@ -192,7 +192,7 @@ async def test_a_feed_that_keeps_failing_is_reported(world: World) -> None:
     feed = await ailing(world, "wholly", "E_FEED")
     assert (feed.target, feed.standing) == ("whole", True)
     assert feed.tries >= 5
-    assert await told(world, "status") == (1, ["daily", "wholly"])
+    assert await shown_by(world, "status") == (1, ["daily", "wholly"])
     broken.write_bytes(whole)
 
 
@@ -202,7 +202,7 @@ async def test_a_feed_that_stops_in_front_of_a_rewrite_is_reported(world: World)
     DeltaTable(str(world.region.warehouse / "landing")).delete(f"id = '{gone}'")
     feed = await ailing(world, "wholly", "E_REWRITE")
     assert (feed.target, feed.standing, feed.tries) == ("whole", True, 1)
-    assert await told(world, "status") == (1, ["daily", "wholly"])
+    assert await shown_by(world, "status") == (1, ["daily", "wholly"])
 
 
 async def state(world: World) -> Status:
@@ -219,7 +219,7 @@ async def ailing(world: World, name: str, code: str) -> Ailing:
     return results[0]
 
 
-async def told(world: World, command: str) -> tuple[int | None, list[str]]:
+async def shown_by(world: World, command: str) -> tuple[int | None, list[str]]:
     """The exit code of a command, and the feeds of which it says that they stand still."""
     words = [sys.executable, "-m", "console.main", command, "--project", str(world.region.root), "--output", "json"]
     process = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from console.drivers.identity import found, login_name, who
+from console.drivers.identity import identify, login_name, who
 from console.model.identity import AGENT, OS_USER, AgentReason, Identity, by_agent, identity
 
 
@@ -48,8 +48,8 @@ GITLAB = {"GITLAB_CI": "true", "CI_PROJECT_PATH": "acme/web", "CI_COMMIT_REF_NAM
 def test_the_surest_name_the_environment_gives_is_taken_with_its_source(
     environment: dict[str, str], name: str, source: str
 ) -> None:
-    assert found(environment, "here") == Identity(name, source)
-    assert identity(str(found(environment, "here"))) == Identity(name, source)
+    assert identify(environment, "here") == Identity(name, source)
+    assert identity(str(identify(environment, "here"))) == Identity(name, source)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_surest_name_the_environment_gives_is_taken_with_its_source(
     ["", "a.b", "a.b.c", "a.!!!.c", jwt([1]), jwt({"sub": 1}), jwt({"sub": ""}), "a." + "A" * 70_000 + ".c", "é.é.é"],
 )
 def test_what_is_no_token_is_passed_over(text: str) -> None:
-    assert found({"CONSOLE_ID_TOKEN": text}, "here").source == OS_USER
+    assert identify({"CONSOLE_ID_TOKEN": text}, "here").source == OS_USER
 
 
 def test_a_name_can_pretend_no_source_and_steer_nothing() -> None:

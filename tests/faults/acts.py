@@ -17,7 +17,7 @@ class Act:
     died: dict[str, int] = field(default_factory=dict)  # point → the process that it ended
     consoles: dict[str, int] = field(default_factory=dict)  # state → the console that was killed in it
     live: str = ""
-    told: dict[str, Any] = field(default_factory=dict)
+    judgement: dict[str, Any] = field(default_factory=dict)
 
 
 def died_once(act: Act, point: str) -> bool:
@@ -36,5 +36,5 @@ async def play(world: World, ada: Operator, armed: tuple[str, ...], *words: str)
     act = Act(armed, world.armed(), world.died())
     world.hurt += sorted(set(armed) - act.left)
     act.live = (await world.until_answered(lambda: world.driver.state(PIPELINE))).live
-    act.told = await world.judged()
+    act.judgement = await world.judged()
     return act

@@ -73,7 +73,7 @@ class Region:
         self.landing = Landing(warehouse)
         self._tables: dict[str, DeltaTable] = {}
 
-    def held(self) -> dict[str, list[dict[str, Any]]]:
+    def stored_releases(self) -> dict[str, list[dict[str, Any]]]:
         """Releases by state, from one snapshot."""
         results: dict[str, list[dict[str, Any]]] = {}
         for row in DeltaTable(str(self.releases)).to_pyarrow_table().to_pylist():
@@ -149,16 +149,16 @@ class Region:
             raise Torn(f"{name}: has no {sorted(missing)}")
         stored = "read_parquet($files, union_by_name = true, hive_partitioning = true, hive_types = {'day': DATE})"
         db.execute(f"CREATE OR REPLACE TEMP TABLE stored AS SELECT * FROM {stored}", {"files": files})
-        db.execute(f"CREATE OR REPLACE TEMP TABLE found AS {text}")
+        db.execute(f"CREATE OR REPLACE TEMP TABLE actual AS {text}")
         wanted = f"SELECT {', '.join(columns)} FROM ({truth})"
         db.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS {wanted}", {"position": position})
-        lost = db.execute("SELECT count(*) FROM (FROM wanted EXCEPT ALL FROM found)").fetchall()[0][0]
-        extra = db.execute("SELECT count(*) FROM (FROM found EXCEPT ALL FROM wanted)").fetchall()[0][0]
+        lost = db.execute("SELECT count(*) FROM (FROM wanted EXCEPT ALL FROM actual)").fetchall()[0][0]
+        extra = db.execute("SELECT count(*) FROM (FROM actual EXCEPT ALL FROM wanted)").fetchall()[0][0]
         if lost or extra:
-            example = db.execute("(FROM wanted EXCEPT ALL FROM found) LIMIT 1").fetchall()
-            example += db.execute("(FROM found EXCEPT ALL FROM wanted) LIMIT 1").fetchall()
+            example = db.execute("(FROM wanted EXCEPT ALL FROM actual) LIMIT 1").fetchall()
+            example += db.execute("(FROM actual EXCEPT ALL FROM wanted) LIMIT 1").fetchall()
             raise Torn(f"{name}: {lost} rows missing, {extra} too many at landing {position}; {example}")
-        return int(db.execute("SELECT count(*) FROM found").fetchall()[0][0])
+        return int(db.execute("SELECT count(*) FROM actual").fetchall()[0][0])
 
 
 def arrivals(landing: Landing, ledger: Path) -> dict[str, int]:
@@ -174,11 +174,11 @@ def arrivals(landing: Landing, ledger: Path) -> dict[str, int]:
     rows = [(*row, batch in stored) for batch, rows in sent.items() for row in rows]
     db.executemany("INSERT INTO sent VALUES (?, ?, ?, ?)", rows)
     compared = """
-    WITH held AS (SELECT id, ts, payload, count(*) AS n FROM landed GROUP BY ALL),
-      told AS (SELECT id, ts, payload, count(*) AS n, bool_and(stored) AS stored FROM sent GROUP BY ALL)
-    SELECT count(*) FILTER (coalesce(held.n, 0) < told.n AND told.stored),
-      count(*) FILTER (held.n > told.n), count(*) FILTER (told.n IS NULL)
-    FROM told FULL JOIN held ON told.id = held.id AND told.ts IS NOT DISTINCT FROM held.ts AND told.payload = held.payload
+    WITH stored_rows AS (SELECT id, ts, payload, count(*) AS n FROM landed GROUP BY ALL),
+      sent_rows AS (SELECT id, ts, payload, count(*) AS n, bool_and(stored) AS stored FROM sent GROUP BY ALL)
+    SELECT count(*) FILTER (coalesce(stored_rows.n, 0) < sent_rows.n AND sent_rows.stored),
+      count(*) FILTER (stored_rows.n > sent_rows.n), count(*) FILTER (sent_rows.n IS NULL)
+    FROM sent_rows FULL JOIN stored_rows ON sent_rows.id = stored_rows.id AND sent_rows.ts IS NOT DISTINCT FROM stored_rows.ts AND sent_rows.payload = stored_rows.payload
     """
     lost, duplicated, unexpected = db.execute(compared).fetchall()[0]
     return {"sent": len(rows), "lost": lost, "duplicated": duplicated, "unexpected": unexpected}
@@ -187,7 +187,7 @@ def arrivals(landing: Landing, ledger: Path) -> dict[str, int]:
 def judge(warehouse: Path, ledger: Path, *, whole: bool) -> dict[str, Any]:
     """All figures; `faults` lists what is wrong. whole: every feed must have reached the end of landing."""
     region, faults, result = Region(warehouse), [], {}
-    stored = region.held()
+    stored = region.stored_releases()
     if len(stored.get("live", ())) != 1:
         faults.append(f"{len(stored.get('live', ()))} live releases")
     for state in ("live", "previous"):

@@ -93,7 +93,7 @@ async def going_on(world: World) -> str:
             await world.driver.control(PIPELINE, "retry" if status.held == "failed" else "resume", ME)
 
 
-async def unheld(world: World) -> None:
+async def running_again(world: World) -> None:
     """Let a rollout go on that was paused, or that failed."""
     while (status := await when(world, lambda s: True)).held:
         with suppress(ConsoleError):
@@ -103,7 +103,7 @@ async def unheld(world: World) -> None:
 async def carried_on(world: World, operator: Operator) -> subprocess.Popen[str]:
     """A console that carries the rollout on; a failure that could be stored only now is retried first."""
     while True:
-        await unheld(world)
+        await running_again(world)
         with suppress(EndedEarly):
             return await operator.carrying("apply", "--regions", "eu", "--yes")
 

@@ -29,7 +29,7 @@ class Reader:
     def read(self) -> dict[str, Any]:
         try:
             self._region = self._region or Region(self.warehouse)
-            live = self._region.held().get("live", [])
+            live = self._region.stored_releases().get("live", [])
             if len(live) != 1:
                 raise Torn(f"{len(live)} live releases")
             seen = self._seen(self._region, live[0])
@@ -51,7 +51,7 @@ class Reader:
         try:
             return region.read(live)
         except Torn:
-            now = region.held().get("live", [])
+            now = region.stored_releases().get("live", [])
             if len(now) != 1 or now[0]["id"] == live["id"]:
                 raise
             return {**region.read(live, now[0]), "promoted": now[0]["id"]}

@@ -26,14 +26,14 @@ class Story:
 
     done: dict[str, Any] = field(default_factory=dict)
     live: str = ""
-    told: dict[str, Any] = field(default_factory=dict)
+    judgement: dict[str, Any] = field(default_factory=dict)
     reads: int = 0
 
     async def ends(self, world: World, *, whole: bool = False) -> "Story":
         self.live = (await world.until_answered(lambda: world.driver.state(PIPELINE))).live
         await outside.arrived(world)
         world.hurt += self.done
-        self.told, self.reads = await world.judged(whole=whole), len(world.seen())
+        self.judgement, self.reads = await world.judged(whole=whole), len(world.seen())
         return self
 
 
@@ -50,7 +50,7 @@ async def midway(world: World, back: Act) -> Story:
         story.done[fault] = await outside.kill_in_a_batch(world, getattr(world, victim))
     with full(world.base / "disk"):
         story.done["warehouse full"] = await outside.refused(world)
-    await outside.unheld(world)
+    await outside.running_again(world)
     story.done["agent stopped"] = await stopped_agent(world, eve)
     console = await outside.carried_on(world, eve)
     console.send_signal(signal.SIGSTOP)

@@ -28,7 +28,7 @@ async def test_killed_while_tidying_up_only_what_nobody_names_is_gone(
 ) -> None:
     assert point not in tidied.left, "it was never reached"
     assert died_once(tidied, point)
-    assert (tidied.live, verdict(tidied.told, world.bad_reads())) == (after.live, {})
+    assert (tidied.live, verdict(tidied.judgement, world.bad_reads())) == (after.live, {})
     values = {f"{path.parent.parent.name}/{path.parent.name}" for path in world.warehouse.glob("[!_]*/*/_delta_log")}
     assert values == set(world.paths(after.live))
     assert list(world.warehouse.glob("*/.dropped-*")) == []

@@ -153,7 +153,7 @@ def test_a_table_that_moves_while_it_is_looked_at_is_judged_as_of_one_version(
 
     monkeypatch.setattr(judge.Region, "position", then_a_row_arrives)
     seen = judge.Region(warehouse)
-    live = seen.held()["live"][0]
+    live = seen.stored_releases()["live"][0]
     assert seen.read(live)["rows"] == 3
     assert seen.read(live)["rows"] > 3
 

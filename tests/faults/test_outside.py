@@ -29,7 +29,7 @@ AFTER = ("targets OPTIMIZEd", "a day ahead", "a day behind", "journal's disk ful
 async def test_a_rollout_under_this_ends_whole(midway: Story, back: Act, world: World, fault: str) -> None:
     assert fault in midway.done
     assert midway.live != back.live
-    assert verdict(midway.told, world.bad_reads()) == {}
+    assert verdict(midway.judgement, world.bad_reads()) == {}
     assert midway.reads > 0
     match fault, midway.done[fault]:
         case ("SIGINT" | "SIGTERM" | "SIGHUP", code):
@@ -38,8 +38,8 @@ async def test_a_rollout_under_this_ends_whole(midway: Story, back: Act, world: 
             assert batch, "no batch was under way any more"
         case ("warehouse full", why):
             assert "space" in why
-        case ("agent stopped", (code, said)):
-            assert (code, "no answer" in said) == (5, True), said
+        case ("agent stopped", (code, output)):
+            assert (code, "no answer" in output) == (5, True), output
         case ("console stopped", code):
             assert code == 0
 
@@ -61,7 +61,7 @@ async def test_a_region_that_follows_stays_whole_under_this(
 ) -> None:
     assert fault in after.done
     assert after.live == midway.live  # there and back again; what was refused moved nothing
-    assert verdict(after.told, world.bad_reads()) == {}
+    assert verdict(after.judgement, world.bad_reads()) == {}
     match fault, after.done[fault]:
         case ("a day ahead", (promoted, jvm)):
             assert promoted > DAY / 2
@@ -69,8 +69,8 @@ async def test_a_region_that_follows_stays_whole_under_this(
         case ("a day behind", (promoted, jvm)):
             assert promoted < -DAY / 2
             assert jvm < -DAY / 2
-        case ("journal's disk full", (code, said, before)):
-            assert (code, "nothing was done" in said) == (1, True), said
+        case ("journal's disk full", (code, output, before)):
+            assert (code, "nothing was done" in output) == (1, True), output
             assert before == world.promoted_at()
-        case ("log folder read-only", (code, said)):
-            assert code == 0, said
+        case ("log folder read-only", (code, output)):
+            assert code == 0, output

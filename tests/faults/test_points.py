@@ -16,14 +16,14 @@ pytestmark = [pytest.mark.faults, pytest.mark.asyncio(loop_scope="session")]
 async def test_an_agent_killed_here_is_resumed_to_the_same_end(first: Act, point: str) -> None:
     assert point not in first.left, "it was never reached"
     assert died_once(first, point)
-    assert verdict(first.told, []) == {}
+    assert verdict(first.judgement, []) == {}
     assert first.live
 
 
 @pytest.mark.parametrize("state", points.STATES)
 async def test_a_console_killed_in_this_state_is_resumed_to_the_same_end(first: Act, state: str) -> None:
     assert state in first.consoles
-    assert verdict(first.told, []) == {}
+    assert verdict(first.judgement, []) == {}
     assert first.live
 
 
@@ -33,7 +33,7 @@ async def test_killed_beside_a_writer_no_row_is_lost_or_doubled(
 ) -> None:
     assert point not in change.left, "it was never reached"
     assert died_once(change, point)
-    assert verdict(change.told, world.bad_reads()) == {}
+    assert verdict(change.judgement, world.bad_reads()) == {}
     assert change.live != first.live
 
 
@@ -43,5 +43,5 @@ async def test_killed_on_the_way_back_the_release_before_is_whole(
 ) -> None:
     assert point not in back.left, "it was never reached"
     assert died_once(back, point)
-    assert verdict(back.told, world.bad_reads()) == {}
+    assert verdict(back.judgement, world.bad_reads()) == {}
     assert back.live == first.live

@@ -148,7 +148,7 @@ def truth(lines: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
     return Counter(map(row, lines))
 
 
-async def found(region: LiveRegion, table: str, *columns: str) -> Counter[tuple[Any, ...]]:
+async def rows_of(region: LiveRegion, table: str, *columns: str) -> Counter[tuple[Any, ...]]:
     names = ", ".join(columns)
     rows = await region.table("web", names, table)
     return Counter(
@@ -206,9 +206,9 @@ async def forth_and_back(
 async def holds(region: LiveRegion, landing: str, producer: Producer) -> None:
     """The landing table and those below it hold the lines that were sent."""
     wanted = truth(producer.lines)
-    same(await found(region, landing, "id", "at", "client", "n", "code"), wanted)
-    same(await found(region, "requests", "id", "ts", "ip", "n", "code"), wanted)
-    same(await found(region, "visits", "id", "ts", "who"), Counter(row[:3] for row in wanted.elements()))
+    same(await rows_of(region, landing, "id", "at", "client", "n", "code"), wanted)
+    same(await rows_of(region, "requests", "id", "ts", "ip", "n", "code"), wanted)
+    same(await rows_of(region, "visits", "id", "ts", "who"), Counter(row[:3] for row in wanted.elements()))
 
 
 def slowest(seconds: list[float]) -> float:

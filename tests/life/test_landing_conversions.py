@@ -17,7 +17,7 @@ import pytest_asyncio
 from console.errors import ConsoleError, DataError
 from tests.doubts import accept_doubts
 from tests.life.region import ME, LiveRegion
-from tests.life.test_landing_changes import BEFORE, WIDE, Producer, Reader, found, same, slowest
+from tests.life.test_landing_changes import BEFORE, WIDE, Producer, Reader, rows_of, same, slowest
 from tests.life.test_lost_days import written
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
@@ -140,15 +140,15 @@ async def refused_with_its_batch(region: LiveRegion, says: str, *rows: dict[str,
 async def holds(region: LiveRegion, lines: list[dict[str, Any]], bad: list[dict[str, Any]]) -> None:
     """A table that was built anew lacks what does not convert; one that only changed its source has had it before."""
     await region.quiet(["web"])
-    same(await found(region, "landing", "id", "ts", "ip", "n", "code"), newer(lines))
-    same(await found(region, "requests", "id", "ts", "ip", "n", "code"), newer(lines, -1))
+    same(await rows_of(region, "landing", "id", "ts", "ip", "n", "code"), newer(lines))
+    same(await rows_of(region, "requests", "id", "ts", "ip", "n", "code"), newer(lines, -1))
     every = (*newer(lines).elements(), *((row["id"], row["ts"], row["ip"]) for row in bad))
-    same(await found(region, "visits", "id", "ts", "who"), Counter(row[:3] for row in every))
+    same(await rows_of(region, "visits", "id", "ts", "who"), Counter(row[:3] for row in every))
 
 
 async def went_back(region: LiveRegion, lines: list[dict[str, Any]], bad: list[dict[str, Any]]) -> None:
     await region.quiet(["web"])
-    rows = await found(region, "landing", "id", "ts", "ip", "n", "code")
+    rows = await rows_of(region, "landing", "id", "ts", "ip", "n", "code")
     same(rows, older(lines, bad, rows))
     assert any(row[-1] == "gone" for row in rows)
     assert any(row[3] is None for row in rows)

@@ -21,7 +21,7 @@ REDIRECTIONS = {">", ">>", "<"}
 
 
 class Unique(yaml.SafeLoader):
-    """Refuses a key that stands twice, as the forges do."""
+    """Refuses a key that occurs twice, as the forges do."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value if key.value != "<<"]

@@ -77,7 +77,7 @@ def test_a_type_of_which_lines_look_alike_is_told_apart_too() -> None:
     done = planned(wanted(columns=retyped, forward_query=query, accepts=NAMED), region)
     assert (actions(done), done.refusals) == ({"landing": "metadata"}, ())
     assert Intake("at", ("at@timestamp",)) in state(done).intake
-    assert "how lines are told apart" in node(done, "landing").why
+    assert "how lines are distinguished" in node(done, "landing").why
 
 
 def test_lines_that_are_no_longer_told_apart_are_warned_of() -> None:

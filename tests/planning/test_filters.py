@@ -8,7 +8,7 @@ from tests.planning.world import COUNT, DAYS, HOURLY, PARSE, live, pipeline, pla
 
 pytestmark = pytest.mark.slow
 
-CLOCK, UNKNOWN, NOTHING = "filters by the clock", "cannot be told", ""
+CLOCK, UNKNOWN, NOTHING = "filters by the clock", "cannot be determined", ""
 LAST = len(DAYS)  # 2026-11-01 … 2026-11-14
 
 
@@ -54,7 +54,7 @@ CONDITIONS = {
     "ts >= '2026-11-01'": NOTHING,
     "ts >= '2020-01-01' AND ts < '2030-01-01'": NOTHING,
     "region = 'eu'": NOTHING,
-    # what cannot be told, said as that
+    # undecidable filters are reported as such
     "unix_timestamp(ts) >= 1800000000": UNKNOWN,
     "month(ts) = 12": UNKNOWN,
     "date_format(ts, 'yyyy-MM') > '2026-11'": UNKNOWN,
@@ -137,7 +137,7 @@ def test_a_loss_that_cannot_be_told_is_accepted_by_its_name() -> None:
     (messages,) = (
         p for p in planned(with_sql(pipeline(), "parse", f"{PARSE} WHERE month(ts) = 12")).refusals if p.code == "C119"
     )
-    assert "MONTH(ts) = 12 in parse cannot be told" in messages.message
+    assert "MONTH(ts) = 12 in parse cannot be determined" in messages.message
     assert "--allow-destructive C119:requests" in messages.hint
 
 

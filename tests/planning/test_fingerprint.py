@@ -15,7 +15,7 @@ TABLES = {
     "t": {"a": "int", "b": "string", "c": "double", "ts": "timestamp", "arr": "array<int>"},
     "u": {"a": "int", "k": "string", "v": "int"},
 }
-RELATIONS = {name: physical(name, name, {c: f"{name}.{c}" for c in held}) for name, held in TABLES.items()}
+RELATIONS = {name: physical(name, name, {c: f"{name}.{c}" for c in columns}) for name, columns in TABLES.items()}
 KNOWN = schema(TABLES)
 
 

@@ -28,9 +28,9 @@ def shown(edit: Edit) -> tuple[str, str]:
     """Text and JSON of a plan, or of why there is none."""
     try:
         done = plan(edit.pipeline(), edit.survey(), REGION, "test", allowed=edit.allowed)
-    except Problems as found:
-        lines = [f"{p.severity} {p.code}: {p}\n    {p.hint}" for p in found.problems]
-        return "\n".join(lines), json.dumps(encode(found.problems), indent=1)
+    except Problems as error:
+        lines = [f"{p.severity} {p.code}: {p}\n    {p.hint}" for p in error.problems]
+        return "\n".join(lines), json.dumps(encode(error.problems), indent=1)
     return plan_text([done], explain=True), json.dumps(encode(done), indent=1, ensure_ascii=False)
 
 

@@ -237,9 +237,7 @@ def test_a_new_key_needs_a_default_and_the_hint_leads_to_a_plan() -> None:
     was = forgetful(live(aggregate()))
     (refused,) = planned(edited(old, new, status="int"), was).refusals
     assert refused.code == "C101"
-    assert refused.hint.startswith(
-        "`default: …` for status under which the older days then stand; or --allow-destructive"
-    )
+    assert refused.hint.startswith("`default: …` for status which older days then show; or --allow-destructive")
     done = planned(edited(old, new, status="int", defaults={"status": "0"}), was)
     assert (actions(done), done.refusals) == ({NAME: "hybrid"}, ())
     assert "CAST(0 AS INT) AS `status`" in backfills(done)[0].sql

@@ -56,8 +56,8 @@ def state(done: Plan) -> Any:
 def refused(desired: Pipeline, region: Live | None = None) -> Problem:
     try:
         problems = planned(desired, region).refusals
-    except Problems as found:
-        problems = found.problems
+    except Problems as error:
+        problems = error.problems
     assert len(problems) == 1, problems
     return problems[0]
 

@@ -49,8 +49,8 @@ def planned(pipeline: Pipeline, survey: Live, allowed: tuple[str, ...] = ()) -> 
     """What a plan does: to each node, in which steps, and of what it warns."""
     try:
         done = plan(pipeline, survey, REGION, "test", allowed=allowed)
-    except Problems as found:
-        return ("impossible", *map(str, found.problems))
+    except Problems as error:
+        return ("impossible", *map(str, error.problems))
     nodes = [
         (node.kind, node.name, node.action, node.why, node.columns, node.price, node.source) for node in done.nodes
     ]

@@ -16,7 +16,7 @@ from tests.closure.shapes import WORLD, Fed, World
 
 ROOT = Path(__file__).parents[2]
 REMEDIES = (
-    SetKey(node="hits", key="default", columns=("a", "b"), effect="under which the older days then stand"),
+    SetKey(node="hits", key="default", columns=("a", "b"), effect="which older days then show"),
     DropKey(node="hits", key="history"),
     Flag(flag="--allow-protocol", effect="accepts it"),
 )
@@ -25,7 +25,7 @@ REMEDIES = (
 def test_a_hint_is_the_text_of_the_remedies() -> None:
     problem = Problem(code="C101", message="lost", remedies=REMEDIES)
     assert problem.hint == (
-        "`default: …` for a, b under which the older days then stand; or drop `history`; or --allow-protocol accepts it"
+        "`default: …` for a, b which older days then show; or drop `history`; or --allow-protocol accepts it"
     )
 
 

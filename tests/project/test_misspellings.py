@@ -174,7 +174,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
     (
         REQUESTS,
         "source: landing\nselect: a\ncolumns: {a: int}",
-        [f"{REQUESTS}:1:9: source: only a landing table stands in front of another one [P012]"],
+        [f"{REQUESTS}:1:9: source: only a landing table can be in front of another one [P012]"],
         "kind: landing",
     ),
     (
@@ -215,7 +215,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         REQUESTS,
         "columns: {a: int}\nwas: landing",
         [
-            f"{REQUESTS}:2:6: was: only a landing table goes on under another name [P012]",
+            f"{REQUESTS}:2:6: was: only a landing table can be renamed [P012]",
             f"{REQUESTS}:2:6: was: landing is a table of this pipeline [P030]",
         ],
         "remove the line: another table is computed from its sources under its new name",

@@ -36,7 +36,7 @@ MISTAKES = {
     f"{COLUMNS}key: [event_id]": "key: only a table of kind latest has one",
     f"{COLUMNS}kind: distinct\norder_by: [ts]": "order_by: only a table of kind latest has one",
     LATEST.replace("[event_id]", "[event_it]"): "key: requests has no column `event_it`",
-    LATEST.replace("[ts]", "[ts, ts]"): "order_by: `ts` stands twice",
+    LATEST.replace("[ts]", "[ts, ts]"): "order_by: `ts` occurs twice",
     f"{LATEST}partition_by: [day]": "partition_by: `day` is no part of the key",
     f"{LATEST}retention: 3d\ntime: day": "retention: it would delete the newest row of a key before older ones",
     LATEST.replace("tags: string", "tags: 'map<string,string>'"): "columns: `tags` is map<string,string>",

@@ -109,10 +109,10 @@ def test_a_host_that_missed_its_part_is_found() -> None:
 def test_settings_go_with_what_changes_a_schema(base: Base, server: ClickHouse) -> None:
     store = Store("c", server.url(base.name), base.name, settings={"alter_sync": 2, "mutations_sync": 2})
     base.do("CREATE TABLE db.src (id Int64) ENGINE = MergeTree ORDER BY id")
-    text = "concat(toString(getSetting('alter_sync')), toString(getSetting('mutations_sync'))) AS told"
-    sql = f"CREATE TABLE {base.name}.heard ENGINE = MergeTree ORDER BY told AS SELECT {text}"
+    text = "concat(toString(getSetting('alter_sync')), toString(getSetting('mutations_sync'))) AS settings"
+    sql = f"CREATE TABLE {base.name}.heard ENGINE = MergeTree ORDER BY settings AS SELECT {text}"
     store.run(store.describe(["src"])["src"], [StoreStatement(sql, "")], "m1")
-    assert base.ask("SELECT told FROM db.heard") == [("22",)]
+    assert base.ask("SELECT settings FROM db.heard") == [("22",)]
     store.close()
 
 

@@ -40,8 +40,8 @@ scalars = st.one_of(
     st.sampled_from([Type(name=name) for name in SIMPLE] + [Type(name="decimal")]),
     st.builds(timed, st.sampled_from(TIMES), st.integers(0, 6)),
     st.integers(1, 1000).flatmap(lambda digits: st.builds(decimal, st.just(digits), st.integers(0, digits))),
-    st.builds(lambda found: Type(name="enum", labels=found), labels),
-    st.builds(lambda found: Type(name="text_of", of=found), names),
+    st.builds(lambda drawn: Type(name="enum", labels=drawn), labels),
+    st.builds(lambda drawn: Type(name="text_of", of=drawn), names),
 )
 types = st.recursive(scalars, lambda inner: inner.map(array), max_leaves=3)
 defaults = st.one_of(st.none(), st.sampled_from(["1", "true", "'a''b'", "now()", "[]"]))
@@ -52,14 +52,14 @@ facets = st.builds(
     st.one_of(st.just(KEPT), defaults),
 )
 swaps = st.dictionaries(names, names, min_size=1, max_size=4).filter(
-    lambda found: len(set(found.values())) == len(found) and all(old != new for old, new in found.items())
+    lambda drawn: len(set(drawn.values())) == len(drawn) and all(old != new for old, new in drawn.items())
 )
 operations = st.one_of(
     st.builds(AddColumn, names, types, st.booleans(), defaults),
     st.builds(DropColumn, names),
     swaps.map(swap),
     st.builds(ChangeColumn, names, facets.filter(lambda to: to != Facets()), facets, st.sampled_from(CLASSIFICATIONS)),
-    st.builds(ReplaceColumn, names, names, facets).filter(lambda found: found.name != found.source),
+    st.builds(ReplaceColumn, names, names, facets).filter(lambda drawn: drawn.name != drawn.source),
     st.builds(ReplaceColumn, names, st.none(), st.builds(Facets, types, st.booleans(), defaults)),
 )
 migrations = st.builds(Migration, st.sampled_from(PHASES), names, names, operations)

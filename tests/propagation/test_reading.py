@@ -170,7 +170,7 @@ def test_a_constant_default_is_carried_and_every_other_is_left_to_postgresql(wri
     assert isinstance(seen.migration.operation, AddColumn)
     assert seen.migration.operation.default == default
     assert seen.migration.operation.nullable is not written.endswith("NOT NULL")
-    loss = f": {seen.migration.operation.data_type} in "  # what a store cannot hold is told too
+    loss = f": {seen.migration.operation.data_type} in "  # a store's limits are reported too
     described = [remark for remark in observed.remarks if loss not in remark.message]
     assert bool(described) is (default in (None, "now()") and "DEFAULT NULL" not in written)
 
@@ -219,8 +219,8 @@ def described(operation: Any) -> str:
             return f"drop {name}"
         case SwapColumns(columns=pairs):
             return "swap " + ",".join(f"{old}>{new}" for old, new in pairs)
-        case ChangeColumn(name=name, classification=found):
-            return f"{found} {name}"
+        case ChangeColumn(name=name, classification=effect):
+            return f"{effect} {name}"
         case ReplaceColumn(name=name, source=source):
             return f"replace {name} by {source or 'a new one'}"
     raise AssertionError(operation)

@@ -89,7 +89,7 @@ def test_a_rollout_at_its_gate_has_passed_and_one_that_failed_or_cannot_be_reach
 
 def test_a_check_without_a_result_is_an_error_and_no_success() -> None:
     given = run()
-    doubtful = Checked(table="requests", check="rows", ok=None, detail="not compared: a feed stands still")
+    doubtful = Checked(table="requests", check="rows", ok=None, detail="not compared: a feed has stopped")
     us = replace(given.regions[0], checks=(doubtful,), verdict=RegionVerdict.INCONCLUSIVE)
     result = cases(replace(given, regions=(us,)))
     assert [child.tag for child in result["us", "requests: rows"]] == ["error"]

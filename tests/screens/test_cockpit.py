@@ -314,7 +314,7 @@ async def test_tune_begins_its_command_where_a_rollout_runs_and_says_why_where_n
         await pilot.press("escape")
         await pilot.press("j", "T")
         await settle(pilot)
-        assert "eu: no rollout is running; its limits stand in regions/*.yaml" in toast_text(app)
+        assert "eu: no rollout is running; its limits are in regions/*.yaml" in toast_text(app)
 
 
 async def test_coming_back_another_day_finds_cursor_order_and_filter_and_what_is_new(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from console.errors import Problems
 
 UNFIT = ("w[1]", "w]", "w^", "w|", "w%41", "w%2Fx")
 CODES = {"feature": "C127", "catalog": "C127", "version": "C127", "nanoseconds": "C128"}
-TOLD = {"feature": ["farFuture"], "catalog": ["catalogManaged"]}
+REPORTED = {"feature": ["farFuture"], "catalog": ["catalogManaged"]}
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _write(place: Path, what: str) -> None:
     log.mkdir(parents=True)
     pq.write_table(data, place / "one.parquet", version="2.6")
     fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in (("id", "long"), ("ts", "timestamp"))]  # fmt: skip
-    report = TOLD.get(what, [])
+    report = REPORTED.get(what, [])
     protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
     if report:
         protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": report, "writerFeatures": report}

@@ -59,7 +59,7 @@ class CalledRelease:
         path = self.context.path(state.version.path)
         version = self.pins.get(path)
         if version is None and self.release.feeds_into(name):
-            raise NotReplayed(f"a feed of {name} stands still")
+            raise NotReplayed(f"a feed of {name} has stopped")
         if version is None:
             version = log.latest_version(path)
         stored = self.session.read.format("delta").option("versionAsOf", version).load(path)

@@ -124,8 +124,8 @@ def _all(results: Iterable[bool | None]) -> bool | None:
     return False if False in each else None if None in each else True
 
 
-def _lines(said: Iterable[tuple[str, str]]) -> str:
-    lines = [f"{name}: {why}" for name, why in said if why]
+def _lines(reasons: Iterable[tuple[str, str]]) -> str:
+    lines = [f"{name}: {why}" for name, why in reasons if why]
     more = f"; and {len(lines) - NAMED} more calls" if len(lines) > NAMED else ""
     return "; ".join(lines[:NAMED]) + more
 

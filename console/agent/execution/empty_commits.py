@@ -34,7 +34,7 @@ def append_nothing(session: Any, path: str, note: str, columns: Sequence[Column]
 
 
 def _by_deltalake(path: str, note: str, fields: Sequence[Any]) -> int | None:
-    """None, with nothing written, where Spark goes on writing the table."""
+    """None, with nothing written, where Spark continues to write the table."""
     import pyarrow as pa
 
     with write_lock.exclusive(path, seconds=commit.LOCK_SECONDS) as locked:

@@ -41,7 +41,7 @@ def checks(context: RolloutContext, session: Any, pins: Mapping[str, int]) -> It
             continue
         path = context.path(state.version.path)
         if path not in pins:
-            yield from unknown(state, "a feed stands still")
+            yield from unknown(state, "a feed has stopped")
             continue
         with context.jobs(session, f"expectations of {state.table.name}"):
             try:

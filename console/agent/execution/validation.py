@@ -46,7 +46,7 @@ def validate(context: RolloutContext, step: Validate) -> None:
             seed = f"{context.recorder.rollout}/{live_feed.spec.materialization}"
             heartbeat = heartbeats.get(live_feed.source_path)
             check = liveness.check_feed(session, live_feed, pins, seed, heartbeat, live_feed.dry_run)
-            context.check_halt()  # a check that was interrupted says nothing about the rows
+            context.check_halt()  # an interrupted check is no evidence about the rows
         context.recorder.store(planted_bugs.blind(_but_for_quarantine(context, check)))
     stalled = stalled_targets(context.follower.feeds(context.plan.pipeline))
     for comparison in step.comparisons:
@@ -54,7 +54,7 @@ def validate(context: RolloutContext, step: Validate) -> None:
         if reason := next((stalled[path] for path in sides if path in stalled), None):
             context.recorder.store(
                 Checked(
-                    table=comparison.table, check="rows", ok=None, detail=f"not compared: a feed stands still: {reason}"
+                    table=comparison.table, check="rows", ok=None, detail=f"not compared: a feed has stopped: {reason}"
                 )
             )
             continue
@@ -141,7 +141,7 @@ def _check_feeds(context: RolloutContext) -> None:
     for live_feed in context.follower.feeds(context.plan.pipeline):
         new, why = ours.get(live_feed.key), live_feed.health.standing
         if new is not None and why is not None and not live_feed.differs(new):
-            raise RegionError(f"a feed stands still: {why}", hint=why.hint, code=why.code)
+            raise RegionError(f"a feed has stopped: {why}", hint=why.hint, code=why.code)
 
 
 def _path(context: RolloutContext, table: str, release: Release) -> str:

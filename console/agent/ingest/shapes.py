@@ -80,7 +80,7 @@ class Shapes:
         """raises  DataError for the name of a shape that no kept release has"""
         names = [accepts.shape for accepts, _ in self.marked if accepts.shape]
         if sent and sent not in names:
-            known = f"it has {', '.join(names)}" if names else "its lines are told apart by no name"
+            known = f"it has {', '.join(names)}" if names else "its lines are not distinguished by a name"
             raise DataError(
                 f"{table} has no shape {sent:.60}; {known}", hint="leave --shape out, or `accepts: {shape: …}`"
             )

@@ -128,14 +128,14 @@ def spread_over(table: DeltaTable, shape: Shape) -> Place:
     def reading(place: str) -> Reading:
         read, type = _reader(pa, types[place]), types[place]
 
-        def held(value: Any) -> Any:
+        def convert(value: Any) -> Any:
             try:
                 converted = read(value)
             except MISFITS:
                 return None
             return converted if _fits(pa, converted, type) else None
 
-        return Reading(held, bool(pa.types.is_float32(type)))
+        return Reading(convert, bool(pa.types.is_float32(type)))
 
     readings = {places: [reading(place) for place in places] for places in shape.stored.values() if len(places) > 1}
 

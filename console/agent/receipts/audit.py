@@ -231,8 +231,8 @@ def compare_with_today(subject: Subject, why: str, recorded: Sums, now: Sums) ->
     if differing:
         return subject.finding(False, f"{why}; today differs: {_some(recorded, now, differing)}", tuple(differing))
     if not late and not gone:
-        return subject.finding(True, f"{len(equal)} days are equal as they stand today ({why})")
-    parts = [f"{why}; {len(equal)} of {len(recorded)} days are equal as they stand today"]
+        return subject.finding(True, f"{len(equal)} days are equal as of today ({why})")
+    parts = [f"{why}; {len(equal)} of {len(recorded)} days are equal as of today"]
     parts += [f"{len(late)} have got more rows since"] if late else []
     parts += [f"{len(gone)} are older than anything left"] if gone else []
     return subject.finding(None, ", ".join(parts), (*late, *gone))

@@ -8,18 +8,18 @@ from console.errors import CheckFailed
 
 
 class IntakeGate:
-    """Any number of senders may pass concurrently; while the gate is held, they wait."""
+    """Any number of senders may pass concurrently; while it is closed, they wait."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._passing = 0
-        self._held = False
+        self._paused = False
 
     @contextmanager
     def passing(self) -> Iterator[None]:
         """Context of one batch, from the lookup of its target version to its commit."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._held)
+            self._changed.wait_for(lambda: not self._paused)
             self._passing += 1
         try:
             yield
@@ -29,13 +29,13 @@ class IntakeGate:
                 self._changed.notify_all()
 
     @contextmanager
-    def held(self, seconds: float) -> Iterator[None]:
+    def paused(self, seconds: float) -> Iterator[None]:
         """Close the gate; entered once the last batch in progress is written.
 
         raises  CheckFailed E_LAG if a batch is still being written after `seconds`
         """
         with self._changed:
-            self._held = True
+            self._paused = True
             empty = self._changed.wait_for(lambda: not self._passing, timeout=seconds)
         try:
             if not empty:
@@ -44,5 +44,5 @@ class IntakeGate:
             yield
         finally:
             with self._changed:
-                self._held = False
+                self._paused = False
                 self._changed.notify_all()

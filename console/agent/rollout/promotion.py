@@ -152,7 +152,7 @@ class Promotion:
         """
         for each in switches:
             switch.drain(session, self.follower, self.pipeline, each.there)
-        with self.intake.held(INTAKE_SECONDS):
+        with self.intake.paused(INTAKE_SECONDS):
             try:
                 for each in switches:
                     switch.turn(session, self.follower, self.pipeline, each)

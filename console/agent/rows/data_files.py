@@ -91,7 +91,9 @@ def _check_complete(table: str, version: int, files: tuple[DataFile, ...]) -> No
     theirs = {log.absolute_path(log.local(table), path) for path in actions.column("path").to_pylist()}
     ours = {file.path for file in files}
     if ours != theirs:
-        raise _unfit(table, f"{len(ours ^ theirs)} files of version {version} are told otherwise by Delta's reader")
+        raise _unfit(
+            table, f"{len(ours ^ theirs)} files of version {version} are described differently by Delta's reader"
+        )
 
 
 def _unfit(table: str, why: str) -> RegionError:

@@ -71,14 +71,14 @@ class SshTransport:
         channel = await self._open_channel(request)
         try:
             timeout = self._timeouts.answer + (self._timeouts.start if start else 0)
-            held_warehouse = await self._ready(channel, timeout)
+            its_warehouse = await self._ready(channel, timeout)
             channel.beat(self._timeouts.beat)
         except BaseException:
             await _close_channel(channel)
             raise
         link = Link(channel, channel, self._region.name)
         try:
-            await greet(link, held_warehouse)
+            await greet(link, its_warehouse)
         except BaseException:
             await link.close()
             raise
@@ -150,8 +150,8 @@ class SshTransport:
             raise await self._exit_error(channel)
         self._refuse_foreign_output(line)
         match codec.loads(line):
-            case {"ready": remote.READY, "warehouse": str(held_warehouse)}:
-                return held_warehouse
+            case {"ready": remote.READY, "warehouse": str(its_warehouse)}:
+                return its_warehouse
         raise self._refused(line)
 
     def _refused(self, line: bytes) -> ConsoleError:

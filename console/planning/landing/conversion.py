@@ -130,9 +130,7 @@ def _given(table: Table, live: TableState) -> tuple[Values, tuple[str, ...], tup
     for part in sqlglot.parse_one(sql, read=DIALECT).expressions:
         column, value = part.alias_or_name, part.unalias()
         if type_if_total(value, folded) is None:
-            message = (
-                f"backward_query of {table.name}: {column} may fail for a row, and the release before would stand still"
-            )
+            message = f"backward_query of {table.name}: {column} may fail for a row, and feeds of the previous release would stop"
             how = "compute it by try_cast, CASE, coalesce and functions of text"
             problems.append(_refused(table, message, how))
         values[column] = value

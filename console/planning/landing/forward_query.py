@@ -125,7 +125,7 @@ def _of_either_shape(name: str, new: str, live: TableState) -> str:
     was = live.table.column(name)
     old = kind(was.type) if was else None
     if old == new:
-        return "lines go on giving it: which of them are to be computed could not be told"
+        return "lines may still give it: which of them are to be computed could not be determined"
     if old is not None and _alike_in_json(old, new):
         return f"a line's value for it could be of either shape, {old} or {new}"
     return ""

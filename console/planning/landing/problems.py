@@ -14,7 +14,7 @@ from console.remedy import DropKey, Edit, KeepLive, Remedy, RunCommand, SetKey
 
 def landing_problems(table: Table, live: TableState, region: Live, diff: Diff) -> tuple[Problem, ...]:
     """Problems of a live landing table whose declaration changed."""
-    problems = [*_forward_query(table, live), *_columns(table, live, diff), *_told_no_more(table, live)]
+    problems = [*_forward_query(table, live), *_columns(table, live, diff), *_accepts_dropped(table, live)]
     if (stats := region.table(table.name)) is not None:
         problems += _partitioning(table, live, stats)
     return tuple(problems)
@@ -97,13 +97,13 @@ def _forward_query(table: Table, live: TableState) -> list[Problem]:
         message = f"forward_query of {table.name} computes {name} for rows that stay as they were sent, and {why}"
         other = "as another column" if live.table.column(name) else "by try_cast, CASE, coalesce and functions of text"
         below = Edit(node=table.name, how=f"compute {name} in the queries that read {table.name}")
-        apart = (_told_apart(table, live),) if name in continuation.alike else ()
+        apart = (_by_shape(table, live),) if name in continuation.alike else ()
         problems.append(_refused("C130", table, message, *apart, below, Edit(node=table.name, how=f"give it {other}")))
     taken = renamed(table, live)
     for new, old in continuation.origins.items():
         if new != old and taken.get(old) != new:
             message = f"forward_query of {table.name} gives {new} what {old} holds, and {_stays(table, live, new, old)}"
-            how = "a landing column goes on under one new name: plan and promote the rename by itself first"
+            how = "a landing column can take one new name: plan and promote the rename by itself first"
             problems.append(_refused("C130", table, message, Edit(node=table.name, how=how)))
     return problems
 
@@ -120,7 +120,7 @@ def another_day(table: Table, live: Table) -> tuple[Problem, ...]:
     )
 
 
-def _told_no_more(table: Table, live: TableState) -> list[Problem]:
+def _accepts_dropped(table: Table, live: TableState) -> list[Problem]:
     """C133: without `accepts`, lines of the older shape can no longer be distinguished from newer ones."""
     if live.table.accepts is None or table.accepts is not None:
         return []
@@ -133,7 +133,7 @@ def _told_no_more(table: Table, live: TableState) -> list[Problem]:
     ]
 
 
-def _told_apart(table: Table, live: TableState) -> Remedy:
+def _by_shape(table: Table, live: TableState) -> Remedy:
     """The `accepts` key by which lines name their shape."""
     taken = live.table.accepts.shape if live.table.accepts else ""
     shape = next(name for number in range(2, 4) if (name := f"v{number}") != taken)

@@ -241,7 +241,9 @@ def _loss(condition: _Condition, feed: Feed, before: list[set[str]], times: Time
         )
     if None in stops.values():
         shown = condition.text if len(condition.text) <= _SHOWN else f"{condition.text[: _SHOWN - 1]}…"
-        return f"which days of {table} pass {shown} in {feed.materialization} cannot be told: a replay may lose them"
+        return (
+            f"which days of {table} pass {shown} in {feed.materialization} cannot be determined: a replay may lose them"
+        )
     return ""
 
 

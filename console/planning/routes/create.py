@@ -15,5 +15,5 @@ def verdict(wanted: DesiredTable, region: Live) -> Verdict:
             why = f"new: an adapter in front of {sources}, whose rows are copied into it"
         return Verdict(name=name, action="create", why=why, wanted=wanted, recomputed=Recomputation())
     stats = region.table(name)
-    why = f"new; adopted where it stands, {stats.rows:,} rows" if stats else "new; managed, so an empty one is made"
+    why = f"new; adopted in place, {stats.rows:,} rows" if stats else "new; managed, so an empty one is made"
     return Verdict(name=name, action="create", why=why, wanted=wanted)

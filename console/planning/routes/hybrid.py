@@ -75,7 +75,7 @@ def cut_differs(wanted: DesiredTable, live: TableState, source: DesiredTable | N
     time, source_time = wanted.table.time, source.table.time
     bare = wanted.certain.get(time) == _type(source, source_time) != ""
     if not time or not bare or wanted.reads.get(time) != frozenset({(source.table.name, source_time)}):
-        return f"its time is not the time of {source.table.name}, by which rows are told apart there"
+        return f"its time is not the time of {source.table.name}, by which rows are divided there"
     if live.table.time != time or wanted.values.get(time) != live.values.get(time):
         return "its time is not what it was"
     return ""

@@ -134,7 +134,7 @@ def _outputs_match(done: exp.Query, table: Table, text: Text) -> bool:
     before = len(text.problems)
     for part, column in zip(done.selects, given, strict=True):
         if given.count(column) > 1:
-            text.report("S110", f"the column {column} stands twice", part)
+            text.report("S110", f"the column {column} occurs twice", part)
         elif column not in declared:
             text.report(
                 "S110",

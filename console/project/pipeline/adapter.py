@@ -37,7 +37,7 @@ def problems(table: str, doc: docs.TableDoc, source: Document, tables: Mapping[s
     if not doc.source:
         return
     if doc.kind != "landing":
-        yield wrong("P012", "source", "only a landing table stands in front of another one", "kind: landing")
+        yield wrong("P012", "source", "only a landing table can be in front of another one", "kind: landing")
         return
     for key in _NOT_THERE:
         if getattr(doc, key):

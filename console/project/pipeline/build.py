@@ -147,7 +147,7 @@ class _Nodes:
             place = source.place(("managed",))
             self.wrong("P012", "managed: only a landing table is managed or not", place, hint, table)
         if doc.backward_query and doc.kind != "landing":
-            hint = "remove the line: the release before goes on being fed from its own sources"
+            hint = "remove the line: the previous release continues to be fed from its own sources"
             place = source.place(("backward_query",))
             self.wrong("P012", "backward_query: only a landing table hands rows back", place, hint, table)
 
@@ -155,7 +155,7 @@ class _Nodes:
         place = source.place(("was",))
         if doc.was and doc.kind != "landing":
             hint = "remove the line: another table is computed from its sources under its new name"
-            self.wrong("P012", "was: only a landing table goes on under another name", place, hint, table)
+            self.wrong("P012", "was: only a landing table can be renamed", place, hint, table)
         if doc.was in self.folder.tables:
             self.wrong("P030", f"was: {doc.was} is a table of this pipeline", place, "remove one", table)
 
@@ -237,7 +237,7 @@ class _Nodes:
                 message = f"partition_by: `{name}` is {doc.columns[name].type}, which cannot partition a table"
                 self.wrong("P012", message, source.place(at), "partition by a simple column", table)
             if name in doc.partition_by[:i]:
-                self.wrong("P012", f"partition_by: `{name}` stands twice", source.place(at), "remove one", table)
+                self.wrong("P012", f"partition_by: `{name}` occurs twice", source.place(at), "remove one", table)
         if set(doc.partition_by) >= set(doc.columns):
             message = "partition_by: a table needs a column that is no partition"
             self.wrong("P012", message, source.place(("partition_by",)), "", table)

@@ -155,7 +155,7 @@ def with_call(text: str, file: str, call: RecordedCall) -> str:
         after = recorded(call.endpoint, made, file)
     except Problems:
         after = ()
-    if [_told(one) for one in after] != [_told(one) for one in (*before, _numbered(call, len(before)))]:
+    if [_content(one) for one in after] != [_content(one) for one in (*before, _numbered(call, len(before)))]:
         hint = "write the calls as a list, one `- ` line each, at the end of the file"
         raise DataError(f"{file}: a call cannot be written behind the others", hint=hint)
     return made
@@ -169,12 +169,12 @@ def _number(at: int) -> str:
     return f"call {at + 1}"
 
 
-def _told(call: RecordedCall) -> tuple[object, ...]:
+def _content(call: RecordedCall) -> tuple[object, ...]:
     return call.name, call.parameters, call.differs, call.budget
 
 
 def _indent(text: str, file: str, calls: int) -> str:
-    """What stands in front of the dash of the last call; two blanks where no dash does."""
+    """The text in front of the dash of the last call; two blanks without a dash."""
     place = parse(text, file).place((_KEY, calls - 1))
     line = text.splitlines()[int(place.split(":")[-2]) - 1]
     dash = _ITEM.match(line)

@@ -37,7 +37,7 @@ def problems(name: str, doc: docs.TableDoc, source: Document) -> Iterator[Proble
         for column in (c for c in given if c not in doc.columns):
             yield wrong(path, f"{name} has no column `{column}`", "name a declared column", "P033")
         for column in {c for c in given if given.count(c) > 1}:
-            yield wrong(path, f"`{column}` stands twice", "remove one")
+            yield wrong(path, f"`{column}` occurs twice", "remove one")
         if not given and doc.kind == "latest":
             what = "one row of each is kept" if path == "key" else "the row with the greatest value is the newest"
             yield wrong(path, f"a table of kind latest needs it: {what}", f"write `{path}: COLUMN`")
@@ -53,9 +53,7 @@ def _of_rows(name: str, doc: docs.TableDoc, source: Document) -> Iterator[Proble
             message = f"columns: `{column}` is kept for what places a row"
             yield Problem(code="P013", message=message, where=at, hint="rename the column", node=name)
         if any(word in spec.type for word in WITHOUT_ORDER):
-            message = (
-                f"columns: `{column}` is {spec.type}, which has no order and no hash: equal rows could not be told"
-            )
+            message = f"columns: `{column}` is {spec.type}, which has no order and no hash: equal rows could not be recognised"
             yield Problem(code="P012", message=message, where=at, hint="store it as text: to_json(…)", node=name)
     for i, column in enumerate(doc.partition_by):
         if column in doc.columns and column not in key:

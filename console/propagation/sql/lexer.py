@@ -187,7 +187,7 @@ class _Reader:
         return word
 
     def _pass_blanks(self, *, begins: bool, outside: bool) -> Token | None:
-        """returns  the mark of the down part if it is next; this reader then stands behind that part"""
+        """returns  the mark of the down part if it is next; this reader is then behind that part"""
         while self.at < len(self.source):
             here = self.source[self.at]
             if outside and self._goes_back():

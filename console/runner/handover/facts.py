@@ -243,7 +243,7 @@ def _stop(views: Iterable[RegionView]) -> Iterator[StopCommand]:
             )
     yield StopCommand(
         command="console follow --stop --region NAME",
-        does="ends a region's agent; its rollout and its live feeds stand still until the next one starts",
+        does="ends a region's agent; its rollout and its live feeds stop until the next one starts",
     )
     yield StopCommand(
         command="touch <warehouse>/_console/pause",

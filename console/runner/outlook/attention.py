@@ -224,7 +224,7 @@ def _tries(view: RegionView, number: int) -> str:
     """`batch 11-16 failed 2 times: memory; now at most 62,500 rows`."""
     times = "once" if number == 1 else f"{number} times"
     if not (failed := _failed_tries(view)):
-        return f"batches failed {times}, and it goes on"
+        return f"batches failed {times}, and it continues"
     _, last = failed[-1]
     smaller = f"; now at most {last.rows_next:,} rows" if last.rows_next else ""
     return f"batch {last.label} failed {times}: {last.cause}{smaller}"

@@ -12,7 +12,7 @@ from console.tui.format import MINUTE
 Control = Literal["toggle", "slower", "faster", "decision_before", "decision_after", "back", "on", "time"]
 
 BINDINGS: list[BindingType] = [
-    Binding("space", "playback('toggle')", "Pause", tooltip="playback: pause or go on; at the end, begin again"),
+    Binding("space", "playback('toggle')", "Pause", tooltip="playback: pause or continue; at the end, start over"),
     Binding("less_than_sign", "playback('slower')", "Slower", tooltip="playback: slower"),
     Binding("greater_than_sign", "playback('faster')", "Faster", tooltip="playback: faster, up to ×1000"),
     Binding("comma", "playback('decision_before')", "Back", tooltip="playback: back to the decision before"),

@@ -41,14 +41,14 @@ def at_the_gate(controller: PipelineController, number: int, live: str) -> None:
     controller.recorder.store(Entered("awaiting-confirmation"))
 
 
-def at_once(deed: Callable[[str, str], Any]) -> tuple[list[Any], list[Conflict]]:
-    """Both do it at the same moment: what came of it, and what the losers were told."""
+def at_once(action: Callable[[str, str], Any]) -> tuple[list[Any], list[Conflict]]:
+    """Both do it at the same moment: the results, and the errors of the losers."""
     ready = Barrier(len(WHO))
 
     def one(name: str) -> Any:
         ready.wait()
         try:
-            return deed(name, WHO[name])
+            return action(name, WHO[name])
         except Conflict as error:
             return error
 

@@ -199,7 +199,7 @@ class Score:
             f"unsafe {len(self.unsafe)}; suspected by rows in DuckDB {len(self.suspected)} "
             f"({self.checked} pairs of which something stays were run on their data, {self.not_run} could not be)",
             f"recognised {self.recognised:.1%} of the harmless; "
-            f"{self.precise} of {self.edits['value']} value edits told to the column",
+            f"{self.precise} of {self.edits['value']} value edits attributed to the right column",
         ]
         for kind, missed in self.missed.most_common():
             lines.append(f"  missed {missed} of {self.kinds['harmless', kind]}: {kind}")

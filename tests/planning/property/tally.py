@@ -31,7 +31,7 @@ def line(folder: Path) -> str:
     return (
         f"The last long run: {total['edits']:,} edits, {total['run']:,} pairs of which something stays run on their rows; "
         f"unsafe {total['unsafe']},\nsuspected by rows {total['suspected']}; recognised {share:.1%} of "
-        f"{total['harmless']:,} harmless edits; {total['precise']:,} of {total['values']:,} value edits told to the column.\n"
+        f"{total['harmless']:,} harmless edits; {total['precise']:,} of {total['values']:,} value edits attributed to the right column.\n"
     )
 
 
@@ -41,7 +41,7 @@ def page(text: str, message: str) -> str:
 
 
 if __name__ == "__main__":
-    said = line(Path(os.environ.get(FOLDER, ".")))
-    print(said, end="")
+    text = line(Path(os.environ.get(FOLDER, ".")))
+    print(text, end="")
     if "--write" in sys.argv:
-        PAGE.write_text(page(PAGE.read_text(), said))
+        PAGE.write_text(page(PAGE.read_text(), text))

@@ -21,7 +21,7 @@ from tests.propagation.ddl.catalog import Name, Relation, Truth
 
 Catalog = dict[Name, Relation]
 Same = Callable[[str, str, str], bool]  # (a literal, an expression, a type) → the server finds them the same value
-_TOLD_GONE = ("drop_table", "rename_table", "drop_schema", "rename_schema")
+_GONE = ("drop_table", "rename_table", "drop_schema", "rename_schema")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def differences(before: Catalog, after: Catalog, result: Observation, same: Same
 def _compared(
     before: Catalog, after: Catalog, migrations: list[Migration], result: Observation, same: Same
 ) -> list[str]:
-    messages = {one.table for one in result.ignored if one.kind in _TOLD_GONE}
+    messages = {one.table for one in result.ignored if one.kind in _GONE}
     wrong = []
     for name, relation in before.items():
         if not relation.replicates:

@@ -107,7 +107,7 @@ def _data(target: HostRegion, now: LockHolder) -> dict[str, Any]:
 def _force(output: Output, target: HostRegion) -> int:
     now = holder(target.warehouse)
     if now.held:
-        _sure(output, target, now)
+        _confirm(output, target, now)
         end(target.warehouse, now)
         output.info(f"{target.name}: ended {now.description}; the next agent continues its work")
     if output.json:
@@ -119,7 +119,7 @@ def _force(output: Output, target: HostRegion) -> int:
     return 0
 
 
-def _sure(output: Output, target: HostRegion, now: LockHolder) -> None:
+def _confirm(output: Output, target: HostRegion, now: LockHolder) -> None:
     """raises  AtGate unless a person typed the region's name, or --yes was given"""
     if output.flags.yes:
         return

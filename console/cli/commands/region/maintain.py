@@ -37,7 +37,9 @@ def maintain(dry_run: bool, expire: bool, small_files: int, accept: str | None) 
     project = open_project(need_regions=not dry_run)
     output = Output(cli_context().flags)
     if accept and (dry_run or expire):
-        raise UsageError("--accept stands alone", hint="console maintain --region NAME --accept TABLE")
+        raise UsageError(
+            "--accept cannot be combined with other flags", hint="console maintain --region NAME --accept TABLE"
+        )
     if expire and not dry_run and not output.flags.yes:
         _confirm(output, project)
     request = {"accept": accept} if accept else {"dry_run": dry_run, "expire": expire, "many": small_files}

@@ -47,7 +47,7 @@ def _not_exact(change: Change, day: str) -> Impossible | None:
     state = change.release.table(name)
     forgets = source.table.retention_days is not None or (state is not None and state.table.retention_days is not None)
     if forgets and not all(each.exact for each in (*table.days, *have.days)):
-        return Impossible(f"{name} forgets rows, and which days it still has in full cannot be told", (instead,))
+        return Impossible(f"{name} forgets rows, and which days it still has in full cannot be determined", (instead,))
     gone = [each for each in expired_days(table, have, live_feeds, change.cache) if each >= day]
     oldest = max([*gone, first_day(have.days)])
     if oldest < day:

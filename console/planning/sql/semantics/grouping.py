@@ -39,7 +39,7 @@ def grouping(group: exp.Expr | None, projections: Sequence[exp.Expr], values: Va
         return GroupingSets({}, (frozenset(),))
     if group.args.get("all"):
         if len([key for key, value in group.args.items() if value]) > 1:
-            raise Unclear("GROUP BY ALL stands alone")
+            raise Unclear("GROUP BY ALL beside other keys")
         every = frozenset(key for part in projections for key in reader.outside(part))
         return GroupingSets(reader.keys, (every,))
     if group.args.get("totals"):

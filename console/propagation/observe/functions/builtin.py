@@ -103,5 +103,5 @@ _SYNTAX: Final = """
     xmlelement xmlexists xmlforest xmlparse xmlpi xmlroot xmlserialize
 """
 FUNCTIONS: Final = frozenset(_NAMES.split())
-# what stands before a bracket and calls nothing
+# words before a bracket that call nothing
 SYNTAX: Final = frozenset(_SYNTAX.split())
