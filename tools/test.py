@@ -53,8 +53,8 @@ def failures(suites: Iterable[ElementTree.Element]) -> Iterator[str]:
     for suite in suites:
         for case in suite.iter("testcase"):
             for kind in ("failure", "error", "skipped"):
-                for found in case.iter(kind):
-                    text = (found.text or found.get("message") or "").strip().splitlines()
+                for result in case.iter(kind):
+                    text = (result.text or result.get("message") or "").strip().splitlines()
                     name = f"{case.get('classname')}::{case.get('name')}"
                     yield "\n".join((f"{kind} {name}", *(f"    {line[:300]}" for line in text[-LINES:])))
 

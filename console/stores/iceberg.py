@@ -40,7 +40,7 @@ _OUT_OF_REACH: Final = ("OperationalError", "ConnectionError", "ServiceUnavailab
 _RECORD_TYPES: Final = {"seq": "long", "left": "long", "at": "double"}
 _LEFT_OUT_TYPES: Final = {"place": "string", "column": "string", "rows": "long", "at": "double"}
 _MARK: Final = "console.migration."
-_HELD: Final = "console.held"
+_OWNER: Final = "console.held"
 _RETRIES: Final = "commit.retry.num-retries"
 _DEFAULTS_FROM: Final = 3  # the format's version that knows default values
 
@@ -112,11 +112,11 @@ class Iceberg:
         return marked(self.name, self, by, host, take_over=take_over)
 
     def set_mark(self, name: str, mark: str) -> bool:
-        return self._create(name, {"held": "boolean"}, {_HELD: mark})
+        return self._create(name, {"held": "boolean"}, {_OWNER: mark})
 
     def mark(self, name: str) -> str | None:
         table = self.table(f"{self._namespace}.{name}")
-        return None if table is None else str(table.properties.get(_HELD, ""))
+        return None if table is None else str(table.properties.get(_OWNER, ""))
 
     def drop_mark(self, name: str) -> None:
         self._drop(f"{self._namespace}.{name}")
@@ -132,7 +132,7 @@ class Iceberg:
         try:
             with self._client_errors():
                 # unpartitioned: a transform may need a package that is not installed here
-                made = self._open().create_table(copy, source.schema(), properties={**_format(source), _HELD: mark})
+                made = self._open().create_table(copy, source.schema(), properties={**_format(source), _OWNER: mark})
                 made.append(_newest(source))
             yield self, copy
         finally:
@@ -149,7 +149,7 @@ class Iceberg:
             ]
         for copy in copies:
             table = self.table(copy)
-            if table is not None and StoreLockHolder.read(table.properties.get(_HELD, "")).gone:
+            if table is not None and StoreLockHolder.read(table.properties.get(_OWNER, "")).gone:
                 self._drop(copy, purge=True)
 
     def count(self, table: StoreTable, column: str = "") -> int:

@@ -94,7 +94,7 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live
         await live.close()
 
 
-def held(region: LiveRegion) -> list[dict[str, Any]]:
+def landed(region: LiveRegion) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = DeltaTable(str(region.warehouse / "landing")).to_pyarrow_table().to_pylist()
     return rows
 
@@ -131,7 +131,7 @@ async def test_an_aggregate_changes_although_its_source_has_lost_days(region: Li
     for name in CASES:
         region.install(name, written(tmp_path / name / "before", named(BEFORE, name)))
     await asyncio.gather(*(region.roll_out(name) for name in CASES))
-    first = held(region)
+    first = landed(region)
     gone = f"ts < arrow_cast('{HELD_SINCE:%Y-%m-%dT%H:%M:%SZ}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
     DeltaTable(str(region.warehouse / "landing")).delete(gone)
     plans = {}
@@ -150,7 +150,7 @@ async def test_an_aggregate_changes_although_its_source_has_lost_days(region: Li
     for name in ("final", "coarser"):
         await to_the_gate(region, name, await region.plan(name))
     await region.quiet(list(CASES))
-    known = list({row["id"]: row for row in [*first, *held(region)]}.values())
+    known = list({row["id"]: row for row in [*first, *landed(region)]}.values())
     await judge_final(region, known)
     await judge_coarser(region, known)
     await judge_rolled_back(region, known)
@@ -181,7 +181,7 @@ async def judge_rolled_back(region: LiveRegion, known: list[dict[str, Any]]) -> 
 
 async def test_older_days_show_what_is_declared_for_them(region: LiveRegion, tmp_path: Path) -> None:
     """Rolled out again once nobody writes, so that each row is known to be of the one half or of the other."""
-    rows = held(region)
+    rows = landed(region)
     old = f"ts < arrow_cast('{HELD_SINCE:%Y-%m-%dT%H:%M:%SZ}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
     DeltaTable(str(region.warehouse / "landing")).delete(old)  # what came late meanwhile has expired, too
     before = await region.table("more", "hour, day, ip, hits, worst, last, agents", "more")

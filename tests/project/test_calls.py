@@ -43,7 +43,7 @@ def test_calls_are_read_as_written_and_are_no_part_of_a_digest(project: Write) -
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    ("text", "code", "message"),
     [
         ("calls:\n  - parameters: {dya: 2026-11-01, day: 2026-11-01}\n", "P035", "top has no parameter `dya`"),
         ("calls:\n  - parameters: {day: Monday}\n", "P012", "parameters.day is date: expected a date"),
@@ -56,10 +56,10 @@ def test_calls_are_read_as_written_and_are_no_part_of_a_digest(project: Write) -
         ("- {day: 2026-11-01}\n", "P002", "found a list"),
     ],
 )  # fmt: skip
-def test_a_call_that_cannot_be_run_is_refused_at_its_place(project: Write, text: str, code: str, said: str) -> None:
+def test_a_call_that_cannot_be_run_is_refused_at_its_place(project: Write, text: str, code: str, message: str) -> None:
     (problem,) = problems(project, text)
     assert (problem.code, problem.where.startswith(f"{FILE}:")) == (code, True)
-    assert said in problem.message
+    assert message in problem.message
 
 
 def test_calls_of_an_endpoint_that_there_is_not_are_refused(project: Write) -> None:
