@@ -78,7 +78,7 @@ async def test_the_agent_is_killed_between_two_batches_and_the_guide_says_who_go
         f"chaos              agent of eu, process {first.pid}, killed in batch 2026-11-17 after 4 rows",
     )
     assert report[-1][2].strip().startswith(f"process {second.pid} took over ")
-    assert report[-1][2].endswith("goes on from the last commit: 4 rows")
+    assert report[-1][2].endswith("continues from the last commit: 4 rows")
 
 
 def test_the_result_counts_gaps_over_all_regions_and_names_what_is_wrong() -> None:
