@@ -36,10 +36,11 @@ JOB_SECONDS = 2.0  # between two polls of Spark's tasks
 INEXACT_SHARE = 0.2  # limit of rows in files that span days; above it, the rows of each day are counted before slicing
 
 
-def build(context: RolloutContext, step: Backfill, brake: Brake) -> None:
+def build(context: RolloutContext, step: Backfill, brake: Brake, *, batches: int | None = None) -> None:
     """Run one backfill from its current position to its last slice.
 
-    brake   holds each batch back while the region's throttle applies
+    brake    holds each batch back while the region's throttle applies
+    batches  end after this many; None for all
     raises  RolloutStopped when paused, between batches or in a cancelled job; RegionError when a batch failed for good
     """
     unfinished = _unfinished(context, step)
@@ -48,7 +49,7 @@ def build(context: RolloutContext, step: Backfill, brake: Brake) -> None:
     )
     while True:
         try:
-            _attempt(context, step, brake, tries)
+            _attempt(context, step, brake, tries, batches)
             return
         except RolloutStopped:
             raise
@@ -57,7 +58,7 @@ def build(context: RolloutContext, step: Backfill, brake: Brake) -> None:
                 tries.back_off(error)
 
 
-def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries) -> None:
+def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries, batches: int | None) -> None:
     """Take the feed over, record what an earlier attempt committed, then run batch after batch."""
     session = context.spark.session(spark__sql__files__maxPartitionNum=str(max(1, context.spark.slots - 1)))
     history = open_history(context, step, session)
@@ -71,7 +72,9 @@ def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries
     if (unfinished := _unfinished(context, step)) is not None:
         rows = min(rows, max(1.0, unfinished / SHRINK))
     slices = history.slices if context.newest_days is None else carried_slices(history.slices, context.newest_days)
-    while history.writer.position < len(slices):
+    left = len(slices) if batches is None else batches
+    while left and history.writer.position < len(slices):
+        left -= 1
         brake.hold(step.id)
         drift.check(history)
         most = tries.limit(_limited(context, rows))  # it may have been changed in the meantime

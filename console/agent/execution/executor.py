@@ -22,6 +22,7 @@ from console.agent.store import log
 from console.errors import ConsoleError, RegionError
 from console.model.event import BatchDone, DriverLost, Entered, Failed, Progress, Resumed, State, StepDone, StepStarted
 from console.model.incident import SparkBack
+from console.model.rehearsal import turns
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
 from console.text import redacted
 
@@ -48,10 +49,13 @@ class PlanExecutor(threading.Thread):
     def run(self) -> None:
         step = ""
         try:
-            for item in self.context.plan.steps:
-                step = item.id
+            for turn in turns(self.context.plan.steps):
+                step = turn.step.id
                 self.context.check_halt()
-                self._run_step(item)
+                if turn.rehearsal and isinstance(turn.step, Backfill):
+                    self._rehearse(turn.step)
+                else:
+                    self._run_step(turn.step)
         except RolloutStopped:
             return
         except Exception as error:
@@ -167,6 +171,23 @@ class PlanExecutor(threading.Thread):
     def _run_once(self, step: Step, do: Callable[[], None], state: State) -> None:
         if any(s.id == step.id and s.state == "done" for s in self.context.recorder.status.steps):
             return
+        self._start(step, state)
+        self._run_with_retries(step, do)
+        self._finish(step)
+
+    def _rehearse(self, step: Backfill) -> None:
+        """Run the first batch of a backfill that has none. A sandbox holds only the newest days: there is nothing to rehearse."""
+        begun = any(
+            s.id == step.id and (s.slices_done or s.state == "done") for s in self.context.recorder.status.steps
+        )
+        if begun or self.context.newest_days is not None:
+            return
+        self._start(step, "backfilling")
+        self._run_with_retries(step, lambda: backfill_step.build(self.context, step, self.brake, batches=1))
+        if any(s.id == step.id and 0 < s.slices <= s.slices_done for s in self.context.recorder.status.steps):
+            self._finish(step)
+
+    def _start(self, step: Step, state: State) -> None:
         self._enter(state)
         if losses := self._losses(step.id):
             if len(losses) >= DRIVER_TRIES:
@@ -174,7 +195,8 @@ class PlanExecutor(threading.Thread):
             why = f"the driver was lost in {step.id}" + (f" ({losses[-1].why})" if losses[-1].why else "")
             retry.pause(self.context, self.brake.clock, len(losses), f"{why}; try {len(losses) + 1} of {DRIVER_TRIES}")
         self.context.recorder.store(StepStarted(step.id, self.context.recorder.away_since()))
-        self._run_with_retries(step, do)
+
+    def _finish(self, step: Step) -> None:
         if self.context.newest_days is None:  # else its history is incomplete, and its receipts follow later
             # before the step's end: after a death in between, the next agent writes them again
             step_receipts.store(self.context, step)
