@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from console.cli.compared_text import calls_data, comparison_data, comparison_lines
+from console.cli.forecast_text import forecast_data
 from console.cli.format import count, span, table
 from console.cli.gate_text import check_line, declared_lines, gate_data
 from console.cli.history_options import option_lines
@@ -21,6 +22,7 @@ from console.model.step_status import StepStatus
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
 from console.model.way_back import cleanup_text, proof_text
+from console.runner.outlook.forecast import forecast_of
 from console.runner.view import Outcome, RegionView
 from console.runner.waves import QueuedRegion
 from console.text import safe_text
@@ -118,12 +120,13 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "rows_total": status.rows_total,
         "rows_per_second": round(status.rate, 1),
         "eta_seconds": status.eta_seconds,
+        "forecast": forecast_data(None if error else forecast_of(view, view.heard)),
         "feeds_stand_still": len(status.standing),
         "feeds": encode(status.ailing),
         "agent_runs": None if error else view.attended,
         "waiting_for": "" if status.held else status.why,
         "may_pause_until": status.reads_until or None,
-        "steps_percent": {step.id: step_percent(step) for step in status.steps},
+        "steps_percent": {step.id: step.percent for step in status.steps},
         "comparison": comparison_data(status),
         "previews": encode(status.sandboxes),
         "way_back": way_back_data(view, time.time()),
@@ -262,11 +265,6 @@ def ailing_lines(feed: Ailing) -> list[str]:
 def is_moving(status: Status) -> bool:
     """Whether a rollout is on its way to another release."""
     return status.state not in (*_AT_END, "none")
-
-
-def step_percent(step: StepStatus) -> int:
-    """The done share of a step in whole percent, 100 only once it has ended, since its rows may be complete earlier."""
-    return int(100 * step.fraction) if step.state == "done" else min(99, int(100 * step.fraction))
 
 
 def gate_text(view: RegionView, now: float) -> str:

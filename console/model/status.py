@@ -55,12 +55,11 @@ LOG_LINES = 200
 class Status:
     """One region's rollout, shown by both faces and rebuilt from the region's events on resume.
 
-    state   its state; `held`: whether it is paused by a person or has failed in it
+    state   its state;  held  whether it is paused by a person or has failed in it
     checks  latest validation, one entry per check
     checked_at  seconds since 1970, UTC, of its last check; 0 before the first
     ailing  live feeds that currently fail
-    until   seconds since 1970, UTC: when files of its first fence may be deleted; 0 if unknown
-    expiring  urgency of the warning about that, 0 … 3
+    until   seconds since 1970, UTC: when files of its first fence may be deleted; 0 if unknown.  expiring  urgency, 0 … 3
     quarantined  rows that do not convert and were left out
     console, taken_by, taken_at  who took the rollout over from the console that started it; "" for nobody
     fleet   the waves that the rollout is part of
@@ -153,10 +152,14 @@ class Status:
 
     @property
     def percent(self) -> int:
-        """The completed part of the history in whole percent; 100 only when nothing is left."""
-        history = [step for step in self.steps if step.history]
-        done = bool(history) and all(step.state == "done" for step in history)
-        return 100 if done else min(99, int(100 * self.fraction))
+        """The completed part of the history in whole percent; 100 only once it is closed."""
+        return 100 if self.closed else min(99, int(100 * self.fraction))
+
+    @property
+    def closed(self) -> bool:
+        """Whether every slice of its history is committed and every feed of a rebuilt table has caught up."""
+        steps = [step for step in self.steps if step.closes]
+        return any(step.history for step in steps) and all(step.state == "done" for step in steps)
 
     @property
     def rows_running(self) -> int:
@@ -166,8 +169,8 @@ class Status:
     @property
     def rate(self) -> float:
         """Rows per second over the finished batches; 0 before the first."""
-        seconds = sum(step.seconds for step in self.steps)
-        return sum(step.rows_done for step in self.steps if step.seconds) / seconds if seconds else 0.0
+        timed = [step for step in self.steps if step.seconds]
+        return sum(step.rows_done for step in timed) / sum(step.seconds for step in timed) if timed else 0.0
 
     @property
     def eta_seconds(self) -> float | None:
@@ -308,8 +311,8 @@ def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress
             first = min(filter(None, (status.until, until)), default=0.0)
             return _step(replace(status, until=first), step, slices=slices, rows_total=rows)
         case StepStarted(step):
-            # history has its receipts; only steps without history are repeated
-            done = step_status.history and step_status.state == "done"
+            # history has its receipts, and a feed that caught up is moved by the follower: only other steps are repeated
+            done = step_status.closes and step_status.state == "done"
             status = replace(status, waiting=None)  # begun by an agent that was killed during it
             return status if done else _step(status, step, state="running")
         case BatchStarted(step=step, label=label, of=of):
@@ -319,8 +322,7 @@ def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress
             if step_status.state == "done" or (step_status.slices and batch != step_status.batch):
                 return status  # a late report of a finished batch
             total = max(step_status.rows_total, rows + left) if left >= 0 else step_status.rows_total
-            rows = max(step_status.batch_rows, rows)
-            job = job or step_status.job
+            rows, job = max(step_status.batch_rows, rows), job or step_status.job
             return _step(status, step, state="running", batch_rows=rows, rows_total=total, job=job)
         case BatchDone() as done:
             return _batch_done(status, done)
@@ -364,14 +366,7 @@ def _batch_done(status: Status, done: BatchDone) -> Status:
     if step_status.slices and done.position <= step_status.slices_done:
         return status  # its slices have a receipt
     return _step(
-        replace(status, quarantined=status.quarantined + done.quarantined),
-        done.step,
-        rows_done=step_status.rows_done + done.rows_in,
-        slices_done=done.position,
-        slices=done.of,
-        batch="",
-        batch_rows=0,
-        job=None,
-        seconds=step_status.seconds + done.seconds,
+        replace(status, quarantined=status.quarantined + done.quarantined), done.step, rows_done=step_status.rows_done + done.rows_in,
+        slices_done=done.position, slices=done.of, batch="", batch_rows=0, job=None, seconds=step_status.seconds + done.seconds,
         bytes=step_status.bytes + done.bytes,
-    )
+    )  # fmt: skip

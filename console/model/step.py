@@ -6,7 +6,7 @@ from typing import Literal
 from console.model.codec import BESIDE, QUIET, needed
 from console.model.recorded_call import PlannedCall
 from console.model.schema import Column
-from console.model.step_id import BACKFILL, PROMOTE, VALIDATE, StepId
+from console.model.step_id import BACKFILL, CATCH_UP, PROMOTE, VALIDATE, StepId
 from console.record import dataclass
 
 
@@ -105,7 +105,7 @@ class CatchUp:
 
     @property
     def id(self) -> str:
-        return str(StepId("catch-up", self.target, self.materialization))
+        return str(StepId(CATCH_UP, self.target, self.materialization))
 
 
 @dataclass(frozen=True, slots=True)

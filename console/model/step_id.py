@@ -35,5 +35,6 @@ class StepId:
 
 
 BACKFILL: Final = "backfill"  # kind of the steps that copy history, the only ones with slices
+CATCH_UP: Final = "catch-up"  # kind of the steps that open a live feed and move it to the end of its source
 VALIDATE: Final = StepId("validate")
 PROMOTE: Final = StepId("promote")

@@ -5,6 +5,7 @@ from typing import Literal
 
 from console.model.codec import BESIDE
 from console.model.measured import SparkJob
+from console.model.step_id import CATCH_UP, StepId
 from console.record import dataclass
 
 
@@ -36,6 +37,16 @@ class StepStatus:
     def history(self) -> bool:
         """Whether it copies history, in batches with receipts."""
         return bool(self.slices or self.planned)
+
+    @property
+    def closes(self) -> bool:
+        """Whether its end is one of those that make the rollout's 100 %."""
+        return self.history or StepId.parse(self.id).kind == CATCH_UP
+
+    @property
+    def percent(self) -> int:
+        """The completed part in whole percent; 100 only once it has ended, since its rows may be complete earlier."""
+        return 100 if self.state == "done" else min(99, int(100 * self.fraction))
 
     @property
     def fraction(self) -> float:

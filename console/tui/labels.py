@@ -20,6 +20,9 @@ STYLES: dict[Tone, str] = {
 }
 
 
+ALMOST = 0.999  # drawn instead of 1 while a slice or a feed is open
+
+
 @dataclass(frozen=True, slots=True)
 class Label:
     """`▶ backfilling`. text may come from outside: draw it through `safe`."""
@@ -211,12 +214,13 @@ def feed_trouble(view: RegionView) -> str:
 
 
 def done_fraction(view: RegionView) -> float:
-    """The completed share of the rollout, 0…1: by rows if rows are moved, else by steps. After validation it is 1."""
+    """The completed share of the rollout, 0…1: by rows if rows are moved, else by steps. It is 1 only once every slice is
+    committed and every feed has caught up."""
     status = view.status
     if status.state in ("awaiting-confirmation", "promoting", "live"):
         return 1.0
     if status.rows_total:
-        return status.fraction
+        return status.fraction if status.closed else min(status.fraction, ALMOST)
     return sum(step.state == "done" for step in status.steps) / len(status.steps) if status.steps else 0.0
 
 

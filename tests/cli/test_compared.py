@@ -8,7 +8,7 @@ import pytest
 from console.agent.compared.checks import compared_days, day_tally, rows_check
 from console.agent.compared.round import WHOLE, portions
 from console.cli.reports.words import differing_days
-from console.cli.status_text import region_data, status_text, step_percent
+from console.cli.status_text import region_data, status_text
 from console.model.compared import PAGE, ROWS, ColumnRange, ComparedColumn, DayExamples, ExampleRows
 from console.model.live import Day
 from console.model.share import percent_shown, percent_text
@@ -121,7 +121,7 @@ def test_a_step_is_done_at_a_hundred_and_not_before() -> None:
     step = StepStatus(
         id="backfill/requests/parse", state="running", rows_done=60, rows_total=60, slices=3, slices_done=2
     )
-    assert (step_percent(step), step_percent(replace(step, state="done"))) == (99, 100)
+    assert (step.percent, replace(step, state="done").percent) == (99, 100)
     assert (percent_text(1, 1000), percent_text(999, 1000), percent_text(0, 0)) == ("under 1 %", "99 %", "0 %")
 
 

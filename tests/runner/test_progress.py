@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.model.event import Accepted, BatchDone, BatchStarted, Fenced, Progress, Recorded
+from console.model.event import Accepted, BatchDone, BatchStarted, Fenced, Progress, Recorded, StepDone
 from console.model.live import Day
 from console.model.status import Status, fold, replay
 from console.model.step import Backfill
@@ -125,6 +125,18 @@ def test_what_is_told_of_a_batch_after_its_end_counts_for_nothing(late_by: int) 
     stored = [Recorded("web-1", i, float(i), event) for i, event in enumerate([accepted, *events][: 3 + late_by], 1)]
     status = fold(replay(stored), Recorded("web-1", 0, 9.0, Progress(step="a", rows=60, batch="x")))
     assert (status.rows_done, status.rows_running) == (60, 0)
+
+
+def test_a_hundred_per_cent_waits_until_every_feed_has_caught_up() -> None:
+    steps = (("backfill/a/feed", 100), ("catch-up/a/feed", 0), ("catch-up/b/feed", 0), ("validate", 0))
+    story = [
+        Accepted(release="r2", was="r1", plan="p", by="ada", host="laptop", steps=steps),
+        Fenced(step="backfill/a/feed", source="t", version=1, slices=1, rows=100),
+        BatchDone(step="backfill/a/feed", label="x", position=1, of=1, rows_in=100, rows_out=1, bytes=1, seconds=1.0, version=1),
+        *(StepDone(step) for step, _ in steps[:3]),
+    ]  # fmt: skip
+    recorded = [Recorded("web-1", i, float(i), event) for i, event in enumerate(story, 1)]
+    assert [status.percent for status in accumulate(recorded, fold, initial=Status())] == [0, 0, 0, 99, 99, 99, 100]
 
 
 def test_no_step_is_more_than_done() -> None:

@@ -146,6 +146,22 @@ def test_nobody_is_promised_when_a_region_is_ready_that_does_not_answer() -> Non
     assert [" rows/s" in text for text in messages] == [True, False]
 
 
+def test_no_screen_shows_a_hundred_per_cent_while_a_feed_has_not_caught_up() -> None:
+    view = s.running(s.EU)
+    steps = tuple(
+        replace(step, state="done", batch="", batch_rows=0, rows_done=step.rows_total, slices_done=step.slices)
+        if step.slices
+        else step
+        for step in view.status.steps
+    )
+    late = replace(view, status=replace(view.status, state="catching-up", steps=steps))
+    closed = replace(late, status=replace(late.status, steps=tuple(replace(step, state="done") for step in steps)))
+    assert [done_fraction(each) < 1.0 for each in (late, closed)] == [True, False]
+    for each, percent in ((late, "99%"), (closed, "100%")):
+        assert f" {percent}" in draw_summary(each, 120, s.NOON).plain
+        assert f" {percent}" in line_of(each, 200)
+
+
 @given(views())
 def test_every_state_has_a_label_a_symbol_and_a_next_key(view: RegionView) -> None:
     name = view.region.name

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from console.model.event import RUNNING
 from console.model.note import Note
-from console.model.status import Status
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
 from console.runner.outlook.attention import NeedKind, RegionNeed, attention, upcoming
+from console.runner.outlook.forecast import forecast_of
 from console.runner.view import RegionView, plan_label
 from console.runner.waves import QueuedRegion
 
@@ -147,22 +148,22 @@ def _facts(view: RegionView, facts: Iterable[str]) -> RegionFacts:
 def _running(view: RegionView) -> Iterator[str]:
     status = view.status
     yield f"{status.was or 'nothing'} → {status.release} ({status.rollout})"
-    yield from _progress(status)
+    yield from _progress(view)
     running = next((step for step in status.steps if step.state == "running"), None)
     if running:
         yield f"now {running.id} {running.batch}".rstrip()
     yield from _people(view)
 
 
-def _progress(status: Status) -> Iterator[str]:
+def _progress(view: RegionView) -> Iterator[str]:
+    status = view.status
     if status.rows_total:
-        done = int(100 * status.fraction)
-        percent = done if status.rows_done >= status.rows_total else min(99, done)
-        yield f"{percent} %: {status.rows_done:,} of {status.rows_total:,} rows"
+        yield f"{status.percent} %: {status.rows_done:,} of {status.rows_total:,} rows"
     if status.rate:
         yield f"{status.rate:,.0f} rows a second"
-    if status.eta_seconds is not None and status.state in ("preparing", "backfilling", "catching-up"):
-        yield f"about {_minutes(status.eta_seconds)} of history left"
+    if expected := forecast_of(view, view.heard):
+        first, last = (datetime.fromtimestamp(at, UTC) for at in (expected.gate.low, expected.gate.high))
+        yield f"expected at its gate between {first:%Y-%m-%d %H:%M}Z and {last:%Y-%m-%d %H:%M}Z"
 
 
 def _waiting(view: RegionView, queued: QueuedRegion | None) -> Iterator[str]:
@@ -188,7 +189,7 @@ def _waiting(view: RegionView, queued: QueuedRegion | None) -> Iterator[str]:
     yield f"to do: {status.hint}" if status.hint else ""
     if view.attended is False and not status.held:
         yield "no agent runs there: it does not continue by itself"
-    yield from _progress(status)
+    yield from _progress(view)
     yield from _people(view)
 
 
@@ -249,8 +250,3 @@ def _stop(views: Iterable[RegionView]) -> Iterator[StopCommand]:
         command="touch <warehouse>/_console/pause",
         does="on a region's host, without a console: no batch begins there while this file exists",
     )
-
-
-def _minutes(seconds: float) -> str:
-    minutes = max(1, round(seconds / 60))
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"

@@ -4,12 +4,12 @@ from typing import Literal
 
 from console.model.measured import FeedSample
 from console.record import dataclass
-from console.runner.outlook.ready import ready_between
+from console.runner.outlook.forecast import forecast_of
 from console.runner.view import RegionView
 from console.tui.charts import Value, spread
 from console.tui.format import HOUR, short, span
 from console.tui.groups import drift_text
-from console.tui.labels import change_pending, done_fraction, feed_trouble, running_step, under_way, working
+from console.tui.labels import change_pending, feed_trouble, running_step, under_way, working
 from console.tui.panes.plan import action_counts
 from console.tui.times import age, moment
 
@@ -26,7 +26,7 @@ def rows_per_second(view: RegionView) -> str:
     """Of the running backfill, else of the live feeds; "?" if the region is unreachable."""
     if view.link == "unreachable":
         return "?"
-    if working(view) and view.status.rate and done_fraction(view) < 1.0:
+    if working(view) and view.status.rate and view.status.fraction < 1.0:
         return short(view.status.rate)
     latest = samples(view)[-1:]
     return short(latest[0].rows) if latest else ""
@@ -51,7 +51,7 @@ def behind(view: RegionView) -> str:
 
 
 def ready_at(view: RegionView) -> str:
-    """`15:45–16:25`: when the backfill ends at the highest and the lowest rate of the last hour; "" if unknown."""
+    """`15:45–16:25`: between when its rollout is expected at its gate; "" if unknown."""
     return "–".join(dict.fromkeys(_ready_times(view)))
 
 
@@ -61,8 +61,8 @@ def ready_late(view: RegionView) -> str:
 
 
 def _ready_times(view: RegionView) -> tuple[str, ...]:
-    between = ready_between(view, view.heard)
-    return tuple(moment(at, view.heard) for at in between) if between else ("",)
+    expected = forecast_of(view, view.heard)
+    return tuple(moment(at, view.heard) for at in (expected.gate.low, expected.gate.high)) if expected else ("",)
 
 
 def hour_of(

@@ -5,6 +5,7 @@ from dataclasses import fields
 
 from textual.content import Content
 
+from console.model.share import percent_shown
 from console.model.status import Status
 from console.record import dataclass
 from console.runner.view import RegionView
@@ -162,7 +163,7 @@ def _done(row: Row, cells: int) -> Content:
     part = done_fraction(row.view)
     label = state_label(row.view, row.at)
     return Content.assemble(
-        bar(part, min(40, cells - DONE_CELLS), label.style, running_fraction(row.view)), f" {part:4.0%}"
+        bar(part, min(40, cells - DONE_CELLS), label.style, running_fraction(row.view)), f" {percent_shown(part):3.0f}%"
     )
 
 

@@ -59,7 +59,8 @@ def _step_lines(step: StepStatus, width: int, goes_on: bool) -> list[Content]:
         name = cell(safe(step.id, limit=120), min(48, width - 11))
         return [cell(Content.assemble((symbol, style), " ", name, " ", (step.state, style)), width)]
     head = Content.assemble((symbol, style), " ", cell(safe(step.id, limit=120), min(48, room)))
-    figures = f"{part:4.0%} {short(done)} / {short(total)}"
+    percent = f"{step.percent:3}%" if step.history else f"{part:4.0%}"
+    figures = f"{percent} {short(done)} / {short(total)}"
     lines = [cell(Content.assemble(head, " ", bar(part, bar_cells, style, ahead), " ", figures), width)]
     if step.state == "running":
         lines.append(cell(_running_line(step, goes_on), width))

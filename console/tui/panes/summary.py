@@ -1,13 +1,13 @@
 """The head of a region's screen: its state, its figures, and why it waits or has stopped."""
 
-from datetime import UTC, datetime, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import datetime
 
 from textual.content import Content
 
 from console.model.sandbox import time_left
 from console.model.share import percent_shown
 from console.model.way_back import proof_text
+from console.runner.outlook.forecast import forecast_of
 from console.runner.view import RegionView
 from console.tui.drawing import badge, bar, cell, draw_label, safe, stack_lines, wrap_indented
 from console.tui.format import count, span
@@ -25,6 +25,7 @@ from console.tui.labels import (
     under_way,
     working,
 )
+from console.tui.times import moment, zone_of
 
 REASON_LINES = 4
 MAX_PREVIEWS = 3  # named in the head
@@ -65,6 +66,10 @@ def _figures(view: RegionView, at: float) -> Content:
     if held := view.status.on_hold:
         left = time_left(held[-1].due - at)
         parts.append(safe(f"{held[-1].release} on hold, dropped in {left}", limit=80))
+    if expected := forecast_of(view, view.heard):
+        zone = zone_of(view.region.zone)
+        times = dict.fromkeys(moment(each, at, zone) for each in (expected.gate.low, expected.gate.high))
+        parts.append(Content(f"at its gate {'–'.join(times)} {datetime.fromtimestamp(at, zone):%Z}"))
     if under_way(view) and view.status.started:
         parts.append(Content(f"since {_clock(view, view.status.started)} ({span(max(0.0, at - view.status.started))})"))
     return Content(" · ").join(parts)
@@ -76,7 +81,7 @@ def figures(view: RegionView) -> list[str]:
     if under_way(view):
         if status.rows_total:
             texts.append(f"{count(status.rows_done)} of {count(status.rows_total)} rows")
-        unfinished = working(view) and view.link != "unreachable" and done_fraction(view) < 1.0
+        unfinished = working(view) and view.link != "unreachable" and status.fraction < 1.0
         if unfinished and status.rate:
             texts.append(f"{count(status.rate)} rows/s")
         if unfinished and moving(view) and status.eta_seconds is not None:
@@ -134,8 +139,4 @@ def _pause_limit(view: RegionView, at: float) -> str:
 
 
 def _clock(view: RegionView, at: float) -> str:
-    try:
-        zone: tzinfo = ZoneInfo(view.region.zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        zone = UTC
-    return datetime.fromtimestamp(at, zone).strftime("%H:%M:%S %Z")
+    return datetime.fromtimestamp(at, zone_of(view.region.zone)).strftime("%H:%M:%S %Z")

@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from console.cli.commands.rollout.status import views_of
+from console.cli.commands.rollout.status import stored_events, views_of
 from console.cli.flags import command
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
@@ -54,12 +54,8 @@ async def _views(project: OpenProject) -> "tuple[list[RegionView], dict[str, Con
 async def _whole(driver: "Driver", pipeline: str, view: "RegionView") -> "RegionView":
     if view.link == "unreachable":
         return view
-    view = replace(view, heard=time.time())
-    try:
-        history = await driver.history(pipeline, view.status.rollout) if view.status.rollout else None
-    except ConsoleError:
-        return view  # its state was read; only the causes of failed tries are missing
-    return replace(view, events=history.events) if history else view
+    _, events = await stored_events(driver, pipeline, view)
+    return replace(view, heard=time.time(), events=events)
 
 
 def _plain(data: Any) -> Any:

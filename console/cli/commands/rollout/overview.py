@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
+from console.cli.forecast_text import forecast_text
 from console.cli.format import count, span
 from console.runner.outlook.attention import NeedKind, RegionNeed, attention, upcoming
-from console.runner.outlook.ready import ready_between
+from console.runner.outlook.forecast import forecast_of
 from console.runner.view import RegionView, plan_label
 from console.text import safe_text
 
@@ -49,9 +49,9 @@ def overview_data(views: Sequence[RegionView], now: float) -> dict[str, Any]:
             for number, states in _waves(views)
         ],
         "ready": {
-            name: {"from": between[0], "until": between[1]}
+            name: {"from": expected.gate.low, "until": expected.gate.high}
             for name, view in by_name.items()
-            if (between := ready_between(view, now))
+            if (expected := forecast_of(view, now))
         },
         "plans": {name: plan_label(view.plan) for name, view in by_name.items() if view.plan},
     }
@@ -59,9 +59,9 @@ def overview_data(views: Sequence[RegionView], now: float) -> dict[str, Any]:
 
 def _ready_lines(views: Sequence[RegionView], now: float) -> Iterator[str]:
     for view in views:
-        if between := ready_between(view, now):
-            first, last = (datetime.fromtimestamp(at, UTC) for at in between)
-            yield safe_text(f"{view.region.name}: history is copied between {first:%Y-%m-%d %H:%M}Z and {last:%H:%M}Z")
+        if expected := forecast_of(view, now):
+            currency = view.accepted.currency if view.accepted else ""
+            yield safe_text(f"{view.region.name}: {forecast_text(expected, currency)}")
         if view.status.lag_rows:
             rows = count(view.status.lag_rows, "row")
             yield safe_text(f"{view.region.name}: {rows} behind, lag {view.status.lag_seconds:.1f} s")

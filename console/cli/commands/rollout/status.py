@@ -22,7 +22,7 @@ from console.cli.reports.reporter import Reporter, reporting
 from console.cli.status_text import status_data, status_text
 from console.cli.wiring import OpenProject, cli_context, open_project, recorded
 from console.errors import ConsoleError, FeedStopped, RegionError
-from console.model.event import RUNNING, Promoted, RolledBack
+from console.model.event import RUNNING, Promoted, Recorded, RolledBack
 from console.model.measured import KEPT_HOURS, FeedSample
 from console.runner.exit_codes import worst
 from console.runner.journal import Journal
@@ -57,7 +57,8 @@ def status(hours: float | None) -> int:
     """Show the state of each region's rollout and of its live feeds.
 
     Exits 1 if a feed has stopped, or if rows wait in front of it and no agent runs. The reason and the remedy
-    are printed below the table, and so is what needs you, by when, and when running backfills end.
+    are printed below the table, and so is what needs you, by when, and between when running rollouts are expected at
+    their gates.
 
     Reads the regions and starts nothing. Also lists columns that arrive in the stores of replication.yaml and are not
     stored there.
@@ -81,7 +82,7 @@ def _status(project: OpenProject, output: Output, hours: float | None, reporter:
         )
         errors |= missed
     now = time.time()
-    views = run_interruptible(with_samples(project, views))
+    views = run_interruptible(with_measured(project, views))
     waits = queued_regions(
         {view.region.name: view for view in views}, {n: project.pipelines[n].digest() for n in project.names}
     )
@@ -141,17 +142,34 @@ async def samples_of(
     return {name: samples[name] for name in names if name in samples}, errors
 
 
-async def with_samples(project: OpenProject, views: "Sequence[RegionView]") -> "list[RegionView]":
-    """The views, with the last hour's samples where a backfill runs, for the estimate of its end."""
-    wanted = [
-        view.region.name
-        for view in views
-        if view.link == "connected" and view.status.state in RUNNING and view.status.rate
-    ]
+async def with_measured(project: OpenProject, views: "Sequence[RegionView]") -> "list[RegionView]":
+    """The views, with the stored events and the last hour's samples where a backfill runs, for the forecast of its end."""
+    wanted = [view.region.name for view in views if _wanted(view)]
     if not wanted:
         return list(views)
     samples, _ = await samples_of(project, 1.0, wanted)
-    return [replace(view, samples=samples.get(view.region.name, ())) for view in views]
+    async with project.drivers() as drivers:
+        stored = await asyncio.gather(
+            *(stored_events(drivers[view.region.name], project.pipeline, view) for view in views if _wanted(view))
+        )
+    events = dict(stored)
+    return [
+        replace(view, samples=samples.get(view.region.name, ()), events=events.get(view.region.name, ()))
+        for view in views
+    ]
+
+
+def _wanted(view: "RegionView") -> bool:
+    return view.link == "connected" and view.status.state in RUNNING and bool(view.status.rate)
+
+
+async def stored_events(driver: "Driver", pipeline: str, view: "RegionView") -> "tuple[str, tuple[Recorded, ...]]":
+    """A region's name and the stored events of its rollout; () if they cannot be read now: its state was."""
+    try:
+        history = await driver.history(pipeline, view.status.rollout) if view.status.rollout else None
+    except ConsoleError:
+        history = None
+    return view.region.name, history.events if history else ()
 
 
 async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, ConsoleError]]":

@@ -1,0 +1,170 @@
+"""The pace of a rollout's batches, and the times of its other steps, as measured from its events. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import field
+
+from console.model.event import (
+    BatchDone,
+    BatchStarted,
+    DriverLost,
+    Failed,
+    Logged,
+    Paused,
+    Recorded,
+    StepDone,
+    StepStarted,
+)
+from console.model.status import Status
+from console.model.step_id import CATCH_UP, VALIDATE, StepId
+from console.record import dataclass
+from console.runner.outlook.between import Between
+
+KEPT = 12  # newest batches of a step that count
+WINDOWS, LEAST = 3, 2  # groups of consecutive batches that are compared, and batches in one
+WARMING = 6  # from this many batches on the first one, for which a JVM starts and compiles, does not count
+FEW = Between(0.75, 1.4)  # of the mean of fewer batches than can be compared
+VARY = Between(0.92, 1.1)  # of the slowest and the fastest group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """One step's batches. per_row: seconds for a row of history; running: seconds of the batch that runs, at most as many as
+    it should take; seconds, done: of all measured batches, rows of which; of: all rows of the step"""
+
+    per_row: Between
+    running: float
+    seconds: float
+    done: int
+    of: int
+
+    def rows(self, number: int) -> Between:
+        """Seconds for a number of rows."""
+        return self.per_row.times(number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRollout:
+    """Figures of one rollout so far.
+
+    paces       by step; together: of all batches, None before the first
+    closings    seconds from the last batch to the end of each finished step;  catch_ups: seconds of each finished one
+    validating  seconds since the checks began; 0 before
+    """
+
+    batches: int
+    seconds: float
+    paces: Mapping[str, Pace]
+    together: Pace | None
+    closings: tuple[float, ...]
+    catch_ups: tuple[float, ...]
+    validating: float
+    bytes_per_row: float
+
+
+@plain_dataclass(frozen=True, slots=True)
+class _Batch:
+    rows: int
+    seconds: float
+
+
+@plain_dataclass(slots=True)
+class _Sweep:
+    """What the events up to now have shown."""
+
+    batches: dict[str, list[_Batch]] = field(default_factory=lambda: defaultdict(list))
+    began: dict[str, float] = field(default_factory=dict)  # steps that run, since when
+    closings: list[float] = field(default_factory=list)
+    catch_ups: list[float] = field(default_factory=list)
+    running: tuple[str, float, int] | None = None  # step, since, estimated rows
+    last: tuple[str, float] | None = None  # the batch that ended just now: its step, and when
+
+    def take(self, recorded: Recorded) -> None:
+        at, event = recorded.at, recorded.event
+        match event:
+            case BatchStarted(step=step, rows=rows):
+                since = self.last[1] if self.last and self.last[0] == step else at
+                self.running, self.last = (step, since, rows), None
+            case BatchDone(step=step, rows_in=rows):
+                if self.running and self.running[0] == step and rows:
+                    self.batches[step].append(_Batch(rows, max(0.0, at - self.running[1])))
+                self.running, self.last = None, (step, at)
+            case StepStarted(step):
+                self.began[step], self.running, self.last = at, None, None
+            case StepDone(step):
+                if self.last and self.last[0] == step:
+                    self.closings.append(max(0.0, at - self.last[1]))
+                if StepId.parse(step).kind == CATCH_UP and step in self.began:
+                    self.catch_ups.append(max(0.0, at - self.began[step]))
+                self.last = None
+            case DriverLost() | Failed() | Paused():
+                self.running = self.last = None
+            case Logged(incident=incident) if incident is not None:
+                self.running = self.last = None
+
+
+def measured(status: Status, events: Iterable[Recorded], now: float) -> MeasuredRollout:
+    """The figures of a rollout; of a step whose batches are not among the events, those of its status.
+
+    events  of this rollout, oldest first;  now: seconds since 1970, UTC
+    """
+    sweep = _Sweep()
+    for recorded in events:
+        if recorded.seq:
+            sweep.take(recorded)
+    paces: dict[str, Pace] = {}
+    for step in status.steps:
+        batches = sweep.batches.get(step.id) or _told(step.rows_done, step.seconds)
+        if batches:
+            paces[step.id] = _pace(batches, _running(sweep, step.id, now), step.rows_total)
+    together = [batch for step in paces for batch in sweep.batches.get(step, ())]
+    rows = sum(step.rows_done for step in status.steps)
+    validating = sweep.began.get(str(VALIDATE))
+    return MeasuredRollout(
+        batches=len(together) or len(paces),
+        seconds=sum(pace.seconds for pace in paces.values()),
+        paces=paces,
+        together=_pace(together, 0.0, 0) if together else next(iter(paces.values()), None),
+        closings=tuple(sweep.closings),
+        catch_ups=tuple(sweep.catch_ups),
+        validating=max(0.0, now - validating) if validating else 0.0,
+        bytes_per_row=sum(step.bytes for step in status.steps) / rows if rows else 0.0,
+    )
+
+
+def _told(rows: int, seconds: float) -> list[_Batch]:
+    return [_Batch(rows, seconds)] if rows and seconds else []
+
+
+def _running(sweep: _Sweep, step: str, now: float) -> tuple[float, int]:
+    if sweep.running is None or sweep.running[0] != step:
+        return 0.0, 0
+    return max(0.0, now - sweep.running[1]), sweep.running[2]
+
+
+def _pace(batches: Sequence[_Batch], running: "tuple[float, int] | float", of: int) -> Pace:
+    per_row = _per_row(batches[1:] if len(batches) >= WARMING else batches)
+    elapsed, rows = running if isinstance(running, tuple) else (running, 0)
+    return Pace(
+        per_row=per_row,
+        running=min(elapsed, per_row.middle * rows),
+        seconds=sum(batch.seconds for batch in batches),
+        done=sum(batch.rows for batch in batches),
+        of=of,
+    )
+
+
+def _per_row(batches: Sequence[_Batch]) -> Between:
+    """Between the fastest and the slowest group of consecutive batches, each towards the mean of all."""
+    newest = batches[-KEPT:]
+    mean = _mean(newest)
+    size = max(LEAST, -(-len(newest) // WINDOWS))
+    groups = [_mean(newest[max(0, end - size) : end]) for end in range(len(newest), 0, -size)]
+    if len(newest) < 2 * LEAST:
+        return FEW.times(mean)
+    return Between(VARY.low * (mean + min(groups)) / 2, VARY.high * (mean + max(groups)) / 2)
+
+
+def _mean(batches: Sequence[_Batch]) -> float:
+    return sum(batch.seconds for batch in batches) / sum(batch.rows for batch in batches)
