@@ -94,7 +94,7 @@ def forecast(
     slowed = _sampled(status, samples, plan) or batches.scaled(_lost(spent))
     slowed = total((slowed, *(_closing(known, step) for step in open_steps)))
     copied = after_work(now, slowed, plan, status)
-    work = known.seconds + batches.middle
+    work = known.seconds + sum(pace.running for pace in known.paces.values()) + batches.middle
     rest = total((*_catch_ups(status, known, plan, work), _validation(status, known, work)))
     return Forecast(
         at=now,
