@@ -10,6 +10,8 @@ from console import crash
 from console.agent.pipeline import PipelineController
 from console.agent.rollout.declared import declare
 from console.agent.rollout.self_opening import SelfOpeningGate, due
+from console.agent.service import Service
+from console.agent.spark_session import Settings
 from console.errors import CheckFailed, Conflict, ConsoleError, DataError
 from console.model import codec
 from console.model.consent import NO_RULES, Approved, CheckAccepted, Declaration, GateRules, TicketNamed
@@ -201,3 +203,13 @@ def test_an_older_console_or_agent_refuses_a_plan_whose_gate_it_would_ignore() -
     assert "gate!0.2.0" in codec.encode(plan)
     assert not [key for key in codec.encode(bare) if key.startswith("gate")]
     assert codec.decode(Plan, codec.encode(plan)) == plan
+
+
+@pytest.mark.parametrize("declared", [ACCEPTED, TICKET])
+def test_a_declaration_reaches_the_pipeline_as_a_console_sends_it(tmp_path: Path, declared: Declaration) -> None:
+    at_gate(tmp_path, NO_RULES, GOOD, DOUBT)
+    service = Service(tmp_path, Settings(region="eu"), -1)
+    sent = codec.loads(codec.dumps(declared))
+    assert service.method("declare")(pipeline="web", rollout="web-1", declared=sent).consent.holds(declared)
+    with pytest.raises(DataError):
+        service.method("declare")(pipeline="web", rollout="web-1", declared={**sent, "type": "Blessed"})
