@@ -144,8 +144,9 @@ def _profile() -> int:
 
 
 def _serve(location: str, config: str) -> int:
+    from console.agent.agent_log import write_log
     from console.agent.lock import RegionLock
-    from console.agent.service import Service, write_log
+    from console.agent.service import Service
     from console.agent.spark_session import keep_settings, load_settings
 
     require_spark()
@@ -173,8 +174,8 @@ def _serve(location: str, config: str) -> int:
 
 
 async def _loop(service: Any, socket_path: Path) -> int:
+    from console.agent.agent_log import describe, write_log
     from console.agent.server import Server
-    from console.agent.service import describe, write_log
 
     server = Server(service, socket_path)
     loop = asyncio.get_running_loop()

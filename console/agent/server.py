@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from console.agent.agent_log import describe
 from console.agent.receipts.listener import AuditListener, AuditStopped
-from console.agent.service import Service, describe
+from console.agent.service import Service
 from console.errors import ConsoleError, DataError, FrameTooLong, type_name
 from console.model import codec
 from console.model.event import Recorded

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +13,8 @@ from uuid import uuid4
 
 from console import __version__
 from console.agent import queries
+from console.agent.agent_log import describe, write_log
 from console.agent.execution.control import verb_named
-from console.agent.failure import cause, message
 from console.agent.feeds.follower import FeedFollower
 from console.agent.ingest.acceptance_day import accept_until
 from console.agent.ingest.landing import LandingWriter
@@ -26,11 +25,12 @@ from console.agent.receipts.listener import AuditListener
 from console.agent.rollout import notes, ownership
 from console.agent.rollout.declared import declare
 from console.agent.sampler import Sampler
+from console.agent.soak.rounds import GateRounds
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.samples import SampleRing
 from console.agent.survey import survey
 from console.agent.way_back.prover import WayBackProver
-from console.errors import ConsoleError, DataError
+from console.errors import DataError
 from console.model import codec
 from console.model.compared import DayExamples
 from console.model.consent import Declaration
@@ -65,6 +65,7 @@ class Service:
         self.prover = WayBackProver(
             controllers=self._all, keep_hours=settings.rollback_window_hours, report=self.report
         )
+        self.rounds = GateRounds(controllers=self._all, report=self.report)
         self._guard = threading.Lock()
         self._failed_pipelines: dict[str, str] = {}  # pipelines that failed to load → why
         self._tried = 0.0  # monotonic: last retry of the failed pipelines
@@ -138,6 +139,7 @@ class Service:
     def stop(self) -> None:
         """Stop the follower, every executor and Spark; rollouts keep their state for the next agent."""
         self.follower.stop()
+        self.rounds.stop()
         for controller in self._controllers.values():
             controller.halt()
         if self.follower.is_alive():
@@ -220,10 +222,14 @@ class Service:
 
     def _lagging(self, pipeline: str, controller: PipelineController) -> Lagging:
         watchers, sandboxes = controller.recorder.named_watchers, controller.sandboxes.listed()
-        way_back = self.prover.proof(pipeline)
-        on_hold = controller.cleaning.held()
+        way_back, soak = self.prover.proof(pipeline), controller.recorder.status.soak
         return replace(
-            self.follower.lag(pipeline), watchers=watchers, sandboxes=sandboxes, way_back=way_back, on_hold=on_hold
+            self.follower.lag(pipeline),
+            watchers=watchers,
+            sandboxes=sandboxes,
+            way_back=way_back,
+            on_hold=controller.cleaning.held(),
+            soak=soak,
         )
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
@@ -361,6 +367,7 @@ class Service:
         self._retry_failed()
         self.maintainer.tick()
         self.prover.tick()
+        self.rounds.tick()
 
     def _sampled(self, controllers: Mapping[str, PipelineController]) -> dict[str, tuple[FeedSample, ...]]:
         failed = self.sampler.failed
@@ -382,15 +389,3 @@ class Service:
     def driver_lost(self) -> bool:
         """Whether Spark was started and its JVM has exited."""
         return self.spark.lost
-
-
-def write_log(who: str, level: str, text: str) -> None:
-    """One line of the agent's log."""
-    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with suppress(OSError, ValueError):  # its disk is full or closed: a failing log stops nothing
-        print(f"{at} {level} {who}: {text}", file=sys.stderr, flush=True)
-
-
-def describe(error: Exception) -> str:
-    """One line for the log, without secrets."""
-    return message(error) if isinstance(error, ConsoleError) else f"{type(error).__name__}: {cause(error)}"

@@ -17,6 +17,7 @@ from console.model.codec import encode
 from console.model.event import Ailing
 from console.model.note import Note
 from console.model.region import Region
+from console.model.soak import soak_text
 from console.model.status import Status
 from console.model.step_status import StepStatus
 from console.model.tuning import tuned_text
@@ -219,6 +220,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
     notes += [safe_text(sandbox.text(view.live, now), 300) for sandbox in status.sandboxes]
     notes += way_back_lines(view, now)
     notes += [safe_text(held.text(now), 300) for held in status.on_hold]
+    notes += [safe_text(soak_text(status.soak, now), 400)] if status.soak else []
     if status.quarantined:
         rows = count(status.quarantined, "row")
         notes.append(f"{rows} that do not convert are in quarantine: SELECT * FROM _console.quarantine")
@@ -274,6 +276,7 @@ def gate_text(view: RegionView, now: float) -> str:
     lines += comparison_lines(status)
     if status.checked_at:
         lines.append(f"checked {span(now - status.checked_at)} ago")
+    lines += [safe_text(soak_text(status.soak, now), 400)] if status.soak else []
     plan = view.accepted
     lines += [
         line for node in (plan.nodes if plan else ()) for line in option_lines(node, plan.currency if plan else "")

@@ -11,6 +11,7 @@ from console.model.incident import Incident, SlicedDay
 from console.model.measured import FeedSample, SparkJob
 from console.model.recorded_call import ReplayedCall
 from console.model.sandbox import Sandbox
+from console.model.soak import SoakProgress
 from console.model.watcher import Watcher
 from console.model.way_back import WayBackProof
 from console.record import dataclass
@@ -225,6 +226,7 @@ class Lagging:
     sandboxes the same; empty if there is none
     way_back  the newest proof of the previous release; None without such a release, and before the first proof
     on_hold   releases whose cleanup has begun; None: not reported
+    soak      the checks that go on at the gate; None elsewhere
     """
 
     commits: int
@@ -236,6 +238,7 @@ class Lagging:
     sandboxes: tuple[Sandbox, ...] | None = field(default=None, metadata=BESIDE)
     way_back: WayBackProof | None = field(default=None, metadata=BESIDE)
     on_hold: tuple[HeldRelease, ...] | None = field(default=None, metadata=BESIDE)
+    soak: SoakProgress | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

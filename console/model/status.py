@@ -39,6 +39,7 @@ from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, Wa
 from console.model.logline import logline
 from console.model.note import NOTES_KEPT, Note, Noted
 from console.model.sandbox import Sandbox
+from console.model.soak import SoakProgress
 from console.model.step_id import PROMOTE
 from console.model.step_status import StepStatus
 from console.model.tuning import AS_PLANNED, Tuned, Tuning
@@ -72,6 +73,7 @@ class Status:
     sandboxes   of the pipeline, independent of its rollout; () if an older agent does not report them
     way_back    the newest proof that a rollback would work; None without one, and if no agent runs
     on_hold     releases whose cleanup has begun, oldest first
+    soak        the checks that go on at the gate; None elsewhere, from an older agent, and if no agent runs
     consent     accepted checks, approvals and the ticket of its promotion
     """
 
@@ -112,6 +114,7 @@ class Status:
     sandboxes: tuple[Sandbox, ...] = field(default=(), metadata=BESIDE)
     way_back: WayBackProof | None = field(default=None, metadata=BESIDE)
     on_hold: tuple[HeldRelease, ...] = field(default=(), metadata=BESIDE)
+    soak: SoakProgress | None = field(default=None, metadata=BESIDE)
     consent: Consent = field(default=NO_CONSENT, metadata=BESIDE)
 
     @property
@@ -254,6 +257,7 @@ def _lagging(status: Status, lagging: Lagging) -> Status:
         sandboxes=status.sandboxes if known else lagging.sandboxes or (),
         way_back=status.way_back if lagging.way_back == status.way_back else lagging.way_back,
         on_hold=status.on_hold if lagging.on_hold is None or lagging.on_hold == status.on_hold else lagging.on_hold,
+        soak=status.soak if lagging.soak == status.soak else lagging.soak,
     )
 
 

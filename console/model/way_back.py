@@ -80,7 +80,7 @@ def proof_text(known: WayBackProof | None, previous: str, now: float, *, attende
     if known is None or known.release != previous:
         why = "no agent runs" if attended is False else "its agent has sent no proof"
         return f"not proven: {why}"
-    age = _age(now - known.at)
+    age = age_text(now - known.at)
     match known.state:
         case "failed":
             return f"failed its proof {age} ago: {known.reason}"
@@ -96,11 +96,11 @@ def proof_text(known: WayBackProof | None, previous: str, now: float, *, attende
 def cleanup_text(previous: str, until: float, now: float) -> str:
     """`r1 may be cleaned up in 71 h`; from then on, the command that does it. until: seconds since 1970, UTC"""
     if until <= now:
-        return f"{previous} may be cleaned up for {_age(now - until)}: console cleanup --previous"
-    return f"{previous} may be cleaned up in {_age(until - now)}"
+        return f"{previous} may be cleaned up for {age_text(now - until)}: console cleanup --previous"
+    return f"{previous} may be cleaned up in {age_text(until - now)}"
 
 
-def _age(seconds: float) -> str:
+def age_text(seconds: float) -> str:
     """In one unit, seconds in steps of ten, so that the text changes seldom."""
     whole = max(0, int(seconds))
     if whole < 120:

@@ -26,7 +26,7 @@ def begin(
     same = tuple(r for r in done if (r.old_version, r.new_version) == (old.version, new.version))
     comparison = ComparisonRound(
         portions=portions(
-            context.stats(plan.table, new.path, _stored_time(new.state, plan.time), new.version).days,
+            context.stats(plan.table, new.path, stored_time(new.state, plan.time), new.version).days,
             context.plan.rows_limit,  # tuned limits may differ after a restart
         )
         if plan.time and not plan.keys
@@ -38,7 +38,7 @@ def begin(
     return comparison, old, new
 
 
-def _stored_time(state: TableState, time_column: str) -> str:
+def stored_time(state: TableState, time_column: str) -> str:
     """The stored column whose file statistics determine the days; "" for none."""
     stored = {column.name for column in state.version.columns}
     name = state.stored_in(time_column)[0]

@@ -37,7 +37,7 @@ def validate(context: RolloutContext, step: Validate) -> None:
         return
     session = context.spark.session()
     pins = aligned(context)
-    live_feeds = _rebuilt(context)
+    live_feeds = rebuilt_feeds(context)
     heartbeats = _heartbeats(context, live_feeds, session)
     if heartbeats:
         pins = aligned(context)
@@ -47,10 +47,10 @@ def validate(context: RolloutContext, step: Validate) -> None:
             heartbeat = heartbeats.get(live_feed.source_path)
             check = liveness.check_feed(session, live_feed, pins, seed, heartbeat, live_feed.dry_run)
             context.check_halt()  # an interrupted check is no evidence about the rows
-        context.recorder.store(planted_bugs.blind(_but_for_quarantine(context, check)))
+        context.recorder.store(planted_bugs.blind(but_for_quarantine(context, check)))
     stalled = stalled_targets(context.follower.feeds(context.plan.pipeline))
     for comparison in step.comparisons:
-        sides = (_path(context, comparison.table, release) for release in (context.live(), context.plan.release))
+        sides = (version_path(context, comparison.table, release) for release in (context.live(), context.plan.release))
         if reason := next((stalled[path] for path in sides if path in stalled), None):
             context.recorder.store(
                 Checked(
@@ -65,25 +65,25 @@ def validate(context: RolloutContext, step: Validate) -> None:
     for check in expectations.checks(context, session, pins):
         context.recorder.store(planted_bugs.blind(check))
     for check in call_checks(context, step, pins):
-        context.recorder.store(planted_bugs.blind(_but_for_quarantine(context, check)))
+        context.recorder.store(planted_bugs.blind(but_for_quarantine(context, check)))
     for check in _complete(context):
         context.recorder.store(planted_bugs.blind(check))
 
 
 def _compared(context: RolloutContext, session: Any, comparison: Comparison, pins: dict[str, int]) -> Iterator[Checked]:
     """The checks of one table; its records are stored portion by portion (`compared/records`)."""
-    old = _side(context, comparison.table, context.live(), pins)
-    new = _side(context, comparison.table, context.plan.release, pins)
+    old = side_of(context, comparison.table, context.live(), pins)
+    new = side_of(context, comparison.table, context.plan.release, pins)
     course, old, new = begin(context, session, comparison, old, new)
     if comparison.keys and course.done:
         return  # groups are recorded once all of their checks are stored
     # with left-out rows subtracted, the comparison itself knows the days that may lack rows
     lacking = course.left_out is None and comparison.table in affected_tables(context)
-    for check in compare(session, comparison, old, new, _sources(context, comparison.table, pins), course):
-        yield _but_for_quarantine(context, check) if lacking else check
+    for check in compare(session, comparison, old, new, sources_of(context, comparison.table, pins), course):
+        yield but_for_quarantine(context, check) if lacking else check
 
 
-def _rebuilt(context: RolloutContext) -> list[LiveFeed]:
+def rebuilt_feeds(context: RolloutContext) -> list[LiveFeed]:
     """The live feeds of rebuilt tables: the follower's own objects if it has them, as after a restart."""
     tables = {step.table for step in context.plan.steps if isinstance(step, CreateTable)}
     followed = {live_feed.key: live_feed for live_feed in context.follower.feeds(context.plan.pipeline)}
@@ -144,12 +144,12 @@ def _check_feeds(context: RolloutContext) -> None:
             raise RegionError(f"a feed has stopped: {why}", hint=why.hint, code=why.code)
 
 
-def _path(context: RolloutContext, table: str, release: Release) -> str:
+def version_path(context: RolloutContext, table: str, release: Release) -> str:
     state = release.table(table)
     return context.path(state.version.path) if state else ""
 
 
-def _side(context: RolloutContext, table: str, release: Release, pins: dict[str, int]) -> Pinned:
+def side_of(context: RolloutContext, table: str, release: Release, pins: dict[str, int]) -> Pinned:
     state = release.table(table)
     if state is None:
         raise RegionError(f"release {release.id} has no table {table}", hint="console plan")
@@ -161,7 +161,7 @@ def _side(context: RolloutContext, table: str, release: Release, pins: dict[str,
     return Pinned(state, path, pins[path])
 
 
-def _sources(context: RolloutContext, table: str, pins: dict[str, int]) -> tuple[PinnedSource, ...]:
+def sources_of(context: RolloutContext, table: str, pins: dict[str, int]) -> tuple[PinnedSource, ...]:
     """The sources of the feeds of a table of the new release, at the versions where both sides are pinned."""
     sources = []
     for live_feed in context.live_feeds_in_order():
@@ -174,7 +174,7 @@ def _sources(context: RolloutContext, table: str, pins: dict[str, int]) -> tuple
     return tuple(sources)
 
 
-def _but_for_quarantine(context: RolloutContext, check: Checked) -> Checked:
+def but_for_quarantine(context: RolloutContext, check: Checked) -> Checked:
     """A failed check becomes inconclusive if rows are in quarantine: the new version lacks them, as the operator
     allowed, and a person has to see whether anything else differs.
     """

@@ -40,10 +40,10 @@ class LiveCommit:
         return tuple((before + 1, after - 1) for before, after in pairwise(ends) if after - before > 1)
 
 
-def live_commits(target: str, app_id: str) -> tuple[LiveCommit, ...]:
-    """All live commits of a feed with rows, oldest first, as far back as the log reaches."""
+def live_commits(target: str, app_id: str, after: int = -1) -> tuple[LiveCommit, ...]:
+    """All live commits of a feed with rows, oldest first, as far back as the log reaches. after: a version of the target"""
     commits = []
-    for commit in _backwards(target):
+    for commit in _backwards(target, after):
         note = commit.note
         if app_id not in commit.txn or note.get("kind") != "live" or "rows_in" not in note:
             continue
@@ -89,9 +89,9 @@ def overlap(commits: Sequence[LiveCommit]) -> str:
     return ""
 
 
-def unpositioned_rows(target: str) -> str:
-    """The commit that added rows under no feed and no backfill, as one line; "" where there is none."""
-    for commit in _backwards(target):
+def unpositioned_rows(target: str, after: int = -1) -> str:
+    """The commit that added rows under no feed and no backfill, as one line; "" where there is none. after: a version"""
+    for commit in _backwards(target, after):
         if commit.kind == "append" and not commit.txn:
             return f"version {commit.version} ({commit.operation}) added rows under no feed"
     return ""
@@ -109,9 +109,9 @@ def sample(commits: Sequence[LiveCommit], seed: str) -> tuple[LiveCommit, ...]:
     return tuple(sorted(chosen or by_size[:1], key=lambda commit: commit.version))
 
 
-def _backwards(target: str) -> Iterator[log.Commit]:
+def _backwards(target: str, after: int = -1) -> Iterator[log.Commit]:
     latest = log.latest_version(target)
-    for version in range(latest, max(-1, latest - MAX_COMMITS), -1):
+    for version in range(latest, max(after, latest - MAX_COMMITS, -1), -1):
         try:
             yield log.commit(target, version)
         except CommitGone:

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TypeVar
 
 from deltalake.exceptions import DeltaError
@@ -12,10 +13,11 @@ from console import crash
 from console.agent.store.ledger import Rollouts
 from console.agent.store.ops import Ops
 from console.errors import RegionError
-from console.model.event import RUNNING, Accepted, Event, Logged, Recorded, point
+from console.model.event import RUNNING, Accepted, Entered, Event, Logged, Recorded, point
 from console.model.incident import Incident
 from console.model.logline import Level
 from console.model.plan import Plan
+from console.model.soak import SoakProgress
 from console.model.status import Status, fold, replay
 from console.model.watcher import Watcher
 from console.text import redacted
@@ -73,6 +75,24 @@ class Recorder:
     def progress(self) -> tuple[Event, ...]:
         """All stored events of the newest rollout, oldest first."""
         return tuple(recorded.event for recorded in self._stored)
+
+    def gate_since(self) -> float:
+        """When the newest rollout reached its gate, seconds since 1970, UTC; 0 if it is not there. A promotion that failed
+        does not count: it came back.
+        """
+        since, before = 0.0, ""
+        for recorded in self._stored:
+            if isinstance(recorded.event, Entered):
+                if recorded.event.state == "awaiting-confirmation" and before != "promoting":
+                    since = recorded.at
+                before = recorded.event.state
+        return since if before == "awaiting-confirmation" else 0.0
+
+    def soaked(self, progress: SoakProgress | None) -> None:
+        """What the status says of the checks that go on at the gate; consoles get it with the lag."""
+        with self._guard:
+            if self._status.soak != progress:
+                self._status = replace(self._status, soak=progress)
 
     def accept(self, rollout: str, plan: Plan, event: Accepted, carried: Sequence[Event] = ()) -> Recorded:
         """Begin a rollout with its first event; it is the newest one from now on.

@@ -8,6 +8,7 @@ from console.model.event import Checked, ComparedDay
 from console.model.gate import GateCondition, acceptance_of
 from console.model.note import NOTE_CHARACTERS, Note
 from console.model.plan import ACTIONS, Plan
+from console.model.soak import soak_text
 from console.model.status import Status
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
@@ -80,6 +81,8 @@ def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now
     status = view.status
     against = doubts(view, others, now)
     lines = _named("checks", checks_line(view, now), width)
+    if status.soak is not None:
+        lines += _named("since then", safe(soak_text(status.soak, now), limit=300), width)
     for number, doubt in enumerate(against[:MAX_DOUBTS]):
         text = Content.assemble(
             ("! " if doubt.tone == "warn" else "✗ ", STYLES[doubt.tone]), safe(doubt.text, STYLES[doubt.tone])

@@ -1,0 +1,94 @@
+"""One round of a rollout's checks at its gate, by the Delta logs alone: feeds, whose rows were added, rows per day."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from console.agent.compared.quarantined import affected_tables
+from console.agent.execution.validation import rebuilt_feeds, side_of, version_path
+from console.agent.failure import message
+from console.agent.feeds.live_feed import LiveFeed, stalled_targets
+from console.agent.recount import sample as samples
+from console.agent.rollout.context import RolloutContext
+from console.agent.soak import counted_days
+from console.model.event import Checked
+from console.model.step import Comparison, Validate
+from console.text import redacted, safe_text
+
+
+@dataclass(frozen=True, slots=True)
+class RoundMemory:
+    """What the next round of a rollout begins with. looked: path of a rebuilt table → its version as of the last round"""
+
+    looked: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GateRound:
+    """One round. pins: version path → Delta version, one landing position of all feeds"""
+
+    context: RolloutContext
+    pins: Mapping[str, int]
+    memory: RoundMemory
+
+    def results(self) -> Iterator[Checked]:
+        """The results of all checks, whether or not they are news.
+
+        raises  RolloutStopped
+        """
+        for feed in rebuilt_feeds(self.context):
+            self.context.check_halt()
+            yield from self._of_feed(feed)
+        stalled = stalled_targets(self.context.follower.feeds(self.context.plan.pipeline))
+        for step in self.context.plan.steps:
+            for comparison in step.comparisons if isinstance(step, Validate) else ():
+                self.context.check_halt()
+                yield from self._of_table(comparison, stalled)
+
+    def next(self) -> RoundMemory:
+        """The memory of the round after this one."""
+        return RoundMemory({path: version for path, version in self.pins.items() if path in self._targets()})
+
+    def _targets(self) -> set[str]:
+        return {feed.target_path for feed in rebuilt_feeds(self.context)}
+
+    def _of_feed(self, feed: LiveFeed) -> Iterator[Checked]:
+        """Whether it goes on, and whether all rows since the last round are its own, each once. What was wrong then is not
+        cleared by later commits that are right.
+        """
+        target, name = feed.spec.target, f"feed {feed.spec.materialization}"
+        standing = feed.health.standing
+        why = f"it has stopped: {safe_text(redacted(message(standing)), 300)}" if standing else "it moves"
+        yield Checked(table=target, check=f"{name} goes on", ok=standing is None, detail=why)
+        after = self.memory.looked.get(feed.target_path, -1)
+        wrong = samples.unpositioned_rows(feed.target_path, after)
+        # one commit more than the new ones: the first of these may repeat the last one before
+        wrong = wrong or samples.overlap(samples.live_commits(feed.target_path, feed.app_id, after - 1))
+        if wrong:
+            yield Checked(table=target, check=name, ok=False, detail=wrong)
+
+    def _of_table(self, comparison: Comparison, stalled: Mapping[str, Exception]) -> Iterator[Checked]:
+        """Rows per day, unless a feed of either side has stopped."""
+        context, table = self.context, comparison.table
+        sides = context.live(), context.plan.release
+        paths = [version_path(context, table, release) for release in sides]
+        if reason := next((str(stalled[path]) for path in paths if path in stalled), ""):
+            why = f"a feed has stopped: {safe_text(redacted(reason), 300)}"
+            yield Checked(table=table, check="rows are counted", ok=None, detail=why)
+            return
+        yield Checked(table=table, check="rows are counted", ok=True, detail="each feed goes on")
+        if table not in affected_tables(context) and all(path in self.pins for path in paths):
+            old, new = (side_of(context, table, release, dict(self.pins)) for release in sides)
+            result = counted_days.check(comparison, old, new, time.time())
+            yield from () if result is None else (result,)
+
+
+def not_going_on(table: str, rounds: int, why: str) -> Checked:
+    """Asks a person, since the checks do not go on."""
+    detail = f"not one of the last {rounds} rounds could be completed: {safe_text(redacted(why), 300)}"
+    return Checked(table=table, check="checks go on", ok=None, detail=detail)
+
+
+def going_on(table: str) -> Checked:
+    """Clears `not_going_on`."""
+    return Checked(table=table, check="checks go on", ok=True, detail="a round was completed")

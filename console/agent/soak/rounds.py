@@ -1,0 +1,231 @@
+"""Runs the checks of each rollout that waits at its gate, round by round, in one thread for all pipelines of a region.
+
+A round reads Delta logs, no data. It holds no lock; a decision about the rollout ends it within seconds. It takes at most
+one part in `SHARE` of the time.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from console.agent.errors import AgentEnding
+from console.agent.failure import cause
+from console.agent.feeds import planted_bugs
+from console.agent.pipeline import PipelineController
+from console.agent.rollout.context import RolloutContext, RolloutStopped
+from console.agent.soak.gate_checks import GateRound, RoundMemory, going_on, not_going_on
+from console.agent.soak.news import RoundNews
+from console.errors import RegionError
+from console.model.event import Checked
+from console.model.gate import OPEN, gate_of
+from console.model.soak import CHECK_SECONDS, UNABLE_ROUNDS, SoakProgress
+from console.model.status import Status
+from console.model.step import CreateTable
+from console.text import redacted, safe_text
+
+SHARE = 20.0  # a round begins after so many times what the last one took
+ALIGN_SECONDS = 120.0  # for the feeds to reach one landing position
+ROUND_SECONDS = 900.0  # after which a round is cancelled
+LOCK_SECONDS = 2.0  # for an operation on the pipeline
+
+
+@dataclass(slots=True, kw_only=True)
+class Soaking:
+    """What is known of one rollout at its gate. due: monotonic; seq: of the status at which `since` was read"""
+
+    rollout: str
+    since: float
+    seq: int
+    due: float
+    told: RoundNews = field(default_factory=RoundNews)
+    memory: RoundMemory = field(default_factory=RoundMemory)
+    progress: SoakProgress = field(default_factory=SoakProgress)
+    unable: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class GateRounds:
+    """One for all pipelines of a region. report: called with (pipeline, level, text)"""
+
+    controllers: Callable[[], Iterable[PipelineController]]
+    report: Callable[[str, str, str], None]
+    _known: dict[str, Soaking] = field(default_factory=dict)
+    _thread: threading.Thread | None = None
+    _ending: threading.Event = field(default_factory=threading.Event)
+
+    def tick(self) -> None:
+        """Called every second: report how far each rollout is, and begin the rounds that are due."""
+        waiting = [controller for controller in self.controllers() if self._known_now(controller)]
+        if self._thread is not None and self._thread.is_alive():
+            return
+        due = [controller for controller in waiting if time.monotonic() >= self._known[controller.pipeline].due]
+        if due and not self._ending.is_set():
+            self._thread = threading.Thread(target=self._run, args=(due,), name="gate", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End a running round, because the agent ends."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join(20)
+
+    def _known_now(self, controller: PipelineController) -> bool:
+        """Whether its rollout is at its gate, as far as it may be checked."""
+        recorder = controller.recorder
+        status = recorder.status
+        if not _at_gate(status):
+            self._known.pop(controller.pipeline, None)
+            recorder.soaked(None)
+            return False
+        known = self._known.get(controller.pipeline)
+        if known is None or known.rollout != status.rollout or known.seq > status.seq:
+            since = recorder.gate_since()
+            due = time.monotonic() + CHECK_SECONDS
+            known = Soaking(rollout=status.rollout, since=since, seq=status.seq, due=due)
+            self._known[controller.pipeline] = known
+        elif known.seq != status.seq:
+            since, known.seq = recorder.gate_since(), status.seq
+            if since != known.since:  # validated again meanwhile
+                self._known.pop(controller.pipeline)
+                return self._known_now(controller)
+        recorder.soaked(_now(known))
+        return True
+
+    def _run(self, controllers: Iterable[PipelineController]) -> None:
+        for controller in controllers:
+            known = self._known.get(controller.pipeline)
+            if known is None or self._ending.is_set():
+                continue
+            began = time.monotonic()
+            try:
+                self.round(controller, known)
+            except Exception as error:  # a full disk, for example: tried again
+                self.report(controller.pipeline, "warning", f"the checks at its gate do not go on: {cause(error)}")
+            ended = time.monotonic()
+            known.due = ended + max(CHECK_SECONDS, SHARE * (ended - began))
+
+    def round(self, controller: PipelineController, known: Soaking) -> None:
+        """Check once, and store what is new."""
+        context = _context(controller)
+        why, results = "", list[Checked]()
+        memory = known.memory
+        with self._halted(controller, known, context):
+            try:
+                pins = _aligned(context)
+                made = GateRound(context, pins, known.memory)
+                results = [planted_bugs.blind(check) for check in made.results()]
+                memory = made.next()
+            except RolloutStopped:
+                if self._ending.is_set() or not _stands(controller, known):
+                    return
+                why = f"a round took more than {ROUND_SECONDS:.0f} s"
+            except Exception as error:
+                if context.spark.lost or self._ending.is_set() or not _stands(controller, known):
+                    return  # the agent restarts, or its tables are being dropped
+                why = cause(error)
+        known.unable = known.unable + 1 if why else 0
+        table = next((step.table for step in context.plan.steps if isinstance(step, CreateTable)), "")
+        if why:
+            results = [not_going_on(table, UNABLE_ROUNDS, why)] if known.unable >= UNABLE_ROUNDS else []
+        else:
+            results.append(going_on(table))
+        self._store(controller, known, results, memory, why)
+
+    def _store(
+        self,
+        controller: PipelineController,
+        known: Soaking,
+        results: Iterable[Checked],
+        memory: RoundMemory,
+        why: str,
+    ) -> None:
+        """Store the news, unless the rollout was decided about meanwhile."""
+        recorder = controller.recorder
+        if not controller.lock.acquire(timeout=LOCK_SECONDS):
+            return
+        try:
+            status = recorder.status
+            if not _stands(controller, known):
+                return
+            news = known.told.of(status.checks, results)
+            for check in news:
+                recorder.store(check)
+            checks = (each for each in gate_of(recorder.status).conditions if each.kind == "check")
+            clean = not why and all(each.state in OPEN for each in checks)
+        finally:
+            controller.lock.release()
+        known.memory = memory
+        before = known.progress
+        known.progress = SoakProgress(
+            at=before.at if why else time.time(),
+            rounds=before.rounds + (not why),
+            clean=before.clean + 1 if clean else 0,
+            unable=safe_text(redacted(why), 300),
+        )
+
+    @contextmanager
+    def _halted(self, controller: PipelineController, known: Soaking, context: RolloutContext) -> Iterator[None]:
+        """Context of a round that ends once its rollout is no longer at its gate, the agent ends, or its time is over."""
+        over, end = threading.Event(), time.monotonic() + ROUND_SECONDS
+
+        def watch() -> None:
+            while not over.wait(1.0):
+                if not _stands(controller, known) or self._ending.is_set() or time.monotonic() > end:
+                    context.halt.set()
+
+        watching = threading.Thread(target=watch, name="gate watch", daemon=True)
+        watching.start()
+        try:
+            yield
+        finally:
+            over.set()
+
+
+def _at_gate(status: Status) -> bool:
+    return status.shown == "awaiting-confirmation"
+
+
+def _stands(controller: PipelineController, known: Soaking) -> bool:
+    """Whether its rollout is still at the gate where the round began: a retry comes back to another one."""
+    recorder = controller.recorder
+    status = recorder.status
+    return _at_gate(status) and status.rollout == known.rollout and recorder.gate_since() == known.since
+
+
+def _now(known: Soaking) -> SoakProgress:
+    return replace(known.progress, waited=float(max(0, int(time.time() - known.since))))
+
+
+def _context(controller: PipelineController) -> RolloutContext:
+    execution = controller.execution
+    return RolloutContext(
+        warehouse=controller.warehouse,
+        spark=controller.spark,
+        releases=controller.releases,
+        recorder=controller.recorder,
+        follower=controller.feeds.follower,
+        keep_hours=execution.keep_hours,
+    )
+
+
+def _aligned(context: RolloutContext) -> dict[str, int]:
+    """Table path → Delta version, at one landing position of every feed that moves.
+
+    raises  RolloutStopped; RegionError if they do not get there in time
+    """
+    alignment = context.follower.align(context.plan.pipeline)
+    end = time.monotonic() + ALIGN_SECONDS
+    while True:
+        context.check_halt()
+        try:
+            return alignment.result(0.2)
+        except AgentEnding:
+            raise RolloutStopped from None
+        except FutureTimeout:
+            if time.monotonic() > end:
+                behind = context.follower.lag(context.plan.pipeline).rows
+                why = f"the feeds did not reach one landing position in {ALIGN_SECONDS:.0f} s ({behind:,} rows behind)"
+                raise RegionError(why, hint="console status shows their lag") from None
