@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from console.model.fixture import Tolerance
-from console.model.sandbox import EXPIRES_HOURS, MOST_HOURS
+from console.model.sandbox import EXPIRES_HOURS
 from console.model.schema import HISTORY_WORDS, history_word
 from console.project import values
 from console.project.names import Misspelt, Unfit, nearest
@@ -54,12 +54,6 @@ def _clock(value: str) -> str:
     if not _HOURS.fullmatch(value):
         raise Unfit("a window of hours such as 22:00-06:00")
     return value
-
-
-def _lifetime(hours: float) -> float:
-    if not 0 < hours <= MOST_HOURS:
-        raise Unfit("a time between a minute and 30d, such as 12h")
-    return hours
 
 
 def _zone(value: str) -> str:
@@ -129,7 +123,6 @@ Count = Annotated[int, BeforeValidator(values.count)]
 Size = Annotated[int, BeforeValidator(values.size)]
 Seconds = Annotated[float, BeforeValidator(values.seconds)]
 Hours = Annotated[float, BeforeValidator(values.hours)]
-LifetimeHours = Annotated[float, AfterValidator(_lifetime), BeforeValidator(values.hours)]
 Days = Annotated[int, BeforeValidator(values.days)]
 SparkType = Annotated[str, BeforeValidator(_type)]
 Scalar = Annotated[Any, BeforeValidator(_scalar)]
@@ -218,7 +211,7 @@ class PolicyDoc(Doc):
     on_failure: Literal["keep", "discard"] = "keep"
     keep_failed: Hours = 72.0
     rollback_window: Hours = 72.0
-    preview_expires: LifetimeHours = EXPIRES_HOURS
+    preview_expires: Annotated[float, BeforeValidator(values.lifetime)] = EXPIRES_HOURS
 
 
 class PricesDoc(Doc):

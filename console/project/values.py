@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 
 from console.model.fixture import Tolerance
+from console.model.sandbox import MOST_HOURS
 from console.project.names import Misspelt, Unfit, nearest
 
 _SIMPLE = {
@@ -140,6 +141,13 @@ def seconds(value: object) -> float:
 
 def hours(value: object) -> float:
     return seconds(value) / 3600
+
+
+def lifetime(value: object) -> float:
+    """Hours for which something is kept that expires by itself."""
+    if not 0 < (kept := hours(value)) <= MOST_HOURS:
+        raise Unfit("a time between a minute and 30d, such as 12h")
+    return kept
 
 
 def is_day(written: str) -> bool:
