@@ -20,6 +20,27 @@ gc.set_threshold(100_000, 20, 50)
 
 UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside", "cleanup_killed"))
 
+# Scopes of more than two minutes, longest first. They start first, so that no area ends with one worker that waits for the other.
+LONGEST = (
+    "under fire",
+    "rules",
+    "tests/pages/test_pages.py",
+    "tests/life/test_life.py",
+    "tests/closure/test_carried.py",
+    "tests/worlds/test_worlds.py",
+    "tests/life/test_landing_conversions.py",
+    "tests/life/test_adapter.py",
+    "tests/life/test_from_now.py",
+    "tests/life/test_landing_changes.py",
+    "tests/life/test_landing_versions.py",
+    "tests/agent/test_way_back_spark.py",
+    "tests/life/test_aggregates.py",
+    "tests/life/test_preview.py",
+    "tests/installed/test_wheel.py",
+    "tests/agent/test_receipts.py",
+    "tests/agent/test_resilience.py",
+)
+
 
 # the marks of a whole file that `make check` leaves out: screens, terminals, tables, regions, servers
 LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|stores|spark|faults|ssh|bench|soak)\b", re.MULTILINE)
@@ -46,7 +67,8 @@ def written_marks(path: Path) -> frozenset[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test of an area whose file does not have the mark in its text would run nowhere."""
+    """What takes longest first; and a test of an area whose file does not have the mark in its text would run nowhere."""
+    items.sort(key=lambda item: turn(item.nodeid))
     hidden = [
         f"{item.nodeid}: its file does not say mark.{area}"
         for item in items
@@ -64,16 +86,29 @@ def pytest_sessionfinish() -> None:
     gc.freeze()
 
 
+def scope_of(nodeid: str) -> str:
+    """What shares a region or a Spark: a file's tests, those of a feed's rules, and the acts of the one region under fire."""
+    place = nodeid.partition("::")[0]
+    if place in UNDER_FIRE:
+        return "under fire"
+    return "rules" if place.startswith("tests/faults/rules/") else place
+
+
+def turn(nodeid: str) -> int:
+    scope = scope_of(nodeid)
+    return LONGEST.index(scope) if scope in LONGEST else len(LONGEST)
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `--dist loadscope`, what shares a region or a Spark stays together: a file's tests, those of a feed's rules, and
-    the acts of the one region under fire."""
+    """With `--dist loadscope`, what shares something stays together, in the order of collection; by itself the scheduler begins
+    with the scopes of most tests, and ends with lives of one test and minutes each."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            place = nodeid.partition("::")[0]
-            if place in UNDER_FIRE:
-                return "under fire"
-            return "rules" if place.startswith("tests/faults/rules/") else place
+            return scope_of(nodeid)
 
-    return Together(config, log) if config.getoption("dist") == "loadscope" else None
+    if config.getoption("dist") != "loadscope":
+        return None
+    config.option.loadscopereorder = False
+    return Together(config, log)
