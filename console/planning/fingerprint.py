@@ -148,14 +148,14 @@ def _driven_by_parts(node: Materialization, code: FeedCode, pipeline: Pipeline) 
             "C008",
             f"{node.name} is driven by {source.name}, a table of kind {source.kind_word}: a row that a newer one replaces would stay below",
             0,
-            Stays(instead=feed.as_endpoint(text)),
+            Stays(instead=text.as_endpoint()),
         )
         return text.problems
     text.report_query(
         "C008",
         f"{node.name} is driven by {source.name}, an aggregate: its rows are parts, not results",
         0,
-        Stays(instead=f"read the table above it, or {feed.as_endpoint(text)}"),
+        Stays(instead=f"read the table above it, or {text.as_endpoint()}"),
     )
     return text.problems
 

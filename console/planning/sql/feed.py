@@ -186,19 +186,15 @@ def _check_shape(tree: exp.Query, driving: str, table: Table, text: Text) -> Non
                 "S113",
                 "RIGHT and FULL JOIN would repeat the other table's rows with every commit",
                 join,
-                Stays(instead=f"use LEFT JOIN, or {as_endpoint(text)}"),
+                Stays(instead=f"use LEFT JOIN, or {text.as_endpoint()}"),
             )
         if isinstance(join.this, exp.Table) and join.this.name.lower() == driving:
             text.report(
                 "S113",
                 f"{driving} is joined with itself: a commit sees only its own rows",
                 join,
-                Stays(instead=as_endpoint(text)),
+                Stays(instead=text.as_endpoint()),
             )
-
-
-def as_endpoint(text: Text) -> str:
-    return f"endpoints/{text.node or 'NAME'}.sql: the same query as an endpoint computes it over whole tables"
 
 
 def _driving_in(branch: exp.Expr, tree: exp.Query) -> str | None:
@@ -231,7 +227,7 @@ def _check_incremental(relation: Relation, table: Table, text: Text, done: exp.Q
             "S113",
             f"{word} would be taken over each commit alone, not over the table",
             done,
-            Stays(instead=_as_kind(done, windowed) + as_endpoint(text)),
+            Stays(instead=_as_kind(done, windowed) + text.as_endpoint()),
         )
 
 

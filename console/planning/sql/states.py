@@ -17,6 +17,7 @@ from console.model.schema import Column
 from console.planning.sql.semantics import functions
 from console.planning.sql.syntax.argument import INTEGERS, certain, decimal
 from console.planning.sql.tree import DIALECT, Text, cast, inferred, kind, render
+from console.remedy import Stays
 
 LG_K = 12  # HLL: 2**12 registers, about 1.6 % error
 _HLL_TAKES = ("string", "int", "bigint", "binary")
@@ -235,20 +236,20 @@ _NAMED: dict[str, Make] = {
     "mean": _avg, "std": _moments, "every": _condition, "some": _condition, "hll_sketch_agg": _sketch,
     "hll_union_agg": _sketch, "kll_sketch_agg_double": _sketch, "kll_merge_agg_double": _sketch,
 }  # fmt: skip
-_KNOWN = (
-    "count, count_if, sum, avg, min, max, max_by, min_by, any_value, bool_and, bool_or, bit_and, bit_or, bit_xor, stddev,"
-    " variance, corr, covar_pop, covar_samp, collect_set, approx_count_distinct, approx_percentile, hll_sketch_agg,"
-    " kll_sketch_agg_double"
-)
 _INSTEAD = {
     "first": "min_by(value, time) is the first by an order",
     "first_value": "min_by(value, time) is the first by an order",
     "last": "max_by(value, time) is the last by an order",
     "last_value": "max_by(value, time) is the last by an order",
     "median": "approx_percentile(value, 0.5) is within 1.3 % of rank",
-    "array_agg": "collect_set keeps each value once; rows as they are belong into a table of their own",
+    "percentile": "approx_percentile(value, fraction) is within 1.3 % of rank",
+    "collect_list": "collect_set keeps each value once; rows as they are belong into a table of their own",
     "histogram_numeric": "count_if for each bucket is exact; kll_sketch_agg_double has any rank and quantile",
 }
+
+
+# what the parser calls otherwise than Spark
+_SPOKEN = {"array_agg": "collect_list", "quantile": "percentile"}
 
 
 def argument_of(call: exp.Expr) -> exp.Expr:
@@ -261,10 +262,12 @@ def recipe(call: exp.Expr, column: Column, text: Text) -> Recipe | None:
     """The states of one aggregate call and its read from them; None if it has none, with the problem in `text`."""
     make = _NAMED.get(functions.called(call)) or _TABLE.get(type(call))
     if make is None:
-        shown = functions.called(call) or (call.sql_name().lower() if isinstance(call, exp.Func) else call.key)
+        name = functions.called(call) or (call.sql_name().lower() if isinstance(call, exp.Func) else call.key)
+        shown = _SPOKEN.get(name, name)
         ordered = shown.startswith(("first", "last"))
         why = "has no order: which row comes first is chance" if ordered else "has no state that can be merged"
-        text.report("S112", f"{column.name}: {shown} {why}", call, _INSTEAD.get(shown, f"use one of {_KNOWN}"))
+        merging = f"{_INSTEAD[shown]}; or " if shown in _INSTEAD else ""
+        text.report("S112", f"{column.name}: {shown} {why}", call, Stays(instead=merging + text.as_endpoint()))
         return None
     if isinstance(call.this, exp.Distinct):
         text.report(

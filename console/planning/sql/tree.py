@@ -77,6 +77,10 @@ class Text:
         offset = start(at) if at is not None else None
         self.report_query(code, message, offset, fix)
 
+    def as_endpoint(self) -> str:
+        """What a query that no feed can follow stays possible as, in words."""
+        return f"endpoints/{self.node or 'NAME'}.sql: the same query as an endpoint computes it over whole tables"
+
     def report_query(self, code: str, message: str, offset: int | None = None, fix: str | Remedy = "") -> None:
         place = self._place(offset)
         if not self.where and place:
