@@ -5,6 +5,7 @@
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -45,6 +46,7 @@ class Outcome:
                 assert made is not None
                 lost = list(losses(made, attempt.old, attempt.world, attempt.edits, pair.facts))
                 self.wrong += [f"{pair}: {word}" for word in lost]
+                self.wrong += [f"{pair}: {word}" for word in self._warned(attempt, made, live)]
                 self.ends["a plan" if not seen else "a plan, by remedies"] += 1
                 if pair.then:
                     self._judge_another(pair, attempt, made, live)
@@ -73,6 +75,14 @@ class Outcome:
             self.same_table += any(edit.table in {kind.table for kind in first} for edit in edits)
             again = Attempt(old=done.world, edits=edits, patches=done.settled(), carried=bool(done.history))
             self.judge(replace(pair, attempt=again, facts=facts, then=()), promoted(plan, before, facts))
+
+    def _warned(self, attempt: Attempt, made: Plan, live: Live) -> Iterator[str]:
+        """A warning's remedies lead to plans as well."""
+        for problem in made.problems:
+            for remedy in problem.remedies:
+                after = None if isinstance(remedy, MECHANICAL) else followed(attempt, problem, remedy, live)
+                if after is not None and (others := answer(after, live, self.cache)[1]):
+                    yield f"`{remedy}` of the warning {problem} leads to {[str(other) for other in others]}"
 
     def _check_remedies(
         self, pair: Pair, attempt: Attempt, problem: Problem, refused: tuple[Problem, ...], live: Live, *, planned: bool

@@ -15,6 +15,7 @@ from console.model.plan import HistoryOption, Plan, Price
 from console.model.schema import Column, Table, history_word
 from console.model.step import Backfill, CatchUp, Validate
 from console.planning import plan
+from console.remedy import SetKey
 from tests.planning.world import (
     CACHE,
     COUNT,
@@ -194,6 +195,19 @@ def test_a_choice_for_a_table_that_does_not_change_leaves_its_read_as_it_is(word
     assert region.release is not None
     assert {p.code for p in done.problems if p.node == "requests"} == {"C141"}
     assert done.release.table("requests") == region.release.table("requests")
+
+
+@pytest.mark.parametrize("word", ["carry", "from now"])
+def test_where_its_source_has_lost_days_a_warning_offers_the_first_that_it_still_has(word: str) -> None:
+    (whole,) = problems_of(chosen(AGENT, word), "C118")
+    assert [str(remedy) for remedy in whole.remedies] == ["`history: all` computes them by the new query"]
+    lost = landing_from(10)
+    (warned,) = problems_of(chosen(AGENT, word, lost), "C118")
+    (since,) = warned.remedies
+    assert isinstance(since, SetKey)
+    assert (since.value, warned.hint) == ("since 2026-11-11", str(since))
+    assert chosen(AGENT, since.value, lost).refusals == ()
+    assert [p.remedies for p in problems_of(chosen(AGENT, since.value, lost), "C118")] == [()]
 
 
 def test_a_day_before_the_first_row_recomputes_everything_and_warns() -> None:
@@ -420,6 +434,17 @@ def test_files_that_cannot_be_rows_of_the_new_version_as_they_are_are_refused_an
     assert says in problem.message
     assert "carry" in problem.hint
     assert not chosen(wanted, "carry").refusals
+
+
+@pytest.mark.parametrize("word", ["from now", "from now as default"])
+def test_a_default_that_linked_files_cannot_show_leaves_the_choice_between_a_copy_and_null(word: str) -> None:
+    table = AGENT.table("requests")
+    assert table is not None
+    wanted = with_table(AGENT, replace(table, columns=(*table.columns[:-1], replace(table.columns[-1], default="'?'"))))
+    (problem,) = problems_of(chosen(wanted, word), "C140")
+    offered = [remedy.value for remedy in problem.remedies if isinstance(remedy, SetKey)]
+    assert offered == [word.replace("from now", "carry"), "from now as null"]
+    assert [chosen(wanted, one).refusals for one in offered] == [(), ()]
 
 
 def test_an_aggregate_goes_on_from_its_stored_states_where_they_merge() -> None:

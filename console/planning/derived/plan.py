@@ -12,6 +12,7 @@ from console.planning import rules
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.derived.calls import with_calls
 from console.planning.derived.changes import nodes
+from console.planning.derived.options import followable
 from console.planning.derived.prices import NOTHING, everything
 from console.planning.derived.release import release
 from console.planning.derived.steps import steps, with_promote
@@ -59,7 +60,7 @@ def planned(
         nodes=changes,
         steps=with_promote(steps(verdicts, here, region.limits, cache), changes),
         release=release(pipeline, wanted, verdicts, here, cache=cache, tool=tool, rules=rules_by),
-        problems=(*problems, *pipeline.ineffective, *region.ineffective),
+        problems=(*followable(problems, changes), *pipeline.ineffective, *region.ineffective),
         price=sum((node.price for node in changes if node.price is not NOTHING), NOTHING),
         everything=everything(verdicts, here, region.limits),
         overrides=pipeline.overrides,

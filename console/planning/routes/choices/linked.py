@@ -100,11 +100,19 @@ def _of_rows(change: Change, fresh: list[Column], older: OlderValues) -> str | I
             picks[column.name] = Pick(name=column.name, computed=f"coalesce({own}, {given})")
         elif column.default is not None and column.nullable:
             why = f"{column.name} may be NULL and has a default, so that its rows would not tell whether they are older"
-            return _no(change, why, str(Carry(older)))
+            return _with_null(change, _no(change, why, str(Carry(older))))
         elif column.default is not None:
             default = f"CAST({column.default} AS {column.type})"
             picks[column.name] = Pick(name=column.name, computed=f"coalesce({own}, {default})")
     return change.cache.by_value(compose, wanted.read, tuple(picks.values()), wanted.read)
+
+
+def _with_null(change: Change, made: Impossible) -> Impossible:
+    """The same with the choice that moves no row either."""
+    null = SetKey(
+        node=change.name, key="history", value=str(FromNow("null")), effect="moves no row: new columns are NULL there"
+    )
+    return replace(made, remedies=(*made.remedies, null))
 
 
 def _columns(sql: str) -> set[str]:
