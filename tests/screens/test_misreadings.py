@@ -11,6 +11,7 @@ from console.demo.prepare import Demo
 from console.model.event import Accepted, BatchDone, DriverLost, Entered, Event, Recorded, StepDone
 from console.model.incident import WaitBegan
 from console.model.region import Region
+from console.model.step_status import StepStatus
 from console.runner.outlook.forecast import forecast_of
 from console.runner.view import RegionView
 from console.tui.drawing import stack_lines
@@ -23,6 +24,7 @@ from console.tui.panes.summary import draw_summary
 from console.tui.rollout.log import LogEntries
 from console.tui.rollout.rates import lag_title, rates_line, rates_title
 from console.tui.rollout.slow import accounted, slow_line, slow_title
+from console.tui.rollout.steps_line import draw_steps_line
 from tests.screens import recorded as r
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle
@@ -76,6 +78,22 @@ def test_no_end_is_foretold_while_a_rollout_waits(why: str) -> None:
     texts = draw_summary(view, 200, s.NOON).plain, draw_progress(view, 100, s.NOON).plain
     assert [" left" in text for text in texts] == [not why, not why]
     assert (forecast_of(view, s.NOON) is None) is bool(why)
+
+
+@pytest.mark.parametrize(
+    ("changes", "mark"),
+    [
+        ({}, "▶ validate running"),
+        ({"held": "failed"}, "✗ validate failed"),
+        ({"held": "paused"}, "‖ validate paused"),
+        ({"state": "cancelled"}, "· validate stopped"),
+    ],
+)
+def test_a_step_is_running_only_while_its_rollout_is(changes: dict[str, Any], mark: str) -> None:
+    validate = StepStatus(id="validate", state="running")
+    view = rolling(**{"state": "validating", "steps": (validate,), **changes})
+    assert " ".join(draw_progress(view, 100, s.NOON).plain.split()) == mark
+    assert draw_steps_line(view, 100).plain == f"{mark[0]} compare"
 
 
 def test_the_checks_are_ahead_although_all_rows_are_counted() -> None:

@@ -10,6 +10,7 @@ from console.tui.format import count, plural, short, span
 from console.tui.labels import STYLES, moving, under_way
 
 SYMBOLS = {"waiting": ("·", STYLES["quiet"]), "running": ("▶", STYLES["busy"]), "done": ("✓", STYLES["good"])}
+HELD = {"paused": ("‖", STYLES["warn"]), "failed": ("✗", STYLES["bad"])}
 MAX_STEPS = 200
 
 
@@ -35,8 +36,7 @@ def draw_progress(view: RegionView, width: int, at: float) -> Content:
 
 
 def _all_lines(view: RegionView, width: int) -> list[Content]:
-    goes_on = moving(view)
-    return [line for step in view.status.steps[:MAX_STEPS] for line in _step_lines(step, width, goes_on)]
+    return [line for step in view.status.steps[:MAX_STEPS] for line in _step_lines(view, step, width)]
 
 
 def _planned_line(step: Step) -> Content:
@@ -46,8 +46,17 @@ def _planned_line(step: Step) -> Content:
     return Content.assemble(("· ", "$text-muted"), cell(safe(step.id, limit=100), 44), (size, "$text-muted"))
 
 
-def _step_lines(step: StepStatus, width: int, goes_on: bool) -> list[Content]:
-    symbol, style = SYMBOLS[step.state]
+def _mark(view: RegionView, step: StepStatus) -> tuple[str, str, str]:
+    """Symbol, style and word: the step in which a rollout is held, or has ended, is not running."""
+    if step.state != "running":
+        return *SYMBOLS[step.state], step.state
+    if view.status.held:
+        return *HELD[view.status.held], view.status.held
+    return (*SYMBOLS["running"], "running") if under_way(view) else ("·", STYLES["quiet"], "stopped")
+
+
+def _step_lines(view: RegionView, step: StepStatus, width: int) -> list[Content]:
+    symbol, style, word = _mark(view, step)
     done = step.rows_done if step.history else step.batch_rows  # a catch-up has no receipts to count
     total = max(step.rows_total, done)
     moves = total > 0 or step.slices > 0
@@ -57,13 +66,13 @@ def _step_lines(step: StepStatus, width: int, goes_on: bool) -> list[Content]:
     ahead = step.batch_rows / total if step.history and total else 0.0
     if not moves:
         name = cell(safe(step.id, limit=120), min(48, width - 11))
-        return [cell(Content.assemble((symbol, style), " ", name, " ", (step.state, style)), width)]
+        return [cell(Content.assemble((symbol, style), " ", name, " ", (word, style)), width)]
     head = Content.assemble((symbol, style), " ", cell(safe(step.id, limit=120), min(48, room)))
     percent = f"{step.percent:3}%" if step.history else f"{part:4.0%}"
     figures = f"{percent} {short(done)} / {short(total)}"
     lines = [cell(Content.assemble(head, " ", bar(part, bar_cells, style, ahead), " ", figures), width)]
     if step.state == "running":
-        lines.append(cell(_running_line(step, goes_on), width))
+        lines.append(cell(_running_line(step, moving(view)), width))
     return lines
 
 

@@ -9,7 +9,7 @@ from console.model.step_status import StepStatus
 from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.drawing import safe
-from console.tui.labels import STYLES, Tone
+from console.tui.labels import STYLES, Tone, idle
 
 SYMBOLS: dict[str, tuple[str, Tone]] = {"waiting": ("·", "quiet"), "running": ("▶", "busy"), "done": ("✓", "good")}
 WORDS = {VALIDATE.kind: "compare"}
@@ -58,6 +58,8 @@ def _stage(view: RegionView, stage: Stage, detailed: bool) -> Content:
     symbol, tone = SYMBOLS[stage.state]
     if stage.state == "running" and view.status.held:
         symbol, tone = ("✗", "bad") if view.status.held == "failed" else ("‖", "warn")
+    elif stage.state == "running" and idle(view):  # the rollout ended in it
+        symbol, tone = SYMBOLS["waiting"]
     name = safe(WORDS.get(stage.kind, stage.kind), "bold" if stage.state == "running" else "", 40)
     detail = _detail(stage, detailed)
     return Content.assemble((f"{symbol} ", STYLES[tone]), name, safe(f" {detail}" if detail else "", "$text-muted", 80))

@@ -31,6 +31,8 @@ from console.tui.state import ScreenState
 
 ScreenName = Literal["fleet", "rollout", "plan", "gate", "history"]
 SCREEN_NAMES: tuple[ScreenName, ...] = ("fleet", "rollout", "plan", "gate", "history")
+GUIDED: tuple[ScreenName, ...] = ("fleet", "rollout")  # on these, the demo's lines are shown however low the terminal
+GUIDED_LINES = 30  # of a terminal in which the other screens have room for them as well
 
 
 @dataclass
@@ -190,7 +192,8 @@ class BaseScreen(Screen[None]):
 
     def update_keys(self) -> None:
         """Show the next keys for the selected region, in the coach line and in the footer, and the demo's lines about it."""
-        guide = draw_guide(self.current_view, self.app.size.width - 2) if self.current_view else Content("")
+        view = self.current_view if self.name_of in GUIDED or self.app.size.height >= GUIDED_LINES else None
+        guide = draw_guide(view, self.app.size.width - 2) if view else Content("")
         self._guide.display = bool(guide)
         self._guide.update(guide)
         if self.state.coach and self.state.position is None:

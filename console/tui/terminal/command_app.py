@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.app import App
+from textual.notifications import Notify
 
 from console.paths import pictures_dir
 from console.text import safe_text
@@ -43,6 +44,12 @@ class CommandApp(App[int]):
     def _write(self, sequence: str) -> None:
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
+
+    def on_notify(self, message: Notify) -> None:
+        """A text that is shown already is not shown a second time: on a low terminal, copies of it cover the panes."""
+        new = message.notification
+        if any((known.message, known.title) == (new.message, new.title) for known in self._notifications):
+            message.prevent_default()
 
     def toast(self, text: str, severity: Severity = "information", title: str = "") -> None:
         lines = "\n".join(safe_text(line, 400) for line in text.split("\n", 3))
