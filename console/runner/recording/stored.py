@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 
-from console.model.event import Accepted, Recorded
+from console.model.event import Accepted, Lagging, Recorded
 from console.model.measured import FeedSample
 from console.model.plan import Plan
 from console.model.region import Region
@@ -28,7 +28,8 @@ def stored_recording(
     start = events[0].event
     known = {"link": "connected", "accepted": plan, "live": start.was if isinstance(start, Accepted) else ""}
     entries = [Entry(at=first, region=region.name, fields={**known, "heard": first}, samples=before)]
-    later = [*_events(region.name, events), *_samples(region.name, [sample for sample in near if sample.at >= first])]
+    measured = [sample for sample in near if sample.at >= first]
+    later = [*_events(region.name, events), *_samples(region.name, events[0].rollout, measured)]
     entries += sorted(later, key=attrgetter("at"))
     lines = [header_line(made), *map(entry_line, entries), entry_line(Entry(at=entries[-1].at, ended=True))]
     return RecordingReader(io.BytesIO(b"".join(lines)), f"{events[0].rollout} of {region.name}")
@@ -43,6 +44,11 @@ def _events(region: str, events: Sequence[Recorded]) -> Iterator[Entry]:
         yield Entry(at=latest, region=region, fields={"heard": latest, "attended": True})
 
 
-def _samples(region: str, samples: Sequence[FeedSample]) -> Iterator[Entry]:
-    for at, each in groupby(sorted(samples, key=attrgetter("at")), key=attrgetter("at")):
-        yield Entry(at=at, region=region, samples=tuple(each), fields={"heard": at, "attended": True})
+def _samples(region: str, rollout: str, samples: Sequence[FeedSample]) -> Iterator[Entry]:
+    """The samples of each moment; that of the pipeline is the lag until the next one."""
+    for at, group in groupby(sorted(samples, key=attrgetter("at")), key=attrgetter("at")):
+        each = tuple(group)
+        yield Entry(at=at, region=region, samples=each, fields={"heard": at, "attended": True})
+        if whole := next((sample for sample in each if not sample.feed), None):
+            lagging = Lagging(commits=0, rows=whole.behind, seconds=whole.lag)  # samples count no commits
+            yield Entry(at=at, region=region, event=Recorded(rollout, 0, at, lagging))
