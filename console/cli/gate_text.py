@@ -22,7 +22,7 @@ def check_line(check: Checked, status: Status) -> str:
 
 
 def declared_lines(view: RegionView) -> list[str]:
-    """Approvals and the ticket; [] where none is asked for and none was given."""
+    """The soak, approvals and the ticket; [] where none is asked for and none was given."""
     shown = [each for each in view.gate.conditions if each.kind != "check"]
     lines = [
         f"{each.name}: {each.why}{f', named by {each.by}' if each.kind == 'ticket' and each.by else ''}"
@@ -30,7 +30,8 @@ def declared_lines(view: RegionView) -> list[str]:
     ]
     if not any(each.kind == "approvals" for each in shown):
         lines += [f"approved by {approval.by}" for approval in counted(view.status)]
-    return [safe_text(f"{line} ({RECORDS})" if not number else line, 400) for number, line in enumerate(lines)]
+    soaks = sum(each.kind == "soak" for each in shown)  # nobody declares it
+    return [safe_text(f"{line} ({RECORDS})" if number == soaks else line, 400) for number, line in enumerate(lines)]
 
 
 def gate_data(view: RegionView) -> dict[str, Any] | None:

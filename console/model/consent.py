@@ -20,11 +20,15 @@ class GateRules:
     auto       the agent promotes by itself once every condition has passed
     approvals  different identities that must approve
     ticket     a ticket must be named
+    min_soak   seconds that a rollout waits at its gate, at least
+    clean_intervals  rounds in a row, the last ones there, after which every check had passed
     """
 
     auto: bool = False
     approvals: int = 0
     ticket: bool = False
+    min_soak: float = 0.0
+    clean_intervals: int = 0
 
 
 NO_RULES = GateRules()

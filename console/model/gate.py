@@ -18,9 +18,11 @@ from console.model.consent import (
 from console.model.event import Checked
 from console.model.pipeline import digest
 from console.model.status import Status
+from console.model.way_back import age_text
 from console.record import dataclass
 
-ConditionKind = Literal["check", "approvals", "ticket"]
+ConditionKind = Literal["check", "soak", "approvals", "ticket"]
+DECLARED: frozenset[ConditionKind] = frozenset(("approvals", "ticket"))  # by people
 ConditionState = Literal["passed", "failed", "inconclusive", "skipped", "waiting"]
 OPEN: frozenset[ConditionState] = frozenset(("passed", "skipped"))
 _WORST_FIRST: tuple[ConditionState, ...] = ("failed", "inconclusive", "waiting")
@@ -67,7 +69,7 @@ class Gate:
 
 def gate_of(status: Status, rules: GateRules = NO_RULES) -> Gate:
     """The gate of a rollout. rules: of its accepted plan"""
-    return Gate((*_checks(status), *_approvals(status, rules), *_ticket(status, rules)))
+    return Gate((*_checks(status), *_soak(status, rules), *_approvals(status, rules), *_ticket(status, rules)))
 
 
 def refusal(gate: Gate, region: str) -> CheckFailed | AtGate | None:
@@ -84,6 +86,8 @@ def refusal(gate: Gate, region: str) -> CheckFailed | AtGate | None:
             accept = f'console promote --region {region} --accept "{first.name}" --reason TEXT'
             message = f"{region}: {first.name} is inconclusive: {first.why}"
             return AtGate(message, hint=f"once it is understood: {accept}", code="E_INCONCLUSIVE", region=region)
+        case "soak", _:
+            return AtGate(message, hint="console status shows what is left", code="E_SOAK", region=region)
         case "approvals", _:
             hint = f"each of them runs: console approve --region {region}"
             return AtGate(message, hint=hint, code="E_APPROVALS", region=region)
@@ -175,6 +179,25 @@ def _checks(status: Status) -> Iterator[GateCondition]:
         else:
             state: ConditionState = "inconclusive" if check.ok is None else "passed" if check.ok else "failed"
             yield GateCondition(kind="check", name=name, state=state, why=check.detail)
+
+
+def _soak(status: Status, rules: GateRules) -> Iterator[GateCondition]:
+    """Time at the gate, and rounds of checks; an agent that is away counts no round."""
+    if not rules.min_soak and not rules.clean_intervals:
+        return
+    soak = status.soak
+    if soak is None:
+        why = "its agent does not say how long it has waited here, or none runs"
+        yield GateCondition(kind="soak", name="soak", state="waiting", why=why)
+        return
+    left = max(0.0, rules.min_soak - soak.waited)
+    missing = max(0, rules.clean_intervals - soak.clean)
+    parts = [f"{age_text(left + 1)} left" if left else f"waited {age_text(soak.waited)}"] if rules.min_soak else []
+    if rules.clean_intervals:
+        parts.append(f"{min(soak.clean, rules.clean_intervals)} of {rules.clean_intervals} clean rounds")
+    parts += [f"the last round was not completed: {soak.unable}"] if missing and soak.unable else []
+    state: ConditionState = "waiting" if left or missing else "passed"
+    yield GateCondition(kind="soak", name="soak", state=state, why=", ".join(parts))
 
 
 def _approvals(status: Status, rules: GateRules) -> Iterator[GateCondition]:

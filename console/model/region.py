@@ -47,6 +47,7 @@ class Policy:
 
     preview_expires_hours  after which a preview is dropped, unless it was ordered for another time
     approvals, ticket  what people must declare before a promotion (`model/consent`)
+    min_soak_seconds, clean_intervals  how long a rollout waits at its gate, at least, and clean rounds of checks there
     quarantine_rows  limit of one rollout's quarantined rows with values that do not convert; more of them fail it
     """
 
@@ -58,6 +59,8 @@ class Policy:
     preview_expires_hours: float = field(default=EXPIRES_HOURS, metadata=QUIET)
     approvals: int = field(default=0, metadata=QUIET)
     ticket: Literal["optional", "required"] = field(default="optional", metadata=QUIET)
+    min_soak_seconds: float = field(default=0.0, metadata=QUIET)
+    clean_intervals: int = field(default=0, metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,12 @@ from console.project import documents as docs
 from console.project.yaml import Document, Keys
 from console.remedy import DropKey, Edit, Remedy
 
-_GATE = "the gate opens as `promote` says, once the checks have passed"
 _BY_HAND = "nothing runs on a schedule"
 UNREAD: dict[type[docs.Doc], dict[Keys, tuple[str, str]]] = {
     docs.RegionDoc: {
         ("backfill_spark",): ("batches of history run on the region's `spark`", "size `spark` for them"),
         ("catalog",): ("no table is published to a catalog", "read through endpoints or console.open_release"),
         ("secrets",): ("nothing reads them", "give them to Spark and its storage where the agent runs"),
-        ("policy", "min_soak"): (_GATE, "wait at the gate: `promote: ask`"),
-        ("policy", "soak"): (_GATE, "wait at the gate: `promote: ask`"),
     },
     docs.CopyDoc: {("schedule",): (_BY_HAND, "call `console copy` from a scheduler of your own")},
     docs.SinkDoc: {("schedule",): (_BY_HAND, "call `console sink` from a scheduler of your own")},

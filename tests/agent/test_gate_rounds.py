@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from console.agent.soak import rounds
 from console.agent.soak.gate_checks import GateRound
 from console.agent.soak.news import RoundNews
 from console.agent.soak.rounds import GateRounds
-from console.errors import CheckFailed, RegionError
+from console.errors import AtGate, CheckFailed, RegionError
+from console.model.consent import GateRules
 from console.model.event import Checked, ComparedDay, Entered
 from console.model.step import Validate
 from tests.agent.copying import by_arrow
@@ -87,6 +89,23 @@ def test_what_a_later_round_finds_closes_the_gate_and_is_stored_once_however_lon
     assert region.line.promote("web-2", "r1", "ada", "laptop").release == "r2"
     checking.tick()
     assert region.line.recorder.status.soak is None
+
+
+@pytest.mark.slow
+def test_a_promotion_is_refused_until_the_rounds_that_the_plan_asks_for_were_clean(
+    region: Region, found: list[Checked]
+) -> None:
+    plan = region.line.recorder.plan
+    assert plan is not None
+    region.line.recorder._plan = replace(plan, gate=GateRules(clean_intervals=2))
+    checking = rounds_of(region)
+    found[:] = [GOOD]
+    checking.once()
+    with pytest.raises(AtGate, match="soak: 1 of 2 clean rounds") as refused:
+        region.line.promote("web-2", "r1", "ada", "laptop")
+    assert refused.value.code == "E_SOAK"
+    checking.once()
+    assert region.line.promote("web-2", "r1", "ada", "laptop").release == "r2"
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from console.model.consent import Approved, CheckAccepted, Declaration, GateRule
 from console.model.event import Checked, Entered, Event, Logged, Recorded
 from console.model.gate import counted, gate_of, objection_to, refusal, verdicts
 from console.model.incident import Incident
+from console.model.soak import SoakProgress
 from console.model.status import Status, fold
 
 GOOD = Checked(table="requests", check="rows per day", ok=True, detail="14 days")
@@ -69,6 +70,42 @@ def test_what_people_have_to_declare_first_refuses_with_its_own_code(
     error = refusal(gate_of(status, rules), "eu")
     assert isinstance(error, AtGate)
     assert (error.code, bool(error.hint)) == (code, True)
+
+
+SOAK = GateRules(min_soak=1800.0, clean_intervals=5)
+
+
+@pytest.mark.parametrize(
+    ("soak", "state", "why"),
+    [
+        (None, "waiting", "its agent does not say how long it has waited here, or none runs"),
+        (SoakProgress(waited=1080, clean=3), "waiting", "12 min left, 3 of 5 clean rounds"),
+        (SoakProgress(waited=1799, clean=5), "waiting", "2 s left, 5 of 5 clean rounds"),
+        (SoakProgress(waited=1800, clean=4), "waiting", "waited 30 min, 4 of 5 clean rounds"),
+        (
+            SoakProgress(waited=1800, clean=0, unable="no lag"),
+            "waiting",
+            "waited 30 min, 0 of 5 clean rounds, the last round was not completed: no lag",
+        ),
+        (SoakProgress(waited=7200, clean=100), "passed", "waited 2 h, 5 of 5 clean rounds"),
+    ],
+)
+def test_a_gate_that_soaks_is_closed_until_its_time_is_over_and_its_rounds_are_clean(
+    soak: SoakProgress | None, state: str, why: str
+) -> None:
+    gate = gate_of(replace(after(GOOD), soak=soak), SOAK)
+    assert [(c.state, c.why) for c in gate.conditions if c.kind == "soak"] == [(state, why)]
+    assert gate.open == gate.opens_itself == (state == "passed")
+    error = refusal(gate, "eu")
+    assert (error and (error.code, str(error))) == (None if gate.open else ("E_SOAK", f"eu: soak: {why}"))
+
+
+def test_a_region_without_such_rules_waits_for_no_soak_and_either_rule_counts_by_itself() -> None:
+    status = replace(after(GOOD), soak=SoakProgress(waited=60, clean=1))
+    rules = (GateRules(), GateRules(min_soak=60), GateRules(min_soak=61), GateRules(clean_intervals=1), TWO)
+    assert [[c.state for c in gate_of(status, each).conditions if c.kind == "soak"] for each in rules] == [
+        [], ["passed"], ["waiting"], ["passed"], [],
+    ]  # fmt: skip
 
 
 def test_two_approvals_are_those_of_two_identities() -> None:

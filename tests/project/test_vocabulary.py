@@ -56,6 +56,8 @@ READERS = {
     "RegionDoc.throttle.hours": "agent/resilience/throttle.py: throttle.hours",
     "RegionDoc.throttle.query": "agent/resilience/throttle.py: throttle.query",
     "RegionDoc.policy.promote": "runner/actions.py: view.region.policy.promote",
+    "RegionDoc.policy.min_soak": "planning/derived/plan.py: policy.min_soak_seconds",
+    "RegionDoc.policy.soak.clean_intervals": "planning/derived/plan.py: policy.clean_intervals",
     "RegionDoc.policy.approvals": "planning/derived/plan.py: policy.approvals",
     "RegionDoc.policy.ticket": "planning/derived/plan.py: policy.ticket",
     "RegionDoc.policy.quarantine_rows": "planning/review/retention.py: region.policy.quarantine_rows",
@@ -198,8 +200,6 @@ UNHEARD = {
     "catalog": ("regions/eu.yaml", EU + "catalog: {publish: main.web}\n"),
     "secrets": ("regions/eu.yaml", EU + "secrets: {aws: 'env:AWS_PROFILE'}\n"),
     "prices": ("regions/eu.yaml", EU + "prices: {tb_read: 5}\n"),
-    "policy.min_soak": ("regions/eu.yaml", EU + "policy: {min_soak: 30m}\n"),
-    "policy.soak": ("regions/eu.yaml", EU + "policy: {soak: {clean_intervals: 5}}\n"),
     "expectations": ("plans/web/tables/landing.yaml", LANDING + "expectations: [old > 0]\n"),
     "read_time_days": ("plans/web/tables/requests.yaml", TABLE + "read_time_days: 7\n"),
     "columns.day.nullable": (

@@ -77,5 +77,11 @@ def planned(
 
 def gated(plan: Plan, policy: Policy) -> Plan:
     """With the rules of its gate. `never` and `ask` are for consoles, which ask a person: no gate opens by itself there."""
-    rules = GateRules(auto=policy.promote == "auto", approvals=policy.approvals, ticket=policy.ticket == "required")
+    rules = GateRules(
+        auto=policy.promote == "auto",
+        approvals=policy.approvals,
+        ticket=policy.ticket == "required",
+        min_soak=policy.min_soak_seconds,
+        clean_intervals=policy.clean_intervals,
+    )
     return replace(plan, gate=rules)

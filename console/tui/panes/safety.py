@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from textual.content import Content
 
 from console.model.event import Checked, ComparedDay
-from console.model.gate import GateCondition, acceptance_of
+from console.model.gate import DECLARED, GateCondition, acceptance_of
 from console.model.note import NOTE_CHARACTERS, Note
 from console.model.plan import ACTIONS, Plan
 from console.model.soak import soak_text
@@ -312,7 +312,8 @@ def _declared(condition: GateCondition) -> Content:
     missing = condition.state == "waiting"
     text = safe(condition.why, STYLES["warn"] if missing else STYLES["good"], 300)
     named = safe(f" named by {condition.by}", limit=120) if condition.kind == "ticket" and condition.by else ""
-    return Content.assemble(text, named, (" · a record, not access control", "$text-muted"))
+    record = (" · a record, not access control", "$text-muted") if condition.kind in DECLARED else ""
+    return Content.assemble(text, named, record)
 
 
 def _note_text(note: Note, now: float) -> Content:
