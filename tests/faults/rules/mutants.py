@@ -184,7 +184,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("rows in quarantine are missing", BY_DAY, "(total or 0) - (others.get(name) or 0)", "(total or 0)", f"{COMPARED}::test_rows_that_history_left_out_are_no_doubt_and_what_else_differs_is_a_difference"),
     bug("values may change places", BY_DAY, "if alike and not _same", "if False and not _same", f"{COMPARED}::test_values_that_have_changed_places_are_a_difference_of_the_rows"),
     bug("what quarantine explains in part is a difference", CHECKS, "if any(day.day not in lacking for day in differing)", "if True", f"{COMPARED}::test_rows_that_history_left_out_are_no_doubt_and_what_else_differs_is_a_difference"),
-    bug("a check that failed opens the gate", "console/agent/rollout/promotion.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
+    bug("a check that failed opens the gate", "console/model/gate.py", '"passed" if check.ok else "failed"', '"passed"', f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
     bug("hours of a day begin late", "console/model/slices.py", "start + timedelta(hours=hour)", "start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
     bug("the first kept day expires", "console/agent/maintenance/retention.py", "< lit(keep)", "<= lit(keep)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
