@@ -31,6 +31,12 @@ class Spark:
     remote: str = ""
     conf: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def cores(self) -> int:
+        """Cores that `master` names; 1 if it names none."""
+        inside = self.master.removeprefix("local[").partition("]")[0]
+        return int(inside) if inside.isdigit() else 1
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

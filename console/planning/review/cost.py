@@ -11,16 +11,10 @@ from console.remedy import Edit, Elsewhere, RunCommand
 _TB = 1e12
 
 
-def cores(region: Region) -> int:
-    """Cores that the region's Spark uses, if its master URL says so; else 1."""
-    inside = region.spark.master.removeprefix("local[").partition("]")[0]
-    return int(inside) if inside.isdigit() else 1
-
-
 def priced(price: Price, region: Region) -> Price:
     """The same with money: for the bytes read, the cores for the duration, and a month's storage of the bytes written."""
     prices = region.prices
-    hours = price.seconds / 3600 * cores(region)
+    hours = price.seconds / 3600 * region.spark.cores
     return replace(
         price,
         money=price.bytes / _TB * prices.tb_read + hours * prices.core_hour,

@@ -16,7 +16,6 @@ from console.model.step import Backfill, CatchUp
 from console.model.step_id import CATCH_UP, VALIDATE, StepId
 from console.model.step_status import StepStatus
 from console.model.tuning import limits
-from console.planning.review.cost import cores
 from console.record import dataclass
 from console.runner.outlook.between import NOTHING, Between, total
 from console.runner.outlook.pace import MeasuredRollout, measured
@@ -210,5 +209,5 @@ def _money(region: Region, plan: Plan | None, spent: Account, left: Between) -> 
     prices = region.prices
     read = (plan.price.bytes if plan else 0) / _TB * prices.tb_read
     worked = sum(spent.of(use).seconds for use in ("batches", "tries", "spark", "other"))
-    an_hour = cores(region) * prices.core_hour
+    an_hour = region.spark.cores * prices.core_hour
     return Between(*(read + (worked + seconds) / 3600 * an_hour for seconds in (left.low, left.high)))
