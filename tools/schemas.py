@@ -94,11 +94,17 @@ def _of(hint: Any, defs: dict[str, Any]) -> dict[str, Any]:
 
 def _untagged(kind: Any, defs: dict[str, Any]) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
-    return _object({field.name: _of(hints[field.name], defs) for field in dataclasses.fields(kind)}, _quiet(kind))
+    return _object({_written(field): _of(hints[field.name], defs) for field in dataclasses.fields(kind)}, _quiet(kind))
 
 
 def _quiet(kind: Any) -> frozenset[str]:
-    return frozenset(field.name for field in dataclasses.fields(kind) if QUIET.items() <= field.metadata.items())
+    return frozenset(_written(field) for field in dataclasses.fields(kind) if QUIET.items() <= field.metadata.items())
+
+
+def _written(field: "dataclasses.Field[Any]") -> str:
+    """The key of a field: one that older readers need says since when."""
+    since = field.metadata.get("needed", "")
+    return f"{field.name}!{since}" if since else field.name
 
 
 def main(folder: str) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from console.errors import DataError
+from console.model.identity import identity
 from console.record import dataclass
 from console.text import safe_text
 
@@ -157,8 +158,12 @@ class Consent:
                 others = (each for each in self.accepted if (each.table, each.check) != (table, check))
                 return replace(self, accepted=(*others, now))
             case Approved(by=by, host=host, ticket=ticket):
+                name = identity(by).name  # the same person over another connection is the same
+                before = next((each for each in self.approvals if identity(each.by).name == name), None)
+                if not ticket and before is not None and not before.void:
+                    ticket = before.ticket
                 approval = GateApproval(at=at, by=by, host=host, ticket=ticket)
-                kept = (each for each in self.approvals if each.by != by)
+                kept = (each for each in self.approvals if identity(each.by).name != name)
                 return replace(self, approvals=(*kept, approval)[-APPROVALS_KEPT:])
             case TicketNamed(by=by, ticket=ticket):
                 return replace(self, ticket=ticket, ticket_by=by)

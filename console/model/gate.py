@@ -1,5 +1,6 @@
 """Whether the gate of a rollout is open, and if not, why: one function for agent, console and screens. Pure."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Literal, assert_never
 
@@ -83,11 +84,12 @@ def refusal(gate: Gate, region: str) -> CheckFailed | AtGate | None:
             hint = f"console status shows all checks; console discard --region {region} drops the new version"
             return CheckFailed(message, hint=hint, code="E_CHECK", region=region)
         case "check", _:
-            accept = f'console promote --region {region} --accept "{first.name}" --reason TEXT'
+            accept = f"console promote --region {region} --accept {shlex.quote(first.name)} --reason TEXT"
             message = f"{region}: {first.name} is inconclusive: {first.why}"
             return AtGate(message, hint=f"once it is understood: {accept}", code="E_INCONCLUSIVE", region=region)
         case "soak", _:
-            return AtGate(message, hint="console status shows what is left", code="E_SOAK", region=region)
+            hint = f"console status shows what is left; where no agent runs, console follow --region {region} starts it"
+            return AtGate(message, hint=hint, code="E_SOAK", region=region)
         case "approvals", _:
             hint = f"each of them runs: console approve --region {region}"
             return AtGate(message, hint=hint, code="E_APPROVALS", region=region)
@@ -153,7 +155,7 @@ def unaccepted(status: Status) -> tuple[Checked, ...]:
 def checks_named(status: Status, text: str) -> tuple[Checked, ...]:
     """The checks of a name as people type it: `requests: rows per day`, with or without the colon."""
     words = text.replace(":", " ").split()
-    return tuple(check for check in status.checks if f"{check.table} {check.check}".split() == words)
+    return tuple(check for check in status.checks if check_name(check).replace(":", " ").split() == words)
 
 
 def verdicts(status: Status) -> str:
@@ -187,7 +189,9 @@ def _soak(status: Status, rules: GateRules) -> Iterator[GateCondition]:
         return
     soak = status.soak
     if soak is None:
-        why = "its agent does not say how long it has waited here, or none runs"
+        asked = [f"{age_text(rules.min_soak)} at the gate"] if rules.min_soak else []
+        asked += [f"{rules.clean_intervals} clean rounds of checks"] if rules.clean_intervals else []
+        why = f"waits for {' and '.join(asked)}; its agent has not reported how much of it is left"
         yield GateCondition(kind="soak", name="soak", state="waiting", why=why)
         return
     left = max(0.0, rules.min_soak - soak.waited)

@@ -214,7 +214,8 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             again = state == "validating"
             checks = () if again else status.checks
             consent = status.consent.voided("the checks ran again") if again else status.consent
-            return replace(status, state=state, why="", checks=checks, waiting=None, consent=consent)
+            soak = None if again else status.soak
+            return replace(status, state=state, why="", checks=checks, waiting=None, consent=consent, soak=soak)
         case Checked() as check:
             return _checked(status, check, recorded.at)
         case Waiting(why):

@@ -156,8 +156,10 @@ class RegionRun:
             try:
                 await self._ops.promote(name)
             except Conflict:
-                # if an answer was lost, the conflicting promotion may be this console's own
-                if not answer_lost or not await self._promoted_by_us(name):
+                # the agent may have promoted by itself, or this console, if an answer was lost
+                row = await self._promoted_row(name)
+                by_policy = row is not None and agent_reason(row.by) is AgentReason.POLICY
+                if not by_policy and not (answer_lost and row is not None and self._ours(row)):
                     raise
                 return Outcome(name, "live")
             except Unreachable:
@@ -243,10 +245,6 @@ class RegionRun:
             code="E_PROMOTED",
         )
 
-    async def _promoted_by_us(self, name: str) -> bool:
-        row = await self._promoted_row(name)
-        return row is not None and self._ours(row)
-
     async def _promoted_row(self, name: str) -> ReleaseRow | None:
         """The row of the rollout's release, if it is live."""
         state = await self._ops.driver(name).state(self._board.pipeline)
@@ -268,8 +266,13 @@ def _taken_over(name: str, status: Status) -> Conflict:
 
 
 def _opens_itself(view: RegionView) -> bool:
+    """Whether its agent promotes by itself, now or once the soak has ended."""
     at_gate = view.status.shown == "awaiting-confirmation" and view.link != "unreachable"
-    return at_gate and view.accepted is not None and view.accepted.gate.auto and view.gate.opens_itself
+    if not at_gate or view.accepted is None or not view.accepted.gate.auto:
+        return False
+    return all(
+        each.state == "passed" or (each.kind, each.state) == ("soak", "waiting") for each in view.gate.conditions
+    )
 
 
 def nothing_to_do(plan: Plan) -> bool:

@@ -16,6 +16,7 @@ from console.tui.commands.ran import action_command, command_line
 from console.tui.state import ScreenState
 
 if TYPE_CHECKING:
+    from console.model.event import Checked
     from console.model.status import Status
     from console.runner.view import RegionView
     from console.tui.commands.line import LimitChange, TypedCommand
@@ -85,9 +86,10 @@ class Dispatcher:
                 if await self._ui.confirm(partial(confirm_end, regions=regions, action=action)):
                     await self._control(regions, action)
             case "promote":
+                asked = {name: unaccepted(self._ui.state.views[name].status) for name in regions}
                 reason = await self._ui.confirm_with_reason(partial(confirm_promotion, regions=regions))
                 if reason is not None:
-                    await asyncio.gather(*(self._accept_and_promote(name, reason) for name in regions))
+                    await asyncio.gather(*(self._accept_and_promote(name, reason, asked[name]) for name in regions))
             case "rollback":  # region by region: the region's name has to be typed
                 name = regions[0]
                 if await self._ui.confirm(partial(confirm_rollback, region=name)):
@@ -170,10 +172,10 @@ class Dispatcher:
             f"{done.release} is live" + (f" (previously {done.was}); R rolls back" if done.was else ""), title=region
         )
 
-    async def _accept_and_promote(self, region: str, reason: str) -> None:
-        """Promote, after the inconclusive checks that the dialog showed were accepted for this reason; "" accepts none."""
-        status, line = self._ui.state.views[region].status, action_command("promote", (region,))
-        accepted = unaccepted(status) if reason else ()
+    async def _accept_and_promote(self, region: str, reason: str, asked: "tuple[Checked, ...]") -> None:
+        """Promote, after the inconclusive checks of which the dialog asked were accepted for this reason; "" accepts none."""
+        line = action_command("promote", (region,))
+        accepted = asked if reason else ()
         names = "".join(f" --accept {shlex.quote(check_name(check))}" for check in accepted)
         line += f"{names} --reason {shlex.quote(reason)}" if accepted else ""
 

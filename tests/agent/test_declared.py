@@ -213,3 +213,19 @@ def test_a_declaration_reaches_the_pipeline_as_a_console_sends_it(tmp_path: Path
     assert service.method("declare")(pipeline="web", rollout="web-1", declared=sent).consent.holds(declared)
     with pytest.raises(DataError):
         service.method("declare")(pipeline="web", rollout="web-1", declared={**sent, "type": "Blessed"})
+
+
+def test_a_gate_that_was_checked_again_while_its_agent_waited_for_the_lock_does_not_open_itself(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    controller = at_gate(tmp_path, GateRules(auto=True), GOOD)
+    controller.self_opening = SelfOpeningGate(clock)
+    with controller.lock:
+        controller.tick()
+        attempt = controller.self_opening._attempt
+        assert attempt is not None
+        controller.recorder.store(DOUBT)
+        declare(controller, "web-1", ACCEPTED)
+    attempt.join(10)
+    assert controller.recorder.events(Promoted) == ()
+    assert [event.text for event in controller.recorder.events(Logged) if "did not open" in event.text] == []

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -179,6 +180,7 @@ PLAN = Comparison(table="copy", pairs=(Pair("n", "n"),), time="day")
         (replace(PLAN, keys=("day",)), {}, "not counted"),
         (replace(PLAN, time=""), {}, "not counted"),
         (PLAN, {"retention_days": 10}, "not counted"),  # one side may have expired it
+        (PLAN, {"kind": "aggregate"}, "not counted"),  # it stores a state for each commit
     ],
 )
 def test_days_are_counted_only_where_both_must_have_as_many_rows(
@@ -187,6 +189,39 @@ def test_days_are_counted_only_where_both_must_have_as_many_rows(
     old, new = sides(tmp_path, (1, 1, 2), (1, 2), **table)
     found = counted_days.check(plan, old, new, TODAY)
     assert (found.ok if found else "not counted") == ok
+
+
+def wide(place: Path, *files: tuple[int, ...]) -> Pinned:
+    """A version without partitions whose files each hold a row of these days after 2026-06-01."""
+    for at, numbers in enumerate(files):
+        made = pa.Table.from_pylist(
+            [{"n": at * 1000 + n, "day": date(2026, 6, 1) + timedelta(days=n)} for n in numbers], rows(0).schema
+        )
+        write_deltalake(str(place / "wide"), made, mode="append")
+    return Pinned(state("copy", partition_by=(), time="day"), str(place / "wide"), len(files) - 1)
+
+
+@pytest.mark.parametrize("span", [30, 41, 90, 100])
+def test_no_day_within_a_file_of_many_days_is_said_to_have_no_rows(tmp_path: Path, span: int) -> None:
+    """Of long files a table's statistics name every second day or fewer."""
+    old, new = wide(tmp_path / "old", *((n,) for n in range(span))), wide(tmp_path / "new", tuple(range(span)))
+    assert counted_days.check(PLAN, old, new, TODAY) is None
+
+
+def test_files_without_statistics_of_times_are_not_counted(tmp_path: Path) -> None:
+    old, _ = sides(tmp_path, (1, 2), (1,))
+    bare = str(tmp_path / "bare")
+    DeltaTable.create(bare, rows(0).schema, configuration={"delta.dataSkippingStatsColumns": "n"})
+    write_deltalake(bare, rows(0, 1, day=1), mode="append")
+    assert counted_days.check(PLAN, old, Pinned(state("copy", partition_by=(), time="day"), bare, 1), TODAY) is None
+
+
+def test_a_day_that_differed_is_not_cleared_by_files_in_which_it_can_no_longer_be_counted(tmp_path: Path) -> None:
+    old = wide(tmp_path / "old", (0,), (1,), (2,), (3,))
+    new = wide(tmp_path / "new", (0, 1), (2,), (3,))
+    for differed, ok in ((["2026-06-03"], True), (["2026-06-01"], "not counted")):
+        found = counted_days.check(PLAN, old, new, TODAY, differed)
+        assert (found.ok if found else "not counted") == ok
 
 
 def test_a_day_that_shares_a_file_with_others_is_not_counted(tmp_path: Path) -> None:

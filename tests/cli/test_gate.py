@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -55,7 +56,7 @@ def test_an_inconclusive_check_keeps_the_gate_closed_until_a_person_accepts_it_b
     world = at_gate(deployed, inconclusive=("requests",))
     refused = world.call("promote", "--region", "us", "--yes")
     assert (refused.exit_code, promoted(world)) == (3, False)
-    assert f'--accept "{CHECK}" --reason TEXT' in refused.stderr
+    assert f"--accept '{CHECK}' --reason TEXT" in refused.stderr
     states = [(c["name"], c["state"]) for c in region_of(world)["gate"]["conditions"]]
     assert (CHECK, "inconclusive") in states
     for words in (["--accept", CHECK], ["--reason", "why"], ["--accept", "requests: sums", "--reason", "why"]):
@@ -142,3 +143,31 @@ def test_an_agent_that_knows_no_declarations_refuses_them_and_promotes_nothing(
     monkeypatch.setattr(FakeDriver, "declare", unknown)
     refused = world.call("promote", "--region", "us", "--yes", "--accept", CHECK, "--reason", "why")
     assert (refused.exit_code, promoted(world)) == (65, False)
+
+
+def test_what_one_person_accepts_is_kept_where_the_approval_of_another_is_still_missing(deployed: World) -> None:
+    """No hint leads in a circle: the approval is refused before the acceptance, and counts after it."""
+    world = at_gate(deployed, "approvals: 1", inconclusive=("requests",))
+    assert "--accept" in world.call("approve", "--region", "us").stderr
+    words = ("promote", "--region", "us", "--yes", "--accept", CHECK, "--reason", "a new table")
+    refused = world.call(*words)
+    assert (refused.exit_code, "console approve --region us" in refused.stderr) == (3, True), refused.output
+    assert f"us: accepted: {CHECK}" in refused.stderr
+    assert world.call("approve", "--region", "us").exit_code == 0
+    assert world.call("promote", "--region", "us", "--yes").exit_code == 0
+    assert promoted(world)
+
+
+def test_an_approval_is_of_the_rollout_that_was_shown(deployed: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from console.cli.commands.rollout import declared
+
+    world, read = at_gate(deployed, "approvals: 1"), declared.views_of
+
+    async def older(project: Any) -> Any:
+        views, errors = await read(project)
+        return [replace(view, status=replace(view.status, rollout="web-0")) for view in views], errors
+
+    monkeypatch.setattr(declared, "views_of", older)
+    refused = world.call("approve", "--region", "us")
+    assert (refused.exit_code, "another rollout is at its gate" in refused.stderr) == (4, True), refused.output
+    assert not world.regions["us"].disk.status.consent.approvals

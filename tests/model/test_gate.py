@@ -9,7 +9,7 @@ from console.errors import AtGate, CheckFailed
 from console.model import codec
 from console.model.consent import Approved, CheckAccepted, Declaration, GateRules, TicketNamed
 from console.model.event import Checked, Entered, Event, Logged, Recorded
-from console.model.gate import counted, gate_of, objection_to, refusal, verdicts
+from console.model.gate import checks_named, counted, gate_of, objection_to, refusal, verdicts
 from console.model.incident import Incident
 from console.model.soak import SoakProgress
 from console.model.status import Status, fold
@@ -78,7 +78,11 @@ SOAK = GateRules(min_soak=1800.0, clean_intervals=5)
 @pytest.mark.parametrize(
     ("soak", "state", "why"),
     [
-        (None, "waiting", "its agent does not say how long it has waited here, or none runs"),
+        (
+            None,
+            "waiting",
+            "waits for 30 min at the gate and 5 clean rounds of checks; its agent has not reported how much of it is left",
+        ),
         (SoakProgress(waited=1080, clean=3), "waiting", "12 min left, 3 of 5 clean rounds"),
         (SoakProgress(waited=1799, clean=5), "waiting", "2 s left, 5 of 5 clean rounds"),
         (SoakProgress(waited=1800, clean=4), "waiting", "waited 30 min, 4 of 5 clean rounds"),
@@ -191,3 +195,30 @@ def test_a_declaration_fits_only_the_checks_that_its_author_read(
 ) -> None:
     error = objection_to(status, declared, "eu")
     assert (error.code if error else "") == code
+
+
+def test_a_check_whose_name_has_a_colon_is_found_by_the_name_that_a_refusal_gives() -> None:
+    status = after(replace(DOUBT, check="recorded calls: cost"))
+    (named,) = checks_named(status, "requests: recorded calls: cost")
+    assert checks_named(status, "requests recorded calls cost") == (named,)
+    refused = refusal(gate_of(status), "eu")
+    assert refused is not None
+    assert "--accept 'requests: recorded calls: cost'" in refused.hint
+
+
+def test_a_person_who_approves_over_another_connection_counts_once_and_keeps_the_ticket() -> None:
+    by = ("ada@laptop (SSH login from 192.0.2.7)", "ada@laptop (SSH login from 192.0.2.8)", "ada@laptop")
+    status = after(GOOD, approved(by[0], "OPS-7"), approved(by[1]), approved(by[2]))
+    assert [(each.by, each.ticket) for each in counted(status)] == [("ada@laptop", "OPS-7")]
+    assert not gate_of(status, TWO).open
+
+
+def test_a_gate_that_is_reached_again_has_waited_for_nothing() -> None:
+    rules = GateRules(min_soak=1800.0, clean_intervals=5)
+    soaked = replace(after(GOOD), soak=SoakProgress(waited=3600.0, clean=9))
+    assert gate_of(soaked, rules).open
+    events = (Entered("validating"), GOOD, Entered("awaiting-confirmation"))
+    again = reduce(fold, (Recorded("web-2", n, 300.0 + n, event) for n, event in enumerate(events, 9)), soaked)
+    (condition,) = (each for each in gate_of(again, rules).conditions if each.kind == "soak")
+    assert (condition.state, gate_of(again, rules).open) == ("waiting", False)
+    assert "waits for 30 min at the gate and 5 clean rounds of checks" in condition.why

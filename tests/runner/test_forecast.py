@@ -244,3 +244,11 @@ def test_events_that_are_not_known_here_are_replaced_by_the_figures_of_the_statu
     assert found is not None
     assert found.copied.low < now + 180 + 25 < found.copied.high
     assert forecast(replace(status, rollout="web-3"), told.events, region=REGION, plan=None, now=now) is not None
+
+
+def test_a_year_at_the_rate_of_a_handful_of_rows_is_not_foretold() -> None:
+    """The newest day may hold three rows, and a date beyond the year 9999 cannot be drawn."""
+    story = Told()
+    story.begin(A, rows=20_000_000_000)
+    story.batch(A, 1, 10.0, rows=1)
+    assert story.forecast() is None

@@ -68,7 +68,7 @@ def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries
         if not history.done:
             _link(context, history)
         return
-    rows = _first_budget(context)
+    rows = _first_budget(context, step)
     if (unfinished := _unfinished(context, step)) is not None:
         rows = min(rows, max(1.0, unfinished / SHRINK))
     slices = history.slices if context.newest_days is None else carried_slices(history.slices, context.newest_days)
@@ -369,8 +369,15 @@ def _poll(
             return
 
 
-def _first_budget(context: RolloutContext) -> float:
-    """Rows of the first batch: by the rate measured so far and the target duration, or `FIRST_ROWS` to measure it."""
+def _first_budget(context: RolloutContext, step: Backfill) -> float:
+    """Rows of the first batch of a turn: by the rate measured so far and the target duration, or `FIRST_ROWS` to measure it.
+
+    A table that has batches is judged by these, since its rows may be wider than those of the others.
+    """
+    done = [e for e in context.recorder.progress() if isinstance(e, BatchDone) and e.step == step.id and e.rows_in]
+    if seconds := sum(event.seconds for event in done):
+        aim = sum(event.rows_in for event in done) / seconds * context.limits.target_seconds
+        return _limited(context, min(aim, GROWTH * max(FIRST_ROWS, *(float(event.rows_in) for event in done))))
     rate = context.recorder.status.rate
     return _limited(context, rate * context.limits.target_seconds if rate else FIRST_ROWS)
 

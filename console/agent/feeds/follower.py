@@ -152,6 +152,11 @@ class FeedFollower(threading.Thread):
         self._wake.set()
         return request
 
+    def forget(self, request: "Future[dict[str, int]]") -> None:
+        """Drop a request for which nobody waits any more, so that the follower rests again."""
+        with self._guard:
+            self._requests = [entry for entry in self._requests if entry[1] is not request]
+
     def is_aligned(self, pipeline: str) -> bool:
         """Whether the last tick left all feeds of the pipeline, except stalled ones, at one landing position."""
         with self._guard:

@@ -35,6 +35,8 @@ class SelfOpeningGate:
     def tick(self, controller: PromotedPipeline) -> None:
         """Promote if it is due, in a thread of its own: the feeds are drained first."""
         status = controller.recorder.status
+        if status.state == "promoting":
+            return  # this attempt, or a person's
         if not due(status, controller.recorder.plan):
             self._again, self._pause = 0.0, RETRY_SECONDS
         elif self.clock.elapsed() >= self._again and (self._attempt is None or not self._attempt.is_alive()):
@@ -44,7 +46,10 @@ class SelfOpeningGate:
     def _open(self, controller: PromotedPipeline, status: Status) -> None:
         by = by_agent(AgentReason.POLICY)
         try:
-            controller.promote(status.rollout, status.was, by, socket.gethostname())
+            with controller.lock:  # what was due may have been decided about, or checked again, since
+                now = controller.recorder.status
+                if now.rollout == status.rollout and due(now, controller.recorder.plan):
+                    controller.promote(now.rollout, now.was, by, socket.gethostname())
         except Exception as error:
             self._again, self._pause = self.clock.elapsed() + self._pause, min(2 * self._pause, MOST_SECONDS)
             why = f"its gate did not open, as its policy says it should: {failure.cause(error)}"

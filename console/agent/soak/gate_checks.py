@@ -18,9 +18,14 @@ from console.text import redacted, safe_text
 
 @dataclass(frozen=True, slots=True)
 class RoundMemory:
-    """What the next round of a rollout begins with. looked: path of a rebuilt table → its version as of the last round"""
+    """What the next round of a rollout begins with.
+
+    looked  path of a rebuilt table → its version as of the last round
+    last    app id of a feed → its last live commit as of then
+    """
 
     looked: dict[str, int] = field(default_factory=dict)
+    last: dict[str, samples.LiveCommit] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,7 @@ class GateRound:
     context: RolloutContext
     pins: Mapping[str, int]
     memory: RoundMemory
+    last: dict[str, samples.LiveCommit] = field(default_factory=dict)  # for the next round
 
     def results(self) -> Iterator[Checked]:
         """The results of all checks, whether or not they are news.
@@ -47,10 +53,9 @@ class GateRound:
 
     def next(self) -> RoundMemory:
         """The memory of the round after this one."""
-        return RoundMemory({path: version for path, version in self.pins.items() if path in self._targets()})
-
-    def _targets(self) -> set[str]:
-        return {feed.target_path for feed in rebuilt_feeds(self.context)}
+        targets = {feed.target_path for feed in rebuilt_feeds(self.context)}
+        looked = {path: version for path, version in self.pins.items() if path in targets}
+        return RoundMemory(looked, {**self.memory.last, **self.last})
 
     def _of_feed(self, feed: LiveFeed) -> Iterator[Checked]:
         """Whether it goes on, and whether all rows since the last round are its own, each once. What was wrong then is not
@@ -62,8 +67,14 @@ class GateRound:
         yield Checked(table=target, check=f"{name} goes on", ok=standing is None, detail=why)
         after = self.memory.looked.get(feed.target_path, -1)
         wrong = samples.unpositioned_rows(feed.target_path, after)
-        # one commit more than the new ones: the first of these may repeat the last one before
-        wrong = wrong or samples.overlap(samples.live_commits(feed.target_path, feed.app_id, after - 1))
+        fresh = samples.live_commits(feed.target_path, feed.app_id, after)
+        before = self.memory.last.get(feed.app_id)  # which the first new one may repeat
+        if before is not None and before.version <= after:
+            fresh = (before, *fresh)
+        wrong = wrong or samples.overlap(fresh)
+        looked = self.pins.get(feed.target_path, -1)
+        if known := [commit for commit in fresh if commit.version <= looked]:
+            self.last[feed.app_id] = known[-1]
         if wrong:
             yield Checked(table=target, check=name, ok=False, detail=wrong)
 
@@ -79,7 +90,9 @@ class GateRound:
         yield Checked(table=table, check="rows are counted", ok=True, detail="each feed goes on")
         if table not in affected_tables(context) and all(path in self.pins for path in paths):
             old, new = (side_of(context, table, release, dict(self.pins)) for release in sides)
-            result = counted_days.check(comparison, old, new, time.time())
+            known = (c for c in context.recorder.status.checks if (c.table, c.check) == (table, counted_days.CHECK))
+            differed = [day.day for each in known for day in each.days if not day.equal]
+            result = counted_days.check(comparison, old, new, time.time(), differed)
             yield from () if result is None else (result,)
 
 

@@ -77,7 +77,8 @@ class GateRounds:
         recorder = controller.recorder
         status = recorder.status
         if not _at_gate(status):
-            self._known.pop(controller.pipeline, None)
+            if status.state != "promoting":  # if that fails, the rounds go on where they were
+                self._known.pop(controller.pipeline, None)
             recorder.soaked(None)
             return False
         known = self._known.get(controller.pipeline)
@@ -99,33 +100,39 @@ class GateRounds:
             known = self._known.get(controller.pipeline)
             if known is None or self._ending.is_set():
                 continue
-            began = time.monotonic()
+            looked = 0.0
             try:
-                self.round(controller, known)
+                looked = self.round(controller, known)
             except Exception as error:  # a full disk, for example: tried again
                 self.report(controller.pipeline, "warning", f"the checks at its gate do not go on: {cause(error)}")
-            ended = time.monotonic()
-            known.due = ended + max(CHECK_SECONDS, SHARE * (ended - began))
+            known.due = time.monotonic() + max(CHECK_SECONDS, SHARE * looked)
 
-    def round(self, controller: PipelineController, known: Soaking) -> None:
-        """Check once, and store what is new."""
+    def round(self, controller: PipelineController, known: Soaking) -> float:
+        """Check once, and store what is new.
+
+        returns  seconds that it looked at logs; to wait for the feeds takes nothing from others
+        """
         context = _context(controller)
-        why, results = "", list[Checked]()
+        why, results, began = "", list[Checked](), time.monotonic()
         memory = known.memory
         with self._halted(controller, known, context):
             try:
                 pins = _aligned(context)
+                began = time.monotonic()
                 made = GateRound(context, pins, known.memory)
                 results = [planted_bugs.blind(check) for check in made.results()]
                 memory = made.next()
+            except AgentEnding:
+                return 0.0
             except RolloutStopped:
                 if self._ending.is_set() or not _stands(controller, known):
-                    return
+                    return 0.0
                 why = f"a round took more than {ROUND_SECONDS:.0f} s"
             except Exception as error:
                 if context.spark.lost or self._ending.is_set() or not _stands(controller, known):
-                    return  # the agent restarts, or its tables are being dropped
+                    return 0.0  # the agent restarts, or its tables are being dropped
                 why = cause(error)
+        looked = time.monotonic() - began
         known.unable = known.unable + 1 if why else 0
         table = next((step.table for step in context.plan.steps if isinstance(step, CreateTable)), "")
         if why:
@@ -133,6 +140,7 @@ class GateRounds:
         else:
             results.append(going_on(table))
         self._store(controller, known, results, memory, why)
+        return 0.0 if why else looked
 
     def _store(
         self,
@@ -214,18 +222,19 @@ def _context(controller: PipelineController) -> RolloutContext:
 def _aligned(context: RolloutContext) -> dict[str, int]:
     """Table path → Delta version, at one landing position of every feed that moves.
 
-    raises  RolloutStopped; RegionError if they do not get there in time
+    raises  RolloutStopped; AgentEnding; RegionError if they do not get there in time
     """
     alignment = context.follower.align(context.plan.pipeline)
     end = time.monotonic() + ALIGN_SECONDS
-    while True:
-        context.check_halt()
-        try:
-            return alignment.result(0.2)
-        except AgentEnding:
-            raise RolloutStopped from None
-        except FutureTimeout:
-            if time.monotonic() > end:
-                behind = context.follower.lag(context.plan.pipeline).rows
-                why = f"the feeds did not reach one landing position in {ALIGN_SECONDS:.0f} s ({behind:,} rows behind)"
-                raise RegionError(why, hint="console status shows their lag") from None
+    try:
+        while True:
+            context.check_halt()
+            try:
+                return alignment.result(0.2)
+            except FutureTimeout:
+                if time.monotonic() > end:
+                    behind = context.follower.lag(context.plan.pipeline).rows
+                    why = f"the feeds did not reach one landing position in {ALIGN_SECONDS:.0f} s ({behind:,} rows behind)"
+                    raise RegionError(why, hint="console status shows their lag") from None
+    finally:
+        context.follower.forget(alignment)

@@ -61,6 +61,25 @@ def table_stats(name: str, path: str, time: str = "", version: int | None = None
     )
 
 
+def files_without_times(path: str, time: str, version: int) -> int:
+    """Files whose rows the log assigns to no day, since it has no statistics of the time column for them.
+
+    time    the stored column
+    raises  Unreachable if the log cannot be read
+    """
+    try:
+        table = DeltaTable(path, version=version)
+        actions = table.get_add_actions(flatten=True)
+    except (DeltaError, OSError) as error:
+        raise Unreachable(f"{path}: {error}", hint="console doctor") from None
+    if f"partition.{time}" in actions.column_names:
+        return 0
+    nulls = f"null_count.{physical_name(json.loads(table.schema().to_json()), time)}"
+    if nulls not in actions.column_names:
+        return int(actions.num_rows)
+    return sum(count is None for count in actions.column(nulls).to_pylist())
+
+
 def _rows_left(table: DeltaTable, path: str, files: Sequence[str], counts: Sequence[int | None]) -> list[int | None]:
     """Rows of each file without those deleted by deletion vectors; None if the file has no statistics."""
     import pyarrow as pa

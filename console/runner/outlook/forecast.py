@@ -23,6 +23,7 @@ from console.runner.outlook.rates import rates
 from console.runner.outlook.windows import after_work
 from console.runner.view import RegionView
 
+MOST_SECONDS = 365 * 86_400.0
 # Priors of what a rollout measures only at its end: seconds, and shares of the time of all batches.
 CATCHING_UP = Between(0.2, 15.0)
 LOG_SHARE = Between(0.1, 1.0)
@@ -75,8 +76,8 @@ def forecast(
     now: float,
     samples: Sequence[FeedSample] = (),
 ) -> Forecast | None:
-    """The forecast of a rollout on its way to the gate; None before its first batch is measured, while it is held, and while it
-    waits for something whose end no figure tells.
+    """The forecast of a rollout on its way to the gate; None before its first batch is measured, while it is held, while it
+    waits for something whose end no figure tells, and if a year or more would be left: then too little was measured.
 
     events   stored ones, as far as they are known;  plan: the accepted one, None if unknown
     samples  of the region's feeds; from half an hour of history on they tell its rate better than single batches do
@@ -92,13 +93,18 @@ def forecast(
     batches = total(_backfill(step, known, plan) for step in open_steps)
     slowed = _sampled(status, samples, plan) or batches.scaled(_lost(spent))
     slowed = total((slowed, *(_closing(known, step) for step in open_steps)))
+    if slowed.high > MOST_SECONDS:
+        return None
     copied = after_work(now, slowed, plan, status)
     work = known.seconds + sum(pace.running for pace in known.paces.values()) + batches.middle
     rest = total((*_catch_ups(status, known, plan, work), _validation(status, known, work)))
+    gate = total((copied, rest))
+    if gate.high - now > MOST_SECONDS:
+        return None
     return Forecast(
         at=now,
         copied=copied,
-        gate=total((copied, rest)),
+        gate=gate,
         rows=total(_rows(step) for step in history),
         written=total(_written(step, known) for step in history),
         money=_money(region, plan, spent, total((slowed, rest))),

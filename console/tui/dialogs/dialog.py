@@ -1,5 +1,6 @@
 """The only dialog class: draws its content, again whenever the state changes, and returns yes or no."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -50,6 +51,7 @@ class Dialog(ModalScreen[bool]):
         self._read_rows, self._rows, self._rows_read = read_rows, tuple[Content, ...](), 0
         self._factory = factory
         self._content = factory(state)
+        self._asked = self._content.reason_for
         self._title = Static(id="title")
         self._body = Static(id="body")
         self._blocked = Static(id="blocked")
@@ -95,7 +97,10 @@ class Dialog(ModalScreen[bool]):
 
     def watch_state(self) -> None:
         if self.is_mounted:
-            self._content = self._factory(self.state)
+            content = self._factory(self.state)
+            if content.reason_for != self._asked and not content.blocked:
+                content = replace(content, blocked="the checks have changed: esc, then the key again")
+            self._content = content
             self._redraw()
 
     def _redraw(self) -> None:

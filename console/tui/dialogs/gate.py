@@ -113,6 +113,10 @@ def _blocked(state: ScreenState, view: RegionView) -> str:
     refused = any(check.ok is False for check in view.status.checks) or not unaccepted(view.status)
     if refused and (doubt := promotion_blocker(view.status)):
         return f"{doubt}: promotion refused; v shows them, X cancels"
+    if unaccepted(view.status):
+        return (
+            ""  # accepted with this dialog, although people or time may be missing as well: these count only after it
+        )
     waits = next((each for each in view.gate.closed_by if each.state == "waiting"), None)
     return f"{waits.name}: {waits.why}" if waits else ""
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import click
 
@@ -14,7 +14,7 @@ from console.cli.interrupt import run_interruptible
 from console.cli.output import Output, as_data
 from console.cli.status_text import gate_text
 from console.cli.wiring import OpenProject, cli_context, open_project
-from console.errors import ConsoleError, UsageError
+from console.errors import Conflict, ConsoleError, UsageError
 from console.model.consent import Approved, CheckAccepted, Declaration, TicketNamed, reason_text, ticket_text
 from console.model.gate import check_name, checks_named, counted, refusal, verdicts
 from console.record import dataclass
@@ -35,7 +35,7 @@ class GateWords:
 
 
 def gate_words(accepted: Iterable[str], reason: str, ticket: str) -> GateWords:
-    """raises  UsageError for an acceptance without a reason, a reason without one, and an unfit text"""
+    """raises  UsageError for an acceptance without a reason, and a reason without one; DataError for an unfit text"""
     words = GateWords(accepted=tuple(accepted), reason=reason, ticket=ticket)
     if words.accepted and not reason.strip():
         raise UsageError("--accept needs --reason", hint='say why: --reason "two late rows, read again"')
@@ -55,6 +55,8 @@ def declarations(
     ask_ticket: "Callable[[RegionView], str] | None",
 ) -> tuple[Declaration, ...]:
     """What has to be declared so that the gate opens: as the command says, else as a person on the terminal answers.
+
+    Where people or time are still missing as well, it is declared all the same: others approve, and the soak counts, only after it.
 
     ask_reason, ask_ticket  None where nobody may be asked; an answer of "" declares nothing
     raises  UsageError for a name that is no check; CheckFailed and AtGate for a gate that stays closed
@@ -78,10 +80,25 @@ def declarations(
     consent = view.status.consent
     for each in declared:
         consent = consent.after(each, 0.0)
-    then = replace(view, status=replace(view.status, consent=consent))
-    if closed := refusal(then.gate, view.region.name):
+    gate = replace(view, status=replace(view.status, consent=consent)).gate
+    by_checks = any(each.kind == "check" for each in gate.closed_by)
+    # an agent that starts with the request knows how long it has waited; a stored status does not
+    only_unknown = view.status.soak is None and all(each.kind == "soak" for each in gate.closed_by)
+    if (by_checks or not (declared or only_unknown)) and (closed := refusal(gate, view.region.name)):
         raise closed
     return tuple(declared)
+
+
+def declared_text(declared: Declaration) -> str:
+    match declared:
+        case CheckAccepted(table=table, check=check):
+            return f"accepted: {table}: {check}"
+        case TicketNamed(ticket=ticket):
+            return f"ticket: {ticket}"
+        case Approved():
+            return "approved"
+        case _:
+            assert_never(declared)
 
 
 def _named(view: "RegionView", text: str) -> "tuple[Checked, ...]":
@@ -141,6 +158,9 @@ async def _approve(project: OpenProject, output: Output, ticket: str) -> int:
             try:
                 await fleet.refresh([name])
                 output.info(f"{name}:\n{gate_text(view, time.time())}")
+                if fleet.views[name].status.rollout != view.status.rollout:
+                    why = f"{name}: another rollout is at its gate than the one that was read"
+                    raise Conflict(why, region=name, hint=f"console approve --region {name}", code="E_STALE")
                 await fleet.declare(name, Approved(checks=verdicts(view.status), ticket=ticket))
                 now = fleet.views[name]
                 entries.append(_entry(now))

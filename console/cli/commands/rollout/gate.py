@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from console.cli.commands.rollout.declared import GateWords, asked_reason, asked_ticket, declarations, gate_words
+from console.cli.commands.rollout.declared import (
+    GateWords,
+    asked_reason,
+    asked_ticket,
+    declarations,
+    declared_text,
+    gate_words,
+)
 from console.cli.commands.rollout.status import views_of
 from console.cli.flags import command
 from console.cli.interrupt import run_interruptible
@@ -97,9 +104,8 @@ def _answer(output: Output, view: "RegionView", act: Act, words: GateWords) -> "
             _yes_suffices(view)
         return declared
     if not output.may_ask:
-        raise AtGate(
-            f"{name}: {act} ({question}) needs confirmation", region=name, hint=f"console {act} --region {name} --yes"
-        )
+        hint = _without_terminal(view, act, declared)
+        raise AtGate(f"{name}: {act} ({question}) needs confirmation", region=name, hint=hint)
     _ask(output, view, act, question)
     return declared
 
@@ -124,6 +130,14 @@ def _yes_suffices(view: "RegionView") -> None:
             region=name,
             hint=f"console promote --region {name}, on a terminal",
         )
+
+
+def _without_terminal(view: "RegionView", act: Act, declared: "tuple[Declaration, ...]") -> str:
+    """What does it where nobody can be asked."""
+    command = f"console {act} --region {view.region.name}"
+    if act == "promote" and view.region.policy.promote == "never":
+        return f"{command}, on a terminal: the region's policy never lets --yes open the gate"
+    return "the same command with --yes" if declared else f"{command} --yes"
 
 
 def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
@@ -155,6 +169,7 @@ async def _act(
                 _unmoved(confirmed[name], fleet.views[name])
                 for each in declared[name]:
                     await fleet.declare(name, each)
+                    output.info(f"{name}: {safe_text(declared_text(each))}")
                 event = await (fleet.promote(name) if act == "promote" else fleet.rollback(name))
             except ConsoleError as error:
                 _report(output, done)
