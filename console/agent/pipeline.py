@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from console import paths
+from console.agent.cleanup.due_holds import DueHolds
 from console.agent.cleanup.stages import Cleanup
 from console.agent.execution.control import RolloutControl
 from console.agent.execution.execution import Execution
@@ -35,6 +36,8 @@ from console.model.sandbox import Sandbox, SandboxOrder
 from console.model.sandbox_plan import ContinuedPlan
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
+
+HALT_SECONDS = 0.2  # between two looks whether a drop holds the lock
 
 
 class PipelineController:
@@ -78,6 +81,7 @@ class PipelineController:
         self.sandboxes = self._sandboxes(settings.rollback_window_hours)
         self._promotion = self._promoting(spark, follower)
         self.cleaning = self._cleanup()
+        self.due_holds = DueHolds()
 
     def _promoting(self, spark: SparkHandle, follower: FeedFollower) -> Promotion:
         return Promotion(
@@ -171,22 +175,29 @@ class PipelineController:
             finally:
                 self._lock.release()
         now = time.time()
-        if (self.sandboxes.due(now) or self.cleaning.due(now)) and self._lock.acquire(blocking=False):
+        if self.sandboxes.due(now) and self._lock.acquire(blocking=False):
             try:
                 for name in self.sandboxes.tick(now):
                     self.recorder.log(f"preview {name} has expired and is dropped")
-                for release in self.cleaning.tick(now):
-                    self.recorder.log(f"the hold of {release} is over: it is dropped")
             finally:
                 self._lock.release()
+        self.due_holds.tick(self)
         self.watchdog.tick(self, running)
         self.self_opening.tick(self)
 
     def halt(self) -> None:
         """Stop the executor because the agent ends; the rollout's state does not change."""
-        with self._lock:
+        self.due_holds.end()
+        locked = False
+        # a drop may last for many minutes, and the next agent continues it
+        while not self.due_holds.dropping and not (locked := self._lock.acquire(timeout=HALT_SECONDS)):
+            pass
+        try:
             self.execution.stop()
             self.sandboxes.stop()
+        finally:
+            if locked:
+                self._lock.release()
 
     # -- an operator's calls
 

@@ -358,10 +358,10 @@ class Service:
         samples = self._sampled(controllers)
         for name, controller in controllers.items():
             try:
+                controller.tick()
                 if controller.recorder.watchers:
                     lagging = self._lagging(name, controller)
                     controller.recorder.publish(replace(lagging, samples=samples.get(name, ())))
-                controller.tick()
             except Exception as error:  # a full disk, for example: retried in the next second
                 self.report(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
         self._retry_failed()

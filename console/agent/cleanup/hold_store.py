@@ -32,8 +32,12 @@ class HoldStore:
             raise LogDamaged(f"{self._path} cannot be read", hint="console doctor") from None
 
     def put(self, held: HeldRelease) -> None:
-        """Add a release, in place of an earlier entry."""
-        self._write((*(each for each in self.all() if each.release != held.release), held))
+        """Add a release, or change its entry."""
+        known = self.all()
+        if any(each.release == held.release for each in known):
+            self._write(tuple(held if each.release == held.release else each for each in known))
+        else:
+            self._write((*known, held))
 
     def forget(self, release: str) -> None:
         kept = tuple(each for each in self.all() if each.release != release)

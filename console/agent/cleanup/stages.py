@@ -1,8 +1,9 @@
 """Cleanup of one pipeline: at once, or in two stages, a hold and then the drop."""
 
+import threading
 import time
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from console.agent.cleanup.hold_store import HoldStore
@@ -16,6 +17,7 @@ from console.agent.store.ledger import Releases
 from console.errors import Conflict
 from console.model.event import ENDED, Ended
 from console.model.held_release import HeldRelease
+from console.model.live import ReleaseState
 
 HOUR = 3600.0
 
@@ -32,15 +34,20 @@ class Cleanup:
     sandboxes: SandboxStore
     holds: HoldStore = field(init=False)
     _held: tuple[HeldRelease, ...] | None = field(default=None, init=False)
+    _guard: threading.Lock = field(default_factory=threading.Lock, init=False)  # the file and what was read from it
 
     def __post_init__(self) -> None:
         self.holds = HoldStore(self.warehouse, self.pipeline)
 
     def held(self) -> tuple[HeldRelease, ...]:
-        """The releases on hold; read once, since only this process changes them."""
-        if self._held is None:
-            self._held = self.holds.all()
-        return self._held
+        """The releases on hold; read once, since only this process changes them.
+
+        raises  RegionError E_LOG_DAMAGED
+        """
+        with self._guard:
+            if self._held is None:
+                self._held = self.holds.all()
+            return self._held
 
     def remove(self, by: str, *, dry_run: bool, previous: bool, let_go: Sequence[str] = ()) -> tuple[str, ...]:
         """Delete versions that no kept release names; those of releases on hold only with `previous`.
@@ -91,36 +98,59 @@ class Cleanup:
     def restore(self) -> str:
         """Make the newest release on hold the previous one again; its feeds continue where they stood. Returns its id.
 
-        raises  Conflict E_NO_HOLD if there is none; E_HOLD if another release was promoted since
+        raises  Conflict E_NO_HOLD if there is none, or its time is over; E_HOLD if another release was promoted since
         """
         if not self.held():
             raise Conflict(f"{self.pipeline}: no release is on hold", hint="console status", code="E_NO_HOLD")
-        held, live = self.held()[-1], self.releases.in_state("live")
-        if live is None or live.row.id != held.live or self.releases.in_state("previous") is not None:
+        held = self.held()[-1]
+        if self._state(held.release) is None:  # the cleanup of an agent of 0.1.0, which knows no holds
+            self._forget(held.release)
+            raise Conflict(f"{self.pipeline}: {held.release} was dropped", hint="console status", code="E_NO_HOLD")
+        if held.over(time.time()):
+            raise Conflict(
+                f"{self.pipeline}: the hold of {held.release} is over, and its files are dropped",
+                hint="console status",
+                code="E_NO_HOLD",
+            )
+        if not self._can_return(held):
+            live = self.releases.in_state("live")
             raise Conflict(
                 f"{self.pipeline}: {held.release} cannot be restored: {live.row.id if live else 'nothing'} is live, and"
                 f" {held.live} was when it was put on hold",
                 hint="console status",
                 code="E_HOLD",
             )
-        self.releases.mark(held.release, "previous")
-        self._forget(held.release)
-        self.feeds.refollow()
+        self._put(replace(held, restoring=True))
+        self._return(held)
         return held.release
 
     def resume(self) -> None:
-        """Finish a hold that a dead agent had only written down."""
+        """Finish a hold or a restore that a dead agent had only written down, and forget holds of dropped releases."""
         for held in self.held():
-            if any(each.row.id == held.release and each.row.state == "previous" for each in self.releases.all()):
-                self._retire(held.release)
+            match self._state(held.release):
+                case None:
+                    self._forget(held.release)
+                case "previous" | "retired" if held.restoring and self._can_return(held):
+                    self._return(held)
+                case "retired" if held.restoring:  # another release was promoted before the restore was complete
+                    self._put(replace(held, restoring=False))
+                case _ if held.restoring:
+                    self._forget(held.release)
+                case "previous":
+                    self._retire(held.release)
+                case _:
+                    pass
 
     def due(self, now: float) -> bool:
-        """Whether `tick` has anything to do."""
-        return any(held.due <= now for held in self.held())
+        """Whether `tick` has anything to do.
+
+        raises  RegionError E_LOG_DAMAGED
+        """
+        return any(held.over(now) for held in self.held())
 
     def tick(self, now: float) -> tuple[str, ...]:
         """Drop the releases whose hold is over. Returns their ids."""
-        over = tuple(held for held in self.held() if held.due <= now)
+        over = tuple(held for held in self.held() if held.over(now))
         for held in over:
             others = frozenset(each.row.id for each in self.releases.all()) - {held.release}
             self._drop(self._removable(previous=False, let_go=held.let_go, staying=others))
@@ -152,7 +182,26 @@ class Cleanup:
             )
         return removable
 
+    def _state(self, release: str) -> ReleaseState | None:
+        """The state of a release; None if it has no row any more."""
+        return next((each.row.state for each in self.releases.all() if each.row.id == release), None)
+
+    def _can_return(self, held: HeldRelease) -> bool:
+        """Whether the release that was live at the beginning of the hold still is, and no other one is the previous."""
+        live, previous = self.releases.in_state("live"), self.releases.in_state("previous")
+        return live is not None and live.row.id == held.live and (previous is None or previous.row.id == held.release)
+
+    def _return(self, held: HeldRelease) -> None:
+        """Safe to repeat: the hold is forgotten last."""
+        self.releases.mark(held.release, "previous")
+        self._forget(held.release)
+        self.feeds.refollow()
+
     def _drop(self, removable: Superseded) -> tuple[str, ...]:
+        gone = {stored.row.id for stored in removable.releases}
+        for held in self.held():
+            if held.release in gone:  # a restore after a crash in the middle would find only some of its files
+                self._put(replace(held, dropping=True, restoring=False))
         dropped = housekeeping.clean_up(self.warehouse, self.releases, removable, self.feeds.release)
         for stored in removable.releases:
             self._forget(stored.row.id)
@@ -167,10 +216,11 @@ class Cleanup:
         self.feeds.release()
 
     def _put(self, held: HeldRelease) -> None:
-        self.holds.put(held)
-        self._held = None
+        with self._guard:
+            self.holds.put(held)
+            self._held = self.holds.all()
 
     def _forget(self, release: str) -> None:
-        if any(each.release == release for each in self.held()):
+        with self._guard:
             self.holds.forget(release)
-            self._held = None
+            self._held = self.holds.all()

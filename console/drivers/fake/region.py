@@ -130,7 +130,7 @@ class FakeRegion:
         return paths
 
     def restore(self) -> str:
-        if not self.disk.on_hold:
+        if not self.disk.on_hold or self.disk.on_hold[-1].over(self._clock()):
             raise Conflict("no release is on hold", hint="console status", code="E_NO_HOLD")
         held = self.disk.on_hold.pop()
         self.disk.mark(held.release, "previous")

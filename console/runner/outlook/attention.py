@@ -289,7 +289,7 @@ def _dates(view: RegionView) -> Iterator[RegionNeed]:
             due=status.changed + hours * HOUR,
             then=f"{view.previous} is no longer kept up to date",
         )
-    for held in status.on_hold:
+    for held in (each for each in status.on_hold if not each.restoring):
         yield RegionNeed(
             kind=NeedKind.ON_HOLD,
             region=view.region.name,

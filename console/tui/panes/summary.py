@@ -63,7 +63,7 @@ def _figures(view: RegionView, at: float) -> Content:
         named = ", ".join(f"{each.name} {each.state}" for each in previews[:MAX_PREVIEWS])
         more = f" and {len(previews) - MAX_PREVIEWS} more" if len(previews) > MAX_PREVIEWS else ""
         parts.append(safe(f"{'preview' if len(previews) == 1 else 'previews'} {named}{more}", limit=140))
-    if held := view.status.on_hold:
+    if held := tuple(each for each in view.status.on_hold if not each.restoring):
         left = time_left(held[-1].due - at)
         parts.append(safe(f"{held[-1].release} on hold, dropped in {left}", limit=80))
     if expected := forecast_of(view, view.heard):
