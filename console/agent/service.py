@@ -46,6 +46,7 @@ from console.text import redacted
 
 PROTOCOL = 1
 RETRY_SECONDS = 10.0  # between two attempts to load a pipeline
+TOLD_SECONDS = 60.0  # between two reports of one failure
 
 
 class Service:
@@ -69,6 +70,9 @@ class Service:
         self._guard = threading.Lock()
         self._failed_pipelines: dict[str, str] = {}  # pipelines that failed to load → why
         self._tried = 0.0  # monotonic: last retry of the failed pipelines
+        self._told: dict[
+            tuple[str, str], float
+        ] = {}  # pipeline, failure of its tick → monotonic: when to report it again
         self._methods = self._by_name()
 
     def _by_name(self) -> dict[str, Callable[..., Any]]:
@@ -362,8 +366,12 @@ class Service:
                 if controller.recorder.watchers:
                     lagging = self._lagging(name, controller)
                     controller.recorder.publish(replace(lagging, samples=samples.get(name, ())))
-            except Exception as error:  # a full disk, for example: retried in the next second
-                self.report(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
+            except Exception as error:  # a full disk, for example: retried in the next second, and told once a minute
+                text, now = f"{type(error).__name__}: {str(error)[:200]}", time.monotonic()
+                if now >= self._told.get((name, text), now):
+                    self._told = {key: until for key, until in self._told.items() if until > now}
+                    self._told[name, text] = now + TOLD_SECONDS
+                    self.report(name, "warning", text)
         self._retry_failed()
         self.maintainer.tick()
         self.prover.tick()

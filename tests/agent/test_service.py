@@ -18,7 +18,7 @@ import pytest
 
 from console.agent import queries
 from console.agent.server import Server, _Connection
-from console.agent.service import Service
+from console.agent.service import TOLD_SECONDS, Service
 from console.agent.spark_session import Settings
 from console.errors import Conflict, DataError, RegionError
 from console.model import codec
@@ -130,6 +130,28 @@ def test_a_damaged_pipeline_keeps_no_other_down_and_is_taken_up_when_it_is_whole
     service.tick()
     assert service.state("broken")["status"].state == "awaiting-confirmation"
     assert "broken: loaded" in capsys.readouterr().err
+
+
+def test_a_pipeline_whose_lag_cannot_be_read_is_looked_after_and_reported_once_a_minute(
+    start: Callable[[], Service], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr("console.agent.rollout.watchdog.Watchdog.tick", lambda *_: looked.append("watchdog"))
+    service = start()
+    accept(service, PLAN)
+    controller = service.controller("web")
+    controller.recorder.watch(0, lambda _: None)
+    (tmp_path / "_console/web/holds.json").write_text("{")
+    controller.cleaning._held = None
+    capsys.readouterr()
+    for _ in range(3):
+        service.tick()
+    assert looked == ["watchdog"] * 3
+    told = "warning web: LogDamaged"
+    assert capsys.readouterr().err.count(told) == 1
+    service._told = {failure: until - TOLD_SECONDS for failure, until in service._told.items()}  # a minute later
+    service.tick()
+    assert capsys.readouterr().err.count(told) == 1
 
 
 @asynccontextmanager
