@@ -64,13 +64,16 @@ async def test_decisions_speed_pause_and_times_by_keys_alone(tmp_path: Path) -> 
         assert player.views["us"].live == "r2"
         await after("comma")
         assert player.now() < at or "at the gate" in screen_text(app)
+        before = player.now()
         await after("f")
-        assert player.position.at == player.position.ends  # shorter than a minute
+        assert player.position.at == pytest.approx(min(before + 60, player.position.ends))
+        while player.position.at < player.position.ends:  # how long a recording takes depends on the machine
+            await after("f")
         assert "■" in screen_text(app).splitlines()[-2]
         await after("full_stop")
         assert "there is no further decision" in toast_text(app)
-        await after("b")
-        assert player.position.at == player.position.begins
+        while player.position.at > player.position.begins:
+            await after("b")
         await after("comma")
         assert "there is no decision before" in toast_text(app)
         await after("a", *"14:13:22", "enter")
