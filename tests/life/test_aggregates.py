@@ -146,9 +146,8 @@ async def test_an_aggregate_changes_although_its_source_has_lost_days(region: Li
     region.write("final")
     await asyncio.gather(*(to_the_gate(region, name, plan) for name, plan in plans.items()))
     await asyncio.gather(*(region.roll_back(name) for name in CASES))
-    # what a late row hides of an expired day is not asked again: the way forward is a plan of today for two of them
-    for name in ("final", "coarser"):
-        await to_the_gate(region, name, await region.plan(name))
+    # two of them go forward again, from the way back; the third is planned anew by the next test
+    await asyncio.gather(*(region.roll_back(name) for name in ("final", "coarser")))
     await region.quiet(list(CASES))
     known = list({row["id"]: row for row in [*first, *landed(region)]}.values())
     await judge_final(region, known)

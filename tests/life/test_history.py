@@ -18,19 +18,25 @@ pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 BOUNDARY = datetime(2026, 11, 3, tzinfo=UTC)
 LANDING = "kind: landing\nmanaged: true\ntime: ts\ncolumns: {id: string, ts: timestamp, payload: string}\n"
 REQUESTS = "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date, ip: string"
-PARSE = "/* into: requests */\nSELECT id, ts, to_date(ts) AS day, get_json_object(payload, '$.ip') AS ip"
+TABLES = ("requests", "visits")
+PARSE = "SELECT id, ts, to_date(ts) AS day, get_json_object(payload, '$.ip') AS ip"
 
 
-def files(word: str = "", ua: bool = False) -> dict[str, str]:
-    agent = "ua: {type: string, default: unknown}" if "as null" in word else "ua: string"
-    return {
-        "pipeline.yaml": "description: a change whose older rows are the operator's choice\n",
+def files(words: Mapping[str, str]) -> dict[str, str]:
+    """words: for each table that gets a column, the choice for the rows that it holds"""
+    made = {
+        "pipeline.yaml": "description: changes whose older rows are the operator's choice\n",
         "tables/landing.yaml": LANDING,
-        "tables/requests.yaml": f"{REQUESTS}{f', {agent}' if ua else ''}}}\n" + (f"history: {word}\n" if word else ""),
-        "materializations/parse.sql": PARSE
-        + (", get_json_object(payload, '$.ua') AS ua" if ua else "")
-        + " FROM landing\n",
     }
+    for table in TABLES:
+        word = words.get(table, "")
+        agent = "ua: {type: string, default: unknown}" if "as null" in word else "ua: string"
+        made[f"tables/{table}.yaml"] = f"{REQUESTS}{f', {agent}' if word else ''}}}\n" + (
+            f"history: {word}\n" if word else ""
+        )
+        more = ", get_json_object(payload, '$.ua') AS ua" if word else ""
+        made[f"materializations/parse_{table}.sql"] = f"/* into: {table} */\n{PARSE}{more} FROM landing\n"
+    return made
 
 
 def written(root: Path, texts: Mapping[str, str]) -> Path:
@@ -43,7 +49,7 @@ def written(root: Path, texts: Mapping[str, str]) -> Path:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
     live = LiveRegion(tmp_path_factory.mktemp("history"), rows=300)
-    live.install("web", written(tmp_path_factory.mktemp("before"), files()))
+    live.install("web", written(tmp_path_factory.mktemp("before"), files({})))
     try:
         await live.roll_out("web")
         yield live
@@ -56,7 +62,7 @@ def landed(region: LiveRegion) -> dict[str, dict[str, Any]]:
     return {row["id"]: {**row, **json.loads(row["payload"])} for row in rows}
 
 
-async def kept_apart(region: LiveRegion) -> None:
+async def kept_apart(region: LiveRegion, rollout: str) -> None:
     """Both versions hold every older file under a name of their own, and neither loses it to what is done to the other."""
     release = (await region.driver.survey("web", [])).release
     state = release.table("requests") if release else None
@@ -70,16 +76,16 @@ async def kept_apart(region: LiveRegion) -> None:
     assert history["linked"]["files"] == len(list((new / "linked").iterdir()))
     done = await region.driver.maintain("web", ME, {"dry_run": False, "expire": False, "many": 2})
     assert {each["what"] for each in done} >= {"compacted", "vacuumed"}
-    findings = [item for item in await region.driver.verify("web", "web-4") if item.ok is not True]
+    findings = [item for item in await region.driver.verify("web", rollout) if item.ok is not True]
     assert findings == []
 
 
-async def carried_through(region: LiveRegion, root: Path, word: str) -> tuple[set[str], set[str]]:
-    """To live, with rows arriving all the while. returns  ids landed before it began, and ids landed at the gate"""
-    region.install("web", written(root, files(word, ua=True)))
+async def carried_through(region: LiveRegion, root: Path, words: Mapping[str, str]) -> tuple[str, set[str], set[str]]:
+    """To live, with rows arriving all the while. returns  the rollout, ids landed before it began, and ids landed at the gate"""
+    region.install("web", written(root, files(words)))
     plan = await region.plan("web")
     assert plan.refusals == ()
-    assert {node.name: node.history for node in plan.nodes} == {"landing": "", "requests": word}
+    assert {node.name: node.history for node in plan.nodes if node.history} == words
     before = {*landed(region)}
     region.write("web")
     await region.driver.accept(plan, ME)
@@ -92,7 +98,7 @@ async def carried_through(region: LiveRegion, root: Path, word: str) -> tuple[se
     await region.driver.promote("web", status.rollout, status.was, ME)
     await region.until("web", "live")
     await region.quiet(["web"])
-    return before, at_gate
+    return status.rollout, before, at_gate
 
 
 def same_rows(result: list[tuple[Any, ...]], truth: dict[str, dict[str, Any]]) -> None:
@@ -101,17 +107,10 @@ def same_rows(result: list[tuple[Any, ...]], truth: dict[str, dict[str, Any]]) -
     )
 
 
-# `from now` is in every run by test_from_now, and what two versions of linked files do to each other by tests/agent/test_linked_history.py
-@pytest.mark.parametrize(
-    "word", ["since 2026-11-03", "carry as null", pytest.param("from now", marks=pytest.mark.soak)]
-)
-async def test_older_rows_are_as_chosen_and_later_ones_as_computed(
-    region: LiveRegion, tmp_path: Path, word: str
+def as_chosen(
+    rows: list[tuple[Any, ...]], truth: dict[str, dict[str, Any]], word: str, before: set[str], at_gate: set[str]
 ) -> None:
-    before, at_gate = await carried_through(region, tmp_path / "after", word)
-    truth, rows = landed(region), await region.table("web", "id, ts, ip, ua", "requests")
-    same_rows(rows, truth)
-    assert {*truth} > at_gate
+    """The new column: computed for later rows and, with `since`, for recent ones; else NULL."""
     for id, _, _, ua in rows:
         own, ts = truth[id].get("ua"), truth[id]["ts"]
         recent = word.startswith("since") and ts is not None and ts >= BOUNDARY
@@ -122,10 +121,32 @@ async def test_older_rows_are_as_chosen_and_later_ones_as_computed(
         else:
             assert ua in (None, own)
 
-    if word == "from now":
-        await kept_apart(region)
+
+# `from now` is in every run by test_from_now, and what two versions of linked files do to each other by tests/agent/test_linked_history.py
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"requests": "since 2026-11-03", "visits": "carry as null"},
+        pytest.param({"requests": "from now"}, marks=pytest.mark.soak),
+    ],
+    ids=["since and carry", "from now"],
+)
+async def test_older_rows_are_as_chosen_and_later_ones_as_computed(
+    region: LiveRegion, tmp_path: Path, words: dict[str, str]
+) -> None:
+    rollout, before, at_gate = await carried_through(region, tmp_path / "after", words)
+    truth = landed(region)
+    assert {*truth} > at_gate
+    for table, word in words.items():
+        rows = await region.table("web", "id, ts, ip, ua", table)
+        same_rows(rows, truth)
+        as_chosen(rows, truth, word, before, at_gate)
+
+    if "from now" in words.values():
+        await kept_apart(region, rollout)
     await region.roll_back("web")
     await region.until("web", "rolled-back")
     region.write("web")
     await region.quiet(["web"])
-    same_rows(await region.table("web", "id, ts, ip", "requests"), landed(region))
+    for table in TABLES:
+        same_rows(await region.table("web", "id, ts, ip", table), landed(region))
