@@ -19,6 +19,7 @@ from console.agent.feeds.follower import FeedFollower
 from console.agent.ingest.acceptance_day import accept_until
 from console.agent.ingest.landing import LandingWriter
 from console.agent.maintenance import maintainer
+from console.agent.maintenance.erased_rows import ErasedRowsSearch
 from console.agent.pipeline import PipelineController
 from console.agent.receipts import audit
 from console.agent.receipts.listener import AuditListener
@@ -64,6 +65,9 @@ class Service:
             self.spark, self._all, self.report, lambda: tuple(self._failed_pipelines)
         )
         self.prover = WayBackProver(
+            controllers=self._all, keep_hours=settings.rollback_window_hours, report=self.report
+        )
+        self.erased = ErasedRowsSearch(
             controllers=self._all, keep_hours=settings.rollback_window_hours, report=self.report
         )
         self.rounds = GateRounds(controllers=self._all, report=self.report)
@@ -233,6 +237,7 @@ class Service:
             sandboxes=sandboxes,
             way_back=way_back,
             on_hold=controller.cleaning.held(),
+            erased=self.erased.found(pipeline),
             soak=soak,
         )
 
@@ -375,6 +380,7 @@ class Service:
         self._retry_failed()
         self.maintainer.tick()
         self.prover.tick()
+        self.erased.tick()
         self.rounds.tick()
 
     def _sampled(self, controllers: Mapping[str, PipelineController]) -> dict[str, tuple[FeedSample, ...]]:

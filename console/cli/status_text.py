@@ -132,6 +132,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "previews": encode(status.sandboxes),
         "way_back": way_back_data(view, time.time()),
         "on_hold": encode(status.on_hold),
+        "erased_rows": None if status.erased is None else encode(status.erased),
         "recorded_calls": calls_data(status),
         "gate": gate_data(view),
         "status": encode(status),
@@ -220,6 +221,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
     notes += [safe_text(sandbox.text(view.live, now), 300) for sandbox in status.sandboxes]
     notes += way_back_lines(view, now)
     notes += [safe_text(held.text(now), 300) for held in status.on_hold]
+    notes += [safe_text(each.text(now), 300) for each in status.erased or ()]
     notes += [safe_text(soak_text(status.soak, now), 400)] if status.soak else []
     if status.quarantined:
         rows = count(status.quarantined, "row")

@@ -5,6 +5,7 @@ from typing import Literal
 
 from console.model.codec import BESIDE, QUIET
 from console.model.compared import ColumnSummary, DayTally
+from console.model.erased import ErasedRows
 from console.model.fleet import FleetWaves
 from console.model.held_release import HeldRelease
 from console.model.incident import Incident, SlicedDay
@@ -227,6 +228,7 @@ class Lagging:
     way_back  the newest proof of the previous release; None without such a release, and before the first proof
     on_hold   releases whose cleanup has begun; None: not reported
     soak      the checks that go on at the gate; None elsewhere
+    erased    kept files that may hold erased rows; None: not reported
     """
 
     commits: int
@@ -239,6 +241,7 @@ class Lagging:
     way_back: WayBackProof | None = field(default=None, metadata=BESIDE)
     on_hold: tuple[HeldRelease, ...] | None = field(default=None, metadata=BESIDE)
     soak: SoakProgress | None = field(default=None, metadata=BESIDE)
+    erased: tuple[ErasedRows, ...] | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any, Literal, assert_never
 
 from console.model.codec import BESIDE, QUIET
 from console.model.consent import NO_CONSENT, Approved, CheckAccepted, Consent, TicketNamed
+from console.model.erased import ErasedRows
 from console.model.event import (
     Accepted,
     Ailing,
@@ -73,6 +74,7 @@ class Status:
     sandboxes   of the pipeline, independent of its rollout; () if an older agent does not report them
     way_back    the newest proof that a rollback would work; None without one, and if no agent runs
     on_hold     releases whose cleanup has begun, oldest first
+    erased      kept files that may hold rows which were erased from live; None if no agent reports them
     soak        the checks that go on at the gate; None elsewhere, from an older agent, and if no agent runs
     consent     accepted checks, approvals and the ticket of its promotion
     """
@@ -114,6 +116,7 @@ class Status:
     sandboxes: tuple[Sandbox, ...] = field(default=(), metadata=BESIDE)
     way_back: WayBackProof | None = field(default=None, metadata=BESIDE)
     on_hold: tuple[HeldRelease, ...] = field(default=(), metadata=BESIDE)
+    erased: tuple[ErasedRows, ...] | None = field(default=None, metadata=BESIDE)
     soak: SoakProgress | None = field(default=None, metadata=BESIDE)
     consent: Consent = field(default=NO_CONSENT, metadata=BESIDE)
 
@@ -205,6 +208,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
                 rollout=recorded.rollout, release=release, was=was, plan=plan, by=by, state="planned", seq=seq, started=recorded.at,
                 changed=recorded.at, steps=waiting, fleet=recorded.event.fleet, watchers=status.watchers,
                 sandboxes=status.sandboxes, way_back=status.way_back, on_hold=status.on_hold,
+                erased=status.erased,
             )  # fmt: skip
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
             return _moved(status, moved)
@@ -258,6 +262,7 @@ def _lagging(status: Status, lagging: Lagging) -> Status:
         sandboxes=status.sandboxes if known else lagging.sandboxes or (),
         way_back=status.way_back if lagging.way_back == status.way_back else lagging.way_back,
         on_hold=status.on_hold if lagging.on_hold is None or lagging.on_hold == status.on_hold else lagging.on_hold,
+        erased=status.erased if lagging.erased is None or lagging.erased == status.erased else lagging.erased,
         soak=status.soak if lagging.soak == status.soak else lagging.soak,
     )
 

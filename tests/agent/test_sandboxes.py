@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from console.agent.execution.executor import PlanExecutor
 from console.agent.feeds.follower import FeedFollower
+from console.agent.maintenance.erased_rows import ErasedRowsSearch
 from console.agent.maintenance.maintainer import needs
 from console.agent.pipeline import PipelineController
 from console.agent.sandboxes.store import SandboxStore
@@ -249,3 +250,25 @@ def test_it_is_ready_when_its_steps_are_done(region: Path) -> None:
     for step in sandbox.plan.steps:
         sandbox.recorder.store(StepDone(step.id))
     assert controller.sandboxes.listed()[0].state == "ready"
+
+
+def test_a_preview_with_rows_that_were_erased_from_live_is_listed_until_it_is_dropped(region: Path) -> None:
+    controller = opened(region)
+    tables = tuple(
+        replace(each, version=replace(each.version, path="requests/q-2")) if each.table.name == "requests" else each
+        for each in plan().release.tables[:3]
+    )
+    release = replace(plan().release, id="r2", tables=tables, feeds=())
+    controller.releases.propose(release, "web-2", "ada", "laptop")
+    controller.releases.swap("r1", "r2", "ada", "laptop")
+    make(region, "requests/q-2")
+    made(region, controller, "one", what=replace(plan(), live="r2"))
+    search = ErasedRowsSearch(controllers=lambda: (controller,), keep_hours=1.0, report=print)
+    assert search.look(controller) == ()
+    time.sleep(0.01)
+    DeltaTable(str(region / "requests/q-2")).delete()
+    (listed,) = (each for each in search.look(controller) if each.keeper == "preview")
+    assert (listed.table, listed.name, listed.files) == ("requests", "one", 1)
+    assert listed.until == pytest.approx(time.time() + HOUR, abs=60)
+    controller.drop_preview("one")
+    assert {each.keeper for each in search.look(controller)} == {"removed"}

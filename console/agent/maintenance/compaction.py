@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arro3.core import DataType
 from deltalake import DeltaTable
 
 from console import crash
@@ -23,7 +22,7 @@ SMALL_BYTES = 32 << 20  # files below this are small
 MANY = 100  # small files in one partition that are worth a Spark job
 FILE_BYTES = 128 << 20
 MOST_BYTES = 8 << 30  # of one partition; more would block the live feeds for too long
-PLAIN = ("date", "string", "int", "integer", "bigint", "long", "smallint", "short", "tinyint", "byte", "boolean")
+PLAIN = (*days.COMPARABLE, "boolean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def crowded(table: str, many: int = MANY) -> tuple[Crowd, ...]:
     actions = opened.get_add_actions(flatten=True)
     sizes, counts = (actions.column(name).to_pylist() for name in ("size_bytes", "num_records"))
     groups: dict[tuple[str | None, ...], list[tuple[int, int]]] = defaultdict(list)
-    parts = [_values(actions, name) for name in columns]
+    parts = [days.partition_texts(actions, name) for name in columns]
     for at, (size, rows) in enumerate(zip(sizes, counts, strict=True)):
         groups[tuple(part[at] for part in parts)].append((size, rows or 0))
     crowds = []
@@ -138,15 +137,7 @@ def _where(values: Sequence[tuple[str, str | None]]) -> str:
 
 def _files(table: str, version: int, crowd: Crowd) -> int:
     actions = DeltaTable(table, version=version).get_add_actions(flatten=True)
-    parts = [_values(actions, name) for name, _ in crowd.values]
+    parts = [days.partition_texts(actions, name) for name, _ in crowd.values]
     wanted = tuple(value for _, value in crowd.values)
     keys = zip(*parts, strict=True) if parts else ((),) * len(actions.column("path").to_pylist())
     return sum(key == wanted for key in keys)
-
-
-def _values(actions: Any, column: str) -> list[str | None]:
-    """A partition column's values, one per file, as text."""
-    column_values = actions.column(f"partition.{column}")
-    if DataType.is_date32(column_values.type):
-        return [name or None for name in days.day_names(column_values)]
-    return [None if value is None else str(value) for value in column_values.to_pylist()]

@@ -10,6 +10,8 @@ from console.model.schema import quoted, text_literal
 from console.model.slices import EARLY, FIRST, LAST, LATE, day_name
 
 _A_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+# types of partition columns whose values `partition_texts` gives as the log does
+COMPARABLE = ("date", "string", "int", "integer", "bigint", "long", "smallint", "short", "tinyint", "byte")
 OUTSIDE = "PARTITION_DAY_OUT_OF_RANGE"  # in Spark's error for a row whose day is no valid partition
 
 
@@ -47,6 +49,14 @@ def literal(value: Any, kind: str) -> Any:
 def day_names(column: Any) -> list[str]:
     """Day names of a statistics column, "" for None."""
     return ["" if number is None else day_name(number) for number in day_numbers(column)]
+
+
+def partition_texts(actions: Any, column: str) -> list[str | None]:
+    """A partition column's values in flattened add actions, one per file, as text; None for NULL. column: its stored name"""
+    column_values = actions.column(f"partition.{column}")
+    if DataType.is_date32(column_values.type):
+        return [name or None for name in day_names(column_values)]
+    return [None if value is None else str(value) for value in column_values.to_pylist()]
 
 
 def clamped_day(time: Any) -> Any:
