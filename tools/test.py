@@ -15,9 +15,10 @@ from affected import ROOT, affected, changed_since
 
 REPORTS = ROOT / ".console" / "tests"
 AREAS = {
-    "pure": "not (stores or ssh or spark or faults or bench or soak)",
+    "pure": "not (stores or ssh or s3 or spark or faults or bench or soak)",
     "stores": "stores and not (spark or faults or bench or soak)",
     "ssh": "ssh and not (spark or faults or bench or soak)",
+    "s3": "s3 and not (spark or faults or bench or soak)",
     "spark": "spark and not (faults or bench or soak)",
     "faults": "faults and not (bench or soak)",
 }
@@ -34,6 +35,7 @@ WORKERS = {
     "pure": ("-n", "2"),
     "stores": ("-n", "2"),
     "ssh": TOGETHER,
+    "s3": TOGETHER,
     "spark": TOGETHER,
     "faults": TOGETHER,
 }

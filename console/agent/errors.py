@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from console.errors import CheckFailed, FeedStopped, RegionError
+from console.errors import CheckFailed, Conflict, FeedStopped, RegionError, Unreachable
 
 
 @dataclass(eq=False)
@@ -59,6 +59,27 @@ class CompactionDiffers(RegionError):
     """A compaction did not keep every row."""
 
     code: str = field(default="E_COMPACTION", kw_only=True)
+
+
+@dataclass(eq=False)
+class LeaseLost(Conflict):
+    """This process no longer holds its region's lease, or cannot know that it does."""
+
+    code: str = field(default="E_LEASE", kw_only=True)
+
+
+@dataclass(eq=False)
+class ObjectExists(Conflict):
+    """A store refused to make an object, because one of that name is there."""
+
+    code: str = field(default="E_EXISTS", kw_only=True)
+
+
+@dataclass(eq=False)
+class StoreUnreachable(Unreachable):
+    """A store gave no usable answer in time. A write may have been carried out."""
+
+    code: str = field(default="E_STORE_UNREACHABLE", kw_only=True)
 
 
 # the cause may disappear by itself: a feed stopped by one of these is retried after a while

@@ -1,0 +1,112 @@
+"""Objects of an S3 bucket, through the client library that deltalake is built on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from console.agent.errors import ObjectExists, StoreUnreachable
+from console.errors import RegionError, installing
+
+_T = TypeVar("_T")
+
+# A renewal that takes longer than this comes too late anyway; the lease repeats it, and knows what a lost answer means.
+TIMEOUT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Access:
+    """How a bucket is reached. What is empty comes from the environment (`AWS_…`) or from the instance.
+
+    endpoint  of an S3 server that is not Amazon's: http://… or https://…
+    """
+
+    endpoint: str = ""
+    region: str = ""
+    key_id: str = ""
+    secret: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+
+    def storage_options(self) -> dict[str, str]:
+        """As deltalake takes them. Its puts are not repeated by themselves for long: the log says whether one landed."""
+        given = {
+            "aws_endpoint_url": self.endpoint,
+            "aws_region": self.region,
+            "aws_access_key_id": self.key_id,
+            "aws_secret_access_key": self.secret,
+            "aws_session_token": self.token,
+            "aws_conditional_put": "etag",
+            "aws_allow_http": "true" if self.endpoint.startswith("http://") else "",
+            "timeout": f"{TIMEOUT_SECONDS:.0f}s",
+            "connect_timeout": f"{TIMEOUT_SECONDS:.0f}s",
+            "max_retries": "2",
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+class S3Objects:
+    """raises  RegionError E_EXTRA if the library is not installed"""
+
+    def __init__(self, bucket: str, prefix: str, access: S3Access) -> None:
+        try:
+            from obstore.store import S3Store
+        except ImportError:
+            raise RegionError(
+                f"s3://{bucket}: the library that reaches it is not installed", hint=installing("s3"), code="E_EXTRA"
+            ) from None
+
+        self.address = "/".join(filter(None, (f"s3://{bucket}", prefix)))
+        given = {
+            "endpoint": access.endpoint,
+            "region": access.region,
+            "access_key_id": access.key_id,
+            "secret_access_key": access.secret,
+            "session_token": access.token,
+        }
+        seconds = timedelta(seconds=TIMEOUT_SECONDS)
+        client: dict[str, Any] = {"timeout": seconds, "connect_timeout": seconds}
+        if access.endpoint.startswith("http://"):
+            client["allow_http"] = True
+        self._store = S3Store(
+            bucket,
+            prefix=prefix or None,
+            conditional_put="etag",
+            client_options=client,
+            retry_config={"max_retries": 0},
+            **{name: value for name, value in given.items() if value},
+        )
+
+    def put_if_absent(self, key: str, data: bytes) -> None:
+        from obstore import put
+
+        self._answered(key, lambda: put(self._store, key, data, mode="create", use_multipart=False))
+
+    def put(self, key: str, data: bytes) -> None:
+        from obstore import put
+
+        self._answered(key, lambda: put(self._store, key, data, use_multipart=False))
+
+    def read(self, key: str) -> bytes | None:
+        from obstore import get
+
+        try:
+            return self._answered(key, lambda: bytes(get(self._store, key).bytes()))
+        except FileNotFoundError:
+            return None
+
+    def names(self, folder: str) -> list[str]:
+        from obstore import list_with_delimiter
+
+        found = self._answered(folder, lambda: list_with_delimiter(self._store, folder))
+        return sorted(entry["path"].rpartition("/")[2] for entry in found["objects"])
+
+    def _answered(self, key: str, call: Callable[[], _T]) -> _T:
+        from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+
+        try:
+            return call()
+        except (AlreadyExistsError, PreconditionError):
+            raise ObjectExists(f"{self.address}/{key} exists") from None
+        except BaseError as error:
+            reason = str(error).partition("\n")[0]
+            raise StoreUnreachable(f"{self.address}/{key}: {reason}") from None

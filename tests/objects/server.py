@@ -1,0 +1,92 @@
+"""A local S3 server for tests: moto's, with one request at a time.
+
+moto knows `If-None-Match: *`, but looks and then puts, so two of its threads can both win a key. Here each request is
+read whole, and then answered under one lock: the server arbitrates as S3 does, which `test_server.py` shows by a race.
+
+    python -m tests.objects.server [--racing]      prints its port; --racing leaves the lock out
+"""
+
+import io
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+BUCKET = "lake"
+ACCOUNT = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
+
+Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+
+class OneAtATime:
+    """A WSGI application whose requests are read whole, then answered one after the other."""
+
+    def __init__(self, application: Wsgi, gate: AbstractContextManager[Any]) -> None:
+        self._application = application
+        self._gate = gate
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        # outside of the gate, since a client that is cut off may never send the rest
+        environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
+        with self._gate:
+            return list(self._application(environ, start_response))
+
+
+def serve(racing: bool) -> None:
+    import logging
+
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import WSGIRequestHandler, make_server
+
+    sys.setswitchinterval(1e-6)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    WSGIRequestHandler.protocol_version = "HTTP/1.1"
+    WSGIRequestHandler.disable_nagle_algorithm = True
+    gate: AbstractContextManager[Any] = nullcontext() if racing else threading.Lock()
+    application = OneAtATime(DomainDispatcherApplication(create_backend_app), gate)
+    server = make_server("127.0.0.1", 0, application, threaded=True)
+    print(server.port, flush=True)
+    server.serve_forever()
+
+
+@contextmanager
+def running(*, racing: bool = False) -> Iterator[str]:
+    """A server with an empty bucket `BUCKET`, as a process of its own. Yields its address."""
+    command = [sys.executable, "-m", "tests.objects.server", *(["--racing"] if racing else [])]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        address = f"http://127.0.0.1:{int(process.stdout.readline())}"
+        make_bucket(address)
+        yield address
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def options(address: str) -> dict[str, str]:
+    """deltalake's storage options for the server."""
+    return {**ACCOUNT, "AWS_ENDPOINT_URL": address, "AWS_ALLOW_HTTP": "true"}
+
+
+def client(address: str) -> Any:
+    """obstore's client of the bucket."""
+    from obstore.store import S3Store
+
+    account = {"access_key_id": "test", "secret_access_key": "test", "region": "us-east-1"}
+    return S3Store(BUCKET, endpoint=address, client_options={"allow_http": True}, **account)
+
+
+def make_bucket(address: str) -> None:
+    from urllib.request import Request, urlopen
+
+    signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request"}
+    with urlopen(Request(f"{address}/{BUCKET}", method="PUT", headers=signed), timeout=30):
+        pass
+
+
+if __name__ == "__main__":
+    serve("--racing" in sys.argv)
