@@ -96,6 +96,7 @@ class TableState:
     newest  of a table that keeps one row of each key: how stored rows are merged
     older   names and storage of older shapes, which lines may use until `accepts_until`
     checks  compiled expectations on its rows
+    renamed column → the stored one that it shows unchanged, where these have different names; of landing tables see `intake`
     """
 
     table: Table
@@ -110,10 +111,12 @@ class TableState:
     unmarked: tuple[Intake, ...] = field(default=(), metadata=BESIDE)
     newest: Newest | None = field(default=None, metadata=needed("0.2.0"))
     checks: tuple[ExpectationCheck, ...] = field(default=(), metadata=BESIDE)
+    renamed: dict[str, str] = field(default_factory=dict, metadata=BESIDE)
 
     def stored_in(self, column: str) -> tuple[str, ...]:
-        """The stored columns of one of a landing table's columns."""
-        return next((each.stored for each in self.intake if each.column == column), (column,))
+        """The stored columns of a column; its own name if it is computed from others."""
+        kept = (self.renamed.get(column, column),)
+        return next((each.stored for each in self.intake if each.column == column), kept)
 
     @property
     def stored_time(self) -> str:

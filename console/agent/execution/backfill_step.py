@@ -241,7 +241,7 @@ def _slices(context: RolloutContext, step: Backfill, source: TableState, days: A
 
 
 def _stored_time(source: TableState, time_column: str) -> str:
-    """The stored column whose file statistics determine the days: the logical one, or "" if that was renamed."""
+    """The stored column whose file statistics determine the days; "" if the time is computed from others."""
     stored = {column.name for column in source.version.columns}
     name = source.stored_in(time_column)[0]
     return name if name in stored else ""

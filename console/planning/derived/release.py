@@ -65,6 +65,8 @@ def _relays(verdicts: Verdicts, live: Live) -> tuple[Relay, ...]:
 def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
     if not verdict.changes and verdict.live is not None:
         kept = verdict.live if verdict.read == verdict.live.read else replace(verdict.live, read=verdict.read)
+        if not kept.renamed and not _under_own_names(kept):  # released before this was recorded
+            kept = replace(kept, renamed=renamed(kept.read, kept.version))
         day = wanted.table.accepts_until
         same = day == kept.table.accepts_until
         return kept if same else replace(kept, table=replace(kept.table, accepts_until=day))
@@ -90,7 +92,19 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
         inexact=wanted.inexact,
         newest=newest,
         checks=wanted.checks,
+        renamed={} if wanted.table.kind == "landing" else renamed(read, version),
     )
+
+
+def renamed(read: str, version: Version) -> dict[str, str]:
+    """Column → the stored one that it shows, where the two have different names."""
+    stored = {column.name for column in version.columns}
+    return {column: place for column, place in stored_names(read).items() if column != place and place in stored}
+
+
+def _under_own_names(state: TableState) -> bool:
+    stored = {column.name for column in state.version.columns}
+    return state.table.kind == "landing" or all(column.name in stored for column in state.table.columns)
 
 
 def merging(verdict: Verdict, wanted: DesiredTable) -> Newest | None:
