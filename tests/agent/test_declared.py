@@ -145,7 +145,7 @@ def ticked(controller: PipelineController, clock: ManualClock) -> PipelineContro
     controller.self_opening = SelfOpeningGate(clock)
     controller.tick()
     if controller.self_opening._attempt:
-        controller.self_opening._attempt.join(10)
+        controller.self_opening._attempt.join(60)
     return controller
 
 
@@ -191,7 +191,7 @@ def test_an_opening_that_fails_is_tried_again_later_and_later(tmp_path: Path, cl
         controller.self_opening.clock = clock
         controller.tick()
         if controller.self_opening._attempt:
-            controller.self_opening._attempt.join(10)
+            controller.self_opening._attempt.join(60)
         tries += len(controller.recorder.events(Entered)) > before
         clock.go(1.0)
     assert 2 <= tries <= 4
@@ -226,6 +226,6 @@ def test_a_gate_that_was_checked_again_while_its_agent_waited_for_the_lock_does_
         assert attempt is not None
         controller.recorder.store(DOUBT)
         declare(controller, "web-1", ACCEPTED)
-    attempt.join(10)
+    attempt.join(60)
     assert controller.recorder.events(Promoted) == ()
     assert [event.text for event in controller.recorder.events(Logged) if "did not open" in event.text] == []

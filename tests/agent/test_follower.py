@@ -43,7 +43,7 @@ def follower() -> Iterator[FeedFollower]:
     thread = FeedFollower(cast(Any, spark), 0.01, lambda *_: None)
     yield thread
     thread.stop()
-    thread.join(5)
+    thread.join(60)
 
 
 def table(place: Path, name: str, commits: int) -> str:

@@ -168,7 +168,7 @@ def test_a_decision_ends_a_round_at_once_and_nothing_of_it_is_stored(
     region.line.control(verb, "ada")
     thread = checking._thread
     assert thread is not None
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     assert not [check for check in region.line.recorder.events(Checked) if check.ok is False]
 

@@ -181,7 +181,7 @@ def test_neither_the_agents_other_duties_nor_its_end_wait_for_a_drop(region: Pro
         for duty in (region.line.tick, region.line.tick, region.line.halt):
             running = threading.Thread(target=duty, daemon=True)
             running.start()
-            running.join(10)
+            running.join(60)
             assert not running.is_alive()
             region.until(lambda: region.line.due_holds.dropping)
         assert Path(region.old).exists()
@@ -339,10 +339,10 @@ def test_a_hold_is_never_missed_by_a_reader_that_came_in_between(
     monkeypatch.setattr(HoldStore, "all", all_slowly)
     region.line.cleaning._held = None
     reader.start()
-    assert read.wait(10)
+    assert read.wait(60)
     region.line.hold("ada", 24.0, dry_run=False)
     written.set()
-    reader.join(10)
+    reader.join(60)
     assert [held.release for held in region.line.cleaning.held()] == ["r1"]
 
 

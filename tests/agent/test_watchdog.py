@@ -142,7 +142,7 @@ def begun(controller: PipelineController) -> list[threading.Thread]:
 
 def over_with(threads: list[threading.Thread]) -> None:
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 

@@ -37,7 +37,7 @@ def typing(words: list[str], env: dict[str, str], typed: bytes = b"") -> tuple[i
     except OSError:  # the other end is closed
         pass
     os.close(ours)
-    return process.wait(timeout=20), shown.decode()
+    return process.wait(timeout=60), shown.decode()
 
 
 def test_ctrl_c_detaches_and_says_how_to_come_back(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_ctrl_c_detaches_and_says_how_to_come_back(tmp_path: Path) -> None:
         if line == "us  backfilling\n":
             break
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.splitlines()[-1] == (
         "detached: us continue without this console, up to the gate. "

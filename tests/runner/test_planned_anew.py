@@ -28,14 +28,14 @@ async def test_a_plan_that_was_begun_before_a_rollback_and_ends_after_it_is_not_
         if live.release and live.release.id == "r2" and not slow.is_set():
             slow.set()
             planning.append(True)
-            go_on.wait(10)
+            go_on.wait(60)
             planning.clear()
         return plan(pipeline, live, where)
 
     fleet = await refreshed(World(folder, fake("eu")), planner=planner)
     await fleet.run()
     await fleet.promote("eu")
-    await asyncio.to_thread(slow.wait, 10)
+    await asyncio.to_thread(slow.wait, 60)
     await fleet.rollback("eu")
     await until(lambda: shown(fleet) == ("r1", "r1", True))
     go_on.set()

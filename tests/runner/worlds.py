@@ -182,6 +182,6 @@ def ends(outcomes: tuple[Outcome, ...]) -> dict[str, tuple[str, type[ConsoleErro
 
 
 async def until(view: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not view():
             await asyncio.sleep(0.001)

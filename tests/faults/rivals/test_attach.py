@@ -34,7 +34,7 @@ async def test_a_run_that_was_taken_over_ends_with_4_and_the_name_and_promotes_n
     moment = asyncio.Event()
     at_event(eu, lead, lambda: moment.set() or brake.hold())
     first = asyncio.create_task(one.run(yes=True))
-    await asyncio.wait_for(moment.wait(), 10)
+    await asyncio.wait_for(moment.wait(), 60)
     await two.driver("eu").take_over("web", SECOND)
     brake.release()
     outcomes = await first

@@ -113,7 +113,7 @@ def test_force_ends_the_holder_and_its_jvm_before_anybody_can_take_the_lock(
         assert shown(tmp_path)["stopped"] is True
     done = console("lock", "force", "--warehouse", str(tmp_path), "--yes")
     assert done.exit_code == 0, done.output
-    agent.process.wait(10)
+    agent.process.wait(60)
     assert not alive(agent.jvm)
     RegionLock(tmp_path).take({"tool": "2"})
     assert f"ended pid {agent.process.pid} on" in done.stderr
@@ -134,7 +134,7 @@ def test_a_pid_that_was_written_down_and_is_another_process_by_now_is_left_alone
         path = tmp_path / "_console" / "agent.lock"
         path.write_text(json.dumps({**json.loads(path.read_text()), "pid": bystander.pid}))
         assert console("lock", "force", "--warehouse", str(tmp_path), "--yes").exit_code == 0
-        agent.process.wait(10)
+        agent.process.wait(60)
         assert not alive(agent.jvm)
         assert bystander.poll() is None
     finally:
