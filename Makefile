@@ -21,7 +21,7 @@ demo: setup
 # the quick loop: no Java, under 30 seconds on two quiet cores once set up; compiled modules are kept, for the workers and for
 # the interpreters that tests start
 check: lint
-	@PYTHONDONTWRITEBYTECODE= QUICK=1 $(BIN)/pytest -q -n 2 -m "not (slow or stores or spark or faults or ssh or s3 or bench)"
+	@PYTHONDONTWRITEBYTECODE= QUICK=1 $(BIN)/pytest -q -n 2 --dist loadscope -m "not (slow or stores or spark or faults or ssh or s3 or bench)"
 
 lint: python
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

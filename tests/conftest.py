@@ -18,6 +18,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 # Syntax trees are many small objects that live long: with the collector's own thresholds it took a third of the quick loop.
 gc.set_threshold(100_000, 20, 50)
 
+# folders whose tests share something: a Spark, or the parsed source
+GROUPS = {"tests/faults/rules/": "rules", "tests/walls/": "walls"}
 UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside", "cleanup_killed"))
 
 # Scopes of more than two minutes, longest first. They start first, so that no area ends with one worker that waits for the other.
@@ -39,6 +41,7 @@ LONGEST = (
     "tests/installed/test_wheel.py",
     "tests/agent/test_receipts.py",
     "tests/agent/test_resilience.py",
+    "walls",  # the longest of the quick loop, by far
 )
 
 
@@ -52,12 +55,19 @@ AREAS = ("stores", "ssh", "s3", "spark", "faults")
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """For `make check`, and for an area that is named by MARKED in the environment, what has no test to run is not even
-    imported: that takes longer than the tests."""
-    if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
-        return None
+    imported, nor the conftest of a folder with nothing else: that takes longer than the tests."""
+    if collection_path.is_dir():
+        files = tuple(collection_path.rglob("test_*.py"))
+        return (bool(files) and all(map(has_no_test, files))) or None
+    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
+    return (is_test and has_no_test(collection_path)) or None
+
+
+@cache
+def has_no_test(path: Path) -> bool:
     if area := os.environ.get("MARKED"):
-        return area not in written_marks(collection_path) or None
-    return ("QUICK" in os.environ and bool(LEFT_OUT.search(collection_path.read_text(encoding="utf-8")))) or None
+        return area not in written_marks(path)
+    return "QUICK" in os.environ and bool(LEFT_OUT.search(path.read_text(encoding="utf-8")))
 
 
 @cache
@@ -87,11 +97,13 @@ def pytest_sessionfinish() -> None:
 
 
 def scope_of(nodeid: str) -> str:
-    """What shares a region or a Spark: a file's tests, those of a feed's rules, and the acts of the one region under fire."""
+    """What shares a region, a Spark or what was read: a file's tests, those of a folder that is a group, and the acts of the
+    one region under fire."""
     place = nodeid.partition("::")[0]
     if place in UNDER_FIRE:
         return "under fire"
-    return "rules" if place.startswith("tests/faults/rules/") else place
+    group = next((name for folder, name in GROUPS.items() if place.startswith(folder)), "")
+    return group or place
 
 
 def turn(nodeid: str) -> int:

@@ -35,6 +35,7 @@ def answer(*rows: tuple[Any, ...], kinds: str = "string bigint") -> CallAnswer:
     return CallAnswer(tuple((f"c{i}", kind) for i, kind in enumerate(kinds.split(" "))), rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(ROWS, ROWS, st.randoms())
 def test_rows_are_compared_as_multisets_in_any_order(
@@ -47,6 +48,7 @@ def test_rows_are_compared_as_multisets_in_any_order(
     assert differs.equal == (before == after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [3, PAIRED + 50])
 @settings(max_examples=20)
 @given(st.data())

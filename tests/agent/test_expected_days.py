@@ -33,6 +33,7 @@ def test_a_day_with_half_of_its_rows_and_one_without_any_are_odd_and_today_is_no
     assert odd_days({}, RowsOfDayBefore(0.5, 2.0), TODAY) == {}
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=9), st.sampled_from([0.5, 1.0]), st.sampled_from([None, 2.0]))
 def test_each_complete_day_is_compared_with_the_one_before_it(

@@ -201,7 +201,7 @@ def wide(place: Path, *files: tuple[int, ...]) -> Pinned:
     return Pinned(state("copy", partition_by=(), time="day"), str(place / "wide"), len(files) - 1)
 
 
-@pytest.mark.parametrize("span", [30, 41, 90, 100])
+@pytest.mark.parametrize("span", [30, *(pytest.param(span, marks=pytest.mark.slow) for span in (41, 90, 100))])
 def test_no_day_within_a_file_of_many_days_is_said_to_have_no_rows(tmp_path: Path, span: int) -> None:
     """Of long files a table's statistics name every second day or fewer."""
     old, new = wide(tmp_path / "old", *((n,) for n in range(span))), wide(tmp_path / "new", tuple(range(span)))

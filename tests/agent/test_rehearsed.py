@@ -82,6 +82,7 @@ def test_the_newest_days_of_both_tables_come_first_and_a_table_that_is_whole_the
     assert rollout.context.recorder.status.percent == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ORDER)
 def test_stopped_before_any_batch_it_goes_on_from_there_and_repeats_none(
     rollout: TwoTables, place: tuple[str, int]
@@ -95,6 +96,7 @@ def test_stopped_before_any_batch_it_goes_on_from_there_and_repeats_none(
     assert all(step.state == "done" for step in rollout.context.recorder.status.steps)
 
 
+@pytest.mark.slow
 def test_a_sandbox_has_only_the_newest_days_and_rehearses_nothing(rollout: TwoTables) -> None:
     rollout.context = replace(rollout.context, newest_days=1)
     rollout.run()

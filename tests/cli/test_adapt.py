@@ -21,6 +21,7 @@ def foreign(world: World) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_it_writes_the_adapter_and_has_what_is_driven_by_the_table_read_it(foreign: World) -> None:
     done = foreign.call("adapt", "landing", "--as", "events")
     assert done.exit_code == 0, done.output
@@ -64,6 +65,7 @@ def test_a_managed_table_needs_none(world: World) -> None:
     assert (done.exit_code, "is managed, and needs no adapter" in done.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_day_is_moved_to_what_the_files_say_in_each_region(deployed: World) -> None:
     table = FILES["plans/web/tables/landing.yaml"]
     deployed.write({**FILES, "plans/web/tables/landing.yaml": table + "accepts_until: 2026-12-24\n"})

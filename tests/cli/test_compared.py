@@ -64,6 +64,7 @@ def test_a_table_whose_days_are_equal_has_no_line() -> None:
     assert region_data(view)["comparison"][0]["differing_days"] == []
 
 
+@pytest.mark.slow
 def test_show_reads_every_record_page_by_page(deployed: World) -> None:
     many = [replace(each, table=f"t{n:03}") for n in range(60) for each in records(90, 1)]
     deployed.regions["eu"].compared = {"web-1": tuple(many)}
@@ -91,6 +92,7 @@ EXAMPLES = DayExamples(
 )
 
 
+@pytest.mark.slow
 def test_diff_shows_the_rows_of_each_version(deployed: World) -> None:
     deployed.regions["eu"].examples = {("requests", "2026-11-07"): EXAMPLES}
     words = ("diff", "--table", "requests", "--day", "2026-11-07", "--region", "eu")
@@ -104,6 +106,7 @@ def test_diff_shows_the_rows_of_each_version(deployed: World) -> None:
     assert data["regions"][0]["versions"] == {"old": 7, "new": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("day", ["yesterday", "2026-11-7", "2026-13-01", ""])
 def test_diff_refuses_what_is_no_day(deployed: World, day: str) -> None:
     result = deployed.call("diff", "--table", "requests", "--day", day, "--region", "eu")

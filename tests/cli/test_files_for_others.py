@@ -60,6 +60,7 @@ def test_the_published_schemas_are_those_of_the_values(name: str) -> None:
     assert published == json.loads(json.dumps(schemas()[name])), hint
 
 
+@pytest.mark.slow
 def test_real_files_keep_to_the_published_schemas(deployed: World, tmp_path: Path) -> None:
     plan, snapshot = tmp_path / "plan.json", tmp_path / "snapshot.json"
     assert deployed.call("plan", "--out", str(plan)).exit_code == 0

@@ -50,6 +50,7 @@ def promoted(world: World) -> bool:
     return world.regions["us"].disk.status.state == "live"
 
 
+@pytest.mark.slow
 def test_an_inconclusive_check_keeps_the_gate_closed_until_a_person_accepts_it_by_name_with_a_reason(
     deployed: World, tmp_path: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_check_that_differs_is_accepted_by_nobody(deployed: World) -> None:
     assert deployed.regions["us"].disk.status.consent.accepted == ()
 
 
+@pytest.mark.slow
 def test_two_approvals_are_counted_by_the_region_and_checks_that_run_again_void_them(deployed: World) -> None:
     world = at_gate(deployed, "approvals: 2")
     assert "P050" not in world.call("plan", "--region", "us").output
@@ -105,6 +107,7 @@ def test_two_approvals_are_counted_by_the_region_and_checks_that_run_again_void_
     assert "approved" in world.call("show", world.regions["us"].disk.status.rollout, "--region", "us").stdout
 
 
+@pytest.mark.slow
 def test_a_required_ticket_is_named_at_the_promotion(deployed: World) -> None:
     world = at_gate(deployed, "ticket: required")
     refused = world.call("promote", "--region", "us", "--yes")
@@ -114,6 +117,7 @@ def test_a_required_ticket_is_named_at_the_promotion(deployed: World) -> None:
     assert "OPS-7" in world.call("show", world.regions["us"].disk.status.rollout, "--region", "us").stdout
 
 
+@pytest.mark.slow
 def test_the_policy_auto_opens_the_gate_of_a_rollout_where_every_check_passed(deployed: World) -> None:
     deployed.write({"regions/us.yaml": FILES["regions/us.yaml"] + "policy: {promote: auto}\n"})
     done = deployed.call("apply", "--regions", "us", "--no-input")
@@ -121,17 +125,20 @@ def test_the_policy_auto_opens_the_gate_of_a_rollout_where_every_check_passed(de
     assert deployed.regions["us"].disk.status.decided_by == "the agent, as its region's policy says"
 
 
+@pytest.mark.slow
 def test_the_policy_auto_opens_no_gate_that_a_person_has_to_judge(deployed: World) -> None:
     world = at_gate(deployed, "promote: auto", inconclusive=("requests",))
     assert (promoted(world), region_of(world)["gate"]["opens_itself"]) == (False, False)
 
 
+@pytest.mark.slow
 def test_the_policy_auto_opens_no_gate_without_its_approvals(deployed: World) -> None:
     world = at_gate(deployed, "promote: auto, approvals: 1")
     assert not promoted(world)
     assert "0 of 1 identities" in world.call("status", "--region", "us").stdout
 
 
+@pytest.mark.slow
 def test_an_agent_that_knows_no_declarations_refuses_them_and_promotes_nothing(
     deployed: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +152,7 @@ def test_an_agent_that_knows_no_declarations_refuses_them_and_promotes_nothing(
     assert (refused.exit_code, promoted(world)) == (65, False)
 
 
+@pytest.mark.slow
 def test_what_one_person_accepts_is_kept_where_the_approval_of_another_is_still_missing(deployed: World) -> None:
     """No hint leads in a circle: the approval is refused before the acceptance, and counts after it."""
     world = at_gate(deployed, "approvals: 1", inconclusive=("requests",))
@@ -158,6 +166,7 @@ def test_what_one_person_accepts_is_kept_where_the_approval_of_another_is_still_
     assert promoted(world)
 
 
+@pytest.mark.slow
 def test_an_approval_is_of_the_rollout_that_was_shown(deployed: World, monkeypatch: pytest.MonkeyPatch) -> None:
     from console.cli.commands.rollout import declared
 

@@ -37,6 +37,7 @@ def answer(world: World, *words: str, code: int = 0) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_the_gate_is_the_next_decision_and_every_region_stands_somewhere(waiting: World) -> None:
     waiting.call("note", "--region", "us", "waits", "for", "Ana")
     result = waiting.call("handover")
@@ -59,6 +60,7 @@ def test_the_gate_is_the_next_decision_and_every_region_stands_somewhere(waiting
     ]
 
 
+@pytest.mark.slow
 def test_what_is_paused_or_has_failed_says_why_and_until_when(waiting: World) -> None:
     waiting.regions["us"].disk.keep(Paused("ana from desk"))
     assert "paused; r1 → r2" in waiting.call("handover").stdout
@@ -73,6 +75,7 @@ def test_what_is_paused_or_has_failed_says_why_and_until_when(waiting: World) ->
     assert "to do: make room" in region["facts"]
 
 
+@pytest.mark.slow
 def test_the_logs_answer_where_no_agent_runs_and_a_region_that_is_away_is_named(
     waiting: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +89,7 @@ def test_the_logs_answer_where_no_agent_runs_and_a_region_that_is_away_is_named(
     assert "**eu**" in result.stdout
 
 
+@pytest.mark.slow
 def test_nothing_from_outside_makes_markup_and_no_secret_is_in_it(waiting: World) -> None:
     waiting.regions["us"].disk.keep(
         Failed("validate", "[x](http://evil) <img src=x> | password=hunter22 \x1b[2J @all", "`rm -rf`")
@@ -106,6 +110,7 @@ def test_every_need_has_a_command() -> None:
     assert set(COMMANDS) == set(NeedKind)
 
 
+@pytest.mark.slow
 def test_where_all_is_well_it_says_so(world: World) -> None:
     assert world.call("apply", "--yes", "--quiet").exit_code == 0
     parts = sections(world.call("handover", "--region", "us").stdout)

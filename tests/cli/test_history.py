@@ -26,6 +26,7 @@ def kept(region: FakeRegion, now: float) -> None:
             )
 
 
+@pytest.mark.slow
 def test_status_shows_the_last_hours_as_text_and_data(deployed: World) -> None:
     kept(deployed.regions["eu"], time.time())
     shown = deployed.call("status", "--history", "1h")
@@ -46,6 +47,7 @@ def test_status_shows_the_last_hours_as_text_and_data(deployed: World) -> None:
     assert "history" not in json.loads(deployed.call("status", "--output", "json").stdout)["regions"][0]
 
 
+@pytest.mark.slow
 def test_a_region_that_cannot_be_reached_is_named_once_and_the_others_are_shown(deployed: World) -> None:
     kept(deployed.regions["us"], time.time())
     deployed.regions["eu"].reachable = False
@@ -55,6 +57,7 @@ def test_a_region_that_cannot_be_reached_is_named_once_and_the_others_are_shown(
     assert "290" in shown.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["1", "h", "-1h", "0m", "25h", "1w", "1.5h", ""])
 def test_a_time_that_is_none_is_refused_with_an_example(text: str, deployed: World) -> None:
     refused = deployed.call("status", "--history", text)
@@ -88,6 +91,7 @@ def course(world: World, events: list[tuple[float, Event]]) -> dict[str, Any]:
     return output
 
 
+@pytest.mark.slow
 def test_show_has_slices_tries_waits_losses_and_where_the_time_went(deployed: World) -> None:
     fenced = [r.event for r in deployed.regions["eu"].disk.stored if type(r.event).__name__ == "Fenced"]
     batches = [r.event for r in deployed.regions["eu"].disk.stored if isinstance(r.event, BatchDone)]

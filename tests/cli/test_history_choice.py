@@ -24,6 +24,7 @@ def chosen(output: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_a_choice_is_part_of_the_plan_and_says_what_older_rows_will_show(deployed: World) -> None:
     shown = deployed.call("plan", "--history", "requests=carry")
     assert "by the operator's choice: older rows: agent is NULL" in shown.output
@@ -34,6 +35,7 @@ def test_a_choice_is_part_of_the_plan_and_says_what_older_rows_will_show(deploye
     assert not digests[0] & digests[1]
 
 
+@pytest.mark.slow
 def test_a_saved_plan_keeps_the_choice_with_which_it_was_made(deployed: World, tmp_path: Path) -> None:
     file = str(tmp_path / "change.json")
     assert deployed.call("plan", "--history", "requests=carry", "--out", file).exit_code == 0
@@ -44,6 +46,7 @@ def test_a_saved_plan_keeps_the_choice_with_which_it_was_made(deployed: World, t
     assert json.loads(plan.stdout)["summary"]["forward"] == 0
 
 
+@pytest.mark.slow
 def test_a_file_and_a_regions_overrides_choose_and_the_command_line_goes_before_both(deployed: World) -> None:
     deployed.write({TABLE: CHANGE[TABLE] + "history: carry\n"})
     eu = FILES["regions/eu.yaml"] + "overrides: {web: {tables: {requests: {history: all}}}}\n"
@@ -53,11 +56,13 @@ def test_a_file_and_a_regions_overrides_choose_and_the_command_line_goes_before_
     assert chosen(every.stdout) == {"us": "", "eu": ""}
 
 
+@pytest.mark.slow
 def test_status_says_at_the_gate_what_older_rows_will_show(deployed: World) -> None:
     assert deployed.call("apply", "--history", "requests=carry", "--region", "us", "--quiet").exit_code in (0, 3)
     assert "requests, history: carry: older rows: agent is NULL" in deployed.call("status", "--region", "us").output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "says"),
     [
@@ -73,6 +78,7 @@ def test_what_is_no_choice_is_refused_by_name(deployed: World, word: str, says: 
     assert "twice" in twice.stderr
 
 
+@pytest.mark.slow
 def test_from_now_in_a_file_moves_no_row(deployed: World) -> None:
     deployed.write({TABLE: CHANGE[TABLE] + "history: from now\n"})
     plans = json.loads(deployed.call("plan", "--output", "json").stdout)["plans"]
@@ -87,6 +93,7 @@ def at_gate() -> RegionView:
     return RegionView(region=REGION, status=Status(state="awaiting-confirmation"), accepted=plan)
 
 
+@pytest.mark.slow
 def test_the_gate_lists_every_choice_with_what_it_would_have_moved() -> None:
     lines = gate_text(at_gate(), 0.0).splitlines()
     assert [line.strip() for line in lines if " from now (chosen): 0 rows" in line]

@@ -24,6 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_what_it_writes_passes_check_and_is_planned(folder: Path) -> None:
     before = os.umask(0)
     try:
@@ -45,6 +46,7 @@ def test_what_it_writes_passes_check_and_is_planned(folder: Path) -> None:
         assert "# " in file.read_text(), f"{file} explains nothing"
 
 
+@pytest.mark.slow
 def test_it_makes_the_folder_that_is_named_and_leaves_what_is_there(folder: Path) -> None:
     place = folder / "a" / "b"
     assert call("init", "--project", str(place)).exit_code == 0

@@ -4,7 +4,6 @@ import asyncio
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -42,24 +41,24 @@ def start(clean_up: float) -> "subprocess.Popen[str]":
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_one_signal_cleans_up_and_says_what_goes_on(number: signal.Signals) -> None:
     process = start(0.01)
     process.send_signal(number)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=60)
     assert (out, err) == ("letting go\n", "detached: the agents continue\n")
     assert process.returncode == 128 + number
 
 
+@pytest.mark.slow
 def test_two_signals_leave_at_once_however_long_the_cleaning_up() -> None:
-    process = start(30)
+    process = start(600)
     process.send_signal(signal.SIGINT)
     assert process.stdout
     assert process.stdout.readline() == "letting go\n"
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
-    assert time.monotonic() - began < 2
+    process.communicate(timeout=60)
     assert process.returncode == 130
 
 

@@ -24,6 +24,7 @@ def stored(world: World, region: str) -> list[Noted]:
     return [e.incident for e in events if isinstance(e, Logged) and isinstance(e.incident, Noted)]
 
 
+@pytest.mark.slow
 def test_a_note_stands_in_status_history_and_show_and_changes_nothing_else(waiting: World) -> None:
     before = waiting.regions["us"].disk.status
     done = waiting.call("note", "--region", "us", *TEXT.split())
@@ -51,6 +52,7 @@ def test_a_region_at_rest_takes_a_note_too_and_one_without_a_rollout_refuses_it(
     assert world.regions["us"].disk.status.state == "live"
 
 
+@pytest.mark.slow
 def test_a_hostile_note_steers_no_terminal_and_carries_no_secret(waiting: World) -> None:
     assert waiting.call("note", "--region", "us", HOSTILE).exit_code == 0
     for words in (["status"], ["history"], ["show", waiting.regions["us"].disk.status.rollout, "--region", "us"]):
@@ -60,6 +62,7 @@ def test_a_hostile_note_steers_no_terminal_and_carries_no_secret(waiting: World)
         assert "hunter22" not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("",), (" \n ",), ("x" * (NOTE_CHARACTERS + 1),)])
 def test_what_is_no_note_is_refused_before_any_region_is_asked(words: tuple[str, ...], waiting: World) -> None:
     refused = waiting.call("note", "--region", "us", *words)
@@ -67,6 +70,7 @@ def test_what_is_no_note_is_refused_before_any_region_is_asked(words: tuple[str,
     assert stored(waiting, "us") == []
 
 
+@pytest.mark.slow
 def test_regions_have_to_be_named_and_one_that_is_away_is_5(waiting: World) -> None:
     assert waiting.call("note", TEXT).exit_code == 64
     assert waiting.call("note", "--region", "us", TEXT, "--readonly").exit_code == 64

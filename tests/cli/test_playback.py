@@ -55,6 +55,7 @@ def recorded(world: World, *words: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_watch_records_what_it_receives_and_playback_shows_it(deployed: World) -> None:
     path = recorded(deployed)
     first = json.loads(path.read_text().splitlines()[0])
@@ -71,6 +72,7 @@ def test_watch_records_what_it_receives_and_playback_shows_it(deployed: World) -
     assert position.command.startswith(f"console playback {path} --at 20")
 
 
+@pytest.mark.slow
 def test_a_recording_goes_on_through_the_gate(deployed: World) -> None:
     assert deployed.call("apply", "--region", "us").exit_code == 3
     path = deployed.root.parent / "gate.jsonl"
@@ -79,6 +81,7 @@ def test_a_recording_goes_on_through_the_gate(deployed: World) -> None:
     assert '"ended":true' in path.read_text().splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_playback_begins_where_it_is_asked_to(deployed: World) -> None:
     path = recorded(deployed)
     lines = path.read_text().splitlines(keepends=True)
@@ -125,6 +128,7 @@ def test_a_rollout_that_nobody_recorded_is_played_from_what_its_region_has_store
     assert any(isinstance(recorded.event, BatchStarted) for recorded in events)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_played_is_reported(deployed: World, tmp_path: Path) -> None:
     deployed.screen = Screen()
     for words, code, item in (
@@ -141,6 +145,7 @@ def test_what_cannot_be_played_is_reported(deployed: World, tmp_path: Path) -> N
     assert (done.exit_code, "is there already" in done.output) == (64, True), done.output
 
 
+@pytest.mark.slow
 def test_the_screen_records_too(deployed: World, tmp_path: Path) -> None:
     async def look(fleet: Any) -> None:
         await fleet.refresh()

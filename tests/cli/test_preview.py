@@ -20,6 +20,7 @@ def changed(deployed: World) -> World:
     return deployed
 
 
+@pytest.mark.slow
 def test_a_preview_is_built_listed_read_and_dropped(changed: World) -> None:
     built = changed.call("preview", "--region", "us", "--name", "wider", "--days", "2", "--expires", "12h")
     assert built.exit_code == 0, built.output
@@ -43,6 +44,7 @@ def test_a_preview_is_built_listed_read_and_dropped(changed: World) -> None:
     assert "no previews" in changed.call("preview", "--region", "us", "--list").stderr
 
 
+@pytest.mark.slow
 def test_the_regions_policy_says_when_a_preview_expires_unless_the_command_does(changed: World) -> None:
     changed.write({"regions/us.yaml": f"{FILES['regions/us.yaml']}policy: {{preview_expires: 6h}}\n"})
     for words, hours in ((), 6), (("--expires", "12h"), 12):
@@ -54,6 +56,7 @@ def test_the_regions_policy_says_when_a_preview_expires_unless_the_command_does(
     assert (refused.exit_code, "between a minute and 30d" in refused.output) == (65, True), refused.output
 
 
+@pytest.mark.slow
 def test_a_query_of_a_preview_is_checked_against_its_own_tables(changed: World) -> None:
     changed.call("preview", "--region", "us", "--name", "wider")
     sql = ("query", "--region", "us", "SELECT n FROM requests")
@@ -69,6 +72,7 @@ def test_a_query_of_a_preview_is_checked_against_its_own_tables(changed: World) 
     assert "release wider" in point.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -85,6 +89,7 @@ def test_a_name_that_no_preview_has_is_refused_with_the_way_to_the_others(change
     assert "console preview --list" in refused.stderr
 
 
+@pytest.mark.slow
 def test_nothing_is_built_where_nothing_changes_or_the_plan_is_refused(deployed: World) -> None:
     deployed.call("apply", "--yes", "--quiet")
     idle = deployed.call("preview", "--region", "us")
@@ -99,10 +104,15 @@ def test_nothing_is_built_where_nothing_changes_or_the_plan_is_refused(deployed:
     "words",
     [
         ["--days", "0"],
-        ["--expires", "3 weeks"],
-        ["--expires", "31d"],
-        ["--list", "--drop", "wider"],
-        ["--regions", "us,eu"],
+        *(
+            pytest.param(words, marks=pytest.mark.slow)
+            for words in (
+                ["--expires", "3 weeks"],
+                ["--expires", "31d"],
+                ["--list", "--drop", "wider"],
+                ["--regions", "us,eu"],
+            )
+        ),
     ],
 )
 def test_what_is_no_preview_is_refused_before_a_region_is_asked(changed: World, words: list[str]) -> None:
@@ -110,11 +120,13 @@ def test_what_is_no_preview_is_refused_before_a_region_is_asked(changed: World, 
     assert changed.call("preview", *region, *words).exit_code == 64
 
 
+@pytest.mark.slow
 def test_a_name_that_could_be_a_release_is_refused(changed: World) -> None:
     refused = changed.call("preview", "--region", "us", "--name", "r7")
     assert refused.exit_code == 65
     assert "'r7' cannot be the name of a preview" in refused.stderr
 
 
+@pytest.mark.slow
 def test_readonly_lets_previews_be_listed(changed: World) -> None:
     assert changed.call("--readonly", "preview", "--region", "us", "--list").exit_code == 0

@@ -12,6 +12,7 @@ from console.errors import Unreachable
 from tests.cli.conftest import World
 
 
+@pytest.mark.slow
 def test_a_query_is_checked_compiled_and_answered_as_objects(deployed: World) -> None:
     result = deployed.call("query", "--region", "us", "SELECT id FROM requests", "--output", "json")
     assert result.exit_code == 0, result.output
@@ -21,6 +22,7 @@ def test_a_query_is_checked_compiled_and_answered_as_objects(deployed: World) ->
     assert all(set(row) == {"table", "rows"} for row in answer["rows"])
 
 
+@pytest.mark.slow
 def test_sql_that_is_refused_exits_65_with_the_nearest_name(deployed: World) -> None:
     for sql, item in (
         ("SELECT id FROM reqests", "requests"),
@@ -32,6 +34,7 @@ def test_sql_that_is_refused_exits_65_with_the_nearest_name(deployed: World) -> 
         assert item in result.stderr
 
 
+@pytest.mark.slow
 def test_an_endpoint_takes_typed_parameters_and_defaults(deployed: World) -> None:
     assert deployed.call("endpoint", "newest", "--region", "us", "--param", "day=2026-11-07").exit_code == 0
     for words in (["--param", "day=2026-11-77"], [], ["--param", "dya=1"], ["--param", "day"]):
@@ -41,6 +44,7 @@ def test_an_endpoint_takes_typed_parameters_and_defaults(deployed: World) -> Non
     assert "did you mean newest?" in unknown.stderr
 
 
+@pytest.mark.slow
 def test_a_call_is_recorded_once_behind_the_others_and_the_next_plan_would_run_it(deployed: World) -> None:
     file = deployed.root / "plans/web/endpoints/newest.calls.yaml"
     words = ("endpoint", "newest", "--region", "us", "--record", "--param")
@@ -72,11 +76,13 @@ def test_a_region_without_a_release_has_nothing_to_ask(world: World) -> None:
     assert "nothing is live yet" in result.stderr
 
 
+@pytest.mark.slow
 def test_one_region_only(deployed: World) -> None:
     assert deployed.call("query", "SELECT 1").exit_code == 64
     assert deployed.call("query", "--regions", "us,eu", "SELECT 1").exit_code == 64
 
 
+@pytest.mark.slow
 def test_a_sink_runs_by_name(deployed: World) -> None:
     assert deployed.call("sink", "dump", "--region", "us").stdout.startswith("dump: 110 rows → ")
     assert deployed.call("sink", "dmup", "--region", "us").exit_code == 64
@@ -90,6 +96,7 @@ def forgets(driver: FakeDriver, call: str) -> None:
     raise Unreachable(f"{driver.region.name}: the connection was lost before the answer to {call}")
 
 
+@pytest.mark.slow
 def test_a_copy_whose_answer_was_lost_says_how_to_ask_again_and_is_done_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +122,7 @@ def test_what_is_no_id_of_a_run_is_a_usage_error(world: World) -> None:
         assert (refused.exit_code, "is not a valid id for a run" in refused.stderr) == (64, True), run
 
 
+@pytest.mark.slow
 def test_a_file_is_ingested_once(deployed: World) -> None:
     data = b'{"id": "a"}\n\n{"id": "b"}\n'
     file = deployed.root / "events.ndjson"
@@ -127,6 +135,7 @@ def test_a_file_is_ingested_once(deployed: World) -> None:
     assert deployed.regions["us"].disk.stats["landing"].rows == before + 2
 
 
+@pytest.mark.slow
 def test_a_named_pipe_is_kept_aside_as_stdin_is_and_known_by_its_first_event(deployed: World) -> None:
     pipe = deployed.root / "63"  # as the shell names what stands in <(…)
     os.mkfifo(pipe)
@@ -139,6 +148,7 @@ def test_a_named_pipe_is_kept_aside_as_stdin_is_and_known_by_its_first_event(dep
     assert deployed.regions["us"].loads.head("63") is None
 
 
+@pytest.mark.slow
 def test_nothing_of_a_wrong_file_is_sent(deployed: World) -> None:
     result = deployed.call("ingest", "-", "--region", "us", input='{"id": 1}\n[]\n')
     assert result.exit_code == 65
@@ -146,6 +156,7 @@ def test_nothing_of_a_wrong_file_is_sent(deployed: World) -> None:
     assert not deployed.regions["us"].ingested
 
 
+@pytest.mark.slow
 def test_only_a_managed_landing_table_takes_events(deployed: World) -> None:
     assert deployed.call("ingest", "-", "--region", "us", "--table", "requests", input="{}").exit_code == 64
 
@@ -169,6 +180,7 @@ def test_follow_needs_no_project_where_the_region_keeps_its_settings(world: Worl
     assert json.loads(world.executed[0][1]) == {"region": "us", "master": "local[1]"}
 
 
+@pytest.mark.slow
 def test_follow_stop_ends_the_agent(deployed: World) -> None:
     assert deployed.regions["us"].agent.running
     assert deployed.call("follow", "--stop", "--region", "us").exit_code == 0

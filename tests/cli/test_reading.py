@@ -52,6 +52,7 @@ def test_a_bare_value_is_what_it_looks_like(value: str, kind: str) -> None:
     assert guessed_type(value) == kind
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_a_guessed_value_always_fits_its_type(value: str) -> None:
     assert fits(value, guessed_type(value)) or "\0" in value

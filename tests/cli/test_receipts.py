@@ -43,6 +43,7 @@ def answer(world: World, *words: str, code: int = 0) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_history_lists_every_regions_rollouts_with_who_decided_and_how_that_is_known(deployed: World) -> None:
     result = deployed.call("history")
     assert result.exit_code == 0
@@ -60,6 +61,7 @@ def test_a_fleet_without_a_past_says_so(world: World) -> None:
     assert answer(world, "history") == {"format_version": 1, "rollouts": [], "errors": {}}
 
 
+@pytest.mark.slow
 def test_show_has_the_decisions_the_batches_and_the_receipts(deployed: World) -> None:
     deployed.regions["eu"].receipts = {"web-1": (RECEIPT,)}
     text = deployed.call("show", "web-1", "--region", "eu").stdout
@@ -74,6 +76,7 @@ def test_show_has_the_decisions_the_batches_and_the_receipts(deployed: World) ->
     assert [d["decision"] for d in shown[1]["decisions"]] == ["accepted", "promoted r1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("us", "eu", "code", "verdict"),
     [
@@ -94,6 +97,7 @@ def test_verify_exits_0_where_nothing_differs_and_1_where_something_does(
     assert [f["ok"] for f in regions[1]["findings"]] == [finding.ok for finding in eu]
 
 
+@pytest.mark.slow
 def test_verify_names_the_check_that_runs(deployed: World) -> None:
     deployed.regions["eu"].findings = {"web-1": (EQUAL, GONE)}
     result = deployed.call("verify", "--rollout", "web-1", "--region", "eu")
@@ -102,6 +106,7 @@ def test_verify_names_the_check_that_runs(deployed: World) -> None:
     assert "1 of 2" not in deployed.call("verify", "--rollout", "web-1", "--quiet").output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_ctrl_c_cancels_verify_and_shows_what_was_found(deployed: World, output: str) -> None:
     eu, us = deployed.regions["eu"], deployed.regions["us"]
@@ -130,6 +135,7 @@ def test_ctrl_c_cancels_verify_and_shows_what_was_found(deployed: World, output:
         assert "DIFFERS  backfill/requests/parse since" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_region_that_cannot_be_reached_is_5_and_a_difference_elsewhere_is_still_told(deployed: World) -> None:
     deployed.regions["us"].reachable = False
     for words in (["history"], ["show", "web-1"], ["verify", "--rollout", "web-1"]):
@@ -141,6 +147,7 @@ def test_a_region_that_cannot_be_reached_is_5_and_a_difference_elsewhere_is_stil
     assert deployed.call("verify", "--rollout", "web-1").exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_rollout_that_no_region_knows_is_a_usage_error(deployed: World) -> None:
     for words in (["show", "web-11"], ["verify", "--rollout", "web-11"]):
         result = deployed.call(*words)
@@ -148,6 +155,7 @@ def test_a_rollout_that_no_region_knows_is_a_usage_error(deployed: World) -> Non
         assert "did you mean web-1?" in result.stderr
 
 
+@pytest.mark.slow
 def test_what_a_region_says_steers_no_terminal(deployed: World) -> None:
     deployed.regions["eu"].findings = {
         "web-1": (Finding(table="t", step="s", what="since", ok=False, detail="\x1b[31m\n::error::x"),)

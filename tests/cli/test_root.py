@@ -42,6 +42,7 @@ def fresh(code: str) -> str:
 
 
 # a command's module imports what the command needs, and asyncio with the runner; its libraries wait for their use
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "needed"), [(["--help"], []), (["--version"], []), (["plan", "--help"], ["asyncio"])]
 )
@@ -160,6 +161,7 @@ def test_completion_prints_the_shells_script(shell: str) -> None:
     assert "_CONSOLE_COMPLETE" in out
 
 
+@pytest.mark.slow
 def test_a_plan_of_real_regions_loads_neither_spark_nor_screen_and_starts_no_agent(world: World) -> None:
     for name in ("us", "eu"):
         (world.root / "w" / name).mkdir(parents=True)

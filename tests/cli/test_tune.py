@@ -25,6 +25,7 @@ def tuned(world: World, *words: str, code: int = 0) -> Any:
     return json.loads(result.stdout)["regions"] if result.stdout else []
 
 
+@pytest.mark.slow
 def test_a_change_is_stored_shown_and_leaves_the_plan_as_it_was(running: World) -> None:
     plan = running.regions["us"].disk.status.plan
     (entry,) = tuned(running, "target_seconds=20", "lag=30")
@@ -45,6 +46,7 @@ def test_a_change_is_stored_shown_and_leaves_the_plan_as_it_was(running: World) 
     assert len([incident for incident in stored if isinstance(incident, Tuned)]) == 2
 
 
+@pytest.mark.slow
 def test_who_changed_what_stands_in_status_history_show_and_at_the_gate(
     running: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +78,7 @@ def asked_at_the_gate(world: World, monkeypatch: pytest.MonkeyPatch) -> str:
     return refused.stderr
 
 
+@pytest.mark.slow
 def test_a_query_is_compiled_before_it_is_sent(running: World) -> None:
     tuned(running, "query=SELECT count(*) > 5 FROM requests")
     tuning = running.regions["us"].disk.status.tuning
@@ -89,7 +92,13 @@ def test_a_query_is_compiled_before_it_is_sent(running: World) -> None:
     assert running.regions["us"].disk.status.tuning.query == ""
 
 
-@pytest.mark.parametrize("words", [("rows=0",), ("speed=9",), ("rows",), ("rows=1", "rows=2"), ()])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("rows=0",), *(pytest.param(words, marks=SLOW) for words in (("speed=9",), ("rows",), ("rows=1", "rows=2"), ()))],
+)
 def test_what_is_no_change_is_refused_before_any_region_is_asked(words: tuple[str, ...], running: World) -> None:
     refused = running.call("tune", "--region", "us", *words)
     assert refused.exit_code == 64
@@ -97,6 +106,7 @@ def test_what_is_no_change_is_refused_before_any_region_is_asked(words: tuple[st
     assert running.regions["us"].disk.status.tuned is None
 
 
+@pytest.mark.slow
 def test_where_nothing_runs_and_where_nobody_answers(running: World) -> None:
     assert running.call("tune", "--region", "eu", "rows=900").exit_code == 4
     running.regions["us"].reachable = False

@@ -21,6 +21,8 @@ from tests.closure.facts import deployed, promoted
 from tests.closure.follow import Attempt, answer, followed
 from tests.closure.judge import left, losses, needless
 
+pytestmark = pytest.mark.slow
+
 QUICK, SLOW = 6, 300
 STEPS = 8
 MECHANICAL = (Edit, Elsewhere, RunCommand, Stays)  # all others a program can carry out as they are
@@ -137,7 +139,6 @@ def judged(count: int) -> Outcome:
     return outcome
 
 
-@pytest.mark.slow
 def test_the_page_of_changes_is_current() -> None:
     assert PAGE.read_text() == page(), "write it anew: python -m tests.closure.changes --write"
 
@@ -146,7 +147,6 @@ def test_every_change_has_a_way_through() -> None:
     assert judged(QUICK).wrong == []
 
 
-@pytest.mark.slow
 def test_hundreds_of_changes_have_a_way_through(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = judged(int(os.environ.get("PAIRS", SLOW)))
     with capsys.disabled():

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import date
 
+import pytest
+
 from console.demo import building
 from console.demo.traffic.generate import DAYS, DayWritten
 from console.model.event import State
@@ -15,6 +17,8 @@ from console.tui.drawing import stack_lines
 from console.tui.labels import done_fraction, state_label
 from console.tui.panes.steps import draw_steps
 from console.tui.state import ScreenState
+
+pytestmark = pytest.mark.slow
 
 EU = Region(name="eu", warehouse="/data/eu")
 

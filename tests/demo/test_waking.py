@@ -17,6 +17,8 @@ from console.model.live import Live
 from console.model.region import Region
 from console.project import load
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

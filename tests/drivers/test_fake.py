@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 import console
 from console.drivers import fake
 from console.drivers.fake import FakeDriver, FakeRegion
@@ -16,6 +18,7 @@ from tests.runner.worlds import region, survey
 HOUSE = Path(console.__file__).parent
 
 
+@pytest.mark.slow
 def test_no_room_of_the_house_imports_the_fake() -> None:
     own = Path(fake.__file__).parent
     rooms = [path for path in HOUSE.rglob("*.py") if own not in path.parents]
@@ -32,6 +35,7 @@ def test_the_fake_answers_the_whole_protocol() -> None:
     assert all(callable(getattr(driver, name)) for name in calls)
 
 
+@pytest.mark.slow
 def test_a_table_that_both_releases_share_is_fed_by_the_one_that_is_live() -> None:
     was, ada = live(), Who("ada", "laptop")
     disk = FakeDisk(was, [ReleaseRow(id="r1", state="live")], lambda: 0.0, lambda _: None)

@@ -223,6 +223,7 @@ async def test_an_answer_too_late_is_dropped_and_the_next_one_counts(tmp_path: P
         assert await link.call("state", {}, seconds=5) == "in time"
 
 
+@pytest.mark.slow
 async def test_notifications_reach_their_reader_in_order_and_end_with_the_link(tmp_path: Path) -> None:
     async def tells(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         question = json.loads(await reader.readline())
@@ -245,6 +246,7 @@ async def test_notifications_reach_their_reader_in_order_and_end_with_the_link(t
     assert heard == list(range(3000))
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=40).map(lambda b: b.replace(b"\n", b"")), max_size=8), st.integers(1, 17))
 @settings(max_examples=60)
 async def test_lines_do_not_depend_on_how_the_stream_is_cut(lines: list[bytes], size: int) -> None:
@@ -262,6 +264,7 @@ scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 keys = st.sampled_from(["code", "message", "data", "type", "hint"])
 
 
+@pytest.mark.slow
 @given(scalars | st.dictionaries(keys, scalars | st.dictionaries(keys, scalars)))
 @settings(max_examples=60)
 def test_an_error_of_any_shape_is_an_error_of_ours(shape: object) -> None:

@@ -62,6 +62,7 @@ async def agent(region: Region, **answers: Callable[[dict[str, Any]], list[dict[
         await server.wait_closed()
 
 
+@pytest.mark.slow
 async def test_three_regions_are_surveyed_by_one_process_and_each_has_its_own_answer(tmp_path: Path) -> None:
     regions = [place(tmp_path, name) for name in ("eu", "us", "ap")]
     gone = Region(name="mars", warehouse=str(tmp_path / "mars"), where="regions/mars.yaml:1:1")
@@ -103,6 +104,7 @@ async def test_without_an_agent_a_watch_is_unreachable_and_starts_none(tmp_path:
     assert not (tmp_path / "eu" / "_console").exists()
 
 
+@pytest.mark.slow
 async def test_a_real_agent_is_started_found_by_others_and_stopped(tmp_path: Path) -> None:
     region = place(tmp_path)
     one, two = LocalDriver(region), LocalDriver(region)
@@ -139,6 +141,7 @@ async def test_an_agent_that_cannot_start_is_quoted(tmp_path: Path, monkeypatch:
     assert "agent-eu.log" in caught.value.hint
 
 
+@pytest.mark.slow
 async def test_an_agent_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "console.drivers.local.agent_command", lambda *_: [sys.executable, "-c", "import time; time.sleep(2)"]
@@ -249,6 +252,7 @@ async def test_a_hold_is_asked_for_by_a_parameter_that_an_older_agent_is_sent_on
     assert [params.get("hold") for params in asked] == [None, 24.0]
 
 
+@pytest.mark.slow
 async def test_a_survey_too_long_for_the_socket_is_answered_without_it(tmp_path: Path) -> None:
     region = place(tmp_path)
     error = {"code": 1, "message": "larger", "data": {"type": "DataError", "code": "E_FRAME"}}
@@ -272,6 +276,7 @@ for turns in range(8):
 """
 
 
+@pytest.mark.slow
 def test_a_command_that_is_done_while_a_survey_is_being_started_ends() -> None:
     """A loop that ends cancels what is under way in it, at whatever point it has reached."""
     subprocess.run([sys.executable, "-c", ENDS], check=True, timeout=60)

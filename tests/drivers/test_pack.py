@@ -4,7 +4,11 @@ import ast
 import io
 import zipfile
 
+import pytest
+
 from console.drivers.ssh.pack import packed
+
+pytestmark = pytest.mark.slow
 
 
 def imported(source: str) -> set[str]:

@@ -25,6 +25,7 @@ def test_a_hundred_per_cent_is_shown_only_when_every_slice_and_the_catch_up_are_
     assert states[-1].percent == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", list(ROLLOUTS), ids=lambda story: story.value)
 def test_once_the_newest_days_are_carried_the_forecast_never_goes_away_without_a_wait(story: Story) -> None:
     rollout = ROLLOUTS[story]

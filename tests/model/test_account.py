@@ -151,6 +151,7 @@ def by_use(result: Account) -> dict[str, float]:
     return {part.cause or part.use: part.seconds for part in result.parts if part.seconds}
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.floats(0.01, 4000)), max_size=12), st.integers(0, 500))
 def test_the_whole_time_is_divided_as_it_was_spent(
@@ -166,6 +167,7 @@ def test_the_whole_time_is_divided_as_it_was_spent(
     assert by_use(accounted) == pytest.approx({use: spent for use, spent in world.spent.items() if spent}, abs=0.1)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.floats(0.01, 400)), max_size=8), st.data())
 def test_cut_anywhere_and_with_stepped_clocks_the_parts_sum_to_the_whole(

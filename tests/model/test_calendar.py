@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,6 +90,7 @@ def test_a_fence_of_an_older_agent_has_no_days() -> None:
     assert step.days == ()
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 5000), min_size=0, max_size=60),
     st.one_of(st.none(), st.integers(1, 3000)),
@@ -102,6 +104,7 @@ def test_no_slice_and_no_row_is_lost_whatever_is_listed_together(rows: list[int]
     assert len(by_day(slices, most)) <= most
 
 
+@pytest.mark.slow
 def test_a_fence_over_a_hundred_years_fits_into_one_message() -> None:
     names = [f"{1930 + at // 336}-{1 + at // 28 % 12:02}-{1 + at % 28:02}" for at in range(100 * 336)]
     # listed in runs of seven days; in each run one day is cut into hours

@@ -1,5 +1,6 @@
 """Ids of rollouts, releases and steps are built and read in one place each."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def backfill(materialization: str) -> Backfill:
     )
 
 
+@pytest.mark.slow
 @given(NAMES, st.integers(0, 10**9))
 def test_the_number_of_a_rollout_is_the_one_it_was_built_with(pipeline: str, number: int) -> None:
     assert rollout_number(rollout_id(pipeline, number)) == number
@@ -38,12 +40,14 @@ def test_ids_of_rollouts_are_ordered_by_number() -> None:
     assert newest_rollout([]) == ""
 
 
+@pytest.mark.slow
 @given(TABLES, TABLES)
 def test_an_id_of_a_step_is_read_as_it_was_built(table: str, materialization: str) -> None:
     for step in (StepId("create", table), StepId("backfill", table, materialization), VALIDATE, PROMOTE):
         assert StepId.parse(str(step)) == step
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_text_is_read_as_an_id(text: str) -> None:
     assert StepId.parse(text).kind == text.split("/", maxsplit=1)[0]

@@ -26,6 +26,7 @@ def test_without_a_word_it_is_refused_with_the_key_that_tells_them_apart() -> No
     assert problem.hint.startswith("`accepts: {shape: v2}` which producers then send with their lines (ingest --shape)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("accepts", "more"), [(NAMED, ()), (Accepts(marker="v"), (MARK,))], ids=["name", "marker"])
 def test_told_apart_it_moves_no_row_and_is_computed_again_below(accepts: Accepts, more: tuple[Column, ...]) -> None:
     done = planned(accepting(accepts, *more))
@@ -38,6 +39,7 @@ def test_told_apart_it_moves_no_row_and_is_computed_again_below(accepts: Accepts
     assert "values of landing.region in lines of the new shape are NULL there" in done.rollback.why
 
 
+@pytest.mark.slow
 def test_it_is_settled_and_keeps_where_older_lines_go() -> None:
     region = promoted(planned(accepting()), live())
     assert actions(planned(accepting(), region)) == {}
@@ -46,6 +48,7 @@ def test_it_is_settled_and_keeps_where_older_lines_go() -> None:
     assert state(later).unmarked == state(planned(accepting())).unmarked
 
 
+@pytest.mark.slow
 def test_a_second_change_needs_another_name() -> None:
     region = promoted(planned(accepting()), live())
     lower = "* EXCEPT (region), lower(region) AS region"
@@ -56,6 +59,7 @@ def test_a_second_change_needs_another_name() -> None:
     assert Intake("region", ("region@string",)) in state(again).unmarked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accepts", [None, NAMED], ids=["untold", "told apart"])
 def test_what_may_fail_for_a_row_is_refused_without_the_key_that_would_not_help(accepts: Accepts | None) -> None:
     query = "* EXCEPT (region), CAST(CAST(region AS INT) AS STRING) AS region"
@@ -65,10 +69,12 @@ def test_what_may_fail_for_a_row_is_refused_without_the_key_that_would_not_help(
     assert "fails for no row" in problem.message
 
 
+@pytest.mark.slow
 def test_a_marker_that_older_lines_give_too_tells_nothing_apart() -> None:
     assert refused(accepting(Accepts(marker="payload"))).code == "C130"
 
 
+@pytest.mark.slow
 def test_a_type_of_which_lines_look_alike_is_told_apart_too() -> None:
     region = promoted(planned(wanted(columns=(*LANDING.columns, Column(name="at", type="string")))), live())
     retyped = (*LANDING.columns, Column(name="at", type="timestamp"))
@@ -80,6 +86,7 @@ def test_a_type_of_which_lines_look_alike_is_told_apart_too() -> None:
     assert "how lines are distinguished" in node(done, "landing").why
 
 
+@pytest.mark.slow
 def test_lines_that_are_no_longer_told_apart_are_warned_of() -> None:
     region = promoted(planned(accepting()), live())
     (messages,) = (problem for problem in planned(wanted(), region).problems if problem.code == "C133")

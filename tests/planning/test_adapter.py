@@ -43,6 +43,7 @@ def moved(done: Plan) -> dict[str, int]:
     return {change.name: change.price.written for change in done.nodes if change.price.written}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["events AS landing", "events"])
 def test_it_enters_a_live_pipeline_with_0_bytes_below_it(source: str) -> None:
     region = live(foreign())
@@ -72,6 +73,7 @@ def behind() -> Live:
     return promoted(planned(adapted(), region), region)
 
 
+@pytest.mark.slow
 def test_from_then_on_it_changes_like_any_table_of_ours() -> None:
     columns = tuple(replace(c, name="zone") if c.name == "region" else c for c in LANDING.columns)
     renamed = adapted(
@@ -84,12 +86,14 @@ def test_from_then_on_it_changes_like_any_table_of_ours() -> None:
     assert (actions(laid)["events"], actions(laid)["requests"], laid.refusals) == ("forward", "rebind", ())
 
 
+@pytest.mark.slow
 def test_a_column_that_it_computes_otherwise_is_computed_again_below() -> None:
     done = planned(adapted(select="id, upper(region) AS region, ts, payload"), live(foreign()))
     assert actions(done)["requests"] in ("replay", "forward", "hybrid")
     assert "region" in node(done, "requests").why or "host" in node(done, "requests").why
 
 
+@pytest.mark.slow
 def test_one_that_makes_several_rows_of_one_is_no_stand_in() -> None:
     columns = (*LANDING.columns, Column(name="part", type="string"))
     done = planned(

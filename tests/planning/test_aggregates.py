@@ -80,6 +80,7 @@ def duck(sql: str) -> str:
     return sqlglot.transpile(sql, "spark", "duckdb")[0]
 
 
+@pytest.mark.slow
 @given(commits=st.lists(st.lists(rows, max_size=8), min_size=1, max_size=3))
 @settings(
     max_examples=10,
@@ -186,6 +187,7 @@ MORE_TYPES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_state_has_a_column_of_its_own_and_a_type_that_delta_stores() -> None:
     code = split(MORE, **MORE_TYPES)
     assert {column.name: column.type for column in code.stored} == {
@@ -224,6 +226,7 @@ def test_all_are_true_where_the_least_is_and_one_is_where_the_greatest_is() -> N
         assert len({code.read for code in codes}) == 1
 
 
+@pytest.mark.slow
 def test_witnesses_are_searched_in_duckdb_for_all_that_it_has() -> None:
     calls = ("max_by(s, l)", "any_value(s)", "std(f)", "var_pop(f)", "corr(i, f)", "every(i > 1)", "some(i > 1)", "collect_set(s)", "bit_or(i)")  # fmt: skip
     with duckdb.connect(config={"threads": 1}) as base:

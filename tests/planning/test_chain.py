@@ -141,6 +141,7 @@ def test_a_column_more_in_the_last_table_reads_three_columns_of_the_one_above_an
     assert all("landing" not in step.id for step in done.steps)
 
 
+@pytest.mark.slow
 def test_the_price_stands_beside_that_of_migrating_everything(region: Live) -> None:
     done = plan(wider(), region, REGION, "test")
     assert done.price.bytes < SIZES["processed"]

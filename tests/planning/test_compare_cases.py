@@ -61,6 +61,7 @@ def test_a_column_more_is_additive_and_a_column_less_is_not(edit: Edit) -> None:
     assert back.removed == judged(edit).added
 
 
+@pytest.mark.slow
 def test_the_scoreboard_in_the_document_is_the_one_of_today() -> None:
     text = run.PAGE.read_text()
     assert run.page(text) == text

@@ -90,6 +90,7 @@ def test_a_schema_file_of_another_shape_is_a_usage_error(tmp_path: Path, schema:
     assert [line.split(":")[0] for line in err.splitlines()] == ["error", "hint"]
 
 
+@pytest.mark.slow
 def test_a_query_of_aliases_that_double_ends_with_a_reason(tmp_path: Path) -> None:
     names = ", ".join(f"x{i} + x{i} AS x{i + 1}" for i in range(40))
     query = f"SELECT a AS x0, {names} FROM t GROUP BY x40 HAVING x40 > 1"

@@ -65,6 +65,7 @@ def checks(*rules: Rule, **more: Any) -> tuple[RowCheck | DayCheck, ...]:
 COMPILED = checks(*(rule for rule, _ in HOLDS))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(ROWS, max_size=12))
 def test_a_row_fails_where_duckdb_and_python_say_so(rows: list[Row]) -> None:
@@ -78,6 +79,7 @@ def test_a_row_fails_where_duckdb_and_python_say_so(rows: list[Row]) -> None:
         assert result == [not holds(row) for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "code", "message"),
     [
@@ -109,6 +111,7 @@ def test_a_condition_that_is_none_of_one_row_is_refused_at_the_tables_file(sql: 
     assert problem.remedies
 
 
+@pytest.mark.slow
 def test_a_failing_row_is_named_by_key_and_sort_columns_and_never_by_what_is_in_question() -> None:
     rules = (NotNull("status"), NotNull("EVENT_ID"), Holds("ip <> '' OR ts IS NULL"), UniqueInDay(("ip",)))
     results = [check.keys for check in checks(*rules, cluster_by=("event_id", "ip"))]
@@ -148,6 +151,7 @@ def test_the_same_expectation_twice_is_no_change_and_another_severity_is_one() -
     assert (state.checks, gone.steps) == ((), (Promote(),))
 
 
+@pytest.mark.slow
 def test_a_rebuilt_table_takes_its_checks_along_and_an_older_reader_passes_over_them() -> None:
     rules = (NotNull("ip"), RowsOfDayBefore(0.5, None))
     made = planned(with_column(expecting(*rules), "ua", "string", "upper(payload)"), live())
@@ -162,6 +166,7 @@ def test_a_rebuilt_table_takes_its_checks_along_and_an_older_reader_passes_over_
     assert decode(Release, encode(made.release)) == made.release
 
 
+@pytest.mark.slow
 def test_expectations_are_no_part_of_what_rows_mean() -> None:
     plain = desired(pipeline(), PlannerCache()).tables["requests"]
     stored = desired(expecting(NotNull("ip"), UniqueInDay(("event_id",))), PlannerCache()).tables["requests"]

@@ -165,6 +165,7 @@ conditions = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(numbers, conditions, st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
 def test_conjuncts_in_any_order_in_any_nesting_mean_the_same(number: str, parts: list[str], random: Random) -> None:

@@ -70,6 +70,7 @@ def test_a_row_is_told_by_other_columns_than_those_in_question() -> None:
     assert named.keys == ("a b`c",)
 
 
+@pytest.mark.slow
 def test_every_backfill_of_a_plan_knows_its_own() -> None:
     done = planned(with_column(pipeline(), "size", "int", "CAST(get_json_object(payload, '$.size') AS INT)"), live())
     (step,) = [step for step in done.steps if step.id == "backfill/requests/parse"]

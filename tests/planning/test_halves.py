@@ -3,11 +3,14 @@
 import itertools
 from datetime import UTC, date, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.live import Day
 from console.model.slices import Slice, cut, half
+
+pytestmark = pytest.mark.slow
 
 FIRST = date(2026, 11, 1)
 DAYS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3000)), unique_by=lambda pair: pair[0])

@@ -92,6 +92,7 @@ def test_what_is_no_choice_says_what_one_is(text: str, says: str) -> None:
         history_word(text)
 
 
+@pytest.mark.slow
 def test_without_a_choice_every_row_is_computed() -> None:
     assert actions(planned(AGENT))["requests"] == "replay"
     assert actions(chosen(in_file(AGENT, "carry"), "all"))["requests"] == "replay"
@@ -109,6 +110,7 @@ def test_carry_copies_the_rows_that_are_there_and_goes_on_with_the_new_query() -
     assert done.digest() != planned(AGENT).digest()
 
 
+@pytest.mark.slow
 def test_a_copied_row_keeps_its_values_and_has_null_or_the_default_in_new_columns() -> None:
     table = AGENT.table("requests")
     assert table is not None
@@ -137,6 +139,7 @@ def test_the_gate_compares_what_carry_changes_nothing_of_and_says_why_it_leaves_
     assert comparison.left_out == (("agent", "agent is new"),)
 
 
+@pytest.mark.slow
 def test_rows_that_a_new_filter_would_drop_stay_and_the_plan_says_so() -> None:
     done = chosen(with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry")
     assert (actions(done)["requests"], done.refusals) == ("forward", ())
@@ -161,6 +164,7 @@ def test_a_boundary_that_the_source_no_longer_holds_names_the_first_that_it_does
     assert not chosen(AGENT, problem.hint.strip("`").removeprefix("history: "), landing_from(6)).refusals
 
 
+@pytest.mark.slow
 def test_where_history_is_lost_the_hint_offers_carry_and_carry_leads_to_a_plan() -> None:
     (lost,) = problems_of(planned(AGENT, landing_from(10)), "C101")
     assert "`history: carry`" in lost.hint
@@ -188,6 +192,7 @@ def test_a_choice_that_changes_nothing_warns_and_does_nothing(word: str) -> None
     assert (actions(landing), len(problems_of(landing, "C141"))) == ({}, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["carry", "from now", "since 2026-11-08"])
 def test_a_choice_for_a_table_that_does_not_change_leaves_its_read_as_it_is(word: str) -> None:
     region = live()
@@ -220,6 +225,7 @@ def after(desired: Pipeline, choices: Mapping[str, str]) -> Live:
     return promoted(plan(desired, start, REGION, "test", CACHE, history=choices), start)
 
 
+@pytest.mark.slow
 def test_left_over_after_the_promotion_it_is_a_warning_and_never_a_change() -> None:
     written = in_file(AGENT, "carry")
     done = planned(written, after(written, {}))
@@ -231,6 +237,7 @@ def test_left_over_after_the_promotion_it_is_a_warning_and_never_a_change() -> N
     assert [p.severity for p in problems_of(again, "C109")] == ["warn"]
 
 
+@pytest.mark.slow
 def test_what_was_carried_proves_nothing_and_is_not_compared_when_it_is_computed() -> None:
     was = after(AGENT, {"requests": "carry"})
     release = was.release
@@ -245,6 +252,7 @@ def test_what_was_carried_proves_nothing_and_is_not_compared_when_it_is_computed
     assert dict(comparison.left_out)["agent"] == "older rows of it were carried, and are computed now"
 
 
+@pytest.mark.slow
 def test_what_was_computed_from_carried_rows_is_computed_again_with_them() -> None:
     filtered = with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'")
     was = after(filtered, {"requests": "carry"})
@@ -272,6 +280,7 @@ def with_measure(**more: str) -> Pipeline:
     )
 
 
+@pytest.mark.slow
 def test_an_aggregate_carries_its_partial_states_where_they_merge() -> None:
     done = chosen(with_measure(bytes="sum(bytes)"), "carry", table="requests_by_hour")
     assert (actions(done)["requests_by_hour"], done.refusals) == ("forward", ())
@@ -283,6 +292,7 @@ def test_an_aggregate_carries_its_partial_states_where_they_merge() -> None:
     assert (actions(done)["requests_by_hour"], done.refusals) == ("forward", ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "word", "hint"),
     [
@@ -307,12 +317,14 @@ def test_an_aggregate_that_cannot_be_carried_is_refused_with_a_remedy(old: str, 
     assert done.refusals
 
 
+@pytest.mark.slow
 def test_below_a_rebuilt_table_there_is_no_position_to_go_on_from() -> None:
     done = chosen(with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry", table="requests_by_hour")
     (problem,) = problems_of(done, "C140")
     assert problem.hint.startswith("drop `history`")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["carry", "since 2026-11-08"])
 def test_a_filter_that_could_be_applied_to_the_tables_own_rows_leaves_them_by_the_operators_word(word: str) -> None:
     narrower = with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'")
@@ -341,6 +353,7 @@ def test_every_choice_is_priced_beside_the_others_and_the_chosen_one_is_marked()
     assert taken["since 2026-11-10"].price == node(chosen(AGENT, "since 2026-11-10"), "requests").price
 
 
+@pytest.mark.slow
 def test_a_choice_that_would_be_refused_has_the_reason_beside_it_and_leads_to_no_plan() -> None:
     short = landing_from(10)
     by_word = options(planned(AGENT, short))
@@ -353,6 +366,7 @@ def test_a_choice_that_would_be_refused_has_the_reason_beside_it_and_leads_to_no
     assert "requests is rebuilt" in options(below, "requests_by_hour")["carry"].impossible
 
 
+@pytest.mark.slow
 def test_nothing_is_to_be_chosen_where_no_row_moves_or_every_choice_comes_to_the_same() -> None:
     assert not any(each.options for each in planned(pipeline()).nodes)
     laid = with_table(pipeline(), replace(REQUESTS, partition_by=("host",)))
@@ -386,6 +400,7 @@ def read_rows(done: Plan, table: str, stored: str) -> list[tuple[object, ...]]:
     return duckdb.sql(f"WITH stored AS ({stored}) SELECT * FROM ({read})").fetchall()
 
 
+@pytest.mark.slow
 def test_what_older_files_lack_is_read_as_proven_as_its_default_or_as_null() -> None:
     table = AGENT.table("requests")
     assert table is not None
@@ -404,6 +419,7 @@ def test_what_older_files_lack_is_read_as_proven_as_its_default_or_as_null() -> 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -436,6 +452,7 @@ def test_files_that_cannot_be_rows_of_the_new_version_as_they_are_are_refused_an
     assert not chosen(wanted, "carry").refusals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["from now", "from now as default"])
 def test_a_default_that_linked_files_cannot_show_leaves_the_choice_between_a_copy_and_null(word: str) -> None:
     table = AGENT.table("requests")
@@ -447,6 +464,7 @@ def test_a_default_that_linked_files_cannot_show_leaves_the_choice_between_a_cop
     assert [chosen(wanted, one).refusals for one in offered] == [(), ()]
 
 
+@pytest.mark.slow
 def test_an_aggregate_goes_on_from_its_stored_states_where_they_merge() -> None:
     done = chosen(with_measure(bytes="sum(bytes)"), "from now", table="requests_by_hour")
     (linked,) = backfills(done, "requests_by_hour")
@@ -471,6 +489,7 @@ def test_where_retention_ends_older_rows_the_plan_names_their_last_day(word: str
     assert node(chosen(AGENT, word), "requests").older_until == ""
 
 
+@pytest.mark.slow
 def test_a_column_computed_at_read_has_a_last_day_too() -> None:
     table = kept_for(7).table("requests")
     assert table is not None

@@ -74,6 +74,7 @@ def test_what_a_feed_does_not_read_of_a_joined_table_moves_nothing_below_it(what
     assert set(actions(done)) == {"hosts"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("price", "host"),
     [
@@ -89,6 +90,7 @@ def test_rows_that_it_may_read_do(price: str, host: str) -> None:
     assert node(done, "priced").why == "hosts, which priced joins, holds other rows: history is re-read from requests"
 
 
+@pytest.mark.slow
 def test_a_table_below_stays_as_well_and_one_that_is_changed_too_is_computed() -> None:
     price = f"{PRICE} AND h.team = 'x'"
     daily = Table(
@@ -105,6 +107,7 @@ def test_a_table_below_stays_as_well_and_one_that_is_changed_too_is_computed() -
     )
 
 
+@pytest.mark.slow
 def test_other_values_of_a_column_that_is_read_are_said_to_come_from_there() -> None:
     done = change(priced(), priced(HOST.replace("$.rate", "$.fee")))
     assert actions(done) == {"hosts": "replay", "priced": "replay"}
@@ -116,6 +119,7 @@ def test_other_values_of_a_column_that_is_read_are_said_to_come_from_there() -> 
     assert warned.hint == "review the list; or `history: carry` keeps what was joined"
 
 
+@pytest.mark.slow
 def test_a_driving_table_that_is_rebuilt_leaves_what_it_was_joined_with() -> None:
     assert actions(change(priced(), AGENT(priced())))["priced"] == "rebind"
 
@@ -129,6 +133,7 @@ def test_history_is_a_choice_below_a_joined_table_too(history: str, route: str) 
     assert "rate" not in {pair.new for pair in comparison.pairs}
 
 
+@pytest.mark.slow
 def test_a_joined_table_that_is_fed_from_a_log_has_its_rows_before_history_is_joined_with_it() -> None:
     raw = replace(HOSTS, name="raw")
     before = fed(with_sql(priced(), "host", "SELECT host, rate, team, at FROM raw"), raw, "raw", HOST)

@@ -72,6 +72,7 @@ def test_a_renamed_column_moves_no_row_of_its_table_nor_of_those_below() -> None
     assert "`region` AS `zone`" in state(done).read
 
 
+@pytest.mark.slow
 def test_a_table_below_may_go_on_reading_the_old_name_until_its_query_is_changed() -> None:
     assert any(p.code == "C104" for p in planned_problems(wanted(columns=RENAMED, forward_query=RENAME)))
     done = planned(renamed())
@@ -86,6 +87,7 @@ def planned_problems(desired: Pipeline) -> tuple[Problem, ...]:
     return error.value.problems
 
 
+@pytest.mark.slow
 def test_a_renamed_column_is_settled_and_keeps_its_reading_through_later_plans() -> None:
     region = promoted(planned(renamed()), live())
     again = planned(
@@ -102,6 +104,7 @@ def test_a_renamed_column_is_settled_and_keeps_its_reading_through_later_plans()
     assert state(later).read.endswith(", `region` FROM stored")  # the feed of requests still reads it
 
 
+@pytest.mark.slow
 def test_a_name_that_became_free_gets_a_stored_column_of_its_own() -> None:
     region = promoted(planned(renamed()), live())
     more = (*RENAMED, Column(name="region", type="int"))
@@ -113,6 +116,7 @@ def test_a_name_that_became_free_gets_a_stored_column_of_its_own() -> None:
     assert actions(done)["requests"] == "replay"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "stored", "read"),
     [
@@ -135,6 +139,7 @@ def test_a_wider_type_is_stored_beside_the_values_that_are_there(old: str, new: 
     assert done.rollback.why == f"values of landing.n that are no {old} are NULL there"
 
 
+@pytest.mark.slow
 def test_a_column_widens_again_and_is_renamed_with_all_that_it_stores() -> None:
     region = promoted(planned(wanted(columns=N)), live())
     for type in ("bigint", "decimal(30,2)"):
@@ -144,6 +149,7 @@ def test_a_column_widens_again_and_is_renamed_with_all_that_it_stores() -> None:
     assert state(done).intake[-1] == Intake("m", ("n", "n@bigint", "n@decimal-30-2", "n@string"))
 
 
+@pytest.mark.slow
 def test_an_older_agent_refuses_a_release_whose_lines_it_would_store_elsewhere() -> None:
     assert '"intake!0.2.0"' in dumps(planned(renamed()).release)
     assert "intake" not in dumps(planned(wanted(columns=N)).release)
@@ -156,6 +162,7 @@ def test_a_new_column_with_a_default_may_be_without_null_and_older_rows_read_the
     assert "COALESCE(`tenant`, CAST('' AS STRING)) AS `tenant`" in state(done).read
 
 
+@pytest.mark.slow
 def test_a_type_that_a_forward_query_converts_is_computed_at_read_and_moves_no_row() -> None:
     was = (*LANDING.columns, Column(name="code", type="string"))
     region = promoted(planned(wanted(columns=was)), live())
@@ -172,6 +179,7 @@ def test_a_type_that_a_forward_query_converts_is_computed_at_read_and_moves_no_r
     assert actions(settled) == {}
 
 
+@pytest.mark.slow
 def test_a_new_column_is_computed_from_an_older_one_where_lines_do_not_give_it() -> None:
     more = (*LANDING.columns, Column(name="agent", type="string"))
     done = planned(wanted(columns=more, forward_query="*, get_json_object(payload, '$.agent') AS agent"))
@@ -180,6 +188,7 @@ def test_a_new_column_is_computed_from_an_older_one_where_lines_do_not_give_it()
     assert node(done, "landing").why == "agent is computed at read where lines do not give it: no row moves"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expression",
     [
@@ -194,12 +203,14 @@ def test_an_expression_that_may_fail_for_a_row_is_never_read_through(expression:
     assert state(done).read == "SELECT `id`, `region`, `ts`, `payload`, `x` FROM stored"
 
 
+@pytest.mark.slow
 def test_an_expression_that_gives_another_value_each_time_is_refused() -> None:
     more = (*LANDING.columns, Column(name="x", type="double"))
     problem = refused(wanted(columns=more, forward_query="*, rand() AS x"))
     assert (problem.code, "compute x in the queries that read landing" in problem.hint) == ("C130", True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "expression"),
     [("date", "timestamp", "try_cast(try_cast(x AS string) AS timestamp)"), ("string", "timestamp", "try_cast(x AS timestamp)"),
@@ -214,6 +225,7 @@ def test_where_a_line_would_fit_both_shapes_another_name_is_asked_for(old: str, 
     assert planned(wanted(columns=both, forward_query=f"*, {expression} AS y"), region).refusals == ()
 
 
+@pytest.mark.slow
 def test_the_day_until_which_older_names_are_taken_goes_with_the_release_and_is_moved_without_one() -> None:
     done = planned(renamed(accepts_until="2026-12-01"))
     assert state(done).older == (Intake("region", ("region",)),)
@@ -230,12 +242,14 @@ def test_the_day_until_which_older_names_are_taken_goes_with_the_release_and_is_
     assert [p.code for p in planned(renamed(accepts_until="2026-12-24"), moved).problems if p.code == "C134"] == []
 
 
+@pytest.mark.slow
 def test_a_release_with_another_change_takes_the_day_along() -> None:
     region = promoted(planned(renamed(accepts_until="2026-12-01")), live())
     other = replace(renamed(accepts_until="2026-12-24"), endpoints=())
     assert state(planned(other, region)).table.accepts_until == "2026-12-24"
 
 
+@pytest.mark.slow
 def test_older_names_are_kept_for_a_day_that_is_named_later_and_end_with_a_change_that_names_none() -> None:
     region = promoted(planned(renamed()), live())
     assert region.release is not None
@@ -246,6 +260,7 @@ def test_older_names_are_kept_for_a_day_that_is_named_later_and_end_with_a_chang
     assert state(more).older == ()
 
 
+@pytest.mark.slow
 def test_a_table_that_is_gone_in_a_region_is_made_anew_as_it_is_declared() -> None:
     region = promoted(planned(renamed()), live())
     without = replace(region, stats=tuple(each for each in region.stats if each.name != "landing"))
@@ -263,6 +278,7 @@ def moved_to(name: str, **changes: Any) -> Pipeline:
     return with_sql(after, "parse", PARSE.replace("FROM landing", f"FROM {name}"))
 
 
+@pytest.mark.slow
 def test_a_landing_table_goes_on_under_another_name_with_its_rows_and_its_feeds() -> None:
     done = planned(moved_to("events", was="landing"))
     assert (actions(done), done.steps, done.refusals) == ({"events": "metadata"}, (Promote(),), ())
@@ -281,6 +297,7 @@ def test_a_landing_table_goes_on_under_another_name_with_its_rows_and_its_feeds(
     assert again.release.feeds[0].sql.count("FROM `rows` AS `landing`") == 1
 
 
+@pytest.mark.slow
 def test_with_its_name_its_columns_may_change_too() -> None:
     after = moved_to("events", was="landing", columns=RENAMED, forward_query=RENAME)
     done = planned(
@@ -289,6 +306,7 @@ def test_with_its_name_its_columns_may_change_too() -> None:
     assert (actions(done), done.refusals) == ({"events": "metadata"}, ())
 
 
+@pytest.mark.slow
 def test_a_table_of_that_name_which_is_there_already_is_no_renamed_one() -> None:
     region = live()
     there = replace(region, stats=(*region.stats, stats("events", "events", LANDING.columns)))
@@ -328,6 +346,7 @@ def test_what_would_need_other_rows_is_refused_and_told_what_would_do(name: str)
     assert problem.where == LANDING.where
 
 
+@pytest.mark.slow
 def test_the_time_column_keeps_its_type() -> None:
     day = landing(columns=columns(id="string", ts="date", payload="string", region="string"))
     start = empty(stats("landing", "landing", day.columns))
@@ -336,6 +355,7 @@ def test_the_time_column_keeps_its_type() -> None:
     assert "is the time column" in refused(with_table(pipeline(), wide), region).message
 
 
+@pytest.mark.slow
 def test_the_hint_of_each_refusal_leads_to_a_plan() -> None:
     assert planned(wanted()).refusals == ()  # partition_by or forward_query left out, the type left as it is
     both = (*LANDING.columns, Column(name="payload_2", type="string"))
@@ -354,6 +374,7 @@ def test_a_declared_partitioning_that_the_real_table_does_not_have_is_reported()
     assert (messages.severity, "is not partitioned in eu" in messages.message) == ("warn", True)
 
 
+@pytest.mark.slow
 def test_a_forward_query_that_made_the_live_release_is_only_left_over() -> None:
     region = promoted(planned(renamed()), live())
     done = planned(renamed(), region)

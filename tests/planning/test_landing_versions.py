@@ -73,6 +73,7 @@ def test_it_may_be_partitioned_otherwise_again_and_back() -> None:
     assert relay(back).older == state(planned(wanted(**BY_REGION), after)).version.path
 
 
+@pytest.mark.slow
 def test_a_rename_in_the_same_plan_goes_along_and_moves_no_row_below() -> None:
     done = planned(
         replace(
@@ -148,6 +149,7 @@ def with_code() -> Live:
     return promoted(planned(wanted(columns=CODE)), live())
 
 
+@pytest.mark.slow
 def test_a_type_that_may_not_convert_is_computed_once_for_every_row() -> None:
     done = planned(wanted(columns=NUMBER, forward_query=TO_NUMBER), with_code())
     assert (actions(done), done.refusals) == ({"landing": "forward", "requests": "rebind"}, ())
@@ -160,6 +162,7 @@ def test_a_type_that_may_not_convert_is_computed_once_for_every_row() -> None:
     assert (relay(done).keys, relay(done).stored_alike) == (("code",), False)
 
 
+@pytest.mark.slow
 def test_values_go_back_by_the_cast_that_keeps_them_all() -> None:
     done = planned(wanted(columns=NUMBER, forward_query=TO_NUMBER), with_code())
     assert "CAST(`code` AS STRING)" in relay(done).backward
@@ -169,6 +172,7 @@ def test_values_go_back_by_the_cast_that_keeps_them_all() -> None:
     assert (relay(done).lost, done.rollback.lossless) == ((), True)
 
 
+@pytest.mark.slow
 def test_the_operator_says_how_other_values_go_back() -> None:
     back = "* EXCEPT (code), coalesce(CAST(code AS STRING), 'none') AS code"
     done = planned(wanted(columns=NUMBER, forward_query=TO_NUMBER, backward_query=back), with_code())
@@ -177,6 +181,7 @@ def test_the_operator_says_how_other_values_go_back() -> None:
     assert done.rollback.why == "what code of landing cannot hold is NULL or the default there"
 
 
+@pytest.mark.slow
 def test_a_way_back_that_may_fail_is_refused() -> None:
     back = "* EXCEPT (code), CAST(1 / code AS STRING) AS code"
     problem = refused(wanted(columns=NUMBER, forward_query=TO_NUMBER, backward_query=back), with_code())
@@ -185,6 +190,7 @@ def test_a_way_back_that_may_fail_is_refused() -> None:
     assert (missing.code, missing.message.startswith("backward_query of landing")) == ("C106", True)
 
 
+@pytest.mark.slow
 def test_a_value_that_cannot_go_back_is_null_there_and_named() -> None:
     wide = (*LANDING.columns, Column(name="n", type="bigint"), Column(name="code", type="int"))
     narrow = (*LANDING.columns, Column(name="n", type="int"), Column(name="code", type="string"))
@@ -194,6 +200,7 @@ def test_a_value_that_cannot_go_back_is_null_there_and_named() -> None:
     assert done.rollback.columns == ("landing.n",)
 
 
+@pytest.mark.slow
 def test_a_day_that_no_row_has_is_computed_and_the_table_partitioned_by_it() -> None:
     more = (*LANDING.columns, Column(name="day", type="date"))
     done = planned(wanted(columns=more, forward_query="*, to_date(ts) AS day", partition_by=("day",)))
@@ -206,6 +213,7 @@ def test_a_day_that_no_row_has_is_computed_and_the_table_partitioned_by_it() -> 
     assert done.rollback.lossless
 
 
+@pytest.mark.slow
 def test_a_line_that_could_be_of_either_shape_asks_for_another_name() -> None:
     query = "* EXCEPT (code), CAST(coalesce(code, '0') AS INT) AS code"
     problem = refused(wanted(columns=NUMBER, forward_query=query), with_code())
@@ -217,6 +225,7 @@ def test_a_way_back_without_a_way_forth_warns() -> None:
     assert [(p.code, p.severity) for p in done.problems] == [("C108", "warn")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "start", "why"),
     [
@@ -235,6 +244,7 @@ def test_the_price_of_a_new_version_is_shown_beside_the_reason_against_from_now(
     assert problem.hint.startswith("drop `history`")
 
 
+@pytest.mark.slow
 def test_values_that_are_computed_at_read_move_no_row() -> None:
     """What the refusal of `from now` names beside the new version."""
     tried = planned(wanted(columns=NUMBER, forward_query=TO_NUMBER.replace("CAST", "try_cast")), with_code())

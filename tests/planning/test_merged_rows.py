@@ -96,6 +96,7 @@ def test_of_a_key_the_newest_row_is_copied_where_the_filter_asks_of_the_key_alon
     assert taken == {*BY_KEY[1:]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("after", "table", "condition", "older"),
     [
@@ -115,6 +116,7 @@ def test_equal_rows_are_carried_by_the_operators_word(
     same(base, was, plan, f"SELECT {older} FROM ({was})", "SELECT DISTINCT * FROM ({})")
 
 
+@pytest.mark.slow
 def test_what_was_hidden_behind_another_row_cannot_be_carried() -> None:
     items = "x AS a, y AS b, z AS c"
     every = replace(NEWEST, key=("a", "b", "c"), order_by=())

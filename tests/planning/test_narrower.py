@@ -67,12 +67,14 @@ def test_a_filter_over_kept_columns_copies_the_table_itself(condition: str) -> N
     assert "C121" in {problem.code for problem in plan.problems}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", LOST)
 def test_a_filter_over_what_it_does_not_keep_or_cannot_repeat_reads_the_source(condition: str) -> None:
     plan = planned(filtered(condition))
     assert routed(plan) == "replay"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "route", "where"),
     [
@@ -91,12 +93,14 @@ def test_a_filter_in_the_place_of_another_is_narrower_or_needs_the_source(
     assert not where or copied(plan).endswith(f" WHERE {where}")
 
 
+@pytest.mark.slow
 def test_a_new_column_beside_the_filter_is_proven_too() -> None:
     loud = with_column(filtered("region = 'eu'"), "loud", "string", "upper(region)")
     lost = with_column(filtered("region = 'eu'"), "agent", "string", "get_json_object(payload, '$.agent')")
     assert (routed(planned(loud)), routed(planned(lost))) == ("forward", "replay")
 
 
+@pytest.mark.slow
 def test_days_that_the_filter_takes_out_are_refused_as_in_a_replay() -> None:
     plan = planned(filtered("ts >= '2026-11-08'"))
     assert routed(plan) == "forward"
@@ -111,6 +115,7 @@ def test_rows_that_the_source_has_lost_are_kept() -> None:
     assert "C101" not in {problem.code for problem in plan.problems}
 
 
+@pytest.mark.slow
 def test_of_two_feeds_nothing_tells_which_one_a_row_came_from() -> None:
     other = Materialization(name="parse_b", into="requests", sql=PARSE.replace("region AS", "'b' AS"))
     both = replace(pipeline(), materializations=(*pipeline().materializations, other))
@@ -156,6 +161,7 @@ def test_the_copied_rows_are_those_that_the_new_query_gives_of_the_source() -> N
     assert taken > 40, "the narrower ones of these pairs are recognised"
 
 
+@pytest.mark.slow
 def test_a_retyped_column_is_another_type_to_its_readers() -> None:
     wide = tuple(replace(c, type="bigint") if c.name == "status" else c for c in REQUESTS.columns)
     desired = with_table(pipeline(), replace(REQUESTS, columns=wide))
@@ -194,6 +200,7 @@ def test_a_wider_cast_of_what_it_keeps_narrower_is_read_from_the_table_itself() 
     assert "CAST(`status` AS BIGINT) AS `status`" in copied.sql
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stored", "type", "action"),
     [
@@ -210,6 +217,7 @@ def test_what_is_stored_in_a_wider_type_gives_the_narrower_value_too(stored: str
     assert ("CAST(`status` AS INT) * 2" in copied.sql) == (action == "forward")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "type"),
     [
@@ -252,6 +260,7 @@ def test_a_filter_over_a_join_asks_what_was_joined_when_the_row_came(after: str,
     assert actions(planned(joined(after), was))["named"] == action
 
 
+@pytest.mark.slow
 def test_a_tried_cast_stores_null_where_a_wider_one_has_a_value() -> None:
     tried = with_sql(
         pipeline(), "parse", PARSE.replace("CAST(get_json_object(payload, '$.status') AS INT)", "try_cast(get_json_object(payload, '$.status') AS INT)")
@@ -262,6 +271,7 @@ def test_a_tried_cast_stores_null_where_a_wider_one_has_a_value() -> None:
     assert actions(planned(again, live(tried)))["requests"] == "replay"
 
 
+@pytest.mark.slow
 def test_another_join_under_the_filter_makes_other_rows_though_no_column_shows_it() -> None:
     bare = NAMED.replace("p.owner AS owner", "e.region AS owner")
     people = stats("people", "people", PEOPLE.columns)

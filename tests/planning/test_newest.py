@@ -94,6 +94,7 @@ def test_a_change_takes_the_cheapest_exact_route(what: str) -> None:
     assert actions(change(wanted)).get("last_seen", "") == route
 
 
+@pytest.mark.slow
 def test_what_decided_between_rows_of_one_order_goes_on_deciding() -> None:
     was = state(change(seen())).newest
     assert was is not None
@@ -140,6 +141,7 @@ def test_why_it_is_computed_anew_names_key_and_order() -> None:
     assert plain.startswith("last_seen is now of kind append, and was of kind latest")
 
 
+@pytest.mark.slow
 def test_carrying_its_rows_is_refused_where_another_row_may_be_the_newest() -> None:
     done = change(seen(replace(LAST, order_by=("status",), history="carry")))
     refused = [problem for problem in done.problems if problem.code == "C140"]
@@ -198,6 +200,7 @@ def unfed(region: Live) -> Live:
     return replace(region, stats=tables)
 
 
+@pytest.mark.slow
 def test_rows_that_its_source_has_lost_stop_a_replay() -> None:
     direct = fed(pipeline(), LAST, "look", "SELECT id AS ip, ts, 1 AS status, region AS host FROM landing")
     wanted = with_sql(with_table(direct, replace(LAST, order_by=("host",))), "look", direct.materializations[-1].sql)

@@ -49,6 +49,7 @@ def test_files_that_are_taken_over_show_what_the_word_says(word: str, value: str
     assert [row[-1] for row in rows] == [value, "x"]
 
 
+@pytest.mark.slow
 def test_a_changed_column_of_older_rows_is_as_the_word_says() -> None:
     loud = Column(name="host", type="string", default="'none'")
     table = replace(REQUESTS, columns=tuple(loud if c.name == "host" else c for c in REQUESTS.columns))
@@ -90,6 +91,7 @@ def test_a_word_is_not_offered_where_it_is_refused_as_well(plain: str) -> None:
     assert f"`history: {plain}`" not in problem.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("older", "says"), [("computed", "not proven to be computable"), ("default", "status is stored in another type")]
 )
@@ -107,6 +109,7 @@ def test_what_would_be_refused_as_well_is_not_offered_where_files_hold_another_t
     assert not problems_of(chosen(desired, "all"), "C140")
 
 
+@pytest.mark.slow
 def test_a_word_is_not_offered_where_a_table_below_keeps_days_that_this_one_has_lost() -> None:
     """Computed anew from landing it has them again; with its own rows alone the one below would be refused."""
     filtered = with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'")
@@ -122,12 +125,14 @@ def test_a_word_is_not_offered_where_a_table_below_keeps_days_that_this_one_has_
     ]
 
 
+@pytest.mark.slow
 def test_the_chosen_word_is_priced_beside_the_other_choices() -> None:
     by_word = options(chosen(kept_for(7), "from now as null"))
     assert list(by_word) == ["all", "since 2026-11-08", "carry", "from now as null"]
     assert by_word["from now as null"].chosen
 
 
+@pytest.mark.slow
 def test_what_would_be_computed_at_read_is_null_by_the_operators_word_until_the_last_row_expires() -> None:
     soon = {"retention_days": 7, "read_time_days": 7}
     table = replace(with_loud().table("requests") or REQUESTS, **soon)

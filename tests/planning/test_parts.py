@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import duckdb
+import pytest
 import sqlglot
 
 from console.model.live import Live
@@ -64,6 +65,7 @@ def test_an_added_aggregate_is_replayed_alone_and_the_other_states_are_copied() 
     assert {pair.new for pair in compared.pairs} == {column.name for column in HOURLY.columns}
 
 
+@pytest.mark.slow
 def test_where_the_table_is_as_large_as_its_source_every_state_is_computed_anew() -> None:
     wider = counting(", sum(bytes) AS bytes", bytes="bigint")
     large = planned(wider, live())
@@ -72,6 +74,7 @@ def test_where_the_table_is_as_large_as_its_source_every_state_is_computed_anew(
     assert spared.bytes < node(large, "requests_by_hour").price.bytes
 
 
+@pytest.mark.slow
 def test_an_aggregate_computed_otherwise_is_replayed_and_a_dropped_one_not_copied() -> None:
     changed = counting(", max(bytes) AS bytes", bytes="bigint")
     was = live(counting(", sum(bytes) AS bytes", bytes="bigint"))
@@ -83,6 +86,7 @@ def test_an_aggregate_computed_otherwise_is_replayed_and_a_dropped_one_not_copie
     assert all("errors" not in step.sql for step in gone)
 
 
+@pytest.mark.slow
 def test_other_keys_are_computed_from_the_source_as_a_whole() -> None:
     table = replace(HOURLY, columns=(*HOURLY.columns, *columns(host="string")))
     sql = COUNT.replace("\nFROM", ", host\nFROM").replace("GROUP BY 1, day", "GROUP BY 1, day, host")
@@ -97,6 +101,7 @@ def test_below_a_rebuilt_source_every_state_is_computed_anew() -> None:
     assert not [step for step in steps if step.target == "requests_by_hour"]
 
 
+@pytest.mark.slow
 def test_a_state_kept_under_another_name_is_not_taken_for_the_one_it_is_named_like() -> None:
     """hits → total at read, then errors → hits at read: the stored `hits` counts all rows, the wanted one errors."""
     names = ("hits", "errors")
@@ -128,6 +133,7 @@ def renamed(names: tuple[str, ...]) -> Pipeline:
     return with_sql(with_table(_no_ends(), table), "count_hours", sql)
 
 
+@pytest.mark.slow
 def test_the_two_halves_merge_to_what_the_query_gives_at_once() -> None:
     """Run as they are, only translated: exact states, a NULL key, a group of which nothing is counted."""
     types = {"hour": "timestamp", "day": "date", "hits": "bigint", "low": "double", "seen": "bigint", "bytes": "bigint"}

@@ -36,11 +36,13 @@ def asked(edit: Edit, *payloads: str | None) -> ProbeResult:
     return ProbeResult(probe, int(str(counted[0][0])), tuple(str(row[0]) for row in rows(probe.keys)))
 
 
+@pytest.mark.slow
 def test_only_values_that_are_there_and_do_not_fit_count() -> None:
     result = asked(AS_DATE, '{"status": "2026-11-07"}', '{"status": "soon"}', "{}", None, '{"status": ""}')
     assert (result.values, result.keys) == (2, ("e1", "e4"))
 
 
+@pytest.mark.slow
 def test_an_example_is_a_key_and_never_the_value() -> None:
     (probe,) = probes(planned(AS_DATE))
     asking = sqlglot.parse_one(probe.keys, read="spark")
@@ -49,6 +51,7 @@ def test_an_example_is_a_key_and_never_the_value() -> None:
     assert len(asked(AS_DATE, *['{"status": "x"}'] * 30).keys) == 10
 
 
+@pytest.mark.slow
 def test_what_does_not_convert_refuses_and_what_does_is_no_question_any_more() -> None:
     done = planned(AS_DATE)
     (probe,) = probes(done)
@@ -66,6 +69,7 @@ def test_nothing_is_asked_where_no_type_changes(name: str) -> None:
     assert probes(planned(EDITS[name])) == ()
 
 
+@pytest.mark.slow
 def test_digits_lost_stay_refused_though_every_value_converts() -> None:
     done = planned(EDITS["C103_narrows"])
     answers = [ProbeResult(probe, 0) for probe in probes(done)]
@@ -73,6 +77,7 @@ def test_digits_lost_stay_refused_though_every_value_converts() -> None:
     assert probed(done, answers).refusals == done.refusals
 
 
+@pytest.mark.slow
 def test_a_careful_conversion_asks_nothing() -> None:
     careful = Edit(
         of(
@@ -83,6 +88,7 @@ def test_a_careful_conversion_asks_nothing() -> None:
     assert [probe for probe in probes(planned(careful)) if isinstance(probe, Probe)] == []
 
 
+@pytest.mark.slow
 def test_each_answer_replaces_the_problem_of_its_own_column() -> None:
     columns = tuple(
         replace(column, type="date") if column.name in ("status", "ms") else column for column in REQUESTS.columns

@@ -64,6 +64,7 @@ def test_everything_wrong_is_reported_at_once_with_its_place() -> None:
     assert {"did you mean payload?", "did you mean requests?", "did you mean day?"} <= {p.hint for p in checked}
 
 
+@pytest.mark.slow
 def test_a_circle_is_named_by_its_path() -> None:
     back = Materialization(
         name="back", into="requests", sql=PARSE.replace("FROM landing", "FROM requests"), where="back.sql:1:1"
@@ -233,6 +234,7 @@ def test_a_forward_query_left_over_from_the_live_release_is_not_taken_for_anothe
     assert [(p.code, p.severity) for p in planned(changed, region).refusals] == [("C109", "refuse")]
 
 
+@pytest.mark.slow
 def test_narrowing_that_loses_silently_refuses_and_one_that_fails_loudly_warns() -> None:
     def typed(type: str, expression: str) -> list[tuple[str, str]]:
         columns = tuple(replace(c, type=type) if c.name == "ms" else c for c in REQUESTS.columns)
@@ -256,6 +258,7 @@ def test_variables_are_literals_and_never_sql() -> None:
     assert feed.sql.endswith("= 'eu\\' OR \\'1\\'=\\'1'")
 
 
+@pytest.mark.slow
 def test_a_key_that_nothing_reads_is_a_warning_of_check_and_of_every_plan() -> None:
     idle = Problem(code="P050", message="`schedule` has no effect", severity="warn", where="plans/web/copies/c.sql:1:4")
     soak = Problem(code="P050", message="`policy.soak` has no effect", severity="warn", where="regions/eu.yaml:2:1")

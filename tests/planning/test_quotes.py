@@ -44,6 +44,7 @@ def test_places_in_a_query_stay() -> None:
     assert [problem.where for problem in text.problems] == ["e.sql:3:25"]
 
 
+@pytest.mark.slow
 def test_feeds_and_comparisons_read_it_so() -> None:
     done = planned(with_sql(pipeline(), "parse", PARSE.replace("region AS host", "'O''Brien' AS host")))
     assert "CAST('O\\'Brien' AS STRING) AS `host`" in done.release.feeds_into("requests")[0].sql

@@ -45,6 +45,7 @@ def test_it_moves_nothing_and_its_feed_reads_the_same_from_the_new_version() -> 
     assert (touched, {step.target for step in done.steps if isinstance(step, CatchUp)}) == ({"requests"}, {"requests"})
 
 
+@pytest.mark.slow
 def test_once_moved_it_stays_moved_and_moves_again_with_the_next_rebuild() -> None:
     start = live()
     region = promoted(planned(AGENT(pipeline()), start), start)
@@ -72,6 +73,7 @@ def test_what_hangs_below_it_is_not_touched_at_all() -> None:
     assert not done.release.feeds_into("worse")[0].moved
 
 
+@pytest.mark.slow
 def test_of_several_feeds_only_those_below_a_rebuilt_table_move() -> None:
     desired = second_feed(pipeline())
     both = replace(REQUESTS, name="both", columns=(Column(name="ip", type="string"),), time="", partition_by=())
@@ -94,12 +96,14 @@ READS_OTHERWISE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READS_OTHERWISE)
 def test_what_reads_something_else_now_is_rebuilt(name: str) -> None:
     desired = READS_OTHERWISE[name](pipeline())
     assert actions(planned(desired))["requests_by_hour"] == "replay"
 
 
+@pytest.mark.slow
 def test_a_column_that_only_got_another_name_in_a_rebuilt_table_is_not_found_by_the_old_feed() -> None:
     change = of(requests(columns=renamed("ip", "address")), parse("AS ip", "AS address"), column("agent", "string", UA))
     desired = with_sql(change(pipeline()), "count_hours", COUNT.replace("(ip)", "(address)"))
@@ -111,6 +115,7 @@ def stamped(desired: Pipeline) -> Pipeline:
     return column("seen", "timestamp", "current_timestamp()")(desired)
 
 
+@pytest.mark.slow
 def test_what_the_clock_stamped_is_not_mixed_from_two_computations() -> None:
     reading = with_sql(
         stamped(pipeline()), "count_hours", COUNT.replace("date_trunc('HOUR', ts)", "date_trunc('HOUR', seen)")
@@ -120,6 +125,7 @@ def test_what_the_clock_stamped_is_not_mixed_from_two_computations() -> None:
     assert actions(planned(AGENT(beside), live(beside)))["requests_by_hour"] == "rebind"
 
 
+@pytest.mark.slow
 def test_rows_drawn_by_chance_are_not_mixed_from_two_draws() -> None:
     """Nor where a feed reads no column of them and only counts on their number."""
 

@@ -48,6 +48,7 @@ def test_an_edited_endpoint_is_called_although_no_table_is_built() -> None:
     assert call.new.tables == ("requests",)
 
 
+@pytest.mark.slow
 def test_a_rebuilt_table_below_an_endpoint_leaves_its_meaning_alone() -> None:
     made = planned(recorded(with_column(pipeline(), "ua", "string", "get_json_object(payload, '$.ua')")))
     assert CreateTable("requests") in made.steps
@@ -57,6 +58,7 @@ def test_a_rebuilt_table_below_an_endpoint_leaves_its_meaning_alone() -> None:
     assert "requests.status has another value" in calls(planned(recorded(status)))[0].changed
 
 
+@pytest.mark.slow
 def test_a_change_beside_its_tables_calls_nothing() -> None:
     hourly = with_sql(pipeline(), "count_hours", pipeline().materializations[0].sql.replace(">= 500", ">= 400"))
     made = planned(recorded(hourly))

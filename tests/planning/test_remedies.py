@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from console.errors import Problem
 from console.model.codec import BESIDE, decode, encode, split_beside
 from console.planning import PlannerCache
@@ -40,6 +42,7 @@ def test_remedies_survive_the_way_through_json_and_stand_beside_what_0_1_0_reads
     assert dict(field.metadata) == BESIDE
 
 
+@pytest.mark.slow
 def test_no_problem_of_the_planner_says_its_hint_by_itself() -> None:
     results = []
     for file in sorted((ROOT / "console" / "planning").rglob("*.py")):
@@ -67,6 +70,7 @@ def keys(problem: Problem) -> set[str]:
     return {remedy.key for remedy in problem.remedies if isinstance(remedy, (SetKey, DropKey))}
 
 
+@pytest.mark.slow
 def test_a_loss_offers_a_forward_query_only_where_the_planner_would_take_one() -> None:
     (lost,) = refused(lambda t: t.with_item("lang", "string", LANG), "hits", events=3)
     assert keys(lost) == {"forward_query", "history"}
@@ -77,6 +81,7 @@ def test_a_loss_offers_a_forward_query_only_where_the_planner_would_take_one() -
     assert any(isinstance(remedy, Flag) for remedy in other_rows.remedies)
 
 
+@pytest.mark.slow
 def test_a_default_is_offered_only_where_it_can_stand_for_the_states() -> None:
     (placed,) = refused(lambda t: t.with_item("top", "int", "min(n)"), "hourly", hits=3)
     assert keys(placed) == {"default"}
@@ -93,6 +98,7 @@ def test_a_stale_forward_query_may_be_dropped_only_where_the_source_still_holds_
     assert not any(isinstance(remedy, DropKey) for remedy in lost.remedies)
 
 
+@pytest.mark.slow
 def test_a_stale_forward_query_may_be_dropped_only_where_the_choice_beside_it_is_possible_without_it() -> None:
     stale = WORLD.with_fed(replace(WORLD.table("hits"), forward_query="*, 1 AS agent"))
 
@@ -109,6 +115,7 @@ def test_a_stale_forward_query_may_be_dropped_only_where_the_choice_beside_it_is
     assert not offered("carry", "lang")
 
 
+@pytest.mark.slow
 def test_a_day_that_cannot_cut_a_table_is_said_before_a_column_that_could_not_be_carried() -> None:
     def strict(table: Fed) -> Fed:
         return replace(table.with_item("low", "int", "min(n)"), strict=("low",))

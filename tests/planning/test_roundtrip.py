@@ -97,6 +97,7 @@ def test_a_format_is_written_although_a_cast_would_take_it_too() -> None:
     assert "'yyyy" not in plain.sql
 
 
+@pytest.mark.slow
 def test_feeds_endpoints_and_forward_queries_are_all_held_to_it() -> None:
     wrong = "date_format(ts, 'YYYY')"
     fed = with_sql(pipeline(), "parse", PARSE.replace("region AS host", f"{wrong} AS host"))

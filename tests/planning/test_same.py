@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ DAYS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(
     DAYS, st.none() | st.integers(0, 120), st.none() | st.integers(0, 120), st.sampled_from(["date", "timestamp", ""])
 )

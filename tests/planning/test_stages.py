@@ -46,6 +46,7 @@ def test_each_stage_makes_a_frozen_value_of_the_one_before() -> None:
             value.tables = ()
 
 
+@pytest.mark.slow
 def test_what_was_compiled_before_is_known_as_soon_as_it_is_read() -> None:
     memory = QueryMemory(warm())
     source = read(pipeline(), memory)
@@ -68,6 +69,7 @@ def edited(what: str) -> Pipeline:
     return replace(pipeline(), endpoints=ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "fresh"),
     [
@@ -81,6 +83,7 @@ def test_an_edit_leaves_cached_what_it_is_not_above(what: str, fresh: set[str]) 
     assert {name for name, there in known.items() if not there} == fresh
 
 
+@pytest.mark.slow
 def test_a_key_holds_everything_that_its_query_is_made_from() -> None:
     """Whatever is compiled from a memory that another pipeline filled is what is compiled from none."""
     memory = warm()

@@ -100,6 +100,7 @@ def test_one_batch_equals_ten(base: duckdb.DuckDBPyConnection, function: str, ar
     assert totals[0] == totals[1] == base.execute(f"SELECT day, CAST(n AS BIGINT) FROM ({duck(sql)})").fetchall()
 
 
+@pytest.mark.slow
 def test_what_a_row_adds_to_each_sum_of_doubles_adds_up_to_that_sum() -> None:
     sql = """SELECT day, sum(f) AS total, mean(f / 3) AS mean, sum(f) FILTER (WHERE i > 2) AS late, max(f) AS most, sum(d) AS exact,
       sum(f * f) / count(*) - avg(f) * avg(f) AS spread, avg(f * rand()) AS dice, approx_count_distinct(s) AS some

@@ -61,6 +61,7 @@ def test_threads_that_ask_at_once_get_one_object_that_is_made_once() -> None:
     assert all(result is made[0] for result in results)
 
 
+@pytest.mark.slow
 def test_plans_made_in_threads_over_one_cache_compile_the_pipeline_once() -> None:
     wanted, region = pipeline(), live()
     alone, together = Counting(), Counting()
@@ -77,6 +78,7 @@ def test_plans_made_in_threads_over_one_cache_compile_the_pipeline_once() -> Non
     assert sorted(together.stored) == sorted(alone.stored)
 
 
+@pytest.mark.slow
 def test_two_caches_share_nothing() -> None:
     wanted, one, other = pipeline(), Counting(), Counting()
     for memory in (one, other):

@@ -210,6 +210,7 @@ def test_the_project_is_found_from_below_but_not_beyond_its_repository(project: 
         find(other)
 
 
+@pytest.mark.slow
 def test_importing_costs_little_and_loading_ten_nodes_in_three_regions_takes_under_60_ms(project: Write) -> None:
     code = "import sys, console.project; print(*{'yaml', 'pydantic', 'difflib'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)

@@ -92,6 +92,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow
 @given(st.floats(0, 1), st.sampled_from(["cut", "flip", "insert"]), st.integers(1, 255))
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_changed_or_cut_file_is_refused(whole: bytes, tmp_path: Path, at: float, how: str, by: int) -> None:

@@ -44,6 +44,7 @@ def written(root: Path) -> dict[str, str]:
     return {n: path.read_text() for n, path in names.items() if not n.startswith(("tests/", "migrations/"))}
 
 
+@pytest.mark.slow
 def test_a_release_holds_every_file_as_it_was_written(root: Path) -> None:
     sources = codec.decode(Release, codec.loads(codec.dumps(released(root)))).sources
     assert sources

@@ -44,6 +44,7 @@ def test_a_warehouse_is_a_place_below_the_project_an_absolute_path_or_a_uri(tmp_
     assert place_of("/srv/lake", root, remote=True) == ("/srv/lake", "", "")
 
 
+@pytest.mark.slow
 def test_two_regions_never_share_a_warehouse_however_it_is_spelt(project: Write) -> None:
     root = project({}).resolve()
     (root / "alias").symlink_to(root / "lake")
@@ -98,6 +99,7 @@ def _nest(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 TYPES = st.recursive(SIMPLE | DECIMAL, _nest, max_leaves=6)
 
 
+@pytest.mark.slow
 @given(TYPES, st.sampled_from(["", " ", "  "]))
 def test_a_type_is_read_in_any_spelling_and_written_in_one(kind: str, gap: str) -> None:
     assert values.spark_type(kind) == kind
@@ -125,6 +127,7 @@ def test_other_names_of_types_are_normalised_and_no_type_is_refused() -> None:
             values.spark_type(text)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40))
 def test_any_text_is_a_value_or_refused(text: str) -> None:
     for reader in (values.spark_type, values.seconds, values.size, values.count):
@@ -132,6 +135,7 @@ def test_any_text_is_a_value_or_refused(text: str) -> None:
             assert reader(text) is not None
 
 
+@pytest.mark.slow
 @given(st.integers(1, 10**9 - 1))
 def test_durations_sizes_and_counts_are_exact(number: int) -> None:
     assert values.days(f"{number}d") == number
@@ -149,6 +153,7 @@ def test_what_is_no_duration_is_refused(text: object) -> None:
         values.seconds(text)
 
 
+@pytest.mark.slow
 @given(st.text("'\\ab\n", max_size=8))
 def test_a_text_default_is_one_sql_literal(text: str) -> None:
     literal = values.literal("string", text)
@@ -160,6 +165,7 @@ def test_a_text_default_is_one_sql_literal(text: str) -> None:
     assert at == len(body)
 
 
+@pytest.mark.slow
 @given(st.integers(-(2**31), 2**31 - 1), st.dates(date(1900, 1, 1)), st.datetimes(datetime(1900, 1, 1)))
 def test_simple_defaults_become_literals_of_their_type(number: int, day: date, at: datetime) -> None:
     assert values.literal("int", str(number)) == str(number)

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from console.propagation.migration_file import to_data
 from console.propagation.observe.read import observe
 from tests.propagation import pgroll
@@ -95,6 +97,7 @@ def _about(fact: dict[str, Any]) -> tuple[str, Any]:
     return _SAME.get(fact["op"], fact["op"]), fact.get("column") or sorted(fact.get("columns", {}))
 
 
+@pytest.mark.slow
 def test_every_case_is_observed_as_labelled_but_for_the_listed_differences() -> None:
     listed = json.loads((CASES / "differences.json").read_text())
     assert all(entry["why"] for entry in listed)

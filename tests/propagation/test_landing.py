@@ -99,6 +99,7 @@ def test_a_file_that_contradicts_the_migration_is_refused(operation: Operation, 
             change(text, operation)
 
 
+@pytest.mark.slow
 @given(
     st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp", "Cn")), min_size=1, max_size=8).filter(
         lambda n: "\ufeff" not in n

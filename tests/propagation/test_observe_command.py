@@ -125,6 +125,7 @@ def test_what_is_not_understood_is_refused_by_file_and_line_all_at_once_and_noth
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_what_could_not_be_read_again_is_refused_by_file_and_line_and_not_written(project: CommandProject) -> None:
     file = project.write("long.sql", f"SELECT 1;\nALTER TABLE issues ADD a text DEFAULT '{'y' * 1_000_000}';")
     done = project.call("observe", file)

@@ -115,6 +115,7 @@ def stored(table: PgTable, kind: str) -> StoreTable:
     return StoreTable(name=table.name, columns=tuple(results), key=table.key)
 
 
+@pytest.mark.slow
 @given(columns, st.sampled_from(list(DIALECTS)), st.data())
 def test_what_lacks_nothing_differs_in_nothing_and_one_planted_fault_is_found_with_its_remedy(
     made: list[tuple[str, str, bool]], kind: str, draw: st.DataObject

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from console.cli.compared_text import calls_data
 from console.cli.reports.html import page
 from console.cli.reports.junit import junit
@@ -40,6 +42,7 @@ def test_the_failed_case_has_a_line_for_each_call_that_differs() -> None:
     assert (failure.text or "").splitlines() == lines
 
 
+@pytest.mark.slow
 def test_the_page_and_the_summary_have_the_figures_of_both_sides() -> None:
     shown = strict.read(page(with_calls(run())))
     (table,) = [table for table in shown.all("table") if "files read" in table.text]

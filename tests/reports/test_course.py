@@ -3,6 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def test_what_came_before_a_promotion_ends_with_it() -> None:
     assert not any(span.open for span in result.spans)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e6, 1e6), min_size=19, max_size=19), st.floats(-1e6, 1e6))
 def test_clocks_that_jump_make_no_negative_time(times: list[float], now: float) -> None:
     stored = tuple(replace(recorded, at=BEGAN + at) for recorded, at in zip(events(), times, strict=True))
@@ -49,6 +51,7 @@ def test_clocks_that_jump_make_no_negative_time(times: list[float], now: float) 
     )
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**12), st.integers(1, 10**12))
 def test_a_share_is_rounded_down_and_a_hundred_only_of_everything(part: int, whole: int) -> None:
     shown = int(percent(part, whole).removesuffix(" %"))

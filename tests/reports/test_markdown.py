@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from markdown_it import MarkdownIt
 
 from console.cli.reports.forge import GitHubSummary, GitLabJob, annotations, forge, section
@@ -41,6 +42,7 @@ def test_a_reader_finds_every_region_and_the_planted_day() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_summary_that_is_too_long_is_cut_between_lines_and_says_so() -> None:
     given = run()
     long = replace(given, regions=given.regions * 12)

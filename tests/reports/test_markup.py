@@ -41,6 +41,7 @@ class Reader(HTMLParser):
         self.text += data
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_any_text_is_read_back_as_what_safe_text_shows(outside: str) -> None:
     tree = element("p", outside, class_=f"a{outside}")
@@ -63,6 +64,7 @@ def _none(char: str) -> bool:
     return 0xFDD0 <= ord(char) <= 0xFDEF or ord(char) & 0xFFFE == 0xFFFE
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_nothing_escaped_holds_a_sign_of_markup_or_a_control(outside: str) -> None:
     text = escaped(outside)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from console.cli.reports.html import page
 from console.cli.reports.run_report import RunState
 from console.errors import UsageError
@@ -20,6 +22,7 @@ def test_a_page_of_four_regions_is_strict_and_lists_what_failed_first() -> None:
     assert list(sections(page(run()))) == ["eu", "ap", "tr", "us"]
 
 
+@pytest.mark.slow
 def test_the_planted_day_is_told_in_words_in_the_chart_and_in_the_table() -> None:
     eu, us = (sections(page(run()))[name] for name in ("eu", "us"))
     assert f"{PLANTED}: 1,450 rows live, 1,449 new; columns: status" in eu.text
@@ -50,6 +53,7 @@ def test_receipts_days_tries_and_decisions_are_there() -> None:
     assert "accepted" in us.text
 
 
+@pytest.mark.slow
 def test_a_history_that_is_not_all_in_is_never_a_hundred_percent() -> None:
     given = run()
     ap = next(region for region in given.regions if region.region == "ap")
@@ -57,12 +61,14 @@ def test_a_history_that_is_not_all_in_is_never_a_hundred_percent() -> None:
     assert "50 %: 7,000 of 14,000 rows" in read(page(given)).text
 
 
+@pytest.mark.slow
 def test_a_run_that_was_refused_says_why_and_one_that_goes_on_says_that_too() -> None:
     refused = run(RunState.REFUSED, UsageError("no such region", hint="console status"), 64)
     assert "no such region" in read(page(replace(refused, regions=()))).text
     assert "not finished when this was written" in read(page(run(RunState.RUNNING, code=None))).text
 
 
+@pytest.mark.slow
 def test_a_table_of_three_years_is_cut_where_days_are_equal_and_keeps_each_that_differs() -> None:
     given = run()
     days = [

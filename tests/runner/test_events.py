@@ -32,6 +32,7 @@ def looked_through(data: bytes) -> Events:
     return examine(io.BytesIO(data), "f")
 
 
+@pytest.mark.slow
 @given(rows, st.integers(700, 1200), st.integers(0, 3), st.integers(0, 9))
 def test_every_event_is_in_exactly_one_piece_in_order_with_its_line(
     events: list[dict[str, str]], budget: int, blank: int, after: int
@@ -57,6 +58,7 @@ def test_every_event_is_in_exactly_one_piece_in_order_with_its_line(
     }, "a file that goes on is cut at the same places"
 
 
+@pytest.mark.slow
 @given(rows, st.integers(0, 12))
 def test_a_chain_does_not_depend_on_where_it_was_cut(events: list[dict[str, str]], after: int) -> None:
     file = looked_through(ndjson(events, 2))
@@ -69,6 +71,7 @@ def test_a_chain_does_not_depend_on_where_it_was_cut(events: list[dict[str, str]
     assert file.first == link(START, texts[0])
 
 
+@pytest.mark.slow
 def test_a_piece_fits_a_frame_however_its_lines_are_escaped_and_wherever_they_stand() -> None:
     events = [{"payload": '"\\é\U0001f600' * 2000, "n": str(n)} for n in range(60)]
     cut = list(looked_through(ndjson(events)).chunks())

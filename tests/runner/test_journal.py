@@ -125,6 +125,7 @@ def test_a_newer_journal_is_left_alone(folder: Path) -> None:
         Journal(path).check()
 
 
+@pytest.mark.slow
 def test_two_consoles_and_many_threads_lose_no_line(folder: Path) -> None:
     journals = [Journal(folder / "journal.db") for _ in range(2)]
 

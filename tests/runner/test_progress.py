@@ -75,6 +75,7 @@ def never_falls(report: Sequence[Recorded]) -> Status:
     return status
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     days=st.lists(st.integers(0, 5000), min_size=1, max_size=9),

@@ -1,5 +1,6 @@
 """The order of waves and the worst of many outcomes."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ inventories = st.lists(st.tuples(st.integers(1, 4), st.booleans()), max_size=12)
 )
 
 
+@pytest.mark.slow
 @given(inventories)
 def test_every_region_goes_once_canaries_first_and_lower_waves_before_higher(regions: list[Region]) -> None:
     by_name = {region.name: region for region in regions}

@@ -15,6 +15,7 @@ from console.runner.exit_codes import exit_code
 from tests.runner.worlds import World, ends, fake, refreshed, until
 
 
+@pytest.mark.slow
 async def test_a_wave_is_finished_without_a_region_that_is_away_and_the_next_begins(folder: Path) -> None:
     us, tr, eu = fake("us"), fake("tr"), fake("eu", wave=2)
     tr.drop_link()
@@ -40,6 +41,7 @@ async def test_without_being_named_an_absent_region_still_stops_the_next_wave(fo
     await fleet.close()
 
 
+@pytest.mark.slow
 async def test_lost_in_the_middle_it_stays_behind_with_its_rollout_and_is_picked_up_where_it_stands(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,12 +2,15 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from console.tui.charts import chart, chart_columns, dots, round_top, sparkline, spread
 from console.tui.terminal.ascii import to_ascii, to_blocks
+
+pytestmark = pytest.mark.slow
 
 values = st.lists(st.none() | st.floats(-1e12, 1e12) | st.sampled_from([math.nan, math.inf]), max_size=300)
 

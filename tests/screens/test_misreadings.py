@@ -29,6 +29,8 @@ from tests.screens import recorded as r
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle
 
+pytestmark = pytest.mark.slow
+
 STEP = "backfill/requests/parse_requests"
 DONE = BatchDone(step=STEP, label="2026-11-23 … 2026-11-11", position=13, of=15, rows_in=399_888, rows_out=399_888, bytes=1, seconds=120.9, version=3)  # fmt: skip
 ACCEPTED = Accepted(release="r2", was="r1", plan="2f34" + "0" * 60, by="ada", host="", steps=((STEP, 1000),))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.geometry import Offset
@@ -17,6 +18,8 @@ from console.tui.panes.pane import Pane
 from console.tui.panes.per_event import PerEvent
 from console.tui.panes.rows import wrapped_rows
 from tests.screens import scripted as s
+
+pytestmark = pytest.mark.slow
 
 
 class Panes(App[None]):

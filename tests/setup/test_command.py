@@ -54,6 +54,7 @@ def test_what_one_machine_packs_another_takes_without_a_network(tmp_path: Path, 
     assert again.stdout == f"{home / 'jars'}: 8 jars, as listed in jars.lock\n"
 
 
+@pytest.mark.slow
 def test_without_java_it_says_which_one_and_touches_nothing(tmp_path: Path) -> None:
     done = call(tmp_path / "home", JAVA_HOME=str(tmp_path / "none"))
     assert done.returncode == 1
@@ -63,6 +64,7 @@ def test_without_java_it_says_which_one_and_touches_nothing(tmp_path: Path) -> N
     assert not (tmp_path / "home" / "jars").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_without_the_jars_is_refused_by_their_names(tmp_path: Path, java: str) -> None:
     (tmp_path / "empty").mkdir()
     done = call(tmp_path / "home", "--from", str(tmp_path / "empty"), JAVA_HOME=java)

@@ -90,6 +90,7 @@ def test_an_installed_console_looks_for_them_where_its_set_up_puts_them(
     assert _jars_dir(tmp_path, env) == place
 
 
+@pytest.mark.slow
 def test_jars_that_lie_where_version_0_1_0_looked_are_still_found(tmp_path: Path) -> None:
     older = tmp_path / ".cache" / "console" / "jars"
     older.mkdir(parents=True)

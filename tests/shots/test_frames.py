@@ -3,7 +3,11 @@
 import re
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.shots.frames import Frame, animated
+
+pytestmark = pytest.mark.slow
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -29,6 +29,7 @@ def test_a_drawn_landing_table_is_read_and_copied_row_by_row_whoever_wrote_it_an
     assert (str(line["worlds"]), str(line["read"]), line["differences"]) == (MANY, READ, [])
 
 
+@pytest.mark.slow
 def test_every_kind_of_world_is_drawn() -> None:
     results = [world for seed in range(1200) for world in worlds(seed, 9)]
     kinds = [(who, what) for who in FEATURES for what in FEATURES[who]]

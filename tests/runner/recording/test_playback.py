@@ -97,9 +97,11 @@ async def views_at(player: Playback, at: float) -> Mapping[str, RegionView]:
     return dict(player.views)
 
 
+@pytest.mark.slow
 async def test_playback_shows_at_each_moment_what_the_live_views_showed(folder: Path) -> None:
     path, seen = await rolled_out(folder)
-    assert len(seen) > 40
+    states = {view.status.shown for _, views in seen for view in views.values()}
+    assert states >= {"awaiting-confirmation", "failed", "rolled-back"}, "the rollout of both regions was not seen"
     player = paused(path)
     for at, views in seen:
         shown = await views_at(player, at)
@@ -108,6 +110,7 @@ async def test_playback_shows_at_each_moment_what_the_live_views_showed(folder: 
     await player.close()
 
 
+@pytest.mark.slow
 async def test_going_back_and_forth_shows_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("console.runner.recording.player.FEWEST", 7)
     path, seen = await rolled_out(folder)
@@ -118,6 +121,7 @@ async def test_going_back_and_forth_shows_the_same(folder: Path, monkeypatch: py
     await player.close()
 
 
+@pytest.mark.slow
 async def test_time_passes_at_the_chosen_speed_and_stands_still_in_a_pause(folder: Path) -> None:
     path, _ = await rolled_out(folder)
     seconds = [100.0]
@@ -145,17 +149,19 @@ async def test_time_passes_at_the_chosen_speed_and_stands_still_in_a_pause(folde
     await player.close()
 
 
+@pytest.mark.slow
 async def test_changes_arrive_while_it_plays(folder: Path) -> None:
     path, seen = await rolled_out(folder)
     player = Playback(open_recording(path), "console playback one.jsonl", speed=1000.0)
     changes = player.changes()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while player.views["eu"].status.state != "awaiting-confirmation":
             await anext(changes)
     assert player.views["eu"] == seen[-1][1]["eu"]
     await player.close()
 
 
+@pytest.mark.slow
 async def test_each_decision_can_be_gone_to_and_is_announced(folder: Path) -> None:
     path, _ = await rolled_out(folder)
     player = paused(path)
@@ -181,6 +187,7 @@ async def test_each_decision_can_be_gone_to_and_is_announced(folder: Path) -> No
     await player.close()
 
 
+@pytest.mark.slow
 async def test_nothing_of_a_recording_can_be_acted_on(folder: Path) -> None:
     path, _ = await rolled_out(folder)
     player = paused(path)
@@ -195,6 +202,7 @@ async def test_nothing_of_a_recording_can_be_acted_on(folder: Path) -> None:
     await player.close()
 
 
+@pytest.mark.slow
 async def test_all_stored_events_of_a_rollout_are_found_again(folder: Path) -> None:
     path, seen = await rolled_out(folder)
     player = paused(path, seen[-1][0])
@@ -213,6 +221,7 @@ def lines_of(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 
 
+@pytest.mark.slow
 async def test_a_recording_whose_console_was_killed_plays_to_its_last_whole_line(folder: Path) -> None:
     path, _ = await rolled_out(folder)
     lines = lines_of(path)
@@ -227,6 +236,7 @@ async def test_a_recording_whose_console_was_killed_plays_to_its_last_whole_line
         await player.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoilt", "why"),
     [
@@ -250,6 +260,7 @@ async def test_a_damaged_line_is_named_when_the_file_is_opened(folder: Path, spo
     assert raised.value.code == "E_RECORDING"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spoilt",
     [
@@ -301,6 +312,7 @@ def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, text: bytes, why
         open_recording(tmp_path)
 
 
+@pytest.mark.slow
 async def test_unknown_keys_are_passed_over_and_a_newer_format_is_refused(folder: Path) -> None:
     path, seen = await rolled_out(folder)
     lines = [json.loads(line) for line in lines_of(path)]
@@ -411,6 +423,7 @@ def test_a_clock_that_goes_back_does_not_spoil_the_recording(tmp_path: Path) -> 
     assert list(read(tmp_path / "r")[0].times) == [BEGAN + at for at in (5, 5, 6, 7)]
 
 
+@pytest.mark.slow
 def test_a_day_of_lag_at_rest_is_of_a_size_that_the_page_tells(tmp_path: Path) -> None:
     """An agent at rest tells its lag once a second, and samples of the pipeline and of two feeds every ten."""
     board = a_board()
