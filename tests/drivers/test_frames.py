@@ -195,7 +195,7 @@ def test_errors_of_the_agent_travel_as_types_that_every_console_knows() -> None:
     assert len(narrow) >= 8
     for cls in narrow:
         error = cls("m")
-        assert type_name(error) in ("RegionError", "FeedStopped", "CheckFailed")
+        assert type_name(error) in ("RegionError", "FeedStopped", "CheckFailed", "Conflict", "Unreachable")
         assert error.code
         assert type(copy.copy(error)) is cls
 
