@@ -71,26 +71,49 @@ def _survey() -> int:
 
 
 def _surveyed(entry: dict[str, Any]) -> Any:
-    from console.agent.survey import survey
-
-    warehouse, pipeline = Path(str(entry["warehouse"]).removeprefix("file://")), str(entry["pipeline"])
+    location = str(entry["warehouse"]).removeprefix("file://")
     try:
-        live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
-        answer: dict[str, Any] = {"live": live}
-        if rollout := str(entry.get("past", "")):
-            from console.agent.receipts.history import read_history
-
-            after = entry.get("after")
-            answer["past"] = read_history(warehouse, pipeline, rollout, None if after is None else int(after))
-        if hours := float(entry.get("hours") or 0.0):
-            from console.agent.store.samples import SampleRing
-
-            answer["samples"] = SampleRing(warehouse).since(pipeline, time.time() - hours * 3600)
-        if entry.get("state"):
-            answer["state"] = _state(warehouse, pipeline)
+        answer = _surveyed_store(location, entry) if "://" in location else _surveyed_disk(Path(location), entry)
     except ConsoleError as error:
         return {"error": _fields(error)}
     return codec.encode(answer) if entry.get("later") else codec.split_beside(answer)[0]
+
+
+def _surveyed_disk(warehouse: Path, entry: dict[str, Any]) -> dict[str, Any]:
+    from console.agent.survey import survey
+
+    pipeline = str(entry["pipeline"])
+    live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
+    answer: dict[str, Any] = {"live": live}
+    if rollout := str(entry.get("past", "")):
+        from console.agent.receipts.history import read_history
+
+        after = entry.get("after")
+        answer["past"] = read_history(warehouse, pipeline, rollout, None if after is None else int(after))
+    if hours := float(entry.get("hours") or 0.0):
+        from console.agent.store.samples import SampleRing
+
+        answer["samples"] = SampleRing(warehouse).since(pipeline, time.time() - hours * 3600)
+    if entry.get("state"):
+        answer["state"] = _state(warehouse, pipeline)
+    return answer
+
+
+def _surveyed_store(location: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """The answer for a warehouse on an object store, to which nothing was ever rolled out."""
+    from console.agent.object_store.survey import survey
+    from console.model.receipt import Past
+    from console.model.status import Status
+
+    landing = [str(name) for name in entry["landing"]]
+    answer: dict[str, Any] = {"live": survey(location, str(entry["region"]), str(entry["pipeline"]), landing)}
+    if entry.get("past"):
+        answer["past"] = Past(rollouts=())
+    if entry.get("hours"):
+        answer["samples"] = ()
+    if entry.get("state"):
+        answer["state"] = {"status": Status(), "plan": None, "releases": []}
+    return answer
 
 
 def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Prices:
 class Region:
     """One deployment. `warehouse` is an absolute path or URI, resolved against the project when loaded.
 
-    ineffective  warnings about unused keys of its file
+    ineffective  warnings about unused keys of its file, and the refusal of plans for a warehouse that no agent serves
     """
 
     name: str

@@ -17,6 +17,7 @@ from console.project.names import did_you_mean, nearest, wrong_name
 from console.project.yaml import Document, parse, read_text
 
 DEFAULTS = "_defaults"
+_ON_A_DISK = "to roll out, use a directory on a disk of the region's host (docs/stores.md)"
 SCHEMES = frozenset(("s3", "s3a", "gs", "abfs", "abfss", "wasb", "wasbs", "hdfs", "file"))
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//.*)", re.DOTALL)
 
@@ -146,9 +147,17 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
             min_soak_seconds=doc.policy.min_soak, clean_intervals=doc.policy.soak.clean_intervals,
         ),
         prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month, doc.prices.currency),
-        where=document.place(()), ineffective=unread(doc, document),
+        where=document.place(()), ineffective=(*unread(doc, document), *_planned_only(warehouse, document, name)),
     )  # fmt: skip
     return RegionEntry(name, region, document, doc.overrides), problems
+
+
+def _planned_only(warehouse: str, document: Document, name: str) -> tuple[Problem, ...]:
+    """A refusal for plans of a region whose agent would not start: better said before the review than after it."""
+    if "://" not in warehouse or warehouse.startswith("file://"):
+        return ()
+    message = f"{name}: {warehouse} is an object store: the region can be planned, and nothing can be rolled out to it"
+    return (Problem(code="P043", message=message, where=document.place(("warehouse",)), hint=_ON_A_DISK, node=name),)
 
 
 def _parts(document: Document) -> dict[str, OverrideDoc]:

@@ -19,15 +19,18 @@ MAX_SPAN_DAYS = 40
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 
 
-def table_stats(name: str, path: str, time: str = "", version: int | None = None) -> TableStats | None:
+def table_stats(
+    name: str, path: str, time: str = "", version: int | None = None, *, options: Mapping[str, str] | None = None
+) -> TableStats | None:
     """Rows, bytes, files, schema and days of one table; None if there is no table.
 
     time     the column that determines days; "" takes the first timestamp column
     version  Delta version; None is the latest
+    options  deltalake's, for an object store
     raises   Unreachable if the log cannot be read
     """
     try:
-        table = DeltaTable(path, version=version)
+        table = DeltaTable(path, version=version, storage_options=dict(options) if options else None)
         actions = table.get_add_actions(flatten=True)
     except TableNotFoundError:
         return None

@@ -1,0 +1,1 @@
+"""Warehouses on an object store, as far as they are read (docs/stores.md)."""
