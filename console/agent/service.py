@@ -26,7 +26,7 @@ from console.agent.receipts.listener import AuditListener
 from console.agent.rollout import notes, ownership
 from console.agent.rollout.declared import declare
 from console.agent.sampler import Sampler
-from console.agent.soak.rounds import GateRounds
+from console.agent.soak.all_rounds import CheckRounds
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.samples import SampleRing
 from console.agent.survey import survey
@@ -70,13 +70,11 @@ class Service:
         self.erased = ErasedRowsSearch(
             controllers=self._all, keep_hours=settings.rollback_window_hours, report=self.report
         )
-        self.rounds = GateRounds(controllers=self._all, report=self.report)
+        self.rounds = CheckRounds(controllers=self._all, report=self.report)
         self._guard = threading.Lock()
         self._failed_pipelines: dict[str, str] = {}  # pipelines that failed to load → why
         self._tried = 0.0  # monotonic: last retry of the failed pipelines
-        self._told: dict[
-            tuple[str, str], float
-        ] = {}  # pipeline, failure of its tick → monotonic: when to report it again
+        self._told: dict[tuple[str, str], float] = {}  # pipeline, its tick's failure → monotonic: when to report again
         self._methods = self._by_name()
 
     def _by_name(self) -> dict[str, Callable[..., Any]]:
@@ -230,15 +228,16 @@ class Service:
 
     def _lagging(self, pipeline: str, controller: PipelineController) -> Lagging:
         watchers, sandboxes = controller.recorder.named_watchers, controller.sandboxes.listed()
-        way_back, soak = self.prover.proof(pipeline), controller.recorder.status.soak
+        status = controller.recorder.status
         return replace(
             self.follower.lag(pipeline),
             watchers=watchers,
             sandboxes=sandboxes,
-            way_back=way_back,
+            way_back=self.prover.proof(pipeline),
             on_hold=controller.cleaning.held(),
             erased=self.erased.found(pipeline),
-            soak=soak,
+            soak=status.soak,
+            watch=status.watch,
         )
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 from console.model.codec import encode
 from console.model.event import Checked
-from console.model.gate import acceptance_of, counted
+from console.model.gate import DECLARED, acceptance_of, counted
 from console.model.status import Status
 from console.runner.view import RegionView
 from console.text import safe_text
@@ -30,7 +30,7 @@ def declared_lines(view: RegionView) -> list[str]:
     ]
     if not any(each.kind == "approvals" for each in shown):
         lines += [f"approved by {approval.by}" for approval in counted(view.status)]
-    soaks = sum(each.kind == "soak" for each in shown)  # nobody declares it
+    soaks = sum(each.kind not in DECLARED for each in shown)
     return [safe_text(f"{line} ({RECORDS})" if number == soaks else line, 400) for number, line in enumerate(lines)]
 
 

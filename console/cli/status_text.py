@@ -23,6 +23,7 @@ from console.model.step_status import StepStatus
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
 from console.model.way_back import cleanup_text, proof_text
+from console.runner import after_promotion
 from console.runner.outlook.forecast import forecast_of
 from console.runner.view import Outcome, RegionView
 from console.runner.waves import QueuedRegion
@@ -135,6 +136,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "erased_rows": None if status.erased is None else encode(status.erased),
         "recorded_calls": calls_data(status),
         "gate": gate_data(view),
+        "watch": after_promotion.watch_data(view),
         "status": encode(status),
     }
 
@@ -223,6 +225,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
     notes += [safe_text(held.text(now), 300) for held in status.on_hold]
     notes += [safe_text(each.text(now), 300) for each in status.erased or ()]
     notes += [safe_text(soak_text(status.soak, now), 400)] if status.soak else []
+    notes += [safe_text(line.text, 600) for line in after_promotion.lines(view, now)]
     if status.quarantined:
         rows = count(status.quarantined, "row")
         notes.append(f"{rows} that do not convert are in quarantine: SELECT * FROM _console.quarantine")

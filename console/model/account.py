@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal, assert_never
 
+from console.model.breach import Breached, WatchEnded, WatchSteered
 from console.model.consent import Approved, CheckAccepted, TicketNamed
 from console.model.event import (
     BatchDone,
@@ -213,6 +214,8 @@ class _Sweep:
                 self._spend(at)
                 self._rest()
             case Tuned() | Noted() | CheckAccepted() | Approved() | TicketNamed():
+                self._spend(at)
+            case Breached() | WatchSteered() | WatchEnded():  # they follow the promotion, with which the account ends
                 self._spend(at)
             case _:
                 assert_never(incident)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from console.errors import DataError
+from console.model.breach import OnBreach
 from console.model.identity import identity
 from console.record import dataclass
 from console.text import safe_text
@@ -16,13 +17,18 @@ APPROVALS_KEPT = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRules:
-    """The part of a region's policy that its agent applies to the gate of a rollout; stored with the accepted plan.
+    """The part of a region's policy that its agent applies to the gate of a rollout, and after it; stored with the
+    accepted plan.
 
     auto       the agent promotes by itself once every condition has passed
     approvals  different identities that must approve
     ticket     a ticket must be named
     min_soak   seconds that a rollout waits at its gate, at least
     clean_intervals  rounds in a row, the last ones there, after which every check had passed
+    watch      seconds after the promotion for which the checks go on; 0: they end with it
+    on_breach  what follows if one of them fails
+    watch_query, watch_tables  compiled over the plan's release: one value, true unless something is wrong; the tables that
+               it reads
     """
 
     auto: bool = False
@@ -30,6 +36,10 @@ class GateRules:
     ticket: bool = False
     min_soak: float = 0.0
     clean_intervals: int = 0
+    watch: float = 0.0
+    on_breach: OnBreach = "pause"
+    watch_query: str = ""
+    watch_tables: tuple[str, ...] = ()
 
 
 NO_RULES = GateRules()

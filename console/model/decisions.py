@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from console.model.breach import Breached, WatchSteered
 from console.model.consent import Approved, CheckAccepted, TicketNamed
 from console.model.event import (
     Accepted,
@@ -15,6 +16,7 @@ from console.model.event import (
     RolledBack,
     TakenOver,
 )
+from console.model.identity import AgentReason, by_agent
 from console.model.note import Noted
 from console.model.tuning import Tuned
 from console.record import dataclass
@@ -56,6 +58,11 @@ def _decision(at: float, event: Event) -> PersonsDecision | None:
             return PersonsDecision(at=at, what=f"approved{ticket and f' ({ticket})'}", by=by, host=host)
         case Logged(incident=TicketNamed(by=by, host=host, ticket=ticket)):
             return PersonsDecision(at=at, what=f"named the ticket {ticket}", by=by, host=host)
+        case Logged(incident=Breached(table=table, check=check, detail=detail)):
+            what = f"found after the promotion: {table}: {check} failed: {detail}"
+            return PersonsDecision(at=at, what=what, by=by_agent(AgentReason.POLICY))
+        case Logged(incident=WatchSteered(by=by, verb=verb)):
+            return PersonsDecision(at=at, what="paused the watch" if verb == "pause" else "resumed the watch", by=by)
         case Paused(by):
             return PersonsDecision(at=at, what="paused", by=by)
         case Resumed(by) if by:

@@ -3,6 +3,7 @@
 from dataclasses import field
 from typing import Literal
 
+from console.model.breach import WatchProgress
 from console.model.codec import BESIDE, QUIET
 from console.model.compared import ColumnSummary, DayTally
 from console.model.erased import ErasedRows
@@ -43,6 +44,7 @@ class Accepted:
     allowed  losses that were accepted by name, `CODE:table`
     attached tied to the console that started it: it pauses without a watcher
     fleet    None if the region was started alone
+    taken_back  the release that the agent took back before, since when no person has promoted; "" for none
     """
 
     release: str
@@ -54,6 +56,7 @@ class Accepted:
     allowed: tuple[str, ...] = ()
     attached: bool = field(default=False, metadata=QUIET)
     fleet: FleetWaves | None = field(default=None, metadata=BESIDE)
+    taken_back: str = field(default="", metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +232,7 @@ class Lagging:
     on_hold   releases whose cleanup has begun; None: not reported
     soak      the checks that go on at the gate; None elsewhere
     erased    kept files that may hold erased rows; None: not reported
+    watch     those that go on after the promotion; None before, once their time is over, and without `policy.watch`
     """
 
     commits: int
@@ -242,6 +246,7 @@ class Lagging:
     on_hold: tuple[HeldRelease, ...] | None = field(default=None, metadata=BESIDE)
     soak: SoakProgress | None = field(default=None, metadata=BESIDE)
     erased: tuple[ErasedRows, ...] | None = field(default=None, metadata=BESIDE)
+    watch: WatchProgress | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

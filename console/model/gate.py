@@ -22,7 +22,7 @@ from console.model.status import Status
 from console.model.way_back import age_text
 from console.record import dataclass
 
-ConditionKind = Literal["check", "soak", "approvals", "ticket"]
+ConditionKind = Literal["check", "soak", "return", "approvals", "ticket"]
 DECLARED: frozenset[ConditionKind] = frozenset(("approvals", "ticket"))  # by people
 ConditionState = Literal["passed", "failed", "inconclusive", "skipped", "waiting"]
 OPEN: frozenset[ConditionState] = frozenset(("passed", "skipped"))
@@ -34,7 +34,8 @@ class GateCondition:
     """One condition of a gate.
 
     name   of a check `requests: rows per day`, else its kind
-    state  skipped: an inconclusive check that a person accepted; waiting: time or people are missing, no check
+    state  skipped: an inconclusive check that a person accepted, or a release that its agent took back before, which only a
+           person may promote; waiting: time or people are missing, no check
     why    one line
     by     who decided it: accepted the check, approved, named the ticket; "" for nobody
     """
@@ -70,7 +71,8 @@ class Gate:
 
 def gate_of(status: Status, rules: GateRules = NO_RULES) -> Gate:
     """The gate of a rollout. rules: of its accepted plan"""
-    return Gate((*_checks(status), *_soak(status, rules), *_approvals(status, rules), *_ticket(status, rules)))
+    waits = (*_soak(status, rules), *_return(status))
+    return Gate((*_checks(status), *waits, *_approvals(status, rules), *_ticket(status, rules)))
 
 
 def refusal(gate: Gate, region: str) -> CheckFailed | AtGate | None:
@@ -90,6 +92,8 @@ def refusal(gate: Gate, region: str) -> CheckFailed | AtGate | None:
         case "soak", _:
             hint = f"console status shows what is left; where no agent runs, console follow --region {region} starts it"
             return AtGate(message, hint=hint, code="E_SOAK", region=region)
+        case "return", _:  # a person may always promote
+            return None
         case "approvals", _:
             hint = f"each of them runs: console approve --region {region}"
             return AtGate(message, hint=hint, code="E_APPROVALS", region=region)
@@ -202,6 +206,13 @@ def _soak(status: Status, rules: GateRules) -> Iterator[GateCondition]:
     parts += [f"the last round was not completed: {soak.unable}"] if missing and soak.unable else []
     state: ConditionState = "waiting" if left or missing else "passed"
     yield GateCondition(kind="soak", name="soak", state=state, why=", ".join(parts))
+
+
+def _return(status: Status) -> Iterator[GateCondition]:
+    """Since an agent took a release back, no gate opens by itself until a person has promoted."""
+    if status.taken_back:
+        why = f"{status.taken_back} was taken back by its agent; a person has to promote"
+        yield GateCondition(kind="return", name="taken back", state="skipped", why=why)
 
 
 def _approvals(status: Status, rules: GateRules) -> Iterator[GateCondition]:

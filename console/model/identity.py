@@ -35,6 +35,7 @@ class AgentReason(Enum):
     CONSOLE_LEFT = "since its console left"
     FAILED_LONG_AGO = "after the failure"
     POLICY = "as its region's policy says"
+    BREACH = "since a check failed"
 
 
 def by_agent(reason: AgentReason, after: str = "") -> str:

@@ -1,6 +1,7 @@
-"""Content of stored log lines, as values: failed tries, waits, Spark's return, changed limits, notes, and what people
-declare at the gate. Added after 0.1.0, which reads only the line."""
+"""Content of stored log lines, as values: failed tries, waits, Spark's return, changed limits, notes, what people
+declare at the gate, and what the checks after a promotion led to. Added after 0.1.0, which reads only the line."""
 
+from console.model.breach import Breached, WatchEnded, WatchSteered
 from console.model.consent import Approved, CheckAccepted, TicketNamed
 from console.model.note import Noted
 from console.model.tuning import Tuned
@@ -62,7 +63,20 @@ class SparkBack:
     seconds: float
 
 
-Incident = TryFailed | WaitBegan | WaitEnded | SparkBack | Tuned | Noted | CheckAccepted | Approved | TicketNamed
+Incident = (
+    TryFailed
+    | WaitBegan
+    | WaitEnded
+    | SparkBack
+    | Tuned
+    | Noted
+    | CheckAccepted
+    | Approved
+    | TicketNamed
+    | Breached
+    | WatchSteered
+    | WatchEnded
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

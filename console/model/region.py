@@ -4,6 +4,7 @@ from dataclasses import field
 from typing import Literal
 
 from console.errors import Problem
+from console.model.breach import OnBreach
 from console.model.codec import QUIET
 from console.model.policy import Throttle
 from console.model.sandbox import EXPIRES_HOURS
@@ -54,6 +55,8 @@ class Policy:
     preview_expires_hours  after which a preview is dropped, unless it was ordered for another time
     approvals, ticket  what people must declare before a promotion (`model/consent`)
     min_soak_seconds, clean_intervals  how long a rollout waits at its gate, at least, and clean rounds of checks there
+    watch_seconds, on_breach, watch_query  for how long the checks go on after a promotion, what follows if one fails, and a
+                     query that is one of them
     quarantine_rows  limit of one rollout's quarantined rows with values that do not convert; more of them fail it
     """
 
@@ -67,6 +70,9 @@ class Policy:
     ticket: Literal["optional", "required"] = field(default="optional", metadata=QUIET)
     min_soak_seconds: float = field(default=0.0, metadata=QUIET)
     clean_intervals: int = field(default=0, metadata=QUIET)
+    watch_seconds: float = field(default=0.0, metadata=QUIET)
+    on_breach: OnBreach = field(default="pause", metadata=QUIET)
+    watch_query: str = field(default="", metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from dataclasses import field, replace
 from functools import reduce
 from typing import Any, Literal, assert_never
 
+from console.model.breach import NOT_WATCHED, Breached, Watched, WatchEnded, WatchProgress, WatchSteered
 from console.model.codec import BESIDE, QUIET
 from console.model.consent import NO_CONSENT, Approved, CheckAccepted, Consent, TicketNamed
 from console.model.erased import ErasedRows
 from console.model.event import (
+    ENDED,
     Accepted,
     Ailing,
     BatchDone,
@@ -77,6 +79,9 @@ class Status:
     erased      kept files that may hold rows which were erased from live; None if no agent reports them
     soak        the checks that go on at the gate; None elsewhere, from an older agent, and if no agent runs
     consent     accepted checks, approvals and the ticket of its promotion
+    watch       the checks that go on after its promotion; None elsewhere, from an older agent, and if no agent runs
+    watched     what these have led to
+    taken_back  the release that the agent took back before this rollout, so that only a person may promote it; "" for none
     """
 
     rollout: str = ""
@@ -119,6 +124,9 @@ class Status:
     erased: tuple[ErasedRows, ...] | None = field(default=None, metadata=BESIDE)
     soak: SoakProgress | None = field(default=None, metadata=BESIDE)
     consent: Consent = field(default=NO_CONSENT, metadata=BESIDE)
+    watch: WatchProgress | None = field(default=None, metadata=BESIDE)
+    watched: Watched = field(default=NOT_WATCHED, metadata=BESIDE)
+    taken_back: str = field(default="", metadata=BESIDE)
 
     @property
     def tuning(self) -> Tuning:
@@ -199,7 +207,7 @@ def fold(status: Status, recorded: Recorded) -> Status:
 
 def _folded(status: Status, recorded: Recorded) -> Status:
     seq = recorded.seq or status.seq
-    changed = max(status.changed, recorded.at) if _is_change(recorded) else status.changed
+    changed = max(status.changed, recorded.at) if _is_change(status, recorded) else status.changed
     status = replace(status, seq=seq, changed=changed)
     match recorded.event:
         case Accepted(release=release, was=was, plan=plan, by=by, host=_, steps=steps):
@@ -209,6 +217,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
                 changed=recorded.at, steps=waiting, fleet=recorded.event.fleet, watchers=status.watchers,
                 sandboxes=status.sandboxes, way_back=status.way_back, on_hold=status.on_hold,
                 erased=status.erased,
+                taken_back=recorded.event.taken_back,
             )  # fmt: skip
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
             return _moved(status, moved)
@@ -264,13 +273,18 @@ def _lagging(status: Status, lagging: Lagging) -> Status:
         on_hold=status.on_hold if lagging.on_hold is None or lagging.on_hold == status.on_hold else lagging.on_hold,
         erased=status.erased if lagging.erased is None or lagging.erased == status.erased else lagging.erased,
         soak=status.soak if lagging.soak == status.soak else lagging.soak,
+        watch=status.watch if lagging.watch == status.watch else lagging.watch,
     )
 
 
-def _is_change(recorded: Recorded) -> bool:
-    """Whether an event restarts the age of a failure: not a lag report, a note or changed limits."""
+def _is_change(status: Status, recorded: Recorded) -> bool:
+    """Whether an event restarts the age of a failure or a promotion: not a lag report, a note or changed limits."""
     match recorded.event:
         case Logged(incident=Noted() | Tuned() | CheckAccepted() | Approved() | TicketNamed()):
+            return False
+        case Logged(incident=Breached() | WatchSteered() | WatchEnded()):
+            return False
+        case Checked() if status.state in ENDED:
             return False
         case _:
             return bool(recorded.seq)
@@ -310,6 +324,8 @@ def _with_incident(status: Status, incident: Incident | None, at: float) -> Stat
             return replace(status, notes=(*status.notes, note)[-NOTES_KEPT:])
         case CheckAccepted() | Approved() | TicketNamed():
             return replace(status, consent=status.consent.after(incident, at))
+        case Breached() | WatchSteered() | WatchEnded():
+            return replace(status, watched=status.watched.after(incident, at))
         case _:
             assert_never(incident)
 

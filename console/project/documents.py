@@ -14,7 +14,7 @@ from console.model.fixture import Tolerance
 from console.model.sandbox import EXPIRES_HOURS
 from console.model.schema import HISTORY_WORDS, history_word
 from console.project import values
-from console.project.names import Misspelt, Unfit, nearest
+from console.project.names import Misspelt, Unfit
 
 _REFERENCE = re.compile(r"(?:env|file|keyring|cmd):\S.*")
 _HOURS = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5][0-9]")
@@ -53,21 +53,6 @@ def _argument(value: str) -> str:
 def _clock(value: str) -> str:
     if not _HOURS.fullmatch(value):
         raise Unfit("a window of hours such as 22:00-06:00")
-    return value
-
-
-def _zone(value: str) -> str:
-    from zoneinfo import ZoneInfo, available_timezones
-
-    if value == "UTC":
-        return value
-    try:
-        ZoneInfo(value)
-    except (OSError, ValueError, KeyError):
-        # a machine without time zone data has no zones
-        if known := {name.lower(): name for name in available_timezones()}:
-            meant = known.get(nearest(value, known), "Europe/Madrid")
-            raise Unfit("a time zone", meant) from None
     return value
 
 
@@ -205,6 +190,9 @@ class PolicyDoc(Doc):
     promote: Literal["ask", "never", "auto"] = "ask"
     min_soak: Seconds = 0.0
     soak: SoakDoc = SoakDoc()
+    watch: Seconds = 0.0
+    on_breach: Literal["pause", "tell", "rollback"] = "pause"
+    watch_query: str = ""
     approvals: Whole = 0
     ticket: Literal["optional", "required"] = "optional"
     quarantine_rows: Whole = 0
@@ -233,7 +221,7 @@ class RegionDoc(Doc):
     name: str = ""
     environment: str = ""
     owner: str = ""
-    zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    zone: Annotated[str, AfterValidator(values.zone)] = "UTC"
     wave: Natural = 1
     canary: bool = False
     transport: TransportDoc = TransportDoc()

@@ -145,6 +145,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
             promote=doc.policy.promote, on_failure=doc.policy.on_failure, keep_failed_hours=doc.policy.keep_failed, rollback_window_hours=doc.policy.rollback_window,
             quarantine_rows=doc.policy.quarantine_rows, preview_expires_hours=doc.policy.preview_expires, approvals=doc.policy.approvals, ticket=doc.policy.ticket,
             min_soak_seconds=doc.policy.min_soak, clean_intervals=doc.policy.soak.clean_intervals,
+            watch_seconds=doc.policy.watch, on_breach=doc.policy.on_breach, watch_query=doc.policy.watch_query,
         ),
         prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month, doc.prices.currency),
         where=document.place(()), ineffective=(*unread(doc, document), *_planned_only(warehouse, document, name)),

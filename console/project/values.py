@@ -296,3 +296,19 @@ def _number(kind: str, text: str) -> None:
         places = max(0, -int(number.normalize().as_tuple().exponent))
         if places > scale or (number and number.adjusted() + 1 > precision - scale):
             raise Unfit(f"a number that fits {kind}")
+
+
+def zone(value: str) -> str:
+    """The name of a time zone."""
+    from zoneinfo import ZoneInfo, available_timezones
+
+    if value == "UTC":
+        return value
+    try:
+        ZoneInfo(value)
+    except (OSError, ValueError, KeyError):
+        # a machine without time zone data has no zones
+        if known := {name.lower(): name for name in available_timezones()}:
+            meant = known.get(nearest(value, known), "Europe/Madrid")
+            raise Unfit("a time zone", meant) from None
+    return value

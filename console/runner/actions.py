@@ -126,9 +126,11 @@ def gate(view: RegionView, yes: bool) -> AtGate | CheckFailed | None:
         return closed
     release = view.status.release
     request = f"console promote --region {name}"
-    if policy == "never":
+    taken_back = view.status.taken_back
+    if policy == "never" or (yes and taken_back):
+        why = f"its agent took {taken_back} back before" if policy != "never" else "its policy is never"
         return AtGate(
-            f"{name}: {release} waits for a person: its policy is never",
+            f"{name}: {release} waits for a person: {why}",
             region=name,
             hint=request,
             code="E_GATE_POLICY",

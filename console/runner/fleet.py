@@ -317,7 +317,7 @@ class Fleet:
         request = partial(driver.promote, self.pipeline, status.rollout, status.was, self.who)
         promoted = await self._actions.perform(region, "promote", body, request)
         await self._until_live(region, promoted.release)
-        self._start_next_waves(region)
+        self._spawn(self._wave_run.once_watched(region, partial(self._start_next_waves, region)), "watched")
         return promoted
 
     async def rollback(self, region: str) -> RolledBack:

@@ -14,6 +14,7 @@ from console.model.identity import AgentReason, agent_reason
 from console.model.live import ReleaseRow
 from console.model.plan import Plan
 from console.model.status import Status, Verb
+from console.runner import after_promotion
 from console.runner.actions import JournaledActions, gate
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import FIRST_SECONDS, LAST_SECONDS, RegionBoard, RegionWatcher, under_way
@@ -98,6 +99,43 @@ class RegionRun:
         finally:
             watcher.active_runs -= 1
 
+    async def until_watched(self, outcome: Outcome) -> Outcome:
+        """The outcome once the checks that go on after a promotion have ended, or have led to something: with the error that
+        holds the next wave. An outcome of a region that is not watched is returned as it is.
+        """
+        name = outcome.region
+        try:
+            while after_promotion.is_watched(view := self._board[name]) and not after_promotion.held(view):
+                self._watchers[name].start()
+                await self._reached(
+                    name, lambda view: not after_promotion.is_watched(view) or bool(view.status.watched.holds)
+                )
+        except ConsoleError as error:
+            return Outcome(name, self._board[name].status.shown, error)
+        held = after_promotion.held(self._board[name])
+        if outcome.state != "live" and self._board[name].status.state != "live":
+            held = None  # it had nothing to do: what was taken back there is another rollout's
+        return outcome if held is None else Outcome(name, self._board[name].status.shown, held)
+
+    async def _reached(self, name: str, true: Callable[[RegionView], bool]) -> RegionView:
+        """The view once a condition is true of it.
+
+        raises  Unreachable if the link stays lost
+        """
+        view = await self._board.until(name, lambda view: true(view) or view.link == "unreachable")
+        if true(view):
+            return view
+        try:
+            return await self._board.until(
+                name, lambda view: true(view) or view.link != "unreachable", self.options.waits(name)
+            )
+        except TimeoutError:
+            raise Unreachable(
+                f"{name}: unreachable for {self.options.waits(name):g} s ({self._board[name].link_why}); a batch may be running",
+                region=name,
+                hint="the same command continues from there",
+            ) from None
+
     async def _run_rollout(self, name: str, fleet: FleetWaves, yes: bool) -> Outcome:
         plan, status = self._ops.pending(name), self._board[name].status
         if under_way(status):
@@ -145,6 +183,8 @@ class RegionRun:
                 return Outcome(name, "live")
             if status.held == "failed":
                 raise await self._failed(name, status)
+            if held := after_promotion.held(self._board[name]):
+                raise held
             if not under_way(status):
                 raise Conflict(
                     f"{name}: {status.rollout} was ended ({status.state}) by {status.decided_by}", region=name
@@ -196,18 +236,7 @@ class RegionRun:
             return (stands and status.rollout == rollout) or watcher.fatal_error is not None
 
         while True:
-            view = await self._board.until(name, lambda view: needs_decision(view) or view.link == "unreachable")
-            if not needs_decision(view):
-                try:
-                    view = await self._board.until(
-                        name, lambda view: needs_decision(view) or view.link != "unreachable", self.options.waits(name)
-                    )
-                except TimeoutError:
-                    raise Unreachable(
-                        f"{name}: unreachable for {self.options.waits(name):g} s ({self._board[name].link_why}); a batch may be running",
-                        region=name,
-                        hint="the same command continues from there",
-                    ) from None
+            view = await self._reached(name, needs_decision)
             if watcher.fatal_error:
                 raise watcher.fatal_error
             if self._steered_elsewhere(view.status):

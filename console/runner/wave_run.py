@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from console import paths
 from console.errors import AtGate, ConsoleError
 from console.model.fleet import FleetWaves
+from console.runner import after_promotion
 from console.runner.region_run import RegionRun
 from console.runner.view import Outcome
 from console.runner.watch import RegionBoard
@@ -58,6 +59,11 @@ class WaveRun:
             if outcome.error and not isinstance(outcome.error, AtGate):
                 self._board.set(outcome.region, note=str(outcome.error), waits=False)
 
+    async def once_watched(self, promoted: str, begin: Callable[[], None]) -> None:
+        """Call `begin` once nothing of a region's watch keeps the next wave from beginning."""
+        await self._board.until(promoted, lambda view: not after_promotion.holds(view))
+        begin()
+
     async def _wave_by_wave(self, order: Waves, fleet: FleetWaves, yes: bool) -> tuple[Outcome, ...]:
         outcomes: tuple[Outcome, ...] = ()
         slots = asyncio.Semaphore(self._parallelism)
@@ -69,6 +75,8 @@ class WaveRun:
 
         for index, wave in enumerate(order):
             ended = await asyncio.gather(*(one(name) for name in wave))
+            if order[index + 1 :] and may_go_on([self._as_of_now(outcome) for outcome in ended]):
+                ended = await asyncio.gather(*(self._region_run.until_watched(outcome) for outcome in ended))
             outcomes += tuple(ended)
             if not may_go_on([self._as_of_now(outcome) for outcome in ended]):
                 return outcomes + skipped(order[index + 1 :])

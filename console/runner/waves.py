@@ -6,6 +6,7 @@ from console.model.event import ENDED
 from console.model.fleet import FleetWaves
 from console.model.region import Region
 from console.record import dataclass
+from console.runner import after_promotion
 from console.runner.view import Outcome, RegionView
 
 Waves = tuple[tuple[str, ...], ...]
@@ -112,7 +113,7 @@ def _under_way(views: Mapping[str, RegionView]) -> Iterator[FleetWaves]:
 
 def _is_done(view: RegionView, fleet: FleetWaves) -> bool:
     if _part_of(view, fleet):
-        return view.status.state in ("live", "cleaned")
+        return view.status.state in ("live", "cleaned") and not after_promotion.holds(view)
     return not _has_pending_change(view) and not _is_moving(view)
 
 

@@ -7,9 +7,10 @@ from textual.content import Content
 from textual.message import Message
 
 from console.model.gate import unaccepted
+from console.runner import after_promotion
 from console.runner.view import RegionView
 from console.tui.drawing import key_hints
-from console.tui.labels import Condition, change_pending, condition, idle, state_label, working
+from console.tui.labels import Condition, change_pending, condition, idle, resumes, state_label, working
 from console.tui.panes.checks import promotion_blocker
 from console.tui.state import ScreenState
 from console.tui.times import PROMOTE_SECONDS, age
@@ -50,10 +51,10 @@ def objection(action: RegionAction, view: RegionView, refusal: str = "", now: fl
         case "start":
             return _start_objection(view)
         case "pause":
-            applies = working(view) or view.status.held == "paused"
+            applies = working(view) or resumes(view) or after_promotion.is_watched(view)
             return "" if applies else f"{name} ({state}): there is no running rollout to pause"
         case "resume":
-            return "" if view.status.held == "paused" else f"{name} ({state}): there is no paused rollout to resume"
+            return "" if resumes(view) else f"{name} ({state}): there is no paused rollout to resume"
         case "retry":
             return "" if view.status.held == "failed" else f"{name} ({state}): only a failed rollout can be retried"
         case "cancel":
@@ -148,6 +149,8 @@ def _next(state: ScreenState, view: RegionView) -> tuple[str, list[KeyHint]]:
         return "", [("enter", "see why"), ("t", "retry"), ("D", "discard"), ("l", "log")]
     if view.waits:
         return "this screen updates by itself · ", [("enter", "watch"), ("l", "log"), ("q", "quit")]
+    if view.status.state == "live" and (held := view.status.watched.holds):
+        return f"next wave held: {held} · ", [("R", "take it back"), ("p", "let it begin"), ("enter", "why")]
     if view.status.held == "paused":
         return "", [("p", "resume"), ("X", "cancel"), ("enter", "watch")]
     if view.status.state == "awaiting-confirmation":

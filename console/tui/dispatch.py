@@ -13,6 +13,7 @@ from console.model.status import Verb
 from console.runner.view import Cockpit, Outcome
 from console.tui.actions import ActionRequest, RegionAction, objection, tune_objection
 from console.tui.commands.ran import action_command, command_line
+from console.tui.labels import resumes
 from console.tui.state import ScreenState
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Dispatcher:
                 if await self._ui.confirm(partial(confirm_start, regions=regions)):
                     await self._run_waves(regions)
             case "pause":
-                paused = all(self._ui.state.views[name].status.held == "paused" for name in regions)
+                paused = all(resumes(self._ui.state.views[name]) for name in regions)
                 await self._control(regions, "resume" if paused else "pause")
             case "retry" | "resume":
                 await self._control(regions, action)
@@ -138,7 +139,11 @@ class Dispatcher:
             everywhere = command.action in ("start", "refresh")
             regions = named or (tuple(views) if everywhere else tuple(selected))
             if command.action == "pause":  # the key would resume a paused rollout; the typed command does not
-                paused = [name for name in regions if views[name].status.held == "paused"]
+                paused = [
+                    name
+                    for name in regions
+                    if views[name].status.held == "paused" or views[name].status.watched.held_by
+                ]
                 regions = tuple(name for name in regions if name not in paused)
                 if not regions:
                     self._ui.toast(f"{', '.join(paused)}: paused already", "warning")

@@ -74,6 +74,11 @@ def idle(view: RegionView) -> bool:
     return not view.status.held and (view.status.state == "none" or view.status.state in ENDED)
 
 
+def resumes(view: RegionView) -> bool:
+    """Whether `p` resumes something: a paused rollout, or the waves behind a release that was promoted."""
+    return view.status.held == "paused" or (view.status.state == "live" and bool(view.status.watched.holds))
+
+
 def working(view: RegionView) -> bool:
     """The region's agent is working on a rollout now."""
     return not view.status.held and view.status.state in RUNNING

@@ -1,12 +1,14 @@
 """Maintenance windows and retention in figures, and the plans that do not fit into them."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.codec import decode, dumps, encode, loads
+from console.model.consent import NO_RULES
 from console.model.live import Live
 from console.model.plan import Plan
 from console.model.policy import DAY_MINUTES, Throttle, kept_hours, opens_in, share_of_day, within
@@ -111,6 +113,36 @@ def test_a_query_that_may_not_be_asked_refuses_the_plan_and_says_why(query: str,
     (problem,) = plan(CHANGE, live(), region, "test").refusals
     assert (problem.code, problem.where) == ("C124", "regions/eu.yaml:1:1")
     assert wrong in problem.message
+
+
+def watching(query: str = "", **more: Any) -> Region:
+    policy = Policy(watch_seconds=1800.0, on_breach="rollback", watch_query=query, **more)
+    return replace(REGION, policy=policy, where="regions/eu.yaml:1:1")
+
+
+def test_the_query_of_a_watch_is_compiled_over_what_will_be_live_and_belongs_to_the_accepted_plan() -> None:
+    query = "SELECT count(agent) >= 0 FROM requests"
+    made = plan(CHANGE, live(), watching(query), "test")
+    assert not made.refusals
+    assert (made.gate.watch, made.gate.on_breach, made.gate.watch_tables) == (1800.0, "rollback", ("requests",))
+    assert made.digest() != plan(CHANGE, live(), watching(), "test").digest()
+    assert decode(Plan, loads(dumps(made))).gate == made.gate
+    assert "gate!0.2.0" in encode(made)  # an agent that would ignore it refuses the plan
+    assert "gate!0.2.0" not in encode(plan(CHANGE, live(), REGION, "test"))
+
+
+@pytest.mark.parametrize(("query", "wrong"), [("SELECT 1, 2", "2 columns"), ("SELECT x FROM nowhere", "nowhere")])
+def test_a_query_of_a_watch_that_cannot_be_asked_refuses_the_plan(query: str, wrong: str) -> None:
+    (problem,) = plan(CHANGE, live(), watching(query), "test").refusals
+    assert (problem.code, problem.where) == ("C124", "regions/eu.yaml:1:1")
+    assert "policy.watch_query" in problem.message
+    assert wrong in problem.message
+
+
+def test_without_a_watch_nothing_of_it_is_in_the_plan() -> None:
+    policy = Policy(on_breach="rollback", watch_query="SELECT x FROM nowhere")
+    made = plan(CHANGE, live(), replace(REGION, policy=policy), "test")
+    assert (made.gate, made.refusals) == (NO_RULES, ())
 
 
 def test_a_plan_says_nothing_of_a_throttle_that_nobody_set_and_all_of_one_that_is() -> None:

@@ -31,7 +31,7 @@ catalog: {publish: main.web}
 secrets: {aws: "env:AWS_PROFILE"}
 limits: {rows: 5_000_000, bytes: 20 GiB, target_seconds: 90}
 throttle: {lag: 2m, hours: "22:00-06:00", query: "SELECT true"}
-policy: {promote: never, min_soak: 30m, soak: {clean_intervals: 5}, approvals: 1, ticket: optional, quarantine_rows: 0,
+policy: {promote: never, min_soak: 30m, soak: {clean_intervals: 5}, watch: 45m, on_breach: rollback, watch_query: "SELECT true", approvals: 1, ticket: optional, quarantine_rows: 0,
          on_failure: discard, keep_failed: 24h, rollback_window: 2d, preview_expires: 12h}
 prices: {core_hour: 0.05, tb_read: 5, tb_month: 23}
 """
@@ -111,6 +111,7 @@ def test_a_region_is_its_file_over_the_defaults(project: Write) -> None:
     assert xx.spark == Spark("spark://x:7077", "", (("spark.a", "0123"), ("spark.b", "true")))
     assert (xx.policy.promote, xx.policy.keep_failed_hours, xx.policy.rollback_window_hours) == ("never", 24.0, 48.0)
     assert xx.policy.preview_expires_hours == 12.0
+    assert (xx.policy.watch_seconds, xx.policy.on_breach, xx.policy.watch_query) == (2700.0, "rollback", "SELECT true")
     assert (xx.prices.tb_month, xx.limits.target_seconds, xx.where) == (23.0, 90.0, "regions/xx.yaml:1:1")
 
 

@@ -9,10 +9,12 @@ from console.agent.execution.execution import Execution
 from console.agent.rollout.followed_feeds import FollowedFeeds
 from console.agent.rollout.ownership import in_progress, last_decision
 from console.agent.rollout.recorder import Recorder
+from console.agent.rollout.watched import is_watched, steering
 from console.agent.store import housekeeping
 from console.agent.store.ledger import Releases
 from console.errors import Conflict, DataError
-from console.model.event import Ended, Entered, Paused, Resumed, StepStarted
+from console.model.breach import news_text
+from console.model.event import Ended, Entered, Logged, Paused, Resumed, StepStarted
 from console.model.status import Status, Verb
 from console.model.step_id import VALIDATE
 
@@ -38,8 +40,13 @@ class RolloutControl:
         raises  Conflict E_STATE if the rollout's state does not permit the verb
         """
         status = self.recorder.status
-        if verb == "pause" and status.held == "paused":
+        if verb == "pause" and (
+            status.held == "paused" or (is_watched(status, self.recorder.plan) and status.watched.held_by)
+        ):
             return status
+        if (steered := steering(status, self.recorder.plan, verb, by)) is not None:
+            self.recorder.store(Logged(news_text(steered), "info", steered))
+            return self.recorder.status
         self._check(verb, status)
         match verb:
             case "pause":

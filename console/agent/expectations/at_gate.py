@@ -18,7 +18,7 @@ _Days = Sequence[Mapping[str, Any]]  # per day: its name, its rows, and the aggr
 def unknown(state: TableState, why: str) -> Iterator[Checked]:
     """Inconclusive checks for a table whose checks could not run."""
     for check in state.checks:
-        yield Checked(table=state.table.name, check=_name(check), ok=None, detail=f"not checked: {why}")
+        yield Checked(table=state.table.name, check=check_title(check), ok=None, detail=f"not checked: {why}")
 
 
 def check_table(rows: Any, state: TableState, now: float) -> list[Checked]:
@@ -131,11 +131,12 @@ def _result(check: ExpectationCheck, state: TableState, ok: bool, detail: str) -
     warned = not ok and check.severity == "warn"
     return Checked(
         table=state.table.name,
-        check=_name(check),
+        check=check_title(check),
         ok=None if warned else ok,
         detail=f"warn: {detail}" if warned else detail,
     )
 
 
-def _name(check: ExpectationCheck) -> str:
+def check_title(check: ExpectationCheck) -> str:
+    """The name of an expectation's check."""
     return f"expects {check.name}"

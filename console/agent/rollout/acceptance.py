@@ -12,6 +12,7 @@ from console.errors import Conflict
 from console.model.created import TableSettings
 from console.model.event import Accepted
 from console.model.fleet import FleetWaves
+from console.model.identity import AgentReason, agent_reason
 from console.model.plan import Plan, numbered
 from console.model.rollout_id import release_number, rollout_id, rollout_number
 from console.model.sandbox_plan import ContinuedPlan
@@ -73,9 +74,17 @@ class Acceptance:
             allowed=plan.allowed,
             attached=attached,
             fleet=fleet,
+            taken_back=self._taken_back(),
         )
         self.recorder.accept(rollout, plan, event, begun.events)
         return rollout
+
+    def _taken_back(self) -> str:
+        """The release that the agent took back, if that made the live release live; else ""."""
+        live, previous = self.releases.in_state("live"), self.releases.in_state("previous")
+        if live is None or agent_reason(live.row.by) is not AgentReason.BREACH:
+            return ""
+        return previous.row.id if previous else "its successor"
 
     def next_number(self) -> int:
         """One more than any release or rollout so far, so that no version's directory is used twice."""

@@ -34,6 +34,7 @@ class RolloutContext:
     halt        set when the executor is to stop
     job         the running Spark jobs, None between jobs
     newest_days of a sandbox: days that are carried of each table; None for all
+    before      after the promotion: the release that was live before it, with which the new one is still compared
     """
 
     warehouse: Path
@@ -45,6 +46,7 @@ class RolloutContext:
     halt: threading.Event = field(default_factory=threading.Event)
     job: JobGroup | None = None
     newest_days: int | None = None
+    before: Release | None = None
     live_feeds: dict[tuple[str, str], LiveFeed] = field(default_factory=dict)
 
     @property
@@ -86,7 +88,12 @@ class RolloutContext:
         return _in(self.plan.release, table)
 
     def live(self) -> Release:
-        """raises RegionError if no release is live"""
+        """The release with which the new one is compared: the live one, or the one before it.
+
+        raises  RegionError if no release is live
+        """
+        if self.before is not None:
+            return self.before
         stored = self.releases.in_state("live")
         if stored is None:
             raise RegionError("no release is live here", hint="console plan")

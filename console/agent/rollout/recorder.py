@@ -13,7 +13,8 @@ from console import crash
 from console.agent.store.ledger import Rollouts
 from console.agent.store.ops import Ops
 from console.errors import RegionError
-from console.model.event import RUNNING, Accepted, Entered, Event, Logged, Recorded, point
+from console.model.breach import WatchProgress
+from console.model.event import RUNNING, Accepted, Entered, Event, Logged, Promoted, Recorded, point
 from console.model.incident import Incident
 from console.model.logline import Level
 from console.model.plan import Plan
@@ -87,6 +88,16 @@ class Recorder:
                     since = recorded.at
                 before = recorded.event.state
         return since if before == "awaiting-confirmation" else 0.0
+
+    def promoted_at(self) -> float:
+        """When the newest rollout was promoted, seconds since 1970, UTC; 0 if it was not."""
+        return max((recorded.at for recorded in self._stored if isinstance(recorded.event, Promoted)), default=0.0)
+
+    def watched(self, progress: WatchProgress | None) -> None:
+        """What the status says of the checks that go on after the promotion."""
+        with self._guard:
+            if self._status.watch != progress:
+                self._status = replace(self._status, watch=progress)
 
     def soaked(self, progress: SoakProgress | None) -> None:
         """What the status says of the checks that go on at the gate; consoles get it with the lag."""

@@ -1,1 +1,1 @@
-"""Checks that go on while a rollout waits at its gate: a look at both releases by their logs, round by round."""
+"""Checks that go on while a rollout waits at its gate, and after its promotion: looks at both releases, round by round."""

@@ -44,7 +44,18 @@ class GateRound:
         """
         for feed in rebuilt_feeds(self.context):
             self.context.check_halt()
+            yield goes_on(feed)
+        yield from self.rows()
+        yield from self.tables()
+
+    def rows(self) -> Iterator[Checked]:
+        """Whether all rows since the last round are those of a rebuilt table's own feeds."""
+        for feed in rebuilt_feeds(self.context):
+            self.context.check_halt()
             yield from self._of_feed(feed)
+
+    def tables(self) -> Iterator[Checked]:
+        """Rows per day of both versions of each rebuilt table."""
         stalled = stalled_targets(self.context.follower.feeds(self.context.plan.pipeline))
         for step in self.context.plan.steps:
             for comparison in step.comparisons if isinstance(step, Validate) else ():
@@ -58,13 +69,10 @@ class GateRound:
         return RoundMemory(looked, {**self.memory.last, **self.last})
 
     def _of_feed(self, feed: LiveFeed) -> Iterator[Checked]:
-        """Whether it goes on, and whether all rows since the last round are its own, each once. What was wrong then is not
-        cleared by later commits that are right.
+        """Whether all rows since the last round are its own, each once. What was wrong then is not cleared by later commits
+        that are right.
         """
         target, name = feed.spec.target, f"feed {feed.spec.materialization}"
-        standing = feed.health.standing
-        why = f"it has stopped: {safe_text(redacted(message(standing)), 300)}" if standing else "it moves"
-        yield Checked(table=target, check=f"{name} goes on", ok=standing is None, detail=why)
         after = self.memory.looked.get(feed.target_path, -1)
         wrong = samples.unpositioned_rows(feed.target_path, after)
         fresh = samples.live_commits(feed.target_path, feed.app_id, after)
@@ -94,6 +102,14 @@ class GateRound:
             differed = [day.day for each in known for day in each.days if not day.equal]
             result = counted_days.check(comparison, old, new, time.time(), differed)
             yield from () if result is None else (result,)
+
+
+def goes_on(feed: LiveFeed) -> Checked:
+    """Whether a feed has not stopped."""
+    standing = feed.health.standing
+    why = f"it has stopped: {safe_text(redacted(message(standing)), 300)}" if standing else "it moves"
+    name = f"feed {feed.spec.materialization} goes on"
+    return Checked(table=feed.spec.target, check=name, ok=standing is None, detail=why)
 
 
 def not_going_on(table: str, rounds: int, why: str) -> Checked:

@@ -7,7 +7,6 @@ one part in `SHARE` of the time.
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -17,8 +16,8 @@ from console.agent.feeds import planted_bugs
 from console.agent.pipeline import PipelineController
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.soak.gate_checks import GateRound, RoundMemory, going_on, not_going_on
+from console.agent.soak.looking import aligned, context_of
 from console.agent.soak.news import RoundNews
-from console.errors import RegionError
 from console.model.event import Checked
 from console.model.gate import OPEN, gate_of
 from console.model.soak import CHECK_SECONDS, UNABLE_ROUNDS, SoakProgress
@@ -27,7 +26,6 @@ from console.model.step import CreateTable
 from console.text import redacted, safe_text
 
 SHARE = 20.0  # a round begins after so many times what the last one took
-ALIGN_SECONDS = 120.0  # for the feeds to reach one landing position
 ROUND_SECONDS = 900.0  # after which a round is cancelled
 LOCK_SECONDS = 2.0  # for an operation on the pipeline
 
@@ -112,12 +110,12 @@ class GateRounds:
 
         returns  seconds that it looked at logs; to wait for the feeds takes nothing from others
         """
-        context = _context(controller)
+        context = context_of(controller)
         why, results, began = "", list[Checked](), time.monotonic()
         memory = known.memory
         with self._halted(controller, known, context):
             try:
-                pins = _aligned(context)
+                pins = aligned(context)
                 began = time.monotonic()
                 made = GateRound(context, pins, known.memory)
                 results = [planted_bugs.blind(check) for check in made.results()]
@@ -205,36 +203,3 @@ def _stands(controller: PipelineController, known: Soaking) -> bool:
 
 def _now(known: Soaking) -> SoakProgress:
     return replace(known.progress, waited=float(max(0, int(time.time() - known.since))))
-
-
-def _context(controller: PipelineController) -> RolloutContext:
-    execution = controller.execution
-    return RolloutContext(
-        warehouse=controller.warehouse,
-        spark=controller.spark,
-        releases=controller.releases,
-        recorder=controller.recorder,
-        follower=controller.feeds.follower,
-        keep_hours=execution.keep_hours,
-    )
-
-
-def _aligned(context: RolloutContext) -> dict[str, int]:
-    """Table path → Delta version, at one landing position of every feed that moves.
-
-    raises  RolloutStopped; AgentEnding; RegionError if they do not get there in time
-    """
-    alignment = context.follower.align(context.plan.pipeline)
-    end = time.monotonic() + ALIGN_SECONDS
-    try:
-        while True:
-            context.check_halt()
-            try:
-                return alignment.result(0.2)
-            except FutureTimeout:
-                if time.monotonic() > end:
-                    behind = context.follower.lag(context.plan.pipeline).rows
-                    why = f"the feeds did not reach one landing position in {ALIGN_SECONDS:.0f} s ({behind:,} rows behind)"
-                    raise RegionError(why, hint="console status shows their lag") from None
-    finally:
-        context.follower.forget(alignment)

@@ -15,6 +15,7 @@ from console.model.gate import acceptance_of, unaccepted
 from console.model.plan import Plan
 from console.model.receipt import Past, Receipt
 from console.model.status import Status
+from console.runner import after_promotion
 from console.runner.actions import gate
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import under_way
@@ -167,7 +168,9 @@ def _standing_error(view: RegionView) -> ConsoleError | None:
     status = view.status
     if status.held == "failed":
         return RegionError(f"{view.region.name}: {status.why}", region=view.region.name, hint=status.hint)
-    return gate(view, yes=True) if status.state == "awaiting-confirmation" and not status.held else None
+    if status.state == "awaiting-confirmation" and not status.held:
+        return gate(view, yes=True)
+    return after_promotion.held(view)
 
 
 def _ours(view: RegionView, plan: Plan | None, outcome: Outcome | None) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import assert_never
 
-from console.drivers.fake import gate
+from console.drivers.fake import gate, watched
 from console.drivers.fake.disk import FakeDisk
 from console.drivers.fake.scenario import Scenario
 from console.drivers.protocol import Who
@@ -108,6 +108,7 @@ class FakeAgent:
             steps=steps,
             allowed=plan.allowed,
             fleet=fleet,
+            taken_back=watched.taken_back(disk),
         )
         disk.keep(event, rollout=rollout_id(disk.pipeline, number))
         self._execute()
@@ -134,6 +135,8 @@ class FakeAgent:
     async def control(self, verb: Verb, who: Who) -> Status:
         self._refuse_taken_over(who)
         disk, status = self.disk, self.disk.status
+        if watched.steer(disk, verb, who):
+            return disk.status
         going = status.state not in (*ENDED, "none")
         fits = {
             "pause": going and not status.held,
@@ -224,6 +227,7 @@ class FakeAgent:
         disk.swap(live, status.release, who)
         promoted = Promoted(release=status.release, was=live, by=who.name, host=who.host, version=disk.commits)
         disk.keep(promoted)
+        self._execute()
         return promoted
 
     def rollback(self, live: str, who: Who) -> RolledBack:
@@ -265,6 +269,8 @@ class FakeAgent:
         status = self.disk.status
         if self.disk.plan and not status.held and status.state not in (*ENDED, "none", "awaiting-confirmation"):
             self._work = asyncio.create_task(self._steps(self.disk.plan), name=f"fake agent {self.disk.region}")
+        elif watched.is_watched(self.disk):
+            self._work = asyncio.create_task(watched.go_on(self, self._script, self._sleep))
 
     async def _halt(self) -> None:
         work, self._work = self._work, None

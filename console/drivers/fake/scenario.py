@@ -10,6 +10,7 @@ class Scenario:
     seconds       of a batch, unless `rows_per_second` says otherwise; other steps take a tenth
     failures      step id → number of failures before it succeeds
     differ, inconclusive  tables whose check fails, or is inconclusive
+    breach        a check that fails while the promoted release is watched; "" for none
     """
 
     seconds: float = 1.0
@@ -17,3 +18,4 @@ class Scenario:
     failures: dict[str, int] = field(default_factory=dict)
     differ: tuple[str, ...] = ()
     inconclusive: tuple[str, ...] = ()
+    breach: str = ""

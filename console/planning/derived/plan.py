@@ -83,5 +83,7 @@ def gated(plan: Plan, policy: Policy) -> Plan:
         ticket=policy.ticket == "required",
         min_soak=policy.min_soak_seconds,
         clean_intervals=policy.clean_intervals,
+        watch=policy.watch_seconds,
+        on_breach=policy.on_breach if policy.watch_seconds else "pause",
     )
     return replace(plan, gate=rules)

@@ -8,6 +8,7 @@ from console.model.event import RUNNING
 from console.model.note import Note
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
+from console.runner import after_promotion
 from console.runner.outlook.attention import NeedKind, RegionNeed, attention, upcoming
 from console.runner.outlook.forecast import forecast_of
 from console.runner.view import RegionView, plan_label
@@ -17,6 +18,7 @@ NOTES_EACH = 5  # newest notes per region
 COMMANDS: Mapping[NeedKind, str] = {
     NeedKind.FAILED: "console retry --region {region}",
     NeedKind.DIFFERS: "console show {rollout} --region {region}",
+    NeedKind.BREACH: "console status --region {region}",
     NeedKind.FEED_STOPPED: "console status --region {region}",
     NeedKind.PAUSED: "console resume --region {region}",
     NeedKind.AWAY: "console doctor",
@@ -181,7 +183,7 @@ def _waiting(view: RegionView, queued: QueuedRegion | None) -> Iterator[str]:
         passed = sum(check.ok is True for check in status.checks)
         yield f"at its gate: {passed} of {len(status.checks)} checks passed"
         for each in view.gate.conditions:
-            if each.state == "skipped":
+            if each.kind == "check" and each.state == "skipped":
                 yield f"{each.name}: inconclusive, accepted by {each.by}"
             elif each.kind != "check":
                 yield f"{each.name}: {each.why}"
@@ -199,6 +201,8 @@ def _resting(view: RegionView) -> Iterator[str]:
     yield f"a rollback leads to {view.previous}" if view.previous else ""
     yield "its files declare another release (console plan)" if view.behind else ""
     yield f"last rollout {status.rollout}: {status.shown}" if status.rollout else ""
+    for line in after_promotion.lines(view, view.heard):
+        yield line.text
     yield "no agent runs there: live rows wait" if view.attended is False and view.live else ""
 
 

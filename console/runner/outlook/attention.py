@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
 
+from console.model.breach import breach_text
 from console.model.event import RUNNING, Logged
 from console.model.gate import unaccepted
 from console.model.incident import TryFailed
 from console.model.policy import kept_hours
 from console.record import dataclass
+from console.runner import after_promotion
 from console.runner.view import RegionView
 
 HOUR = 3600.0
@@ -19,6 +21,7 @@ class NeedKind(Enum):
 
     FAILED = auto()
     DIFFERS = auto()  # a check found a difference
+    BREACH = auto()  # a check failed after the promotion
     FEED_STOPPED = auto()
     PAUSED = auto()
     AWAY = auto()
@@ -35,6 +38,7 @@ class NeedKind(Enum):
 KEYS: Mapping[NeedKind, tuple[str, str]] = {
     NeedKind.FAILED: ("t", "retry"),
     NeedKind.DIFFERS: ("4", "gate"),
+    NeedKind.BREACH: ("enter", "why"),
     NeedKind.FEED_STOPPED: ("enter", "why"),
     NeedKind.PAUSED: ("p", "resume"),
     NeedKind.AWAY: ("r", "reach it"),
@@ -203,6 +207,8 @@ def _going(view: RegionView, now: float) -> Iterator[RegionNeed]:
         if status.why:
             since = status.waiting.since if status.waiting else status.changed
             yield RegionNeed(kind=NeedKind.WAITING, region=region, cause=status.why, since=since)
+    elif (need := _after_promotion(view)) is not None:
+        yield need
     elif view.problem:
         yield RegionNeed(kind=NeedKind.UNPLANNED, region=region, cause=view.problem)
     yield from (need for need in _dates(view) if now < need.due <= now + SOON_SECONDS)
@@ -246,6 +252,18 @@ def _gate(view: RegionView) -> RegionNeed:
         passed = f"{ok} of {len(checks)} checks passed{accepted}" if checks else "no check has run"
         cause = f"at its gate · {passed}" + (f" · {waits.name}: {waits.why}" if waits else "")
     return RegionNeed(kind=kind, region=view.region.name, cause=cause, since=status.changed)
+
+
+def _after_promotion(view: RegionView) -> RegionNeed | None:
+    """A check that failed after the promotion, or a person who holds the next wave."""
+    status, region = view.status, view.region.name
+    if (breach := after_promotion.unsettled(view)) is not None:
+        cause = breach_text(breach, taken_back=status.state == "rolled-back")
+        return RegionNeed(kind=NeedKind.BREACH, region=region, cause=cause, since=breach.at)
+    if status.state == "live" and status.watched.held_by:
+        cause = f"the next wave is held: watch paused by {status.watched.held_by}"
+        return RegionNeed(kind=NeedKind.BREACH, region=region, cause=cause, since=status.changed)
+    return None
 
 
 def _stopped_feed(view: RegionView) -> RegionNeed:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, make_dataclass, replace
 from typing import Any, Literal, get_type_hints
 
 from console.errors import DataError, NewerFormat
+from console.model.breach import Breached, WatchSteered
 from console.model.codec import decode, encode, loads
 from console.model.consent import Approved, CheckAccepted, TicketNamed
 from console.model.event import (
@@ -128,6 +129,7 @@ def is_decision(event: Event) -> bool:
             | RolledBack()
             | Ended()
             | Logged(incident=Noted() | Tuned() | CheckAccepted() | Approved() | TicketNamed())
+            | Logged(incident=Breached() | WatchSteered())
         ):
             return True
         case _:

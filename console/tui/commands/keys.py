@@ -8,6 +8,7 @@ from textual.style import Style
 from console.record import dataclass
 from console.runner.view import RegionView
 from console.tui.actions import RegionAction, objection
+from console.tui.labels import resumes
 from console.tui.state import ScreenState
 
 FIRST, LATER, LAST = 0, 1, 2  # the order in which keys are left out of a narrow footer: the last ones first
@@ -58,8 +59,8 @@ def action_keys(state: ScreenState, view: RegionView | None, targets: Sequence[s
     for key, action, label, rank in ACTIONS:
         fitting = [each for each in views if not objection(action, each, state.refusal(action))]
         if fitting:
-            resumes = action == "pause" and all(each.status.held == "paused" for each in fitting)
-            keys.append(FooterKey(key, "resume" if resumes else label, f"screen.request('{action}')", rank))
+            again = action == "pause" and all(resumes(each) for each in fitting)
+            keys.append(FooterKey(key, "resume" if again else label, f"screen.request('{action}')", rank))
     return tuple(keys)
 
 

@@ -9,6 +9,7 @@ from operator import attrgetter, is_
 
 from textual.content import Content
 
+from console.model.breach import WatchSteered
 from console.model.consent import Approved, CheckAccepted, TicketNamed
 from console.model.event import (
     Accepted,
@@ -138,6 +139,8 @@ def _who(event: Event) -> str:
         case Accepted() | Paused() | Resumed() | TakenOver() | Promoted() | RolledBack() | Ended():
             return event.by
         case Logged(incident=Noted(by=by) | Tuned(by=by) | CheckAccepted(by=by) | Approved(by=by) | TicketNamed(by=by)):
+            return by
+        case Logged(incident=WatchSteered(by=by)):
             return by
         case _:
             return ""

@@ -13,6 +13,7 @@ from console.tui.times import age, moment
 SIGNS: dict[NeedKind, tuple[str, Tone]] = {
     NeedKind.FAILED: ("✗", "bad"),
     NeedKind.DIFFERS: ("✗", "bad"),
+    NeedKind.BREACH: ("✗", "bad"),
     NeedKind.FEED_STOPPED: ("✗", "bad"),
     NeedKind.PAUSED: ("‖", "warn"),
     NeedKind.AWAY: ("!", "warn"),

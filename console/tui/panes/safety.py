@@ -13,6 +13,7 @@ from console.model.status import Status
 from console.model.tuning import tuned_text
 from console.model.watcher import watchers_text
 from console.record import dataclass
+from console.runner import after_promotion
 from console.runner.view import RegionView, plan_label
 from console.tui.drawing import NAME_CELLS, safe, wrap_indented
 from console.tui.format import count, plural, span
@@ -83,6 +84,8 @@ def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now
     lines = _named("checks", checks_line(view, now), width)
     if status.soak is not None:
         lines += _named("since then", safe(soak_text(status.soak, now), limit=300), width)
+    for number, said in enumerate(after_promotion.lines(view, now)):
+        lines += _named("since promoted" if not number else "", safe(said.text, STYLES[said.tone], 500), width)
     for number, doubt in enumerate(against[:MAX_DOUBTS]):
         text = Content.assemble(
             ("! " if doubt.tone == "warn" else "✗ ", STYLES[doubt.tone]), safe(doubt.text, STYLES[doubt.tone])
@@ -309,7 +312,7 @@ def _other_text(other: RegionView, now: float) -> Content:
 
 def _declared(condition: GateCondition) -> Content:
     """What people declared, or have still to declare; the screen says that it guards nothing."""
-    missing = condition.state == "waiting"
+    missing = condition.state != "passed"
     text = safe(condition.why, STYLES["warn"] if missing else STYLES["good"], 300)
     named = safe(f" named by {condition.by}", limit=120) if condition.kind == "ticket" and condition.by else ""
     record = (" · a record, not access control", "$text-muted") if condition.kind in DECLARED else ""

@@ -7,6 +7,7 @@ from textual.content import Content
 from console.model.sandbox import time_left
 from console.model.share import percent_shown
 from console.model.way_back import proof_text
+from console.runner import after_promotion
 from console.runner.outlook.forecast import forecast_of
 from console.runner.view import RegionView
 from console.tui.drawing import badge, bar, cell, draw_label, safe, stack_lines, wrap_indented
@@ -122,6 +123,8 @@ def _reason(view: RegionView, at: float) -> Content:
         style = "$text-error" if status.held == "failed" else "$text-muted"
         hint = Content.assemble("  → ", safe(status.hint)) if status.hint else Content("")
         return Content.assemble(safe(status.why, style), _pause_limit(view, at), hint)
+    if (told := next(after_promotion.lines(view, at), None)) is not None and told.tone != "good":
+        return safe(told.text, STYLES[told.tone], 500)
     if status.decided_by and not under_way(view):
         what = f"{status.release} promoted" if status.state == "live" else status_label(status).text
         return safe(f"{what} by {status.decided_by}", "$text-muted")

@@ -11,6 +11,7 @@ from console.cli.commands.rollout.note import notes_data
 from console.cli.format import count, span, table
 from console.cli.gate_text import check_line
 from console.cli.output import Output
+from console.model.breach import breach_text
 from console.model.codec import encode
 from console.model.decisions import decisions
 from console.model.event import BatchDone, Ended, Promoted, Recorded
@@ -45,10 +46,12 @@ def history_text(histories: Mapping[str, Past]) -> str:
 
 
 def _remarks(region: str, status: Status) -> Iterator[str]:
-    """Notes, the newest first, and changed limits."""
+    """Notes, the newest first, checks that failed after the promotion, and changed limits."""
     place = safe_text(f"{region} {status.rollout}")
     for note in reversed(status.notes):
         yield f"{moment(note.at)}  {place}  note by {who(note.by)} from {safe_text(note.host)}: {safe_text(note.text)}"
+    for breach in status.watched.breaches:
+        yield f"{moment(breach.at)}  {place}  {safe_text(breach_text(breach, taken_back=status.state == 'rolled-back'), 400)}"
     if status.tuned and (changed := ", ".join(status.tuned.tuning.changed)):
         yield f"{place}  tuned: {changed}, last by {who(status.tuned.by)} from {safe_text(status.tuned.host)}"
 

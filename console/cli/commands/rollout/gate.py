@@ -21,6 +21,7 @@ from console.cli.output import Output
 from console.cli.status_text import gate_text, way_back_lines
 from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, Conflict, ConsoleError, Unreachable
+from console.runner import after_promotion
 from console.runner.waves import next_waves
 from console.text import safe_text
 
@@ -180,6 +181,8 @@ async def _act(
             done.append({"region": name, "release": event.release, "was": event.was, "version": event.version})
             if act == "promote" and (rest := next_waves(fleet.views[name])):
                 later[name] = rest
+                if after_promotion.is_watched(fleet.views[name]):
+                    output.info(f"{name}: its checks go on; the next wave waits for their end: console status")
             output.info(f"{name}  {safe_text(f'{event.was or NOTHING} → {event.release}')}")
     _report(output, done)
     for line in dict.fromkeys(_then(rest, project.names) for rest in later.values()):
