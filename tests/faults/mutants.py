@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.faults.planted import Mutant, tried
 from tests.faults.rules import mutants as rules
+from tests.faults.rules import watch_mutants
 from tests.worlds import mutants as worlds
 
 RESULTS = Path(__file__).resolve().parent / "mutants.jsonl"
@@ -125,7 +126,7 @@ UNDER_FIRE = (
            "console/planning/cache/releases.py", "state.version.settings, ", ""),
 )  # fmt: skip
 
-MUTANTS = (*UNDER_FIRE, *rules.MUTANTS, *worlds.MUTANTS)
+MUTANTS = (*UNDER_FIRE, *rules.MUTANTS, *watch_mutants.MUTANTS, *worlds.MUTANTS)
 
 
 def main() -> int:

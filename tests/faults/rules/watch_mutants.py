@@ -1,0 +1,49 @@
+"""The bugs with which the tests of a watch after a promotion were seen to fail: each check taken out, and each rule of what follows."""
+
+from tests.faults.planted import Mutant
+
+ROUNDS, CHECKS = "console/agent/soak/watch_rounds.py", "console/agent/soak/watch_checks.py"
+WAVES, AFTER = "console/runner/wave_run.py", "console/runner/after_promotion.py"
+DECIDED, HELD, FOLDED = (
+    "tests/agent/test_watch_decisions.py",
+    "tests/runner/test_after_promotion.py",
+    "tests/model/test_breach.py",
+)
+_DEFECTS = "tests/agent/test_watch.py::test_a_defect_that_shows_only_after_the_promotion_is_taken_back_in_the_first_round_that_could_see_it"
+_BY_SPARK = "tests/agent/test_watch.py::test_what_only_spark_can_see_is_taken_back_as_well"
+_UNSURE = "tests/agent/test_watch.py::test_what_is_inconclusive_takes_nothing_back_and_holds_nothing"
+
+
+def bug(name: str, file: str, old: str, new: str, test: str) -> Mutant:
+    return Mutant(name, test, file, old, new)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    # without its check no defect is found
+    bug("no feed is looked at after a promotion", ROUNDS, "list(_feeds_go_on(context))", "[]", f"{_DEFECTS}[a_new_shape]"),
+    bug("a feed that keeps failing goes on", ROUNDS, "list(_feeds_go_on(context))", "[]", f"{_DEFECTS}[stands_still]"),
+    bug("no commit is looked at after a promotion", ROUNDS, "[*made.rows(), *(", "[*(", f"{_DEFECTS}[moved_twice]"),
+    bug("no row is counted after a promotion", ROUNDS, "*(made.tables() if context.before else ())", "", f"{_DEFECTS}[lost]"),
+    bug("the policy's query never fails", CHECKS, "ok=answer if isinstance(answer, bool) else None", "ok=answer or None", f"{_BY_SPARK}[the query turns false]"),
+    bug("no call is run after a promotion", CHECKS, "        checks = list(call_checks(context, step, pins))", "        checks = list[Checked]()", f"{_BY_SPARK}[more files than its budget]"),
+    bug("no answer is compared after a promotion", CHECKS, "        checks = list(call_checks(context, step, pins))", "        checks = list[Checked]()", f"{_BY_SPARK}[another answer]"),
+    bug("no live row is computed again", CHECKS, "        if result is None:\n", "        if True:\n", f"{_BY_SPARK}[other values of live rows]"),
+    bug("nothing is expected of what is live", CHECKS, "for check in expectations.checks(context, context.spark.session(), pins):", "for check in list[Checked]():", f"{_BY_SPARK}[an expectation]"),
+    # what follows, and what does not
+    bug("what is unclear is taken back", ROUNDS, "if check.ok is False and not recorder.status.watched.knows", "if check.ok is not True and not recorder.status.watched.knows", _UNSURE),
+    bug("a query that answers nothing is false", CHECKS, "ok=answer if isinstance(answer, bool) else None", "ok=bool(answer)", _UNSURE),
+    bug("a feed that neither release can move is taken back", ROUNDS, "and context.path(state.version.path) in stalled", "and False", f"{DECIDED}::test_a_row_that_neither_version_converts_is_no_reason_to_go_back"),
+    bug("nothing is taken back", ROUNDS, "controller.rollback(controller.recorder.status.release", "str(controller.recorder.status.release", f"{_DEFECTS}[lost]"),
+    bug("a person who pauses is passed over", ROUNDS, "or controller.recorder.status.watched.held_by:", "or False:", f"{DECIDED}::test_a_person_who_pauses_first_keeps_the_agent_from_taking_it_back"),
+    bug("a decision that came first is overtaken", ROUNDS, "            if _to_take_back(controller, known):  # and not since a person had the lock", "            if True:", f"{DECIDED}::test_a_persons_decision_that_has_the_lock_first_wins"),
+    bug("a breach is acted on in every round", ROUNDS, " and not recorder.status.watched.knows(check.table, check.check)", "", f"{DECIDED}::test_a_breach_pauses_or_is_only_told_and_is_stored_once"),
+    bug("a watch has no end", ROUNDS, "if plan is not None and began >= known.since + plan.gate.watch:", "if False:", f"{DECIDED}::test_clean_rounds_with_and_without_traffic_leave_nothing_in_the_log_and_end_the_watch"),
+    bug("a gate opens itself after a return", "console/model/gate.py", "    if status.taken_back:\n", "    if False:\n", f"{DECIDED}::test_after_a_return_no_gate_opens_by_itself_until_a_person_has_promoted"),
+    bug("--yes promotes after a return", "console/runner/actions.py", "or (yes and taken_back)", "", f"{HELD}::test_a_release_that_was_taken_back_ends_the_run_and_is_promoted_by_a_person_alone"),
+    # waves
+    bug("no wave waits for a watch", WAVES, "if order[index + 1 :] and may_go_on", "if False and may_go_on", f"{HELD}::test_the_next_wave_begins_once_the_checks_after_the_promotion_have_ended"),
+    bug("a breach holds no wave", AFTER, '    if status.state == "live" and status.watched.holds:\n        hint', '    if False:\n        hint', f"{HELD}::test_a_breach_holds_the_next_wave_until_a_person_lets_it_begin"),
+    bug("an ended watch lets every wave begin", AFTER, "return view.status.watched.holds or (", "return (", f"{HELD}::test_opened_by_hand_the_waves_that_waited_begin_when_the_watch_lets_them"),
+    bug("an answer is for all that fails later", "console/model/breach.py", "if breach.action != \"tell\" and not breach.answered)", "if breach.action != \"tell\" and not any(each.answered for each in self.breaches))", FOLDED),
+    bug("a breach restarts the rollback window", "console/model/status.py", "        case Checked() if status.state in ENDED:\n            return False\n", "", FOLDED),
+)  # fmt: skip
