@@ -20,6 +20,8 @@ LIST = "### The list (written by `report.py`)"
 
 # those of WORLDS: what a seed draws, and what judges it
 GENERATORS = {
+    "clean rounds": ("clean rollouts that are watched beside a writer, without Spark", "none is taken back"),
+    "clean watches": ("clean rollouts that are watched beside a writer, on Spark", "none is taken back"),
     "changes": (
         "pipelines, the contents of their regions, and edits; the remedy of every refusal is followed",
         "days and columns, by the edits",
