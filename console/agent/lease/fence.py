@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, DeltaProtocolError, SchemaMismatchError
 
-from console import crash
 from console.agent.errors import StoreUnreachable
 from console.agent.lease.lease import Lease
 from console.agent.lease.objects import Objects
@@ -115,7 +114,6 @@ def _commit(
             if (version := _landed(log, attempt, first)) is not None:
                 return version
         _check_epoch(log, lease, table, owned)
-        crash.point("leased-before-put")
         try:
             write(table, properties)
         except Exception as error:  # said of a commit that landed, too: a lost answer, a table that then cannot be read
