@@ -220,7 +220,7 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool, recor
         return 64
 
     project = open_project()
-    fleet = project.open_fleet(steering=True, remember=True)
+    fleet = project.open_fleet(steering=True, remember=True, runs_on=not context.flags.readonly)
     with recorded(fleet, record):
         return screen(fleet, title=project.pipeline, coach=True, readonly=context.flags.readonly)
 

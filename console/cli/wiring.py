@@ -108,12 +108,18 @@ class OpenProject:
             await fleet.close()
 
     def open_fleet(
-        self, planner: "Planner | None" = None, *, steering: bool = False, remember: bool = False
+        self,
+        planner: "Planner | None" = None,
+        *,
+        steering: bool = False,
+        remember: bool = False,
+        runs_on: bool = False,
     ) -> "Fleet":
         """The runner over these regions; closing it, which is the caller's task, also closes the journal.
 
         steering  it controls rollouts: once another console takes them over, its actions are refused
         remember  its views also show events that the regions stored before it watched them
+        runs_on   it stays open, and starts the waves that promotions make due
         """
         from console.runner.fleet import Fleet
         from console.runner.journal import Journal
@@ -128,6 +134,7 @@ class OpenProject:
             without=self.without,
             on_failure=self.on_failure,
             remember=remember,
+            runs_on=runs_on,
         )
 
     def plan_of(self, pipeline: "Pipeline", live: "Live", region: "Region") -> "Plan":

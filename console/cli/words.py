@@ -61,7 +61,7 @@ class ScreenWords:
         own = [param for param in read.params if read.get_parameter_source(param) is ParameterSource.COMMANDLINE]
         values = (value for name in arguments for value in _texts(read.params.get(name or "")))
         named = tuple(region for region in given.flags.regions.split(",") if region)
-        plain = given.sources.keys() <= QUIET and not any(region.startswith("@") for region in named)
+        plain = given.sources.keys() <= QUIET
         options = frozenset(param for param in own if param not in arguments)
         text = " ".join(read.params.get("text") or ()) if plain else ""
         return ReadCommand(name=name, regions=named, arguments=tuple(values), options=options, text=text, bare=plain)

@@ -1,7 +1,7 @@
 """The ordinary runner over regions that may not exist yet: builds them first, shows the progress, and measures the effect of the change."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
@@ -18,8 +18,10 @@ from console.model.event import Promoted, RolledBack
 from console.model.live import Live, Release
 from console.model.status import Status, Verb
 from console.runner.fleet import Fleet
+from console.runner.flips import Flips
 from console.runner.journal import Journal
 from console.runner.region_planner import RegionPlanner
+from console.runner.together.barrier import Declared
 from console.runner.view import Cockpit, Outcome, RegionView
 
 ChaosMode = Literal["none", "struck", "judged"]
@@ -77,6 +79,10 @@ class DemoFleet(Fleet):
     async def promote(self, region: str) -> Promoted:
         self._require_built()
         return await super().promote(region)
+
+    async def promote_together(self, confirmed: Mapping[str, str], declared: Declared) -> Flips:
+        self._require_built()
+        return await super().promote_together(confirmed, declared)
 
     async def rollback(self, region: str) -> RolledBack:
         self._require_built()

@@ -107,3 +107,8 @@ class Region:
     prices: Prices = field(default_factory=Prices)
     where: str = ""
     ineffective: tuple[Problem, ...] = field(default=(), metadata=QUIET)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The words that select it together with others: `@wave2`, `@canary`."""
+        return (f"@wave{self.wave}", *(("@canary",) if self.canary else ()))

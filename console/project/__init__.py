@@ -62,8 +62,8 @@ class Project:
             if word == "all":
                 chosen |= {region.name for region in self.regions}
             elif word.startswith("@"):
-                chosen |= {region.name for region in self.regions if word in _groups(region)}
-                groups = {group for region in self.regions for group in _groups(region)}
+                chosen |= {region.name for region in self.regions if word in region.groups}
+                groups = {group for region in self.regions for group in region.groups}
                 if word not in groups:
                     raise UsageError(f"no region belongs to `{word}`", hint=did_you_mean(word, groups, "groups"))
             elif word:
@@ -71,10 +71,6 @@ class Project:
         if not chosen:
             raise UsageError("no region is chosen", hint="--regions eu,us, --regions @wave1 or --regions all")
         return tuple(region for region in self.regions if region.name in chosen)
-
-
-def _groups(region: Region) -> tuple[str, ...]:
-    return (f"@wave{region.wave}", *(("@canary",) if region.canary else ()))
 
 
 def _either(names: tuple[str, ...]) -> str:

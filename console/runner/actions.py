@@ -73,7 +73,7 @@ class JournaledActions:
         return last if results.get(last.id, "unknown") == "unknown" else None
 
     async def note_fleet(self, waves: tuple[tuple[str, ...], ...], body: Mapping[str, Any]) -> None:
-        """Record the waves of a run."""
+        """Record the waves of a run, or regions that flipped together. raises  ConsoleError if that is not durable"""
         facts = {"by": self.who.name, "host": self.who.host, **body}
         await asyncio.to_thread(self._journal.fleet, self._pipeline, waves, facts)
 

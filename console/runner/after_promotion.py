@@ -1,6 +1,6 @@
 """The checks of a promoted region that go on: what every face says of them, and whether the next wave may begin. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from console.errors import ConsoleError, RegionError
@@ -63,6 +63,11 @@ def watch_data(view: RegionView) -> dict[str, object] | None:
         "ended": status.watched.ended or None,
         "inconclusive": list(status.watched.unclear),
     }
+
+
+def waits_text(names: Sequence[str]) -> str:
+    """Said after these regions were promoted, whose checks go on."""
+    return f"{', '.join(names)}: its checks go on; the next wave waits for their end: console status"
 
 
 def unsettled(view: RegionView) -> Breach | None:

@@ -24,17 +24,19 @@ from console.model.region import Region
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
 from console.runner.actions import JournaledActions
+from console.runner.flips import Flips
 from console.runner.journal import Journal
 from console.runner.recall import Recall
 from console.runner.recording.writer import RecordingWriter
 from console.runner.region_planner import compiled
 from console.runner.region_run import OnFailure, RegionRun, RunOptions, nothing_to_do
+from console.runner.together.barrier import Barrier, Declared
+from console.runner.together.promotions import Promotions
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import Changes, RegionBoard, RegionWatcher, WitnessSearch, under_way
 from console.runner.wave_run import WaveRun
-from console.runner.waves import in_waves, ready, waves
+from console.runner.waves import in_waves, waves
 
-PROMOTION_SEEN_SECONDS = 30.0  # wait for the event of a promotion after its answer
 CONTROL_SEEN_SECONDS = 2.0  # wait for a control's effect to reach our own view
 Planner = Callable[[Pipeline, Live, Region], Plan]
 
@@ -49,6 +51,7 @@ class Fleet:
     without      regions that a run may leave out if they are unreachable
     remember     show in the views what the regions stored before this console watched them
     on_failure   keep or discard a failed rollout, overriding the regions' policies; None leaves it to them
+    runs_on      starts the waves that a promotion made due: by this console, or by an agent, as its region's policy says
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class Fleet:
         without: Collection[str] = (),
         on_failure: OnFailure | None = None,
         remember: bool = False,
+        runs_on: bool = True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.pipeline = pipeline
@@ -83,6 +87,9 @@ class Fleet:
         options = RunOptions(reconnect_seconds, self._without, on_failure)
         region_run = RegionRun(self, self._board, self._watchers, self._actions, options, sleep=sleep)
         self._wave_run = WaveRun(self._board, region_run, parallelism=parallelism, sleep=sleep)
+        around = self._board, self._drivers, self._watchers, self._actions
+        barrier = Barrier(*around, desired=self._desired, declare=self.declare, sleep=sleep)
+        self._promotions = Promotions(barrier, self._wave_run if runs_on else None, self._spawn)
         self._witness_search = WitnessSearch(self._board)
         self._errors: dict[str, ConsoleError] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -184,6 +191,7 @@ class Fleet:
     def _on_live_changed(self, name: str) -> None:
         """Plan the region again: its live release has changed."""
         self._spawn(self._refresh(name), f"refresh {name}")
+        self._promotions.promoted_itself(name)
 
     def _on_missed(self, name: str) -> None:
         if self._recall:
@@ -310,27 +318,17 @@ class Fleet:
         return status
 
     async def promote(self, region: str) -> Promoted:
-        driver, status = self.driver(region), self._board[region].status
-        if not under_way(status) and status.state != "live":
-            raise Conflict(f"{region}: nothing waits at its gate: {status.shown}", region=region, hint="console status")
-        body = {"rollout": status.rollout, "live": status.was}
-        request = partial(driver.promote, self.pipeline, status.rollout, status.was, self.who)
-        promoted = await self._actions.perform(region, "promote", body, request)
-        await self._until_live(region, promoted.release)
-        self._spawn(self._wave_run.once_watched(region, partial(self._start_next_waves, region)), "watched")
-        return promoted
+        self.driver(region)
+        return await self._promotions.promote(region)
+
+    async def promote_together(self, confirmed: Mapping[str, str], declared: Declared) -> Flips:
+        for region in confirmed:
+            self.driver(region)
+        return await self._promotions.promote_together(confirmed, declared)
 
     async def rollback(self, region: str) -> RolledBack:
-        driver, live, previous = self.driver(region), self._board[region].live, self._board[region].previous
-        rolled = await self._actions.roll_back(driver, region, live, previous)
-        await self._until_live(region, rolled.release)
-        return rolled
-
-    async def _until_live(self, region: str, release: str) -> None:
-        """Wait until the view shows the current live release, so that the next action starts from it."""
-        self._watchers[region].start()
-        with suppress(TimeoutError):
-            await self._board.until(region, lambda view: view.live == release, PROMOTION_SEEN_SECONDS)
+        self.driver(region)
+        return await self._promotions.rollback(region)
 
     async def cleanup(
         self,
@@ -364,13 +362,6 @@ class Fleet:
         return await self._actions.perform(
             region, kind, {"name": name}, lambda: driver.run(self.pipeline, kind, name, self.who)
         )
-
-    def _start_next_waves(self, promoted: str) -> None:
-        """Start the waves that a manual promotion made due, regardless of the console that began the rollout."""
-        fleet = self._board[promoted].status.fleet
-        wanted = {name: self._desired(name) for name in self.views}
-        if fleet and (rest := ready(self.views, wanted, fleet, self._wave_run.running)):
-            self._spawn(self._wave_run.run_next(rest, fleet), "waves")
 
     async def close(self) -> None:
         self._witness_search.stop()

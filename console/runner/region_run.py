@@ -151,10 +151,10 @@ class RegionRun:
                     f"{name}: {status.rollout} is {status.why}", region=name, hint=f"console resume --region {name}"
                 )
             await self._start_agent(name)
-            return await self._until_decided(name, status.rollout, yes)
+            return await self._until_decided(name, status.rollout, yes, fleet.attached)
         if nothing_to_do(plan):
             return Outcome(name, "unchanged")
-        return await self._until_decided(name, await self._submit_with_retries(name, fleet), yes)
+        return await self._until_decided(name, await self._submit_with_retries(name, fleet), yes, fleet.attached)
 
     async def _submit_with_retries(self, name: str, fleet: FleetWaves) -> str:
         """Repeating the request is harmless: a region that has accepted the plan returns the same rollout."""
@@ -174,7 +174,7 @@ class RegionRun:
             await self._ops.driver(name).start_agent()
         self._watchers[name].start()
 
-    async def _until_decided(self, name: str, rollout: str, yes: bool) -> Outcome:
+    async def _until_decided(self, name: str, rollout: str, yes: bool, attached: bool) -> Outcome:
         backoff, answer_lost = FIRST_SECONDS, False
         while True:
             status = await self._await_decision(name, rollout)
@@ -189,7 +189,7 @@ class RegionRun:
                 raise Conflict(
                     f"{name}: {status.rollout} was ended ({status.state}) by {status.decided_by}", region=name
                 )
-            if _opens_itself(self._board[name]) and await self._opened_itself(name):
+            if _opens_itself(self._board[name]) and await self._opened_itself(name, attached):
                 continue
             if blocked := gate(self._board[name], yes):
                 raise blocked
@@ -208,8 +208,13 @@ class RegionRun:
                 backoff = min(LAST_SECONDS, backoff * 2)
                 await self._refresh_state(name)
 
-    async def _opened_itself(self, name: str) -> bool:
-        """Wait until its agent has promoted, as its policy says, or the gate has closed again; False if it takes long."""
+    async def _opened_itself(self, name: str, attached: bool) -> bool:
+        """Wait until its agent has promoted, as its policy says, or the gate has closed again; False if it takes long.
+
+        attached  an attached run waits for the end of the soak as well, however long: its rollout would pause without it
+        """
+        if attached:
+            await self._board.until(name, lambda view: not _opens_itself(view) or not _soaks(view))
         with suppress(TimeoutError):
             await self._board.until(name, lambda view: not _opens_itself(view), SELF_OPENING_SECONDS)
             return True
@@ -302,6 +307,11 @@ def _opens_itself(view: RegionView) -> bool:
     return all(
         each.state == "passed" or (each.kind, each.state) == ("soak", "waiting") for each in view.gate.conditions
     )
+
+
+def _soaks(view: RegionView) -> bool:
+    """Whether its policy lets it wait longer at its gate."""
+    return any((each.kind, each.state) == ("soak", "waiting") for each in view.gate.conditions)
 
 
 def nothing_to_do(plan: Plan) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # not loaded before the screen's first picture
     from console.model.consent import Declaration
     from console.model.receipt import AuditProgress, Finding, Past
     from console.model.tuning import Tuning
+    from console.runner.flips import Flips
     from console.witness import WitnessProgress
 
 _FIGURE = re.compile(r"\d[\d,.]* (?=rows|bytes|days)")
@@ -224,6 +225,17 @@ class Cockpit(Protocol):
         ...
 
     async def promote(self, region: str) -> Promoted: ...
+
+    async def promote_together(
+        self, confirmed: Mapping[str, str], declared: "Mapping[str, Sequence[Declaration]]"
+    ) -> "Flips":
+        """Promote several regions at once. Their states are read anew: if one is not ready, nothing is sent anywhere. Regions
+        that are live with the same change already count as done.
+
+        confirmed  region → the rollout that was confirmed; "" for a region that was live already
+        declared   stored with the rollouts first, everywhere before anything is promoted
+        """
+        ...
 
     async def rollback(self, region: str) -> RolledBack: ...
 

@@ -1,17 +1,28 @@
 """A typed command, shared by the two faces: the command line parses it, the screen acts on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from console.runner.view import RegionView
+
 ALL = "all"  # instead of names: every region
+
+
+def chosen(words: Sequence[str], views: Mapping[str, RegionView]) -> tuple[str, ...]:
+    """The regions that these words name, each once; a word that names none is among them as it is."""
+    named: list[str] = []
+    for word in words:
+        group = [name for name, view in views.items() if word == ALL or word in view.region.groups]
+        named += group or [word]
+    return tuple(dict.fromkeys(named))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCommand:
     """A command as the command line reads it.
 
-    regions    the names given, `all` for every one; () where none was
+    regions    the names given, `@wave2` for those of a wave, `all` for every one; () where none was
     arguments  words that are no options: `rows=60000`
     options    names of the command's own options that were given
     text       the words of its one argument that takes any, as those of a note; "" where it has none

@@ -1,5 +1,6 @@
 """The actions that an operator can take on a region, why one may not apply, and which keys come next. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
@@ -8,6 +9,7 @@ from textual.message import Message
 
 from console.model.gate import unaccepted
 from console.runner import after_promotion
+from console.runner.together.readiness import SplitWave
 from console.runner.view import RegionView
 from console.tui.drawing import key_hints
 from console.tui.labels import Condition, change_pending, condition, idle, resumes, state_label, working
@@ -24,10 +26,15 @@ LIST_KEYS = ("enter", "space", "↑↓")  # without use on the screen of one reg
 
 @dataclass
 class ActionRequest(Message):
-    """The operator pressed the key of an action; `regions` are the marked ones, or the selected one."""
+    """The operator pressed the key of an action.
+
+    regions  the marked ones, or the selected one
+    named    a person marked or typed exactly these; else they are where the cursor is
+    """
 
     action: RegionAction
     regions: tuple[str, ...]
+    named: bool = False
 
 
 def objection(action: RegionAction, view: RegionView, refusal: str = "", now: float = 0.0) -> str:
@@ -71,6 +78,16 @@ def objection(action: RegionAction, view: RegionView, refusal: str = "", now: fl
             return "" if idle(view) else f"{name} ({state}): cancel the rollout first (X)"
         case _:
             assert_never(action)
+
+
+def whole_wave(action: RegionAction, splits: Mapping[str, SplitWave], region: str) -> tuple[str, ...]:
+    """The regions of a wave that is live in part on which the action acts from any of its regions: promoting finishes the
+    rest, and rolling back returns all that are live; () in any other case.
+    """
+    split = splits.get(region)
+    if split is None or action not in ("promote", "rollback"):
+        return ()
+    return split.waiting if action == "promote" else split.live
 
 
 def tune_objection(view: RegionView, readonly: bool = False) -> str:
@@ -153,6 +170,12 @@ def _next(state: ScreenState, view: RegionView) -> tuple[str, list[KeyHint]]:
         return f"next wave held: {held} · ", [("R", "take it back"), ("p", "let it begin"), ("enter", "why")]
     if view.status.held == "paused":
         return "", [("p", "resume"), ("X", "cancel"), ("enter", "watch")]
+    if split := state.splits.get(name):
+        return f"wave {split.wave} is live in part · ", [
+            ("P", "finish the rest"),
+            ("R", "return all"),
+            ("?", "all keys"),
+        ]
     if view.status.state == "awaiting-confirmation":
         unclear = unaccepted(view.status) and not any(check.ok is False for check in view.status.checks)
         if blocked := promotion_blocker(view.status):

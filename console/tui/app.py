@@ -21,6 +21,7 @@ from textual.theme import Theme
 
 from console.errors import ConsoleError
 from console.runner.outlook.attention import Attention
+from console.runner.together.readiness import split_waves
 from console.runner.view import Cockpit, Position
 from console.runner.waves import queued_regions
 from console.text import safe_text
@@ -127,6 +128,7 @@ class ConsoleApp(CommandApp):
             needs=self._attention.of(views, self._clock()),
             looked=self._looked,
             queued=queued_regions(views, desired),
+            splits=split_waves(views, desired),
             position=self._position(),
             history=self._history.state,
         )

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from console.errors import AtGate, ConsoleError
 from console.model.consent import Approved, CheckAccepted, Declaration
-from console.model.gate import check_name, unaccepted, verdicts
+from console.model.gate import unaccepted, verdicts
 from console.model.status import Verb
+from console.runner.together.readiness import readiness, returnable
 from console.runner.view import Cockpit, Outcome
-from console.tui.actions import ActionRequest, RegionAction, objection, tune_objection
+from console.tui.actions import ActionRequest, RegionAction, objection, tune_objection, whole_wave
 from console.tui.commands.ran import action_command, command_line
 from console.tui.labels import resumes
 from console.tui.state import ScreenState
@@ -19,6 +20,7 @@ from console.tui.state import ScreenState
 if TYPE_CHECKING:
     from console.model.event import Checked
     from console.model.status import Status
+    from console.runner.flips import Flips
     from console.runner.view import RegionView
     from console.tui.commands.line import LimitChange, TypedCommand
     from console.tui.dialogs.content import DialogFactory
@@ -50,15 +52,24 @@ class Dispatcher:
 
     async def dispatch(self, request: ActionRequest) -> None:
         """Perform the requested action, or say why it does not apply."""
-        regions = self._applicable(request.action, request.regions)
+        regions = self._applicable(request.action, self._meant(request))
         if request.action == "refresh" and not self._ui.state.refusal("refresh"):
             line = action_command("refresh", request.regions)
             await self._attempt("", lambda: self._cockpit.refresh(request.regions), line)
         elif regions:
             await self._perform(request.action, regions)
 
+    def _meant(self, request: ActionRequest) -> tuple[str, ...]:
+        """The regions of the request; of a wave that is live in part, those on which its key acts."""
+        if request.named or len(request.regions) != 1:
+            return request.regions
+        return whole_wave(request.action, self._ui.state.splits, request.regions[0]) or request.regions
+
     def _applicable(self, action: RegionAction, regions: Sequence[str]) -> tuple[str, ...]:
         state = self._ui.state
+        views = [state.views[name] for name in regions if name in state.views]
+        if len(views) > 1 and action in ("promote", "rollback") and not state.refusal(action):
+            return self._of_several(action, views)
         objections = {
             name: objection(action, state.views[name], state.refusal(action), state.at)
             for name in regions
@@ -69,10 +80,27 @@ class Dispatcher:
             self._ui.toast(next(iter(objections.values())), "warning")
         return applicable
 
+    def _of_several(self, action: RegionAction, views: "Sequence[RegionView]") -> tuple[str, ...]:
+        """The regions that are promoted or returned together; one that is not ready stays among them, and blocks the dialog."""
+        if action == "promote":
+            judged = readiness(views, self._desired())
+            left = tuple(each.region for each in judged if not each.live)
+            none = f"{', '.join(each.region for each in judged)}: live already"
+        else:
+            stays = returnable(views, self._desired())
+            left = tuple(name for name, why in stays.items() if not why)
+            none = "; ".join(f"{name}: {why}" for name, why in stays.items())
+        if not left:
+            self._ui.toast(none, "warning")
+        return left if len(left) != 1 else self._applicable(action, left)
+
+    def _desired(self) -> dict[str, str]:
+        return {name: view.plan.desired for name, view in self._ui.state.views.items() if view.plan}
+
     async def _perform(self, action: RegionAction, regions: tuple[str, ...]) -> None:
         # loaded with the first action, not before the first picture
         from console.tui.dialogs.confirm import confirm_end, confirm_start
-        from console.tui.dialogs.gate import confirm_promotion, confirm_rollback
+        from console.tui.dialogs.gate import confirm_promotion, confirm_return, confirm_rollback
 
         match action:
             case "start":
@@ -86,12 +114,17 @@ class Dispatcher:
             case "cancel" | "discard":
                 if await self._ui.confirm(partial(confirm_end, regions=regions, action=action)):
                     await self._control(regions, action)
+            case "promote" if len(regions) > 1:
+                await self._promote_together(regions)
             case "promote":
                 asked = {name: unaccepted(self._ui.state.views[name].status) for name in regions}
                 reason = await self._ui.confirm_with_reason(partial(confirm_promotion, regions=regions))
                 if reason is not None:
-                    await asyncio.gather(*(self._accept_and_promote(name, reason, asked[name]) for name in regions))
-            case "rollback":  # region by region: the region's name has to be typed
+                    await self._accept_and_promote(regions[0], reason, asked[regions[0]])
+            case "rollback" if len(regions) > 1:
+                if await self._ui.confirm(partial(confirm_return, regions=regions)):
+                    await asyncio.gather(*(self._on_one("rollback", self._rollback, name) for name in regions))
+            case "rollback":
                 name = regions[0]
                 if await self._ui.confirm(partial(confirm_rollback, region=name)):
                     await self._on_one("rollback", self._rollback, name)
@@ -123,10 +156,10 @@ class Dispatcher:
 
         selected  the regions that a key would act on
         """
-        from console.runner.words import ALL
+        from console.runner.words import chosen
 
         views = self._ui.state.views
-        named = tuple(views) if ALL in command.regions else command.regions
+        named = chosen(command.regions, views)
         if unknown := [name for name in named if name not in views]:
             self._ui.toast(f"there is no region {unknown[0]}; there are: {', '.join(views)}", "warning")
         elif command.note:
@@ -148,7 +181,7 @@ class Dispatcher:
                 if not regions:
                     self._ui.toast(f"{', '.join(paused)}: paused already", "warning")
             if regions:
-                await self.dispatch(ActionRequest(action=command.action, regions=regions))
+                await self.dispatch(ActionRequest(action=command.action, regions=regions, named=True))
 
     async def tune(self, regions: Sequence[str], change: "LimitChange", line: str) -> None:
         """Change limits of the regions' running rollouts; a query is compiled over the live release of each.
@@ -177,16 +210,53 @@ class Dispatcher:
             f"{done.release} is live" + (f" (previously {done.was}); R rolls back" if done.was else ""), title=region
         )
 
+    async def _promote_together(self, regions: tuple[str, ...]) -> None:
+        """Promote the regions of a wave at once, as of the rollouts and the inconclusive checks that the dialog shows."""
+        from console.tui.dialogs.gate import confirm_promotion
+
+        views = {name: self._ui.state.views[name] for name in regions}
+        reason = await self._ui.confirm_with_reason(partial(confirm_promotion, regions=regions))
+        if reason is None:
+            return
+        declared = {name: _accepted(unaccepted(view.status), reason) for name, view in views.items()}
+        confirmed = {name: view.status.rollout for name, view in views.items()}
+        line = action_command("promote", regions) + _accepting([each for of in declared.values() for each in of])
+        try:
+            flips = await self._cockpit.promote_together(confirmed, declared)
+        except ConsoleError as error:
+            self._ui.ran(line, f"failed: {error}")
+            self.show_error(error)
+            return
+        self._ui.ran(line, "done" if flips.complete else f"failed: {len(flips.left)} of {len(regions)} not promoted")
+        self._tell(flips, f"wave {next(iter(views.values())).region.wave}")
+
+    def _tell(self, flips: "Flips", wave: str) -> None:
+        """What a barrier came to, how far apart the regions flipped, and the keys with which a wave that failed in part ends."""
+        from console.runner.flips import skew_text
+
+        for flip in flips.left:
+            if flip.error:
+                self.show_error(flip.error, flip.region)
+        live = ", ".join(flip.region for flip in flips.regions if flip.error is None and flip.end != "held")
+        apart = f", flipped {skew_text(flips.skew)}" if flips.skew else ""
+        if flips.complete:
+            self._ui.toast(f"{live}: live{apart}", title=wave)
+        elif flips.split:
+            left = ", ".join(flip.region for flip in flips.left)
+            self._ui.toast(
+                f"{live}: live{apart}; not promoted: {left}\n→ P finishes the rest, R returns all", "error", wave
+            )
+        else:
+            refused = ", ".join(flip.region for flip in flips.left if flip.error)
+            self._ui.toast(f"nothing was promoted: {refused} not ready; mark the others to leave it out", "error", wave)
+
     async def _accept_and_promote(self, region: str, reason: str, asked: "tuple[Checked, ...]") -> None:
         """Promote, after the inconclusive checks of which the dialog asked were accepted for this reason; "" accepts none."""
-        line = action_command("promote", (region,))
-        accepted = asked if reason else ()
-        names = "".join(f" --accept {shlex.quote(check_name(check))}" for check in accepted)
-        line += f"{names} --reason {shlex.quote(reason)}" if accepted else ""
+        accepted = _accepted(asked, reason)
+        line = action_command("promote", (region,)) + _accepting(accepted)
 
         async def call() -> None:
-            for check in accepted:
-                declared = CheckAccepted(table=check.table, check=check.check, detail=check.detail, reason=reason)
+            for declared in accepted:
                 await self._cockpit.declare(region, declared)
             await self._promote(region)
 
@@ -254,6 +324,23 @@ class Dispatcher:
         for outcome in outcomes:
             if outcome.error and not isinstance(outcome.error, AtGate) and outcome.state != "skipped":
                 self.show_error(outcome.error, outcome.region)
+
+
+def _accepted(asked: "Sequence[Checked]", reason: str) -> tuple[CheckAccepted, ...]:
+    """These inconclusive checks, accepted for this reason; () without one."""
+    return tuple(
+        CheckAccepted(table=check.table, check=check.check, detail=check.detail, reason=reason)
+        for check in (asked if reason else ())
+    )
+
+
+def _accepting(accepted: Sequence[CheckAccepted]) -> str:
+    """The options with which a command accepts these checks; "" for none."""
+    if not accepted:
+        return ""
+    names = dict.fromkeys(f"{each.table}: {each.check}" for each in accepted)
+    options = "".join(f" --accept {shlex.quote(name)}" for name in names)
+    return f"{options} --reason {shlex.quote(accepted[0].reason)}"
 
 
 def _tuned(before: "RegionView", status: "Status") -> str:

@@ -6,6 +6,7 @@ from dataclasses import field, fields
 from console.model.status import Status
 from console.record import dataclass
 from console.runner.outlook.attention import RegionNeed
+from console.runner.together.readiness import SplitWave
 from console.runner.view import Group, Position, RegionView
 from console.runner.waves import QueuedRegion
 from console.tui.history.state import HistoryState
@@ -30,6 +31,7 @@ class ScreenState:
     groups    regions with equal plans, largest group first
     plans     region name → label of the plan that runs there, else of the pending one
     queued    regions whose wave of a rollout has not started
+    splits    regions of waves that are live in part
     needs     needs of all regions, the most urgent first
     history   the rollouts that were read, and verifications
     looked    time of the last visit, seconds since 1970, UTC; 0 if never
@@ -44,6 +46,7 @@ class ScreenState:
     groups: tuple[Group, ...] = ()
     plans: Mapping[str, str] = field(default_factory=dict)
     queued: Mapping[str, QueuedRegion] = field(default_factory=dict)
+    splits: Mapping[str, SplitWave] = field(default_factory=dict)
     needs: tuple[RegionNeed, ...] = ()
     looked: float = 0.0
     history: HistoryState = field(default_factory=HistoryState)

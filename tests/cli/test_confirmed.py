@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from console.cli.commands.rollout.gate import _unmoved
+from console.cli.commands.rollout.confirmed import unmoved
 from console.errors import Conflict
 from console.model.status import Status
 from console.runner.view import RegionView
@@ -16,8 +16,8 @@ SEEN = RegionView(region=region("eu"), status=Status(rollout="web-2", state="liv
 def test_who_confirmed_what_another_has_changed_meanwhile_learns_who() -> None:
     gone_back = Status(rollout="web-2", state="rolled-back", decided_by="eve@desk")
     with pytest.raises(Conflict, match="eu: changed while it was being confirmed: r1 is live, rolled-back by eve@desk"):
-        _unmoved(SEEN, replace(SEEN, status=gone_back, live="r1", previous="r2"))
+        unmoved(SEEN, replace(SEEN, status=gone_back, live="r1", previous="r2"))
 
 
 def test_rows_that_arrived_meanwhile_move_nothing() -> None:
-    _unmoved(SEEN, replace(SEEN, status=replace(SEEN.status, lag_rows=3), note="3 rows"))
+    unmoved(SEEN, replace(SEEN, status=replace(SEEN.status, lag_rows=3), note="3 rows"))

@@ -20,7 +20,7 @@ WORDS = ScreenWords(cli)
         ("pause --regions eu,us", ReadCommand(name="pause", regions=("eu", "us"), bare=True)),
         ("apply", ReadCommand(name="apply", bare=True)),
         ("apply --yes saved.plan", ReadCommand(name="apply", arguments=("saved.plan",), bare=True)),
-        ("apply --regions @wave1", ReadCommand(name="apply", regions=("@wave1",))),
+        ("apply --regions @wave1", ReadCommand(name="apply", regions=("@wave1",), bare=True)),
         ("status --output json", ReadCommand(name="status")),
         ("history", ReadCommand(name="history", bare=True)),
         (

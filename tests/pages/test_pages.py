@@ -43,6 +43,10 @@ NEVER = {
         "tests/cli/test_gate.py",
     ),
     **dict.fromkeys(
+        ("console promote --regions @wave2", "console promote --regions eu,us"),
+        "two ways to name the same regions: tests/cli/test_together.py, and tests/life/test_together.py on Spark",
+    ),
+    **dict.fromkeys(
         (
             "console preview --region us --name fix-cast --days 3",
             'console query --region us --release fix-cast "SELECT day, count(*) AS n FROM requests GROUP BY day"',

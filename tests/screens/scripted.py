@@ -21,6 +21,7 @@ from console.model.step import Backfill, CatchUp, CreateTable, Promote, Validate
 from console.model.step_status import StepStatus
 from console.model.tuning import Tuned, Tuning
 from console.model.way_back import WayBackFinding, proof
+from console.runner.flips import Flips, RegionFlip
 from console.runner.view import Outcome, RegionView
 from console.witness import Witness, WitnessProgress, WitnessResult
 
@@ -39,6 +40,7 @@ class ScriptedCockpit:
         self.calls: list[tuple[str, object]] = []
         self.errors: dict[str, ConsoleError] = {}
         self.outcomes: list[tuple[Outcome, ...]] = []
+        self.flips: list[Flips] = []  # of the next barriers
         self.stored: dict[str, tuple[Recorded, ...]] = {}
         self.rollouts: dict[str, tuple[Status, ...]] = {}
         self.pasts: dict[tuple[str, str], Past] = {}  # region and rollout → in full
@@ -132,6 +134,12 @@ class ScriptedCockpit:
         self._asked("promote", region)
         return Promoted(release="r2", was="r1", by="ada", host="laptop", version=7)
 
+    async def promote_together(
+        self, confirmed: Mapping[str, str], declared: Mapping[str, Sequence[Declaration]]
+    ) -> Flips:
+        self._asked("promote_together", (dict(confirmed), {name: tuple(of) for name, of in declared.items() if of}))
+        return self.flips.pop(0) if self.flips else Flips(tuple(map(promoted, confirmed)))
+
     async def rollback(self, region: str) -> RolledBack:
         self._asked("rollback", region)
         return RolledBack(release="r1", was="r2", by="ada", host="laptop", version=8)
@@ -154,6 +162,11 @@ class ScriptedCockpit:
 
     async def close(self) -> None:
         self.calls.append(("close", None))
+
+
+def promoted(region: str) -> RegionFlip:
+    """A region that a barrier promoted within 0.2 s."""
+    return RegionFlip(region=region, end="promoted", release="r2", was="r1", version=7, sent=NOON, known=NOON + 0.2)
 
 
 def plan(region: Region, rows: int = 466_830, **changes: Any) -> Plan:

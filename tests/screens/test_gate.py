@@ -8,6 +8,7 @@ from textual.content import Content
 
 from console.cli.root import cli
 from console.cli.words import ScreenWords
+from console.errors import CheckFailed, Unreachable
 from console.model.compared import DayExamples, DayTally, ExampleRows
 from console.model.consent import Approved, CheckAccepted, Consent, GateApproval, GateRules
 from console.model.event import Ailing
@@ -16,6 +17,7 @@ from console.model.note import Note
 from console.model.plan import Rollback
 from console.model.tuning import Tuned, Tuning
 from console.model.watcher import Watcher
+from console.runner.flips import Flips, RegionFlip
 from console.runner.view import RegionView
 from console.tui.actions import ActionRequest
 from console.tui.dialogs.dialog import Dialog
@@ -203,7 +205,8 @@ async def test_the_regions_of_a_wave_are_promoted_together_by_the_waves_name() -
         assert isinstance(app.screen, Dialog)
         await pilot.press("backspace", "backspace", *"wave", "space", "2", "enter")
         await settle(pilot)
-    assert [call for call in cockpit.calls if call[0] == "promote"] == [("promote", "eu"), ("promote", "ap")]
+        assert "eu, ap: live, flipped at most 0.20 s apart" in toast_text(app)
+    assert changes(cockpit) == [("promote_together", ({"eu": "web-2", "ap": "web-2"}, {}))]
 
 
 def test_regions_of_several_waves_are_not_promoted_together() -> None:
@@ -212,6 +215,111 @@ def test_regions_of_several_waves_are_not_promoted_together() -> None:
     assert content.blocked == "the regions belong to several waves: mark those of one wave"
     one_wrong = {"eu": GATE, "ap": s.at_gate(replace(s.AP, wave=2), wrong=True)}
     assert "checks differ" in confirm_promotion(ScreenState(views=one_wrong), ("eu", "ap")).blocked
+
+
+AP = replace(s.AP, wave=2)
+SPLIT = {"eu": replace(s.live(s.EU), accepted=GATE.accepted), "ap": replace(s.at_gate(AP), accepted=GATE.accepted)}
+
+
+async def test_a_wave_with_a_region_that_is_not_at_its_gate_is_blocked_by_it() -> None:
+    cockpit = s.ScriptedCockpit(GATE, s.running(AP))
+    async with running_app(cockpit) as (app, pilot):
+        await pilot.press("space", "space", "P")
+        await settle(pilot)
+        assert "ap (backfilling): only a region at its gate can be promoted" in screen_text(app).replace("│", "")
+
+
+async def test_the_inconclusive_checks_of_a_wave_are_accepted_with_one_reason() -> None:
+    cockpit = s.ScriptedCockpit(GATE, doubtful(s.at_gate(AP)))
+    async with running_app(cockpit) as (_, pilot):
+        await pilot.press("space", "space", "P")
+        await settle(pilot)
+        await pilot.press(*"late", "enter", *"wave", "space", "2", "enter")
+        await settle(pilot)
+    ((_, (confirmed, declared)),) = changes(cockpit)
+    assert confirmed == {"eu": "web-2", "ap": "web-2"}
+    assert [(name, each.detail, each.reason) for name, of in declared.items() for each in of] == [
+        ("ap", "two late rows", "late")
+    ]
+
+
+async def test_a_typed_wave_is_its_regions() -> None:
+    cockpit = s.ScriptedCockpit(NORMAL["us"], GATE, s.at_gate(AP))
+    async with running_app(cockpit, words=ScreenWords(cli)) as (app, pilot):
+        for typed, title in (
+            ("promote --regions @wave2", "Promote 2 regions of wave 2"),
+            ("promote --regions @wave9", ""),
+        ):
+            await pilot.press("colon")
+            await settle(pilot)
+            await pilot.press(*(key.replace("@", "at").replace(" ", "space").replace("-", "minus") for key in typed))
+            await pilot.press("enter")
+            await settle(pilot)
+            assert dialog_title(app) == title
+            await pilot.press("escape")
+            await settle(pilot)
+        assert "there is no region @wave9" in toast_text(app)
+
+
+async def test_when_a_wave_fails_in_part_one_key_finishes_the_rest_and_one_returns_all() -> None:
+    cockpit = s.ScriptedCockpit(GATE, s.at_gate(AP))
+    refused = RegionFlip(region="ap", end="refused", error=CheckFailed("ap: requests differ", hint="console status"))
+    cockpit.flips.append(Flips((s.promoted("eu"), refused)))
+    async with running_app(cockpit, size=(100, 30)) as (app, pilot):
+        await pilot.press("space", "space", "P")
+        await settle(pilot)
+        await pilot.press(*"wave", "space", "2", "enter")
+        await settle(pilot)
+        for said in (
+            "ap: requests differ\n→ console status",
+            "eu: live; not promoted: ap\n→ P finishes the rest, R returns all",
+        ):
+            assert said in toast_text(app)
+        await pilot.press("escape")  # the marks
+        cockpit.show(*SPLIT.values())
+        await settle(pilot)
+        for key in (
+            "P finish the wave",
+            "R return the wave",
+            "wave 2 is live in part · P finish the rest · R return all",
+        ):
+            assert key in screen_text(app), key
+        await pilot.press("P")
+        await settle(pilot)
+        assert dialog_title(app) == "Promote ap"  # the cursor is on eu
+        await pilot.press("escape", "j", "R")
+        await settle(pilot)
+        assert dialog_title(app) == "Roll back eu"  # the cursor is on ap
+        await pilot.press(*"eu", "enter")
+        await settle(pilot)
+    assert changes(cockpit)[-1] == ("rollback", "eu")
+
+
+async def test_all_regions_of_a_wave_are_returned_by_its_name_and_those_that_never_flipped_stay() -> None:
+    us = replace(s.live(replace(s.US, wave=2, canary=False)), accepted=GATE.accepted)
+    cockpit = s.ScriptedCockpit(us, *SPLIT.values())
+    async with running_app(cockpit) as (app, pilot):
+        await pilot.press("R")
+        await settle(pilot)
+        assert dialog_title(app) == "Roll back 2 regions of wave 2"
+        shown = screen_text(app)
+        assert all(part in shown for part in ("ap: waits at its gate, untouched", "Type wave 2 to roll back"))
+        await pilot.press(*"wave", "space", "2", "enter")
+        await settle(pilot)
+    assert changes(cockpit) == [("rollback", "us"), ("rollback", "eu")]
+
+
+async def test_nothing_is_promoted_if_a_region_of_the_wave_is_not_ready_and_the_screen_says_which() -> None:
+    cockpit = s.ScriptedCockpit(GATE, s.at_gate(AP))
+    away = RegionFlip(region="ap", end="refused", error=Unreachable("ap: timed out", hint="console doctor"))
+    cockpit.flips.append(Flips((RegionFlip(region="eu", end="held"), away)))
+    async with running_app(cockpit, size=(100, 30)) as (app, pilot):
+        await pilot.press("space", "space", "P")
+        await settle(pilot)
+        await pilot.press(*"wave", "space", "2", "enter")
+        await settle(pilot)
+        assert "nothing was promoted: ap not ready" in toast_text(app)
+        assert "ap: timed out" in toast_text(app)
 
 
 async def test_a_wave_of_one_region_asks_for_the_region() -> None:
@@ -270,7 +378,7 @@ def doubtful(view: RegionView) -> RegionView:
 
 
 def changes(cockpit: s.ScriptedCockpit) -> list[tuple[str, object]]:
-    return [call for call in cockpit.calls if call[0] in ("declare", "promote")]
+    return [call for call in cockpit.calls if call[0] in ("declare", "promote", "promote_together", "rollback")]
 
 
 async def test_an_inconclusive_check_is_accepted_with_a_reason_in_the_dialog_that_promotes() -> None:

@@ -13,9 +13,11 @@ from console.model.event import Promoted, Recorded, RolledBack
 from console.model.receipt import AuditProgress, Finding, Past
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
+from console.runner.flips import Flips
 from console.runner.recording.entry import decision_line
 from console.runner.recording.reader import RecordingReader
 from console.runner.recording.times import shown
+from console.runner.together.barrier import Declared
 from console.runner.view import Outcome, Position, RegionView
 from console.runner.watch import Changes, RegionBoard
 
@@ -245,6 +247,9 @@ class Playback:
         self._refuse()
 
     async def promote(self, region: str) -> Promoted:
+        self._refuse()
+
+    async def promote_together(self, confirmed: Mapping[str, str], declared: Declared) -> Flips:
         self._refuse()
 
     async def rollback(self, region: str) -> RolledBack:

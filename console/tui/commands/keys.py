@@ -7,7 +7,7 @@ from textual.style import Style
 
 from console.record import dataclass
 from console.runner.view import RegionView
-from console.tui.actions import RegionAction, objection
+from console.tui.actions import RegionAction, objection, whole_wave
 from console.tui.labels import resumes
 from console.tui.state import ScreenState
 
@@ -56,7 +56,12 @@ def action_keys(state: ScreenState, view: RegionView | None, targets: Sequence[s
     """The actions that apply to the regions now: the marked ones, or the one under the cursor."""
     views = [state.views[name] for name in targets if name in state.views] or ([view] if view else [])
     keys = []
+    here = view.region.name if view and not targets[1:] else ""
     for key, action, label, rank in ACTIONS:
+        if whole_wave(action, state.splits, here) and not state.refusal(action):
+            does = "finish the wave" if action == "promote" else "return the wave"
+            keys.append(FooterKey(key, does, f"screen.request('{action}')", FIRST))
+            continue
         fitting = [each for each in views if not objection(action, each, state.refusal(action))]
         if fitting:
             again = action == "pause" and all(resumes(each) for each in fitting)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from textual.content import Content
 
 from console.model.gate import check_name, unaccepted
+from console.runner.flips import wave_name
 from console.runner.view import RegionView
 from console.tui.actions import objection
 from console.tui.dialogs.content import DialogContent, DifferingDay
@@ -19,6 +20,10 @@ from console.tui.state import ScreenState
 
 BODY_WIDTH = 72  # cells of the body at 80 columns
 MAX_ENTRIES = 40
+TOGETHER = (
+    Content("All at once, with one commit in each region; none if one is not ready."),
+    Content("If one fails after others, P finishes the rest and R returns all."),
+)
 
 
 def confirm_promotion(state: ScreenState, regions: Sequence[str]) -> DialogContent:
@@ -30,13 +35,13 @@ def confirm_promotion(state: ScreenState, regions: Sequence[str]) -> DialogConte
     if len(views) == 1:
         return _promote_one(state, views[0])
     waves = sorted({view.region.wave for view in views})
-    blocked = next((why for view in views if (why := _blocked(state, view))), "")
+    blocked = next((why for view in views if (why := _blocked(state, view, state.at))), "")
     if len(waves) > 1:
         blocked = "the regions belong to several waves: mark those of one wave"
     return DialogContent(
         title=f"Promote {plural(len(views), 'region')} of wave {waves[0]}",
         environments=tuple(view.region.environment for view in views),
-        lines=tuple(line for view in views for line in _brief(state, view)),
+        lines=(*(line for view in views for line in _brief(state, view)), Content(""), *TOGETHER),
         verb="Promote",
         typed=f"wave {waves[0]}",
         blocked=blocked,
@@ -66,6 +71,34 @@ def confirm_rollback(state: ScreenState, region: str) -> DialogContent:
     )
 
 
+def confirm_return(state: ScreenState, regions: Sequence[str]) -> DialogContent:
+    """Confirmation of taking back all regions of a wave that are live with a change."""
+    views = [state.views[name] for name in regions]
+    lines: list[Content] = []
+    for view in views:
+        way = Content.assemble(
+            safe(view.live, limit=60),
+            " → ",
+            safe(view.previous, "bold", 60),
+            f"   {lag_text(view) or 'no lag measured'}",
+        )
+        lines += [Content.assemble(safe(view.region.name, "bold", 60), "  ", way), *_named_proof(view, state.at)]
+    stay = state.splits[regions[0]].waiting if regions[0] in state.splits else ()
+    if stay:
+        kept = "waits at its gate" if len(stay) == 1 else "wait at their gates"
+        lines.append(_line("stay", safe(f"{', '.join(stay)}: {kept}, untouched")))
+    lines.append(_line("after", Content("one commit in each region, all at once; no row is lost.")))
+    wave = wave_name((view.region.wave for view in views), regions)
+    return DialogContent(
+        title=f"Roll back {plural(len(views), 'region')} of {wave}",
+        environments=tuple(view.region.environment for view in views),
+        lines=tuple(lines),
+        verb="Roll back",
+        typed=wave,
+        blocked=next((why for view in views if (why := objection("rollback", view, state.refusal("rollback")))), ""),
+    )  # fmt: skip
+
+
 def _promote_one(state: ScreenState, view: RegionView) -> DialogContent:
     name = view.region.name
     return DialogContent(
@@ -82,9 +115,11 @@ def _promote_one(state: ScreenState, view: RegionView) -> DialogContent:
 
 
 def _brief(state: ScreenState, view: RegionView) -> list[Content]:
-    """One region of several: its tally, and its doubts."""
-    name = safe(view.region.name, "bold", 60)
-    lines = [Content.assemble(name, "  ", checks_line(view, state.at), f" · {count(view.status.rows_done)} rows moved")]
+    """One region of several: its releases, its tally, and its doubts."""
+    rows = f" · {count(view.status.rows_done)} rows moved" if view.status.rows_done else ""
+    releases = safe(f"  {view.live or 'nothing'} → {view.status.release}", limit=60)
+    lines = [Content.assemble(safe(view.region.name, "bold", 60), releases, rows)]
+    lines += wrap_indented(Content.assemble("  ", checks_line(view, state.at)), 2, BODY_WIDTH)
     against = doubts(view, same_plan(state.views, view.region.name), state.at)[:MAX_ENTRIES]
     for doubt in against:
         lines += wrap_indented(safe(f"! {doubt.text}", STYLES[doubt.tone]), 2, BODY_WIDTH)
@@ -107,8 +142,9 @@ def _differing(view: RegionView) -> Iterator[DifferingDay]:
                 yield DifferingDay(view.region.name, check.table, day.day)
 
 
-def _blocked(state: ScreenState, view: RegionView) -> str:
-    if against := objection("promote", view, state.refusal("promote")):
+def _blocked(state: ScreenState, view: RegionView, now: float = 0.0) -> str:
+    """now: seconds since 1970, UTC; 0 leaves the age of the figures out"""
+    if against := objection("promote", view, state.refusal("promote"), now):
         return against
     refused = any(check.ok is False for check in view.status.checks) or not unaccepted(view.status)
     if refused and (doubt := promotion_blocker(view.status)):

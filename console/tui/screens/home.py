@@ -208,7 +208,7 @@ class HomeScreen(BaseScreen):
         # a change is rolled out to all regions unless some are marked, since canary and waves are part of it
         everywhere = action in ("start", "refresh") and not self._list.marked
         regions = tuple(self.state.views) if everywhere else self.target_regions
-        self.post_message(ActionRequest(action=action, regions=regions))
+        self.post_message(ActionRequest(action=action, regions=regions, named=bool(self._list.marked)))
 
     def action_next_need(self) -> None:
         """Move the cursor to the region of the next need, even if it was hidden."""

@@ -8,6 +8,7 @@ from console.cli.forecast_text import forecast_text
 from console.cli.format import count, span
 from console.runner.outlook.attention import NeedKind, RegionNeed, attention, upcoming
 from console.runner.outlook.forecast import forecast_of
+from console.runner.together.readiness import SplitWave
 from console.runner.view import RegionView, plan_label
 from console.text import safe_text
 
@@ -23,21 +24,24 @@ COMMANDS: Mapping[NeedKind, str] = {
 }
 
 
-def overview_text(views: Sequence[RegionView], now: float) -> str:
+def overview_text(views: Sequence[RegionView], now: float, splits: Sequence[SplitWave] = ()) -> str:
     """Regions wave by wave, ends of backfills, and needs with due dates or ages; "" for regions at rest.
 
-    now  seconds since 1970, UTC
+    now     seconds since 1970, UTC
+    splits  waves that are live in part
     """
     by_name = {view.region.name: view for view in views}
     needs = attention(by_name, now)
     lines = [*_ready_lines(views, now), *(_need_line(need, now) for need in needs or upcoming(by_name, now)[:1])]
+    parts = (f"{split.text}; the rest: {split.finish}; back: {split.take_back}" for split in splits)
+    lines[:0] = [safe_text(part) for part in parts]
     if len(views) > 1:
         lines.insert(0, " · ".join(f"wave {number}: {_tally(states)}" for number, states in _waves(views)))
     title = f"{count(len(needs), 'thing')} to look at:" if needs else "nothing needs you"
     return "\n".join([title, *(f"  {line}" for line in lines)])
 
 
-def overview_data(views: Sequence[RegionView], now: float) -> dict[str, Any]:
+def overview_data(views: Sequence[RegionView], now: float, splits: Sequence[SplitWave] = ()) -> dict[str, Any]:
     """For `--output json`: the same, with times in seconds since 1970."""
     by_name = {view.region.name: view for view in views}
     return {
@@ -47,6 +51,16 @@ def overview_data(views: Sequence[RegionView], now: float) -> dict[str, Any]:
         "waves": [
             {"wave": number, "regions": sum(states.values()), "states": dict(states)}
             for number, states in _waves(views)
+        ],
+        "split_waves": [
+            {
+                "wave": split.wave,
+                "live": list(split.live),
+                "waiting": list(split.waiting),
+                "finish": split.finish,
+                "return": split.take_back,
+            }
+            for split in splits
         ],
         "ready": {
             name: {"from": expected.gate.low, "until": expected.gate.high}

@@ -26,6 +26,7 @@ from console.model.event import RUNNING, Promoted, Recorded, RolledBack
 from console.model.measured import KEPT_HOURS, FeedSample
 from console.runner.exit_codes import worst
 from console.runner.journal import Journal
+from console.runner.together.readiness import split_waves
 from console.runner.view import RegionView
 from console.runner.watch import under_way
 from console.runner.waves import queued_regions
@@ -83,17 +84,19 @@ def _status(project: OpenProject, output: Output, hours: float | None, reporter:
         errors |= missed
     now = time.time()
     views = run_interruptible(with_measured(project, views))
-    waits = queued_regions(
-        {view.region.name: view for view in views}, {n: project.pipelines[n].digest() for n in project.names}
+    named, desired = (
+        {view.region.name: view for view in views},
+        {n: project.pipelines[n].digest() for n in project.names},
     )
+    waits, splits = queued_regions(named, desired), tuple(dict.fromkeys(split_waves(named, desired).values()))
     if not output.json:
         output.data(status_text(views, texts, now, waits=waits))  # printed first: the stores may take a while
-        output.data(f"\n{overview_text(views, now)}")
+        output.data(f"\n{overview_text(views, now, splits)}")
         if hours is not None:
             output.data(f"\n{history_text(samples, hours, now)}")
     left_out = arriving(project.files.root, project.pipeline, project.regions)
     if output.json:
-        data = {**status_data(views, texts, waits=waits), **overview_data(views, now)}
+        data = {**status_data(views, texts, waits=waits), **overview_data(views, now, splits)}
         for region in data["regions"] if hours is not None else ():
             region["history"] = history_data(samples.get(region["region"], ()), hours or 0.0)
         output.document({**data, "arriving_but_not_stored": arriving_data(left_out)})

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.cli.commands.rollout.gate import refreshed
+from console.cli.commands.rollout.confirmed import refreshed
 from console.cli.flags import command
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output, as_data

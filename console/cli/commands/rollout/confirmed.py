@@ -1,0 +1,56 @@
+"""Shared by the commands that make another release live: what is read anew, and what follows."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from console.errors import AtGate, Conflict, Unreachable
+from console.text import safe_text
+
+if TYPE_CHECKING:
+    from console.runner.view import Cockpit, RegionView
+    from console.runner.waves import Waves
+
+Act = Literal["promote", "rollback"]
+NOTHING = "nothing"  # shown as the live release before a region's first one
+
+
+async def refreshed(cockpit: "Cockpit", names: Sequence[str]) -> None:
+    """Attach to the regions; one without an answer is an error here, since it was named explicitly."""
+    await cockpit.refresh(names)
+    for name in names:
+        view = cockpit.views[name]
+        if view.link == "unreachable":
+            raise Unreachable(f"{name}: {view.link_why}", region=name, hint="console doctor")
+
+
+def unmoved(confirmed: "RegionView", now: "RegionView") -> None:
+    """Ensure that the confirmed release is the one promoted."""
+    before = (confirmed.live, confirmed.previous, confirmed.status.rollout)
+    if before != (now.live, now.previous, now.status.rollout):
+        name, by = now.region.name, now.status.decided_by
+        state = f"{now.live or NOTHING} is live, {now.status.shown}" + (f" by {by}" if by else "")
+        raise Conflict(
+            f"{name}: changed while it was being confirmed: {state}",
+            region=name,
+            hint=f"console status --region {name}",
+        )
+
+
+def yes_suffices(view: "RegionView") -> None:
+    """raises  AtGate where the policy lets only a person open the gate"""
+    name = view.region.name
+    if view.region.policy.promote == "never":
+        raise AtGate(
+            f"{name}: the region's policy never lets --yes open the gate",
+            region=name,
+            hint=f"console promote --region {name}, on a terminal",
+        )
+
+
+def then_text(rest: "Waves", promoted: Sequence[str]) -> str:
+    """The waves that follow these promotions, and the command for them: without an open console no wave begins by itself."""
+    beside, *waves = rest
+    names = ",".join(safe_text(name) for name in waves[0])
+    others = [safe_text(name) for name in beside if name not in promoted]
+    first = f"when {', '.join(others)} {'is' if len(others) == 1 else 'are'} live too" if others else "next"
+    return f"{first}: console apply --regions {names}"
