@@ -8,16 +8,20 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.errors import NumberFormatException
 
+from console.agent.execution.validation import rebuilt_feeds
 from console.agent.pipeline import PipelineController
 from console.agent.rollout import self_opening
 from console.agent.rollout.recorder import Recorder
-from console.agent.soak import watch_rounds
+from console.agent.soak import looking, watch_rounds
+from console.agent.soak.gate_checks import GateRound, RoundMemory
 from console.agent.soak.watch_checks import SparkCheck
 from console.agent.soak.watch_rounds import WatchRounds
 from console.errors import CheckFailed, Conflict
 from console.model.breach import Breached, OnBreach
 from console.model.consent import GateRules
 from console.model.event import Logged, RolledBack
+from console.model.landing import RELAY
+from console.model.step import Comparison, CreateTable
 from tests.agent.test_failing_feed import CARD
 from tests.agent.test_gate_defects import added_by_somebody, lost
 from tests.agent.test_gate_rounds import GOOD
@@ -190,6 +194,22 @@ def test_after_a_return_no_gate_opens_by_itself_until_a_person_has_promoted(regi
     assert not self_opening.due(replace(waits, taken_back=taken), auto)
     region.line.rollback("r1", "ada", "laptop")  # a person makes it live again
     assert region.line.acceptance._taken_back() == ""
+
+
+def test_what_is_sent_to_a_promoted_landing_version_is_not_held_against_it(region: PromotedRegion) -> None:
+    """Before its promotion its relay alone fed it."""
+    region.promote()
+    context = looking.context_of(region.line)
+    assert context.recorder.plan is not None
+    plan = replace(context.recorder.plan, steps=(CreateTable("copy"), CreateTable("landing")))
+    context.recorder._plan = plan
+    (feed,) = context.live_feeds_in_order()
+    spec = replace(feed.spec, materialization=RELAY, target="landing")
+    context.live_feeds["landing", RELAY] = replace(feed, spec=spec, target=feed.source, target_path=feed.source_path)
+    assert {each.spec.target for each in rebuilt_feeds(context)} == {"copy", "landing"}
+    context.before = region.line.live()
+    assert {each.spec.target for each in rebuilt_feeds(context)} == {"copy"}
+    assert list(GateRound(context, {}, RoundMemory())._of_table(Comparison(table="landing", pairs=()), {})) == []
 
 
 def test_without_a_watch_a_promoted_release_is_left_alone(region: PromotedRegion) -> None:

@@ -21,6 +21,7 @@ from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.store import log
 from console.errors import RegionError
 from console.model.event import BatchDone, Checked, Fenced, Waiting
+from console.model.landing import RELAY
 from console.model.live import Release
 from console.model.step import Backfill, Comparison, CreateTable, Validate
 from console.model.step_id import VALIDATE
@@ -84,10 +85,14 @@ def _compared(context: RolloutContext, session: Any, comparison: Comparison, pin
 
 
 def rebuilt_feeds(context: RolloutContext) -> list[LiveFeed]:
-    """The live feeds of rebuilt tables: the follower's own objects if it has them, as after a restart."""
+    """The live feeds of rebuilt tables: the follower's own objects if it has them, as after a restart. A new landing version is
+    fed by its relay until its promotion, and by senders from then on.
+    """
     tables = {step.table for step in context.plan.steps if isinstance(step, CreateTable)}
     followed = {live_feed.key: live_feed for live_feed in context.follower.feeds(context.plan.pipeline)}
     ours = [live_feed for live_feed in context.live_feeds_in_order() if live_feed.spec.target in tables]
+    if context.before is not None:
+        ours = [live_feed for live_feed in ours if live_feed.spec.materialization != RELAY]
     return [followed.get(live_feed.key, live_feed) for live_feed in ours]
 
 

@@ -40,6 +40,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a watch has no end", ROUNDS, "if plan is not None and began >= known.since + plan.gate.watch:", "if False:", f"{DECIDED}::test_clean_rounds_with_and_without_traffic_leave_nothing_in_the_log_and_end_the_watch"),
     bug("a gate opens itself after a return", "console/model/gate.py", "    if status.taken_back:\n", "    if False:\n", f"{DECIDED}::test_after_a_return_no_gate_opens_by_itself_until_a_person_has_promoted"),
     bug("--yes promotes after a return", "console/runner/actions.py", "or (yes and taken_back)", "", f"{HELD}::test_a_release_that_was_taken_back_ends_the_run_and_is_promoted_by_a_person_alone"),
+    bug("what is sent to a landing table is held against it", "console/agent/execution/validation.py", "    if context.before is not None:\n        ours", "    if False:\n        ours", f"{DECIDED}::test_what_is_sent_to_a_promoted_landing_version_is_not_held_against_it"),
     # waves
     bug("no wave waits for a watch", WAVES, "if order[index + 1 :] and may_go_on", "if False and may_go_on", f"{HELD}::test_the_next_wave_begins_once_the_checks_after_the_promotion_have_ended"),
     bug("a breach holds no wave", AFTER, '    if status.state == "live" and status.watched.holds:\n        hint', '    if False:\n        hint', f"{HELD}::test_a_breach_holds_the_next_wave_until_a_person_lets_it_begin"),
