@@ -197,10 +197,12 @@ class LiveRegion:
         table that was just written shows rows to what hangs below it.
         """
         until, still = asyncio.get_running_loop().time() + seconds, 0
-        while still <= STILL:
+        while True:
             assert asyncio.get_running_loop().time() < until, f"{pipeline}: feeds lag after {seconds:g} s"
             with suppress(ConsoleError):
                 still = still + 1 if (await self.driver.state(pipeline)).status.lag_commits == 0 else 0
+            if still > STILL:
+                return
             await asyncio.sleep(LOOK_SECONDS)
 
     # -- truth

@@ -12,12 +12,9 @@ import pytest_asyncio
 from deltalake import DeltaTable
 
 from tests.life.region import LiveRegion
-from tests.life.test_landing_changes import Producer, forth_and_back, slowest
+from tests.life.test_landing_changes import Producer, forth_and_back
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
-# that a sender waits, for 99 batches of a hundred; of a few hundred batches and three switches these are the third longest wait or
-# so, and nearly the longest of a switch: at load 14 on two cores 1.5, the longest 2.2
-MOST_SECONDS = 2.0
 BEFORE = {
     "pipeline.yaml": "description: a landing table that lies otherwise\n",
     "tables/landing.yaml": "kind: landing\nmanaged: true\ntime: ts\ncolumns: {id: string, ts: timestamp, day: date, ip: string, n: int, code: string}\n",
@@ -65,7 +62,3 @@ async def test_a_table_is_partitioned_otherwise_under_a_writer_that_never_stops(
         stored = DeltaTable(str(version))
         assert sorted(stored.to_pyarrow_table().column("id").to_pylist()) == sorted(row["id"] for row in producer.lines)
     assert DeltaTable(str(new)).metadata().partition_columns == ["day"]
-    print(
-        f"p99 {slowest(producer.seconds):.2f} s, most {max(producer.seconds):.2f} s of {len(producer.seconds)} batches"
-    )
-    assert slowest(producer.seconds) <= MOST_SECONDS
