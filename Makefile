@@ -56,8 +56,8 @@ soak: setup clocks
 	@$(BIN)/python -m tests.propagation.worlds.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.propagation.ddl.soak --minutes $(MINUTES)
 	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py
-	@$(BIN)/pytest -q tests/life tests/closure tests/planning/property -m soak
 	@$(BIN)/python -m tests.agent.clean_rounds --minutes 5
+	@$(BIN)/pytest -q -m soak
 	@$(BIN)/python -m tests.drawn days --minutes $(MINUTES)
 	@$(BIN)/python -m tests.drawn doubles --minutes $(MINUTES)
 	@$(BIN)/python -m tests.planning.oracle.soak --minutes $(MINUTES)

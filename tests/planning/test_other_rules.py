@@ -70,7 +70,12 @@ def test_an_edit_plans_what_it_plans_by_the_same_rules(name: str) -> None:
     assert planned(edit.pipeline(), other(edit.survey()), edit.allowed) == by_these
 
 
-@pytest.mark.parametrize("name", [name for name in adapt.load() if name not in {*BROKEN, *REFUSED}])
+REAL = [name for name in adapt.load() if name not in {*BROKEN, *REFUSED}]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.soak) if at % 3 else name for at, name in enumerate(REAL)]
+)
 def test_so_does_a_real_commit_to_another_peoples_pipeline(name: str) -> None:
     before, after = sides(name)
     try:
