@@ -51,7 +51,7 @@ def until(test: Any) -> None:
 def test_a_check_is_named_before_it_runs_and_its_job_while_it_runs(groups: Groups) -> None:
     heard: list[AuditProgress] = []
     with AuditListener(heard.append).watching(cast(SparkHandle, groups), None, CHECK):
-        assert heard == [CHECK]
+        assert heard[0] == CHECK  # its job may be told already, a hundredth of a second later
         until(lambda: len(heard) > 1)
     assert heard[1].job == JOB
     assert (heard[1].number, heard[1].of) == (2, 5)
