@@ -89,7 +89,8 @@ class TableState:
 
     read    compiled Spark SQL over a view named `stored`: the logical columns (renames, defaults, merged states)
     rows    the rows fingerprint;  values  column → value fingerprint (docs/design.md, how a plan is decided)
-    inexact columns whose values may differ between two computations (sketches, sums of doubles, now(), rand())
+    inexact columns whose values may differ between two computations (sketches, sums of doubles, now(), rand()); also stored
+            ones that are not shown
     carried columns of which older rows were copied and do not follow the feeds, by the operator's choice
     intake  of a managed landing table; () if each column is stored under its own name
     unmarked names and storage of lines without the `accepts` marker or name, which have the previous shape

@@ -4,10 +4,15 @@ import re
 from dataclasses import replace
 from datetime import date
 
+import pytest
+
 from console.agent.maintenance.retention import cutoff
+from console.agent.recount.live import PinnedFeed, target_shape
+from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.model.codec import decode, encode
 from console.model.live import Live, Release
 from console.model.pipeline import Pipeline
+from console.model.schema import Column
 from tests.planning.world import actions, live, pipeline, planned, promoted, with_sql, with_table
 
 PARSE = next(m.sql for m in pipeline().materializations if m.name == "parse")
@@ -69,3 +74,29 @@ def test_every_renamed_column_is_known_by_the_stored_one_and_others_by_their_own
     assert state is not None
     assert (actions(done)["requests"], state.renamed) == ("metadata", {"size": "bytes", "server": "host"})
     assert (state.stored_in("server"), state.stored_in("ms")) == (("host",), ("ms",))
+
+
+def stamped(name: str) -> Pipeline:
+    """`requests` with a column that is another one at each computation, under this name; "" without it."""
+    table, made = pipeline().table("requests"), pipeline()
+    assert table is not None
+    columns = (*table.columns, *((Column(name=name, type="timestamp"),) if name else ()))
+    parse = PARSE.replace("\nFROM", f",\n  now() AS {name}\nFROM") if name else PARSE
+    return with_sql(with_table(made, replace(table, columns=columns)), "parse", parse)
+
+
+@pytest.mark.parametrize("name", ["read_at", ""])
+def test_what_the_clock_stamped_is_never_compared_though_it_is_renamed_or_shown_no_more(name: str) -> None:
+    done = planned(stamped(name), promoted(planned(stamped("loaded_at")), live()))
+    state, landing = done.release.table("requests"), done.release.table("landing")
+    assert state is not None
+    assert landing is not None
+    assert actions(done) == {"requests": "metadata"}
+    (feed,) = done.release.feeds_into("requests")
+    source = PinnedSource(feed, Pinned(landing, "landing", 1), ())
+    shape = target_shape(PinnedFeed(source=source, target=Pinned(state, "requests", 1), app_id="feed"))
+    assert shape.left_out == ("loaded_at",)
+    again = planned(with_table(stamped(name), replace(state.table, description="more")), promoted(done, live()))
+    later = again.release.table("requests")
+    assert later is not None
+    assert "loaded_at" in {place for column in later.inexact for place in later.stored_in(column)}

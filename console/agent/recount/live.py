@@ -167,7 +167,8 @@ def target_shape(pinned: PinnedFeed) -> TargetShape:
     state, terms = pinned.target.state, pinned.source.feed.terms
     columns = state.version.columns
     if state.table.kind != "aggregate":
-        inexact = {c.name for c in columns if c.name in state.inexact}
+        places = {place for name in state.inexact for place in state.stored_in(name)}
+        inexact = {column.name for column in columns if column.name in places}
         if state.newest is not None and inexact & {*state.newest.tie}:
             inexact.add(ROW_HASH)
         kept = tuple((c.name, c.type) for c in columns if c.name not in inexact)

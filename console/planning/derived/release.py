@@ -1,6 +1,6 @@
 """The release that becomes live: rebuilt tables get a version without a path, all others stay where they are."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from console.model.landing import is_later_version
@@ -80,6 +80,7 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
         assert verdict.live is not None
         version = verdict.live.version
     read = (verdict.read or wanted.read) if verdict.rebuilt else verdict.read
+    names = {} if wanted.table.kind == "landing" else renamed(read, version)
     return TableState(
         intake=verdict.storage.intake if verdict.storage else (),
         older=verdict.storage.older if verdict.storage else (),
@@ -89,11 +90,20 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
         read=read,
         rows=wanted.rows,
         values=wanted.values,
-        inexact=wanted.inexact,
+        inexact=(*wanted.inexact, *_hidden_inexact(verdict, wanted, names)),
         newest=newest,
         checks=wanted.checks,
-        renamed={} if wanted.table.kind == "landing" else renamed(read, version),
+        renamed=names,
     )
+
+
+def _hidden_inexact(verdict: Verdict, wanted: DesiredTable, names: Mapping[str, str]) -> list[str]:
+    """Stored columns that are not shown any more and that its feeds go on filling, each time with other values."""
+    if verdict.rebuilt or verdict.live is None:
+        return []
+    shown = {names.get(column.name, column.name) for column in wanted.table.columns}
+    places = (place for column in verdict.live.inexact for place in verdict.live.stored_in(column))
+    return [place for place in places if place not in shown]
 
 
 def renamed(read: str, version: Version) -> dict[str, str]:
