@@ -215,7 +215,7 @@ def of_table(
         forwarded = verdict.copied.sql if verdict.copied is not None and verdict.recomputed is None else ""
         problems += values.types(verdict.wanted, verdict.diff, cache, forward=forwarded)
         problems += values.partitions(verdict.wanted, verdict.diff)
-        problems += _removed_columns(verdict.wanted, verdict.diff)
+        problems += _removed_columns(verdict, verdict.wanted, verdict.diff)
     return problems
 
 
@@ -299,8 +299,9 @@ def _left_behind(code: str, message: str, wanted: DesiredTable) -> Problem:
     )
 
 
-def _removed_columns(wanted: DesiredTable, diff: Diff) -> list[Problem]:
-    if not diff.hidden:
+def _removed_columns(verdict: Verdict, wanted: DesiredTable, diff: Diff) -> list[Problem]:
+    """C116, unless the files are taken over with all of their columns."""
+    if not diff.hidden or (verdict.copied is not None and verdict.copied.linked):
         return []
     message = f"{wanted.table.name} is rewritten without {', '.join(diff.hidden)}"
     return [_left_behind("C116", message, wanted)]

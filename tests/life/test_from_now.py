@@ -33,6 +33,9 @@ ROWS = "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day:
 def files(*, changed: bool) -> dict[str, str]:
     more, chosen = (", ua: string", "history: from now\n") if changed else ("", "")
     row = f"id, ts, to_date(ts) AS day, {IP} AS ip{f', {UA} AS ua' if changed else ''}"
+    # the change renames one column of the second table, and drops another
+    own = ROWS.replace("ip: string", "client: string") if changed else f"{ROWS}, code: int"
+    second = row.replace("AS ip", "AS client") if changed else f"{row}, {STATUS} AS code"
     below = ("id, ts, ua", ", ua: string") if changed else ("id, ts", "")
     return {
         "pipeline.yaml": "description: three tables that go on from now\n",
@@ -41,9 +44,9 @@ def files(*, changed: bool) -> dict[str, str]:
         "materializations/parse.sql": f"/* into: requests */\nSELECT {row} FROM landing\n",
         "tables/seen.yaml": f"time: ts\ncolumns: {{id: string, ts: timestamp{below[1]}}}\n",
         "materializations/see.sql": f"/* into: seen */\nSELECT {below[0]} FROM requests\n",
-        "tables/both.yaml": f"{ROWS}{more}}}\n{chosen}",
-        "materializations/fine.sql": f"/* into: both */\nSELECT {row} FROM landing WHERE {STATUS} < 400\n",
-        "materializations/failed.sql": f"/* into: both */\nSELECT {row} FROM landing WHERE {STATUS} >= 400\n",
+        "tables/both.yaml": f"{own}{more}}}\n{chosen}",
+        "materializations/fine.sql": f"/* into: both */\nSELECT {second} FROM landing WHERE {STATUS} < 400\n",
+        "materializations/failed.sql": f"/* into: both */\nSELECT {second} FROM landing WHERE {STATUS} >= 400\n",
         "tables/hosts.yaml": (
             f"kind: aggregate\ntime: day\npartition_by: [day]\ncolumns: {{day: date, ip: string, hits: bigint{', known: bigint' if changed else ''}}}\n{chosen}"
         ),
@@ -105,6 +108,8 @@ async def holds(region: LiveRegion, *, before: Collection[str], at_gate: Collect
         for id, ua in rows:
             own = truth[id].get("ua")
             assert ua == own if id not in at_gate else ua is None if id in before else ua in (None, own), (table, id)
+    clients = await region.table("web", "id, client", "both")
+    assert {id: client for id, client in clients} == {id: row["ip"] for id, row in truth.items()}
     hosts = await region.table("web", "ip, day, hits, known", "hosts")
     counted = {id: row for id, row in truth.items() if row["bytes"] is not None}
     least, most = (by_host(row for id, row in counted.items() if id not in old) for old in (at_gate, before))

@@ -424,7 +424,6 @@ def test_what_older_files_lack_is_read_as_proven_as_its_default_or_as_null() -> 
     ("change", "says"),
     [
         (lambda t: replace(t, partition_by=("day", "host")), "laid out otherwise"),
-        (lambda t: replace(t, columns=tuple(c for c in t.columns if c.name != "bytes")), "bytes would stay in"),
         (
             lambda t: replace(t, columns=tuple(replace(c, type="bigint") if c.name == "status" else c for c in t.columns)),
             "status is stored in another type",
@@ -442,14 +441,91 @@ def test_files_that_cannot_be_rows_of_the_new_version_as_they_are_are_refused_an
     assert table is not None
     wanted = with_table(AGENT, change(table))
     parse = next(m.sql for m in wanted.materializations if m.name == "parse")
-    if "bytes" in says:
-        wanted = with_sql(wanted, "parse", re.sub(r"\n.* AS bytes,", "", parse))
     if "type" in says:
         wanted = with_sql(wanted, "parse", parse.replace("AS INT) AS status", "AS BIGINT) AS status"))
     (problem,) = problems_of(chosen(wanted, "from now"), "C140")
     assert says in problem.message
     assert "carry" in problem.hint
     assert not chosen(wanted, "carry").refusals
+
+
+def filtered(desired: Pipeline, condition: str = "region <> 'lab'") -> Pipeline:
+    parse = next(m.sql for m in desired.materializations if m.name == "parse")
+    return with_sql(desired, "parse", f"{parse} WHERE {condition}")
+
+
+def fed_rows(done: Plan, given: str) -> list[dict[str, object]]:
+    """What the feed of `requests` writes for rows that its query gives, by stored column."""
+    (feed,) = done.release.feeds_into("requests")
+    head, _, rest = feed.sql.partition(" FROM (")
+    assert rest.endswith(") AS declared")
+    sql = head.replace("`", '"').replace("AS STRING", "AS VARCHAR")
+    result = duckdb.sql(f"{sql} FROM ({given})")
+    return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
+
+
+ROW = "'e' event_id, now()::timestamp ts, current_date AS day, '::1' ip, 200 status, 1.5 ms"
+
+
+def test_from_now_goes_on_under_the_names_that_older_files_have() -> None:
+    """After a column was renamed and another dropped, in earlier releases and in the change itself."""
+    table = pipeline().table("requests")
+    assert table is not None
+    parse = next(m.sql for m in pipeline().materializations if m.name == "parse")
+    named = tuple(replace(c, name="server") if c.name == "host" else c for c in table.columns)
+    renamed = with_sql(
+        with_table(pipeline(), replace(table, columns=named)), "parse", parse.replace("AS host", "AS server")
+    )
+    was = promoted(planned(renamed), live())
+    without = tuple(replace(c, name="took") if c.name == "ms" else c for c in named if c.name != "bytes")
+    sql = re.sub(r"\n.* AS bytes,", "", parse.replace("AS host", "AS server")).replace("AS ms", "AS took")
+    changed = with_sql(with_table(renamed, replace(table, columns=without)), "parse", sql)
+    counted = next(m.sql for m in changed.materializations if m.name == "count_hours")
+    changed = with_sql(changed, "count_hours", re.sub(r"\bms\b", "took", counted))
+    done = chosen(filtered(changed), "from now", was)
+    assert done.refusals == ()
+    state = done.release.table("requests")
+    assert state is not None
+    assert [c.name for c in state.version.columns] == ["event_id", "ts", "day", "ip", "status", "ms", "host", "bytes"]
+    assert state.renamed == {"server": "host", "took": "ms"}
+    (row,) = fed_rows(done, f"SELECT {ROW.replace(' ms', ' took')}, 'eu' AS server")
+    assert (row["ms"], row["host"], row["bytes"]) == (1.5, "eu", None)
+    (shown,) = read_rows(done, "requests", f"SELECT {ROW}, 'us' host, 9 bytes")
+    assert shown[4:] == (200, 1.5, "us")
+    assert actions(planned(filtered(changed), promoted(done, was))) == {}
+
+
+def test_from_now_can_be_chosen_again_over_what_older_files_lack() -> None:
+    table = pipeline().table("requests")
+    assert table is not None
+    given = (Column(name="n", type="int", nullable=False, default="7"), Column(name="loud", type="string"))
+    parse = next(m.sql for m in pipeline().materializations if m.name == "parse")
+    sql = parse.replace("\nFROM", ", 1 AS n, upper(region) AS loud\nFROM")
+    wider = with_sql(with_table(pipeline(), replace(table, columns=(*table.columns, *given))), "parse", sql)
+    was = promoted(chosen(wider, "from now"), live())
+    again = chosen(filtered(wider), "from now", was)
+    assert again.refusals == ()
+    row = f"SELECT {ROW}, 9 bytes, 'eu' host"
+    stored = f"{row}, NULL n, NULL loud UNION ALL {row}, 3 n, 'EU' loud"
+    assert [item[-2:] for item in read_rows(again, "requests", stored)] == [(7, "EU"), (3, "EU")]
+    other = chosen(filtered(with_sql(wider, "parse", sql.replace("upper(region)", "lower(region)"))), "from now", was)
+    (problem,) = problems_of(other, "C140")
+    assert "older rows of loud are supplied at read" in problem.message
+    moved = with_sql(wider, "parse", sql.replace("region AS host", "trim(region) AS host"))
+    (problem,) = problems_of(chosen(moved, "from now", was), "C140")
+    assert "from host, which does not stay as it is" in problem.message
+
+
+def test_a_new_column_under_the_stored_name_of_another_is_copied_and_not_taken_over() -> None:
+    table = pipeline().table("requests")
+    assert table is not None
+    parse = next(m.sql for m in pipeline().materializations if m.name == "parse")
+    fewer = with_table(pipeline(), replace(table, columns=tuple(c for c in table.columns if c.name != "bytes")))
+    was = promoted(planned(with_sql(fewer, "parse", re.sub(r"\n.* AS bytes,", "", parse))), live())
+    sql = parse.replace("'$.bytes'", "'$.sent'")
+    (problem,) = problems_of(chosen(filtered(with_sql(pipeline(), "parse", sql)), "from now", was), "C140")
+    assert "another column is stored as bytes" in problem.message
+    assert not chosen(filtered(with_sql(pipeline(), "parse", sql)), "carry", was).refusals
 
 
 @pytest.mark.slow

@@ -14,8 +14,9 @@ UNEXPECTED = "UNEXPECTED_ROW"  # in Spark's error for a row that fails; it names
 
 
 def row_checks(target: TableState) -> tuple[RowCheck, ...]:
-    """The checks that apply to each written row; () if stored rows are merged at read."""
-    if target.table.kind != "append" or target.newest is not None:
+    """The checks that apply to each written row; () if stored rows are merged at read, or stored under other names: these are
+    checked at the gate alone."""
+    if target.table.kind != "append" or target.newest is not None or target.renamed:
         return ()
     return tuple(check for check in target.checks if isinstance(check, RowCheck))
 

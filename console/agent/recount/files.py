@@ -56,7 +56,7 @@ class VersionFiles:
             actions = DeltaTable(table.path, version=version).get_add_actions(flatten=True)
         except (DeltaError, OSError):
             raise Unreadable(f"version {version} can no longer be read") from None
-        time = table.state.table.time
+        time = table.state.stored_time
         wanted = ("path", "size_bytes", f"min.{time}", f"max.{time}", f"null_count.{time}")
         statistics = {
             name: days.plain_values(actions.column(name))
@@ -148,7 +148,7 @@ def _read(session: Any, table: Pinned, numbers: Mapping[str, int], files_at: Ver
     stored = table.stored(session)
     if "_metadata" in stored.columns:
         raise Unreadable("its column _metadata hides the files of its rows")
-    for condition in _conditions(stored, table.state.table.time, numbers, files_at):
+    for condition in _conditions(stored, table.state.stored_time, numbers, files_at):
         stored = stored.where(condition)
     name = col("_metadata.file_name")
     numbers_by_name = create_map(*(lit(each) for pair in numbers.items() for each in pair))
