@@ -17,6 +17,7 @@ PROGRAM = re.compile(
 )
 _CODE = re.compile(r"\bexit (\d+)")
 _FENCE = re.compile(r"^\s*```")
+_PATH = re.compile(r"\s+(plans|regions)/\S+\s{2,}(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +69,28 @@ def called(page: str, root: Path = ROOT) -> tuple[str, ...]:
 def table(page: str, first: str, root: Path = ROOT) -> dict[str, str]:
     """The files that a block shows in two columns, path and content; the block is the one whose first path is `first`."""
     for block in _blocks((root / page).read_text().splitlines(), strip=False):
-        head = re.match(rf"\s*{re.escape(first)}(\s+)(?=\S)", block[0][1])
-        if head is None:
-            continue
-        at, files, name = head.end(), {}, ""
-        for _, line in block:
-            name = line[:at].strip() or name
-            files[name] = files.get(name, "") + line[at:] + "\n"
-        return files
+        if re.match(rf"\s*{re.escape(first)}\s+(?=\S)", block[0][1]):
+            return _files(block)
     raise AssertionError(f"{page}: no block shows {first}")
+
+
+def course(page: str, root: Path = ROOT) -> tuple[Command | dict[str, str], ...]:
+    """All commands of one page and all files that it shows in two columns, in its order."""
+    lines = (root / page).read_text().splitlines()
+    shown = {block[0][0]: _files(block) for block in _blocks(lines, strip=False) if _PATH.match(block[0][1])}
+    steps = {command.line: command for command in commands(page, root)}
+    return tuple({**shown, **steps}[line] for line in sorted({**shown, **steps}))
+
+
+def _files(block: list[tuple[int, str]]) -> dict[str, str]:
+    """Path → content, of a block whose first line has both."""
+    head = re.match(r"\s*\S+\s+", block[0][1])
+    assert head is not None
+    at, files, name = head.end(), {}, ""
+    for _, line in block:
+        name = line[:at].strip() or name
+        files[name] = files.get(name, "") + line[at:] + "\n"
+    return files
 
 
 def _blocks(lines: list[str], *, strip: bool = True) -> Iterator[list[tuple[int, str]]]:

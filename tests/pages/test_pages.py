@@ -13,7 +13,7 @@ import pytest
 
 from console.cli.root import cli
 from tests.pages import sittings
-from tests.pages.blocks import PAGES, ROOT, Command, called, commands, mentioned
+from tests.pages.blocks import PAGES, ROOT, Command, called, commands, course, mentioned
 from tests.pages.terminal import ESCAPES, Seen, in_pipe, on_terminal
 from tests.propagation.servers.postgres import Postgres
 from tests.stores.test_page import steps
@@ -97,7 +97,8 @@ def replication() -> tuple[Command, ...]:
 def test_every_command_of_every_page_is_run_or_listed_with_the_reason_why_not() -> None:
     # what the page on schemas begins in an empty folder: tests/stores/test_page.py runs it, in its order
     elsewhere = {command for command in commands("docs/schema.md") if command.text in steps()}
-    run = {*first_change(), *own_warehouse(), *replication(), *elsewhere}
+    walked = {step for step in course("docs/walkthrough.md") if isinstance(step, Command)}  # test_walkthrough.py
+    run = {*first_change(), *own_warehouse(), *replication(), *elsewhere, *walked}
     every = [command for page in PAGES for command in commands(page)]
     assert [str(command) for command in every if command not in run and command.text not in NEVER] == []
     assert sorted(NEVER) == sorted({command.text for command in every} & set(NEVER)), "listed, and on no page"
