@@ -26,6 +26,7 @@ class Command:
 
     code  the exit code that the page promises
     last  the last line that it promises, `…` for anything; "" where it says nothing
+    soon  the comment says "within seconds": a reader who sees something else calls it again
     """
 
     page: str
@@ -33,6 +34,7 @@ class Command:
     text: str
     code: int
     last: str
+    soon: bool = False
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}: {self.text}"
@@ -112,4 +114,4 @@ def _command(page: str, number: int, line: str) -> Command:
     text, _, comment = line.partition(" # ")
     code = _CODE.search(comment)
     last = comment.partition("→ ")[2].strip()
-    return Command(page, number, text.strip(), int(code[1]) if code else 0, last)
+    return Command(page, number, text.strip(), int(code[1]) if code else 0, last, soon="within seconds" in line)
