@@ -6,7 +6,7 @@ one part in `SHARE` of the time.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +18,7 @@ from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.soak.gate_checks import GateRound, RoundMemory, going_on, not_going_on
 from console.agent.soak.looking import aligned, context_of
 from console.agent.soak.news import RoundNews
+from console.agent.soak.round_loop import RoundLoop
 from console.model.event import Checked
 from console.model.gate import OPEN, gate_of
 from console.model.soak import CHECK_SECONDS, UNABLE_ROUNDS, SoakProgress
@@ -45,30 +46,14 @@ class Soaking:
 
 
 @dataclass(slots=True, kw_only=True)
-class GateRounds:
+class GateRounds(RoundLoop[Soaking]):
     """One for all pipelines of a region. report: called with (pipeline, level, text)"""
 
-    controllers: Callable[[], Iterable[PipelineController]]
-    report: Callable[[str, str, str], None]
-    _known: dict[str, Soaking] = field(default_factory=dict)
-    _thread: threading.Thread | None = None
-    _ending: threading.Event = field(default_factory=threading.Event)
+    name = "gate"
+    trouble = "the checks at its gate do not go on"
 
-    def tick(self) -> None:
-        """Called every second: report how far each rollout is, and begin the rounds that are due."""
-        waiting = [controller for controller in self.controllers() if self._known_now(controller)]
-        if self._thread is not None and self._thread.is_alive():
-            return
-        due = [controller for controller in waiting if time.monotonic() >= self._known[controller.pipeline].due]
-        if due and not self._ending.is_set():
-            self._thread = threading.Thread(target=self._run, args=(due,), name="gate", daemon=True)
-            self._thread.start()
-
-    def stop(self) -> None:
-        """End a running round, because the agent ends."""
-        self._ending.set()
-        if self._thread is not None:
-            self._thread.join(20)
+    def _pause(self, looked: float) -> float:
+        return max(CHECK_SECONDS, SHARE * looked)
 
     def _known_now(self, controller: PipelineController) -> bool:
         """Whether its rollout is at its gate, as far as it may be checked."""
@@ -92,18 +77,6 @@ class GateRounds:
                 return self._known_now(controller)
         recorder.soaked(_now(known))
         return True
-
-    def _run(self, controllers: Iterable[PipelineController]) -> None:
-        for controller in controllers:
-            known = self._known.get(controller.pipeline)
-            if known is None or self._ending.is_set():
-                continue
-            looked = 0.0
-            try:
-                looked = self.round(controller, known)
-            except Exception as error:  # a full disk, for example: tried again
-                self.report(controller.pipeline, "warning", f"the checks at its gate do not go on: {cause(error)}")
-            known.due = time.monotonic() + max(CHECK_SECONDS, SHARE * looked)
 
     def round(self, controller: PipelineController, known: Soaking) -> float:
         """Check once, and store what is new.

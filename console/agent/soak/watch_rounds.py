@@ -7,7 +7,7 @@ when it is due. What fails is stored and acted on before the next check. A decis
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +22,7 @@ from console.agent.rollout.watched import is_watched
 from console.agent.soak.gate_checks import GateRound, RoundMemory, goes_on, going_on, not_going_on
 from console.agent.soak.looking import aligned, context_of
 from console.agent.soak.news import RoundNews
+from console.agent.soak.round_loop import RoundLoop
 from console.agent.soak.watch_checks import SparkCheck, spark_checks
 from console.model.breach import Breached, OnBreach, WatchEnded, WatchNews, WatchProgress, news_text
 from console.model.event import Checked, Logged
@@ -57,30 +58,14 @@ class Watching:
 
 
 @dataclass(slots=True, kw_only=True)
-class WatchRounds:
+class WatchRounds(RoundLoop[Watching]):
     """One for all pipelines of a region. report: called with (pipeline, level, text)"""
 
-    controllers: Callable[[], Iterable[PipelineController]]
-    report: Callable[[str, str, str], None]
-    _known: dict[str, Watching] = field(default_factory=dict)
-    _thread: threading.Thread | None = None
-    _ending: threading.Event = field(default_factory=threading.Event)
+    name = "watch"
+    trouble = "the checks after its promotion failed"
 
-    def tick(self) -> None:
-        """Called every second: report how far each watch is, and begin the rounds that are due."""
-        watched = [controller for controller in self.controllers() if self._known_now(controller)]
-        if self._thread is not None and self._thread.is_alive():
-            return
-        due = [controller for controller in watched if time.monotonic() >= self._known[controller.pipeline].due]
-        if due and not self._ending.is_set():
-            self._thread = threading.Thread(target=self._run, args=(due,), name="watch", daemon=True)
-            self._thread.start()
-
-    def stop(self) -> None:
-        """End a running round, because the agent ends."""
-        self._ending.set()
-        if self._thread is not None:
-            self._thread.join(20)
+    def _pause(self, looked: float) -> float:
+        return max(ROUND_SECONDS, SHARE * looked)
 
     def _known_now(self, controller: PipelineController) -> bool:
         """Whether its rollout is watched."""
@@ -97,18 +82,6 @@ class WatchRounds:
         left = float(int(max(0.0, known.since + plan.gate.watch - time.time())))
         recorder.watched(replace(known.progress, left=left))
         return True
-
-    def _run(self, controllers: Iterable[PipelineController]) -> None:
-        for controller in controllers:
-            known = self._known.get(controller.pipeline)
-            if known is None or self._ending.is_set():
-                continue
-            looked = 0.0
-            try:
-                looked = self.round(controller, known)
-            except Exception as error:  # a full disk, for example: tried again
-                self.report(controller.pipeline, "warning", f"the checks after its promotion failed: {cause(error)}")
-            known.due = time.monotonic() + max(ROUND_SECONDS, SHARE * looked)
 
     def round(self, controller: PipelineController, known: Watching) -> float:
         """Check once, and act on what fails.
