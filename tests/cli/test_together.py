@@ -12,6 +12,8 @@ from console.errors import Unreachable
 from console.model.event import Checked, Promoted
 from tests.cli.conftest import CHANGE, World
 
+pytestmark = pytest.mark.slow
+
 WAVE = {
     f"regions/{name}.yaml": f"name: {name}\nwarehouse: w/{name}\nwave: 2\nenvironment: prod\n" for name in ("us", "eu")
 }

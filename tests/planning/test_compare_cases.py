@@ -6,6 +6,8 @@ from console.planning.compare import compare
 from tests.planning.cases import run
 from tests.planning.cases.edits import ADDITIONS, HAZARDS, OTHERS, REWRITES, Edit, judged
 
+pytestmark = pytest.mark.slow
+
 RESULTS = run.public()
 LISTED = {(one["set"], one["case"]): one for one in run.intended()}
 

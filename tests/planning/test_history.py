@@ -495,6 +495,7 @@ def test_from_now_goes_on_under_the_names_that_older_files_have() -> None:
     assert actions(planned(filtered(changed), promoted(done, was))) == {}
 
 
+@pytest.mark.slow
 def test_from_now_can_be_chosen_again_over_what_older_files_lack() -> None:
     table = pipeline().table("requests")
     assert table is not None
@@ -516,6 +517,7 @@ def test_from_now_can_be_chosen_again_over_what_older_files_lack() -> None:
     assert "from host, which does not stay as it is" in problem.message
 
 
+@pytest.mark.slow
 def test_a_new_column_under_the_stored_name_of_another_is_copied_and_not_taken_over() -> None:
     table = pipeline().table("requests")
     assert table is not None

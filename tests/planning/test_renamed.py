@@ -85,6 +85,7 @@ def stamped(name: str) -> Pipeline:
     return with_sql(with_table(made, replace(table, columns=columns)), "parse", parse)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["read_at", ""])
 def test_what_the_clock_stamped_is_never_compared_though_it_is_renamed_or_shown_no_more(name: str) -> None:
     done = planned(stamped(name), promoted(planned(stamped("loaded_at")), live()))

@@ -32,6 +32,8 @@ from console.tui.panes.safety import safety_lines
 from console.tui.panes.summary import draw_summary
 from tests.runner.worlds import PIPELINE, Brake, World, ends, fake, plan, refreshed, region, survey, until
 
+pytestmark = pytest.mark.slow
+
 
 def watched(pipeline: Pipeline, live: Live, where: Region) -> Plan:
     return gated(plan(pipeline, live, where), where.policy)
