@@ -111,7 +111,8 @@ class ErasedRowsSearch:
                 self._found[controller.pipeline] = self.look(controller)
             except Exception as error:  # a table that is being cleaned up, for example: again in a minute
                 self.report(controller.pipeline, "warning", f"files with erased rows are not listed: {cause(error)}")
-            self._due = time.monotonic() + EVERY_SECONDS
+        self._removals = {path: removals for path, removals in self._removals.items() if log.exists(path)}
+        self._due = time.monotonic() + EVERY_SECONDS
 
     def look(self, controller: PipelineController) -> tuple[ErasedRows, ...]:
         """What is kept now, by table and version."""
