@@ -185,9 +185,9 @@ def _serve(location: str, config: str) -> int:
     lock.take({"socket": str(socket_path), "tool": __version__, "region": settings.region}, timeout=15.0)
     keep_settings(warehouse, dataclasses.asdict(settings))
     service = Service(warehouse, settings, lock.fd)
-    service.start()
+    service.agent.start()
     code = asyncio.run(_loop(service, socket_path))
-    service.stop()
+    service.agent.stop()
     if code == RESTART:
         # The JVM is lost: restart in the same process. The lock's descriptor must not survive the exec.
         os.set_inheritable(lock.fd, False)
@@ -205,17 +205,17 @@ async def _loop(service: Any, socket_path: Path) -> int:
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(name, server.end)
     serving = asyncio.create_task(server.run())
-    write_log("agent", "info", f"serves {service.warehouse}; Ctrl-C or SIGTERM ends it")
+    write_log("agent", "info", f"serves {service.agent.warehouse}; Ctrl-C or SIGTERM ends it")
     logged = ""
     while not serving.done():
         await asyncio.wait([serving], timeout=1.0)
         try:
-            service.tick()
+            service.agent.tick()
         except Exception as error:  # retried a second later: the region's feeds depend on this process
             if (text := describe(error)) != logged:
                 write_log("agent", "error", text)
             logged = text
-        if service.driver_lost():
+        if service.agent.driver_lost():
             server.restart()
             await serving
             return RESTART

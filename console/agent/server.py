@@ -62,7 +62,7 @@ class Server:
 
     def end(self) -> None:
         """End on request: by a signal or by `shutdown`."""
-        self._service.expect_driver_exit()
+        self._service.agent.expect_driver_exit()
         self._ending.set()
 
     def restart(self) -> None:
@@ -192,7 +192,7 @@ class _Connection:
         except Exception as error:
             # the watch was already confirmed: an open link would stay silent for ever, a closed one is reconnected
             self._writer.close()
-            self._service.report(
+            self._service.agent.report(
                 str(params["pipeline"]), "warning", f"a watching console was disconnected: {describe(error)}"
             )
 
@@ -209,7 +209,7 @@ class _Connection:
                 self._loop.call_soon_threadsafe(put)
 
         def begin() -> None:
-            controller = self._service.controller(str(params["pipeline"]))
+            controller = self._service.agent.controller(str(params["pipeline"]))
             stop = controller.recorder.watch(int(params.get("after", 0)), enqueue, _watcher(params))
             try:
                 self._loop.call_soon_threadsafe(self._stopped_by, stop)

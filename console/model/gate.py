@@ -121,19 +121,19 @@ def objection_to(status: Status, declared: Declaration, region: str) -> ConsoleE
             assert_never(declared)
 
 
-def _not_acceptable(status: Status, declared: CheckAccepted, said: str, region: str) -> ConsoleError | None:
+def _not_acceptable(status: Status, declared: CheckAccepted, label: str, region: str) -> ConsoleError | None:
     check = next((c for c in status.checks if (c.table, c.check) == (declared.table, declared.check)), None)
     shown = f"console status --region {region}"
     if check is None or check.ok:
         why = "passed, and needs no acceptance" if check else "there is no such check"
-        return DataError(f"{said}: {why}", hint=shown, code="E_RANGE", region=region)
+        return DataError(f"{label}: {why}", hint=shown, code="E_RANGE", region=region)
     if check.ok is False:
         hint = f"console discard --region {region} drops the new version"
         return CheckFailed(
-            f"{said} differs, which nobody can accept: {check.detail}", hint=hint, code="E_CHECK", region=region
+            f"{label} differs, which nobody can accept: {check.detail}", hint=hint, code="E_CHECK", region=region
         )
     if check.detail != declared.detail:
-        why = f"{said} has another result since it was read: {check.detail}"
+        why = f"{label} has another result since it was read: {check.detail}"
         return Conflict(why, hint=shown, code="E_STALE", region=region)
     return None
 
@@ -167,8 +167,8 @@ def verdicts(status: Status) -> str:
 
     An approval is bound to it, since a passed check may be repeated with other figures.
     """
-    said = sorted((check.table, check.check, check.ok, "" if check.ok else check.detail) for check in status.checks)
-    return digest([[*each] for each in said])
+    results = sorted((check.table, check.check, check.ok, "" if check.ok else check.detail) for check in status.checks)
+    return digest([[*each] for each in results])
 
 
 def counted(status: Status) -> tuple[GateApproval, ...]:
@@ -220,8 +220,8 @@ def _approvals(status: Status, rules: GateRules) -> Iterator[GateCondition]:
         return
     who = [approval.by for approval in counted(status)]
     void = [f"{approval.by} (void: {approval.void})" for approval in status.consent.approvals if approval.void]
-    said = ", ".join([*who, *void]) or "none yet"
-    why = f"{len(who)} of {rules.approvals} identities: {said}"
+    listed = ", ".join([*who, *void]) or "none yet"
+    why = f"{len(who)} of {rules.approvals} identities: {listed}"
     state: ConditionState = "passed" if len(who) >= rules.approvals else "waiting"
     yield GateCondition(kind="approvals", name="approvals", state=state, why=why, by=", ".join(who))
 

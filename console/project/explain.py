@@ -84,7 +84,7 @@ def _problem(kind: type[Doc], document: Document, detail: ErrorDetails, node: st
         path = path[:-1]  # `id: strng` is short for `id: {type: strng}`
     misfit = _misfit(detail, document.raw.get(path, ""))
     shown = f"{'.'.join(map(str, path))}: " if path else ""
-    message = f"{shown}{misfit.text}{'' if misfit.whole else _found(document, path)}"
+    message = f"{shown}{misfit.text}{'' if misfit.whole else _actual(document, path)}"
     return Problem(code="P012", message=message, where=document.place(path), hint=misfit.hint, node=node)
 
 
@@ -119,7 +119,7 @@ def _misfit(detail: ErrorDetails, raw: str) -> _Misfit:
     return _Misfit(text=f"expected a value {message}")
 
 
-def _found(document: Document, path: Keys) -> str:
+def _actual(document: Document, path: Keys) -> str:
     match document.get(path):
         case dict():
             return ", found keys and values"

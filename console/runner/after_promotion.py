@@ -77,10 +77,10 @@ def unsettled(view: RegionView) -> Breach | None:
     status = view.status
     if status.state not in ("live", "rolled-back") or not status.watched.breaches:
         return None
-    told = [
+    reported = [
         each for each in status.watched.breaches if each.action == "tell" and is_watched(view) and not each.answered
     ]
-    return next(iter((*status.watched.open, *told)), None)
+    return next(iter((*status.watched.open, *reported)), None)
 
 
 def holds(view: RegionView) -> str:

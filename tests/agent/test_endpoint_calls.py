@@ -93,7 +93,7 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Call
         live.promote()
         yield live
     finally:
-        live.service.stop()
+        live.service.agent.stop()
         await live.close()
 
 

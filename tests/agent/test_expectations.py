@@ -66,7 +66,7 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Expe
         live.promote()
         yield live
     finally:
-        live.service.stop()
+        live.service.agent.stop()
         await live.close()
 
 

@@ -42,7 +42,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
     (tmp_path / "_console").mkdir()
     begun = Service(tmp_path, Settings(region="eu", tick_seconds=0.01), -1)
     yield begun
-    begun.stop()
+    begun.agent.stop()
 
 
 @pytest.fixture(params=["its disk is full", "its reader is gone", "it is closed"])
@@ -84,12 +84,12 @@ def test_an_agent_starts_over_a_damaged_pipeline_though_its_log_cannot_be_writte
     service: Service, unwritable: TextIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", unwritable)
-    damaged = service.warehouse / "_console/broken/rollouts/_delta_log"
+    damaged = service.agent.warehouse / "_console/broken/rollouts/_delta_log"
     damaged.mkdir(parents=True)
     (damaged / f"{0:020}.json").touch()
-    service.start()
-    service.tick()
-    assert service.follower.is_alive()
+    service.agent.start()
+    service.agent.tick()
+    assert service.agent.follower.is_alive()
 
 
 def test_a_failure_that_cannot_be_logged_holds_up_no_other_feed(
@@ -97,8 +97,8 @@ def test_a_failure_that_cannot_be_logged_holds_up_no_other_feed(
 ) -> None:
     monkeypatch.setattr(sys, "stderr", unwritable)
     feeds = [failing(tmp_path, name) for name in ("first", "second")]
-    service.follower.follow("web", tuple(feeds))
-    service.follower._move_pipeline("web")
+    service.agent.follower.follow("web", tuple(feeds))
+    service.agent.follower._move_pipeline("web")
     assert [each.health.tries for each in feeds] == [1, 1]
 
 
@@ -168,7 +168,7 @@ def test_a_feed_of_which_nothing_was_known_yet_is_left_out_and_keeps_no_other_fr
 
 def test_a_state_is_answered_where_a_feeds_target_is_gone(service: Service, tmp_path: Path) -> None:
     landing = foreign(tmp_path / "landing", rows(0))
-    service.follower.follow("web", (copying_feed(landing, str(tmp_path / "gone")),))
+    service.agent.follower.follow("web", (copying_feed(landing, str(tmp_path / "gone")),))
     assert service.state("web")["status"].state == "none"
 
 
@@ -177,9 +177,9 @@ def test_one_who_cannot_be_told_a_lag_keeps_nobody_else_from_it(service: Service
         raise OSError(116, "Stale file handle")
 
     messages: list[Recorded] = []
-    service.controller("bad").recorder.watch(0, broken)
-    service.controller("web").recorder.watch(0, messages.append)
-    service.tick()
+    service.agent.controller("bad").recorder.watch(0, broken)
+    service.agent.controller("web").recorder.watch(0, messages.append)
+    service.agent.tick()
     assert len(messages) == 1
 
 
@@ -192,7 +192,8 @@ async def test_the_agent_outlives_whatever_it_looks_at_once_a_second_and_says_so
         looks.append(1)
         raise RuntimeError("can't start new thread")
 
-    service = SimpleNamespace(warehouse="w", tick=look, driver_lost=lambda: len(looks) == 2)
+    agent = SimpleNamespace(warehouse="w", tick=look, driver_lost=lambda: len(looks) == 2)
+    service = SimpleNamespace(agent=agent)
     assert await _loop(service, tmp_path / "s") == RESTART
     assert capsys.readouterr().err.count("error agent: RuntimeError: can't start new thread") == 1
 
@@ -240,7 +241,7 @@ async def test_an_agent_at_much_slow_work_still_answers_who_asks_for_its_state(
                 for id, (method, params) in enumerate(asked, THREADS):
                     writer.write(request(id, method, params))
                     assert json.loads(await reader.readline())["id"] == id
-                while not service.controller("web").recorder.watchers:
+                while not service.agent.controller("web").recorder.watchers:
                     await asyncio.sleep(0.01)
         finally:
             go.set()
@@ -257,7 +258,7 @@ def request(id: int, method: str, params: dict[str, Any]) -> bytes:
 def recorded(service: Service, pipeline: str, made: Release | None = None) -> None:
     """The pipeline had one rollout, which has ended; `made` is its live release."""
     made = made or Release(id="r1", pipeline=pipeline, digest="d", tables=(), feeds=())
-    line = service.controller(pipeline)
+    line = service.agent.controller(pipeline)
     line.releases.propose(made, f"{pipeline}-1", "ada", "laptop")
     line.releases.swap("", "r1", "ada", "laptop")
     plan = bare_plan(pipeline=pipeline, steps=(Promote(),), release=made)
@@ -273,7 +274,7 @@ def recorded(service: Service, pipeline: str, made: Release | None = None) -> No
 def shared(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     """A managed landing table whose first files were replaced long ago. `web` has carried all of it, `broken` one commit.
     Returns a pass over `web`: what VACUUM says of landing."""
-    place, landing = service.warehouse, str(service.warehouse / "landing")
+    place, landing = service.agent.warehouse, str(service.agent.warehouse / "landing")
     no_time = {"delta.deletedFileRetentionDuration": "interval 0 hours"}
     DeltaTable.create(landing, schema=SCHEMA, partition_by=["day"], configuration=no_time)
     foreign(place / "landing", *(rows(n) for n in range(3)))
@@ -287,7 +288,7 @@ def shared(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     monkeypatch.setattr(maintainer, "vacuum", lambda *_: None)
 
     def keep() -> list[str]:
-        monkeypatch.setattr(service.maintainer, "_spark", spark)
+        monkeypatch.setattr(service.agent.maintainer, "_spark", spark)
         done = service.maintain("web", **WHO)["done"]
         return [f"{each.what} {each.detail}" for each in done if each.table == "landing"]
 
@@ -300,22 +301,22 @@ def test_nothing_is_vacuumed_while_a_pipeline_is_down_that_may_still_need_it(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    last = max((service.warehouse / "_console/broken/rollouts/_delta_log").glob("*.json"))
+    last = max((service.agent.warehouse / "_console/broken/rollouts/_delta_log").glob("*.json"))
     was = last.read_bytes()
     last.write_bytes(b"")
-    service._controllers.clear()  # as a fresh agent
+    service.agent._controllers.clear()  # as a fresh agent
     for pipeline in ("broken", "web"):
-        service._load(pipeline)
+        service.agent._load(pipeline)
     for _ in range(2):
         assert shared() == ["left broken has failed to load and may need its old files"]
     output = capsys.readouterr().err
     assert output.count("warning web: maintenance: nothing is vacuumed while broken fails to load") == 1
     last.write_bytes(was)
-    monkeypatch.setattr("console.agent.service.RETRY_SECONDS", 0.0)
-    service.tick()
+    monkeypatch.setattr("console.agent.region_agent.RETRY_SECONDS", 0.0)
+    service.agent.tick()
     (report,) = shared()
     assert report.startswith("left its old files are still needed: broken: every into copy of r1, version 1")
-    copy = str(service.warehouse / "broken/copy")
+    copy = str(service.agent.warehouse / "broken/copy")
     commit_rows(copy, commit.live_id(copy, FEED), number(1, 4), rows())
     (report,) = shared()
     assert report.startswith("vacuumed")

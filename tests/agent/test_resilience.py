@@ -65,8 +65,8 @@ class Region(LiveRegion):
         settings = Settings(region="eu", master="local[2]", conf={**SHORT_LIVED}, tick_seconds=0.2)
         self.service = Service(self.warehouse, settings, -1)
         (self.warehouse / "_console").mkdir()  # the lock's, which nobody takes here
-        self.service.start()
-        self.controller = self.service.controller("web")
+        self.service.agent.start()
+        self.controller = self.service.agent.controller("web")
         self._number = 0
 
     def _spoil(self) -> None:
@@ -131,7 +131,7 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Regi
             live.promote()
             yield live
         finally:
-            live.service.stop()
+            live.service.agent.stop()
             await live.close()
 
 
@@ -239,7 +239,7 @@ async def test_the_region_remembers_each_day_each_try_each_wait_and_where_the_ti
 async def test_a_running_job_says_its_stage_its_tasks_and_how_long_the_longest_takes(
     region: Region, tmp_path: Path
 ) -> None:
-    session, released = region.service.spark.session(), tmp_path / "released"
+    session, released = region.service.agent.spark.session(), tmp_path / "released"
 
     def slow(number: int) -> None:
         """The fourth task lasts until it is released."""
@@ -249,7 +249,7 @@ async def test_a_running_job_says_its_stage_its_tasks_and_how_long_the_longest_t
         time.sleep(0.2)
 
     def run() -> None:
-        with region.service.spark.job(session, "told"):
+        with region.service.agent.spark.job(session, "told"):
             session.sparkContext.parallelize(range(4), 4).foreach(slow)
 
     session.sparkContext.parallelize(range(6), 6).foreach(lambda _: None)  # starts Python's workers
@@ -358,7 +358,7 @@ async def test_a_pause_waits_for_nothing_that_spark_is_asked_outside_of_a_batch(
         pausing.join(120)
         assert region.controller.recorder.status.held == "paused"
     finally:
-        region.service.spark.session().sparkContext.cancelAllJobs()
+        region.service.agent.spark.session().sparkContext.cancelAllJobs()
     region.discard()
     region.policy("")
 

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from console.agent import queries
+from console.agent.region_agent import REPORT_SECONDS
 from console.agent.server import Server, _Connection
-from console.agent.service import TOLD_SECONDS, Service
+from console.agent.service import Service
 from console.agent.spark_session import Settings
 from console.errors import Conflict, DataError, RegionError
 from console.model import codec
@@ -45,14 +46,14 @@ def start(tmp_path: Path) -> Iterator[Callable[[], Service]]:
 
     def begin() -> Service:
         for service in begun:
-            service.stop()
+            service.agent.stop()
         begun.append(Service(tmp_path, Settings(region="eu"), -1))
-        begun[-1].start()
+        begun[-1].agent.start()
         return begun[-1]
 
     yield begin
     for service in begun:
-        service.stop()
+        service.agent.stop()
 
 
 def accept(service: Service, plan: Plan, *, attached: bool = False, console: str = "") -> str:
@@ -72,18 +73,18 @@ def test_a_plan_that_is_refused_or_carried_already_ties_nothing_to_its_console(s
     with pytest.raises(Conflict, match="web-1 by ada@laptop is under way"):
         accept(service, OTHER, attached=True)
     assert accept(service, PLAN, attached=True) == "web-1"
-    assert not service.controller("web").watchdog.attached
+    assert not service.agent.controller("web").watchdog.attached
 
 
 def test_a_rollout_stays_tied_across_a_restart_until_it_has_paused_for_that(start: Callable[[], Service]) -> None:
     service = start()
     accept(service, PLAN, attached=True)
-    assert service.controller("web").watchdog.attached
+    assert service.agent.controller("web").watchdog.attached
     service = start()
-    assert service.controller("web").watchdog.attached
-    service.controller("web").recorder.store(Paused(by_agent(AgentReason.CONSOLE_LEFT)))
+    assert service.agent.controller("web").watchdog.attached
+    service.agent.controller("web").recorder.store(Paused(by_agent(AgentReason.CONSOLE_LEFT)))
     service.control("web", "resume", **WHO)
-    assert not start().controller("web").watchdog.attached
+    assert not start().agent.controller("web").watchdog.attached
 
 
 def test_what_no_rollout_can_do_is_refused_by_name(start: Callable[[], Service]) -> None:
@@ -110,14 +111,14 @@ def test_a_damaged_pipeline_keeps_no_other_down_and_is_taken_up_when_it_is_whole
     service = start()
     for name in ("broken", "web"):
         accept(service, replace(PLAN, pipeline=name, release=replace(PLAN.release, pipeline=name)))
-        until(lambda name=name: service.controller(name).recorder.status.state == "awaiting-confirmation")
+        until(lambda name=name: service.agent.controller(name).recorder.status.state == "awaiting-confirmation")
     last = max((tmp_path / "_console/broken/rollouts/_delta_log").glob("*.json"))
     was = last.read_bytes()
     last.write_bytes(b"")
     service = start()
-    monkeypatch.setattr("console.agent.service.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("console.agent.region_agent.RETRY_SECONDS", 0.0)
     for _ in range(2):
-        service.tick()
+        service.agent.tick()
     assert service.state("web")["status"].state == "awaiting-confirmation"
     with pytest.raises(RegionError, match="is empty, as after a power loss") as error:
         service.state("broken")
@@ -127,7 +128,7 @@ def test_a_damaged_pipeline_keeps_no_other_down_and_is_taken_up_when_it_is_whole
     assert "[E_LOG_EMPTY]" in output[0]
     assert "restore _delta_log/" in output[0]
     last.write_bytes(was)
-    service.tick()
+    service.agent.tick()
     assert service.state("broken")["status"].state == "awaiting-confirmation"
     assert "broken: loaded" in capsys.readouterr().err
 
@@ -139,18 +140,20 @@ def test_a_pipeline_whose_lag_cannot_be_read_is_looked_after_and_reported_once_a
     monkeypatch.setattr("console.agent.rollout.watchdog.Watchdog.tick", lambda *_: looked.append("watchdog"))
     service = start()
     accept(service, PLAN)
-    controller = service.controller("web")
+    controller = service.agent.controller("web")
     controller.recorder.watch(0, lambda _: None)
     (tmp_path / "_console/web/holds.json").write_text("{")
     controller.cleaning._held = None
     capsys.readouterr()
     for _ in range(3):
-        service.tick()
+        service.agent.tick()
     assert looked == ["watchdog"] * 3
     told = "warning web: LogDamaged"
     assert capsys.readouterr().err.count(told) == 1
-    service._told = {failure: until - TOLD_SECONDS for failure, until in service._told.items()}  # a minute later
-    service.tick()
+    service.agent._reported = {
+        failure: until - REPORT_SECONDS for failure, until in service.agent._reported.items()
+    }  # a minute later
+    service.agent.tick()
     assert capsys.readouterr().err.count(told) == 1
 
 
@@ -177,7 +180,7 @@ async def test_a_connection_that_closes_while_it_begins_to_watch_watches_no_more
     start: Callable[[], Service], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = start()
-    recorder = service.controller("web").recorder
+    recorder = service.agent.controller("web").recorder
     begun, go, done, closed = (threading.Event() for _ in range(4))
     watch, close = recorder.watch, _Connection.close
 
@@ -212,7 +215,7 @@ async def test_a_watch_begins_whatever_the_id_of_its_request(start: Callable[[],
     async with listening(service, tmp_path / "s"):
         _, writer = await watching(tmp_path / "s", request_id="error")
         async with asyncio.timeout(30):
-            while not service.controller("web").recorder.watchers:
+            while not service.agent.controller("web").recorder.watchers:
                 await asyncio.sleep(0.01)
         writer.close()
 
@@ -222,7 +225,7 @@ async def test_a_watcher_that_does_not_read_loses_what_is_fleeting_and_nothing_t
 ) -> None:
     monkeypatch.setattr("console.agent.server.WATCH_QUEUE", QUEUE)
     service = start()
-    recorder, stored = service.controller("web").recorder, 2 * QUEUE + 100
+    recorder, stored = service.agent.controller("web").recorder, 2 * QUEUE + 100
     async with listening(service, tmp_path / "s"):
         reader, writer = await watching(tmp_path / "s")
         while not recorder.watchers:
@@ -250,9 +253,9 @@ async def test_an_end_that_was_asked_for_loses_no_jvm_and_a_restart_does(
     service = start()
     async with listening(service, tmp_path / "s") as server:
         server.restart()
-        assert not service.spark.ending
+        assert not service.agent.spark.ending
         server.end()
-        assert service.spark.ending
+        assert service.agent.spark.ending
 
 
 def test_a_value_that_is_not_of_its_parameters_type_is_the_askers_mistake_and_starts_no_spark() -> None:

@@ -57,7 +57,7 @@ async def test_who_watches_is_named_while_it_watches(start: Callable[[], Service
         assert [(w.host, w.console) for w in watchers] == [("laptop", "c1"), ("tower", "c2")]
         assert watchers_text(watchers).startswith("ada@laptop since ")
         assert "bob (OS user) on tower since " in watchers_text(watchers)
-        service.tick()
+        service.agent.tick()
         async with asyncio.timeout(30):
             while not heard or heard[-1].watchers != watchers:
                 await asyncio.sleep(0.01)
@@ -65,7 +65,7 @@ async def test_who_watches_is_named_while_it_watches(start: Callable[[], Service
         await named(driver, "ada@laptop")
         ada.cancel()
         await named(driver)
-        assert service.controller("web").recorder.watchers == 1, "the one without a name"
+        assert service.agent.controller("web").recorder.watchers == 1, "the one without a name"
         older.close()
         with suppress(asyncio.CancelledError):
             await asyncio.gather(ada, bob)

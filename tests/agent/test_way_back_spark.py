@@ -53,7 +53,7 @@ class PromotedRegion(CalledRegion):
         """What the agent's own rounds come to, as a console sees it."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
-            self.service.tick()
+            self.service.agent.tick()
             proof = self.service.state("web")["status"].way_back
             if proof is not None and true(proof):
                 return proof
@@ -76,7 +76,7 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Prom
             await live.promoted_twice(live.root / "files")
             yield live
         finally:
-            live.service.stop()
+            live.service.agent.stop()
             await live.close()
 
 

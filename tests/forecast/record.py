@@ -202,10 +202,10 @@ class Inside(LiveRegion):
         (self.warehouse / "_console").mkdir()
         settings = Settings(region="eu", master="local[2]", conf={**SPARK}, tick_seconds=0.5)
         self.service = Service(self.warehouse, settings, -1)
-        self.service.start()
+        self.service.agent.start()
 
     async def close(self) -> None:
-        self.service.stop()
+        self.service.agent.stop()
         await super().close()
 
 
@@ -246,7 +246,7 @@ async def sent(region: LiveRegion, after: int = 0) -> AsyncIterator[Recorded]:
 async def _inside(region: Inside, after: int) -> AsyncIterator[Recorded]:
     queue: asyncio.Queue[Recorded] = asyncio.Queue()
     loop = asyncio.get_running_loop()
-    recorder = region.service.controller(PIPELINE).recorder
+    recorder = region.service.agent.controller(PIPELINE).recorder
     stop = recorder.watch(after, lambda recorded: loop.call_soon_threadsafe(queue.put_nowait, recorded))
     try:
         while True:
@@ -267,7 +267,7 @@ async def first_release(region: LiveRegion, story: Conditions) -> None:
     async for recorded in sent(region):
         assert not isinstance(recorded.event, Failed), recorded
     if isinstance(region, Inside):
-        controller = region.service.controller(PIPELINE)
+        controller = region.service.agent.controller(PIPELINE)
         controller.promote(controller.recorder.rollout, "", ME.name, ME.host)
     else:
         status = (await region.driver.state(PIPELINE)).status
@@ -290,7 +290,7 @@ async def record(region: LiveRegion, story: Conditions) -> tuple[Plan, list[Reco
         await acting
     assert recording.events[-1].event == GATE, recording.events[-1]
     if isinstance(region, Inside):
-        region.service.controller(PIPELINE).control("discard", ME.name)
+        region.service.agent.controller(PIPELINE).control("discard", ME.name)
     else:
         await region.driver.control(PIPELINE, "discard", ME)
     return plan, recording.events

@@ -39,7 +39,7 @@ class Soaking:
     since: float
     seq: int
     due: float
-    told: RoundNews = field(default_factory=RoundNews)
+    news: RoundNews = field(default_factory=RoundNews)
     memory: RoundMemory = field(default_factory=RoundMemory)
     progress: SoakProgress = field(default_factory=SoakProgress)
     unable: int = 0
@@ -129,7 +129,7 @@ class GateRounds(RoundLoop[Soaking]):
             status = recorder.status
             if not _stands(controller, known):
                 return
-            news = known.told.of(status.checks, results)
+            news = known.news.of(status.checks, results)
             for check in news:
                 recorder.store(check)
             checks = (each for each in gate_of(recorder.status).conditions if each.kind == "check")

@@ -94,9 +94,9 @@ def policy_query(context: RolloutContext, _: Pins) -> Iterator[Checked]:
         detail = f"it cannot be run: {safe_text(redacted(cause(error)), 300)}"
         yield Checked(table=table, check=check, ok=None, detail=detail)
         return
-    said = "NULL" if answer is None else str(answer).lower() if isinstance(answer, bool) else "no truth value"
+    shown = "NULL" if answer is None else str(answer).lower() if isinstance(answer, bool) else "no truth value"
     yield Checked(
-        table=table, check=check, ok=answer if isinstance(answer, bool) else None, detail=f"it answers {said}"
+        table=table, check=check, ok=answer if isinstance(answer, bool) else None, detail=f"it answers {shown}"
     )
 
 

@@ -47,7 +47,7 @@ class Watching:
     rollout: str
     since: float
     due: float = 0.0
-    told: RoundNews = field(default_factory=RoundNews)
+    news: RoundNews = field(default_factory=RoundNews)
     memory: RoundMemory = field(default_factory=RoundMemory)
     slow: tuple[SparkCheck, ...] = field(default_factory=spark_checks)
     progress: WatchProgress = field(default_factory=WatchProgress)
@@ -146,7 +146,7 @@ class WatchRounds(RoundLoop[Watching]):
             recorder = controller.recorder
             if not _stands(controller, known):
                 return False
-            for check in known.told.of(recorder.status.checks, results):
+            for check in known.news.of(recorder.status.checks, results):
                 recorder.store(check)
             action: OnBreach = recorder.plan.gate.on_breach if recorder.plan else "pause"
             for check in recorder.status.checks:

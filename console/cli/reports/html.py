@@ -148,8 +148,8 @@ def _checks(region: RegionReport) -> Iterator[Element]:
 def _detail(check: Checked, accepted: str) -> Element:
     """The figures, who accepted them, and each differing day and call."""
     listed = [element("li", line) for line in unlike(check)] if check.ok is not True else []
-    said = "; ".join(filter(None, (accepted, check.detail)))
-    return element("div", said, *([element("ul", *listed)] if listed else []))
+    detail = "; ".join(filter(None, (accepted, check.detail)))
+    return element("div", detail, *([element("ul", *listed)] if listed else []))
 
 
 def _compared(region: RegionReport) -> Iterator[Element]:

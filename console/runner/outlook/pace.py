@@ -115,7 +115,7 @@ def measured(status: Status, events: Iterable[Recorded], now: float) -> Measured
             sweep.take(recorded)
     paces: dict[str, Pace] = {}
     for step in status.steps:
-        batches = sweep.batches.get(step.id) or _told(step.rows_done, step.seconds)
+        batches = sweep.batches.get(step.id) or _as_one_batch(step.rows_done, step.seconds)
         if batches:
             paces[step.id] = _pace(batches, _running(sweep, step.id, now), step.rows_total)
     together = [batch for step in paces for batch in sweep.batches.get(step, ())]
@@ -133,7 +133,7 @@ def measured(status: Status, events: Iterable[Recorded], now: float) -> Measured
     )
 
 
-def _told(rows: int, seconds: float) -> list[_Batch]:
+def _as_one_batch(rows: int, seconds: float) -> list[_Batch]:
     return [_Batch(rows, seconds)] if rows and seconds else []
 
 

@@ -168,9 +168,9 @@ class Barrier:
         row = next((row for row in state.releases if row.state == "live"), None)
         if row is None or (state.status.rollout, state.status.state) != (rollout, "live"):
             return None
-        found = RegionFlip(region=name, end="live", release=row.id, was=state.previous)
+        flip = RegionFlip(region=name, end="live", release=row.id, was=state.previous)
         ours = (row.by, row.host) == (self.actions.who.name, self.actions.who.host)
-        return replace(found, end="promoted", sent=sent, known=self._clock()) if sent and ours else found
+        return replace(flip, end="promoted", sent=sent, known=self._clock()) if sent and ours else flip
 
     def _adopt(self, name: str, state: RegionState) -> None:
         self.watchers[name].adopt_state(state)

@@ -73,15 +73,15 @@ def returnable(views: Sequence[RegionView], desired: Mapping[str, str]) -> dict[
 def split_waves(views: Mapping[str, RegionView], desired: Mapping[str, str]) -> dict[str, SplitWave]:
     """Region → its wave, for the waves of which some regions are live with a change and all others wait at their gates."""
     waiting = [view for view in views.values() if _at_gate(view)]
-    found: dict[str, SplitWave] = {}
+    splits: dict[str, SplitWave] = {}
     for first in {_wave(view): view for view in reversed(waiting)}.values():
         wave = [view for view in views.values() if _wave(view) == _wave(first) and _same(view, first, desired)]
         live = tuple(view.region.name for view in wave if view.status.state == "live")
         rest = tuple(view.region.name for view in wave if _at_gate(view))
         if live and len(live) + len(rest) == len(wave):
             split = SplitWave(wave=first.region.wave, live=live, waiting=rest)
-            found |= dict.fromkeys((*live, *rest), split)
-    return found
+            splits |= dict.fromkeys((*live, *rest), split)
+    return splits
 
 
 def under_way(view: RegionView) -> bool:

@@ -84,8 +84,8 @@ def safety_lines(view: RegionView, others: Sequence[RegionView], width: int, now
     lines = _named("checks", checks_line(view, now), width)
     if status.soak is not None:
         lines += _named("since then", safe(soak_text(status.soak, now), limit=300), width)
-    for number, said in enumerate(after_promotion.lines(view, now)):
-        lines += _named("since promoted" if not number else "", safe(said.text, STYLES[said.tone], 500), width)
+    for number, line in enumerate(after_promotion.lines(view, now)):
+        lines += _named("since promoted" if not number else "", safe(line.text, STYLES[line.tone], 500), width)
     for number, doubt in enumerate(against[:MAX_DOUBTS]):
         text = Content.assemble(
             ("! " if doubt.tone == "warn" else "✗ ", STYLES[doubt.tone]), safe(doubt.text, STYLES[doubt.tone])

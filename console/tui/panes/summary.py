@@ -123,8 +123,8 @@ def _reason(view: RegionView, at: float) -> Content:
         style = "$text-error" if status.held == "failed" else "$text-muted"
         hint = Content.assemble("  → ", safe(status.hint)) if status.hint else Content("")
         return Content.assemble(safe(status.why, style), _pause_limit(view, at), hint)
-    if (told := next(after_promotion.lines(view, at), None)) is not None and told.tone != "good":
-        return safe(told.text, STYLES[told.tone], 500)
+    if (line := next(after_promotion.lines(view, at), None)) is not None and line.tone != "good":
+        return safe(line.text, STYLES[line.tone], 500)
     if status.decided_by and not under_way(view):
         what = f"{status.release} promoted" if status.state == "live" else status_label(status).text
         return safe(f"{what} by {status.decided_by}", "$text-muted")

@@ -103,8 +103,8 @@ def declared_text(declared: Declaration) -> str:
 
 def _named(view: "RegionView", text: str) -> "tuple[Checked, ...]":
     """The checks that a person named. A check of that name that passed in this region needs no acceptance."""
-    if found := checks_named(view.status, text):
-        return found
+    if matching := checks_named(view.status, text):
+        return matching
     unclear = ", ".join(f'"{check_name(check)}"' for check in view.status.checks if check.ok is None)
     known = (
         f"inconclusive here: {unclear}"
