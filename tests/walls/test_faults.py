@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 
+from tests.faults.mutants import MUTANTS
 from tests.walls.source import ROOT
 
 TEXT = (ROOT / "docs" / "faults.md").read_text()
@@ -36,3 +37,11 @@ def test_what_is_not_written_as_a_test_is_no_name_of_one() -> None:
     """A name in another form would not be looked for."""
     assert len(NAMED) > 100
     assert len(re.findall(r"::", TEXT)) == len(NAMED)
+
+
+def test_what_a_planted_bug_replaces_stands_once_in_its_file() -> None:
+    """Or the bug is no longer planted, and its test no longer known to fail on it."""
+    planted = [each for each in MUTANTS if each.file]
+    assert len(planted) > 250
+    assert [each.name for each in planted if (ROOT / each.file).read_text().count(each.old) != 1] == []
+    assert len({each.name for each in MUTANTS}) == len(MUTANTS)
