@@ -42,6 +42,7 @@ from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, Wa
 from console.model.logline import logline
 from console.model.note import NOTES_KEPT, Note, Noted
 from console.model.sandbox import Sandbox
+from console.model.share import progress_percent
 from console.model.soak import SoakProgress
 from console.model.step_id import PROMOTE
 from console.model.step_status import StepStatus
@@ -167,7 +168,7 @@ class Status:
     @property
     def percent(self) -> int:
         """The completed part of the history in whole percent; 100 only once it is closed."""
-        return 100 if self.closed else min(99, int(100 * self.fraction))
+        return 100 if self.closed else min(99, progress_percent(self.fraction))
 
     @property
     def closed(self) -> bool:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from console.model.codec import BESIDE
 from console.model.measured import SparkJob
+from console.model.share import progress_percent
 from console.model.step_id import CATCH_UP, StepId
 from console.record import dataclass
 
@@ -46,7 +47,7 @@ class StepStatus:
     @property
     def percent(self) -> int:
         """The completed part in whole percent; 100 only once it has ended, since its rows may be complete earlier."""
-        return 100 if self.state == "done" else min(99, int(100 * self.fraction))
+        return 100 if self.state == "done" else min(99, progress_percent(self.fraction))
 
     @property
     def fraction(self) -> float:

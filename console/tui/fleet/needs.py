@@ -29,14 +29,21 @@ SIGNS: dict[NeedKind, tuple[str, Tone]] = {
 WIDE = 110
 
 
-def draw_needs(state: ScreenState, width: int, most: int) -> list[Content]:
-    """At most that many lines; the last one counts the omitted needs."""
+def draw_needs(state: ScreenState, width: int, most: int, *, wrapped: bool = False) -> list[Content]:
+    """At most that many lines; the last one counts the omitted needs.
+
+    wrapped  a single need may take a second line for what the first one has no room for
+    """
     if not state.needs:
         return [cell(_all_well(state), width)]
     if most == 1:
         number = Content.styled(f"{len(state.needs)} need you  " if len(state.needs) > 1 else "", "bold")
         need = state.needs[0]
-        return [number + _line(need, state.at, min(len(need.region), 18), width - number.cell_length)]
+        names, room = min(len(need.region), 18), width - number.cell_length
+        if not wrapped:
+            return [number + _line(need, state.at, names, room)]
+        first, rest = _two_lines(need, state.at, names, room)
+        return [number + first, cell(Content.assemble("  ", rest), width)] if rest else [number + first]
     shown = state.needs if len(state.needs) <= most else state.needs[: most - 1]
     names = max(len(need.region) for need in shown)
     lines = [_line(need, state.at, min(names, 18), width) for need in shown]
@@ -50,6 +57,27 @@ def needs_title(needs: Sequence[RegionNeed]) -> str:
 
 def _line(need: RegionNeed, now: float, names: int, width: int) -> Content:
     """`‖ ap  paused by ana · 40 m · due in 1 d 19 h   p resume`: due date and key are never cut."""
+    head, tail = _ends(need, now, names, width)
+    room = max(8, width - head.cell_length - tail.cell_length)
+    cause = need.cause
+    if need.due and need.since and width >= WIDE:
+        cause = f"{cause} · {age(now - need.since)} ago"
+    if need.due and need.then and width >= WIDE:
+        cause = f"{cause} · then {need.then}"
+    return head + cell(safe(cause, "", 300), room) + tail
+
+
+def _two_lines(need: RegionNeed, now: float, names: int, width: int) -> tuple[Content, Content]:
+    """The same line, and the part of its cause, with what happens on the due date, that it has no room for."""
+    head, tail = _ends(need, now, names, width)
+    room = max(8, width - head.cell_length - tail.cell_length)
+    cause = f"{need.cause} · then {need.then}" if need.due and need.then else need.cause
+    first, *more = safe(cause, "", 300).wrap(room)
+    return head + cell(first, room) + tail, Content(" ").join(more)
+
+
+def _ends(need: RegionNeed, now: float, names: int, width: int) -> tuple[Content, Content]:
+    """Symbol and region before the cause; due date and key behind it."""
     symbol, tone = SIGNS[need.kind]
     head = Content.assemble((symbol, STYLES[tone]), " ", cell(safe(need.region, "bold", 60), names), " ")
     if need.due:
@@ -62,13 +90,7 @@ def _line(need: RegionNeed, now: float, names: int, width: int) -> Content:
         tail = Content.assemble(
             ("  ", ""), cell(Content.styled(left, "bold" if need.due else "$text-muted"), 20), cell(key, 20)
         )
-    room = max(8, width - head.cell_length - tail.cell_length)
-    cause = need.cause
-    if need.due and need.since and width >= WIDE:
-        cause = f"{cause} · {age(now - need.since)} ago"
-    if need.due and need.then and width >= WIDE:
-        cause = f"{cause} · then {need.then}"
-    return head + cell(safe(cause, "", 300), room) + tail
+    return head, tail
 
 
 def _all_well(state: ScreenState) -> Content:

@@ -11,7 +11,7 @@ from console.tui.charts import sparkline
 from console.tui.drawing import badge, cell, heading, named_line, safe, stack_lines, wrap_indented
 from console.tui.fleet.figures import hour_of, samples
 from console.tui.format import short, span
-from console.tui.groups import plan_title
+from console.tui.groups import plan_title, same_plan
 from console.tui.labels import change_pending, feed_trouble, under_way, working
 from console.tui.panes.plan import draw_plan
 from console.tui.panes.summary import figures, way_back_proof
@@ -34,8 +34,12 @@ def question_title(state: ScreenState, region: str) -> Content:
 
 
 def _question(state: ScreenState, view: RegionView) -> str:
+    if _at_gate(view):
+        from console.tui.panes.safety import confirm_title  # loaded with the first gate, not before the first picture
+
+        return confirm_title(view, same_plan(state.views, view.region.name), state.at)
     if under_way(view):
-        return "is it safe to confirm?" if _at_gate(view) else "what is happening?"
+        return "what is happening?"
     if view.problem or change_pending(view) or (view.plan and view.plan.refusals):
         return plan_title(state.groups, view.region.name)
     return "are its feeds well?"
@@ -64,7 +68,7 @@ def _at_gate(view: RegionView) -> bool:
 
 def _answer(view: RegionView, others: Sequence[RegionView], width: int, at: float) -> list[Content]:
     if _at_gate(view):
-        from console.tui.panes.safety import safety_lines  # loaded with the first gate, not before the first picture
+        from console.tui.panes.safety import safety_lines  # loaded with the first gate
 
         return safety_lines(view, others, width, at)
     if under_way(view):

@@ -1,11 +1,11 @@
 """One region in the list: one line, with columns chosen by the width of the screen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 
 from textual.content import Content
 
-from console.model.share import percent_shown
+from console.model.share import progress_percent
 from console.model.status import Status
 from console.record import dataclass
 from console.runner.view import RegionView
@@ -116,12 +116,24 @@ def draw_row(row: Row, shown: Sequence[ListColumn], width: int) -> Content:
         content = column.draw(row, cells)
         if column.right and (missing := cells - content.cell_length) > 0:
             content = Content(" " * missing) + content
-        content = cell(content, cells)
-        parts.append(content.stylize("$text-muted") if column.figure and old else content)
+        content = content.stylize("$text-muted") if column.figure and old else content
+        parts.append((content, cells))
     signs = Content.assemble(
         ("›" if row.current else " ", "bold $text-accent"), ("*" if row.marked else " ", "bold $text-accent"), " "
     )
-    return cell(signs + Content(" ").join(parts), width)
+    return cell(signs + Content(" ").join(_spread(parts)), width)
+
+
+def _spread(parts: Sequence[tuple[Content, int]]) -> Iterator[Content]:
+    """Each content in its cells; one that is longer also takes the cells of empty columns behind it."""
+    at = 0
+    while at < len(parts):
+        content, cells = parts[at]
+        at += 1
+        while at < len(parts) and content.cell_length > cells and not parts[at][0].plain.strip():
+            cells += 1 + parts[at][1]
+            at += 1
+        yield cell(content, cells)
 
 
 def look_of(view: RegionView, at: float) -> str:
@@ -163,7 +175,7 @@ def _done(row: Row, cells: int) -> Content:
     part = done_fraction(row.view)
     label = state_label(row.view, row.at)
     return Content.assemble(
-        bar(part, min(40, cells - DONE_CELLS), label.style, running_fraction(row.view)), f" {percent_shown(part):3.0f}%"
+        bar(part, min(40, cells - DONE_CELLS), label.style, running_fraction(row.view)), f" {progress_percent(part):3}%"
     )
 
 

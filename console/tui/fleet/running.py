@@ -7,7 +7,7 @@ from console.runner.view import RegionView
 from console.tui.charts import sparkline
 from console.tui.drawing import NAME_CELLS, named_line, safe
 from console.tui.fleet.figures import hour_of, samples
-from console.tui.format import count, short, span
+from console.tui.format import count, plural, short, span
 from console.tui.labels import running_step
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import figures
@@ -30,12 +30,13 @@ def running_lines(view: RegionView, width: int, at: float) -> list[Content]:
     lines.append(named_line("done", Content(" · ".join(figures(view))), width))
     if step := running_step(view):
         rows = f" · {count(step.batch_rows)} rows so far" if step.batch_rows else ""
-        tries = f" · {step.tries} failed tries" if step.tries else ""
+        tries = f" · {plural(step.tries, 'failed try', 'failed tries')}" if step.tries else ""
         lines.append(named_line("batch", safe(f"{step.batch}{rows}{tries}", limit=120), width))
         if step.job:
             job = step.job
-            skew = f", median {span(job.median)}: skewed" if job.skewed else ""
-            text = f"job {job.job} · stage {job.stage} of {job.stages} · tasks {job.done} of {job.tasks} · longest {span(job.longest)}{skew}"
+            longest = f"longest {span(job.longest)}"
+            skew = f"skewed: {longest}, median {span(job.median)}" if job.skewed else longest
+            text = f"job {job.job} · stage {job.stage} of {job.stages} · {job.done} of {job.tasks} tasks · {skew}"
             lines.append(named_line("Spark", safe(text, limit=160), width))
     lines += _days(view, width)
     if view.samples:

@@ -43,7 +43,8 @@ def whole_lines(
         yield from [Content(""), *audit_lines(audit, width, now)]
     yield from _section("who did what", _people(view, width, now))
     yield from _section("where the time went", slow_lines(view, (), width, now) if view.events else ())
-    yield from _section("checks", (line for check in status.checks for line in check_lines(check, width, status)))
+    checks = sorted(status.checks, key=lambda check: check.ok is True)  # failed and inconclusive ones first
+    yield from _section("checks", (line for check in checks for line in check_lines(check, width, status)))
     if past:
         none = [Content.styled("none yet: a step's receipts are written at its end.", "$text-muted")]
         yield from _section("receipts", list(_receipts(past.receipts, width)) or none)

@@ -17,7 +17,7 @@ from console.runner import after_promotion
 from console.runner.view import RegionView, plan_label
 from console.tui.drawing import NAME_CELLS, safe, wrap_indented
 from console.tui.format import count, plural, span
-from console.tui.labels import STYLES, Tone, feed_trouble, status_label
+from console.tui.labels import STYLES, Tone, feed_trouble, status_label, under_way
 from console.tui.panes.checks import promotion_blocker, verdict
 from console.tui.panes.plan import TONE_STYLES, column_changes, option_text
 from console.tui.panes.summary import lag_text, way_back_proof
@@ -61,6 +61,21 @@ def doubts(view: RegionView, others: Sequence[RegionView], now: float) -> list[D
     doubts += [Doubt(text=text) for text in _losses(view, plan)]
     doubts += [Doubt(text=text) for other in others if (text := _breach(other))]
     return doubts
+
+
+def confirm_title(view: RegionView, others: Sequence[RegionView], now: float) -> str:
+    """`is it safe to confirm? no, 1 of 4 checks differ`: the question with its answer in a few words."""
+    status, question = view.status, "is it safe to confirm?"
+    if status.state != "awaiting-confirmation":
+        return f"{question} nothing to confirm yet" if under_way(view) else question
+    if view.link == "unreachable":
+        return f"{question} unknown, the region does not answer"
+    if blocker := promotion_blocker(status):
+        return f"{question} {'no' if any(check.ok is False for check in status.checks) else 'in doubt'}, {blocker}"
+    against = doubts(view, others, now)
+    return (
+        f"{question} {plural(len(against), 'doubt')} to weigh" if against else f"{question} nothing speaks against it"
+    )
 
 
 def _accepted(status: Status, check: Checked) -> str:

@@ -2,6 +2,7 @@
 
 from textual.content import Content
 
+from console.model.share import progress_percent
 from console.model.step import Backfill, Step
 from console.model.step_status import StepStatus
 from console.runner.view import RegionView
@@ -68,7 +69,7 @@ def _step_lines(view: RegionView, step: StepStatus, width: int) -> list[Content]
         name = cell(safe(step.id, limit=120), min(48, width - 11))
         return [cell(Content.assemble((symbol, style), " ", name, " ", (word, style)), width)]
     head = Content.assemble((symbol, style), " ", cell(safe(step.id, limit=120), min(48, room)))
-    percent = f"{step.percent:3}%" if step.history else f"{part:4.0%}"
+    percent = f"{step.percent:3}%" if step.history else f"{progress_percent(part):3}%"
     figures = f"{percent} {short(done)} / {short(total)}"
     lines = [cell(Content.assemble(head, " ", bar(part, bar_cells, style, ahead), " ", figures), width)]
     if step.state == "running":

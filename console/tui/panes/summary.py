@@ -5,7 +5,7 @@ from datetime import datetime
 from textual.content import Content
 
 from console.model.sandbox import time_left
-from console.model.share import percent_shown
+from console.model.share import progress_percent
 from console.model.way_back import proof_text
 from console.runner import after_promotion
 from console.runner.outlook.forecast import forecast_of
@@ -43,7 +43,7 @@ def draw_summary(view: RegionView, width: int, at: float) -> Content:
         part = done_fraction(view)
         room = max(0, min(40, width - head.cell_length - 8))
         head = Content.assemble(
-            head, "  ", bar(part, room, label.style, running_fraction(view)), f" {percent_shown(part):.0f}%"
+            head, "  ", bar(part, room, label.style, running_fraction(view)), f" {progress_percent(part)}%"
         )
     why = _reason(view, at)
     return stack_lines(

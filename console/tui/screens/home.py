@@ -137,7 +137,8 @@ class HomeScreen(BaseScreen):
         high = size.height >= HIGH
         self.set_class(high, "-high")
         inner = size.width - (4 if high else 2)
-        self._put(self._needs, stack_lines(draw_needs(self.state, inner, NEED_LINES_HIGH if high else NEED_LINES)))
+        most, wrapped = NEED_LINES_HIGH if high else NEED_LINES, size.height >= LOWEST
+        self._put(self._needs, stack_lines(draw_needs(self.state, inner, most, wrapped=wrapped)))
         self._needs.border_title = needs_title(self.state.needs)
         groups = draw_groups(self.state.groups, size.width, GROUP_LINES * (2 if high else 1))
         if not high and self._list_lines(len(groups)) <= len(self._list.shown):

@@ -5,12 +5,12 @@ from textual.containers import Container
 from textual.content import Content
 
 from console.runner.view import RegionView
-from console.tui.drawing import stack_lines, wrap_indented
+from console.tui.drawing import safe, stack_lines, wrap_indented
 from console.tui.groups import same_plan
 from console.tui.labels import idle
 from console.tui.panes.checks import draw_checks
 from console.tui.panes.pane import Pane
-from console.tui.panes.safety import day_lines, safety_lines
+from console.tui.panes.safety import confirm_title, day_lines, safety_lines
 from console.tui.screens.of_region.region import RegionScreen
 from console.tui.screens.of_region.rollout import last_rollout
 from console.tui.state import ScreenState
@@ -32,7 +32,9 @@ class GateScreen(RegionScreen):
 
     def show_region(self, view: RegionView) -> None:
         ended = f" · {last_rollout(view).plain}" if last_rollout(view) else ""
-        self._safety.border_title = f"is it safe to confirm?{ended}"
+        others = same_plan(self.state.views, self._region)
+        title = f"is it safe to confirm?{ended}" if ended else confirm_title(view, others, self.state.at)
+        self._safety.border_title = safe(title, limit=160)
         self._evidence.border_title = f"each check and each day{ended}"
         self._safety.show(view, self.state.at)
         self._evidence.show(view, self.state.at)
