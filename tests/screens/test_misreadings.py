@@ -8,23 +8,28 @@ import pytest
 
 from console.demo.cockpit import DemoFleet
 from console.demo.prepare import Demo
-from console.model.event import Accepted, BatchDone, DriverLost, Entered, Event, Recorded, StepDone
+from console.model.event import Accepted, Ailing, BatchDone, DriverLost, Entered, Event, Recorded, StepDone
 from console.model.incident import WaitBegan
 from console.model.region import Region
 from console.model.step_status import StepStatus
+from console.runner.outlook.attention import NeedKind, RegionNeed
 from console.runner.outlook.forecast import forecast_of
 from console.runner.view import RegionView
 from console.tui.drawing import stack_lines
 from console.tui.fleet.events import Happenings, draw_events
+from console.tui.fleet.needs import draw_needs
 from console.tui.fleet.question import draw_question
+from console.tui.fleet.region_row import Row, columns, draw_row
 from console.tui.history.rollouts import draw_rollout_line
 from console.tui.history.state import ListedRollout
+from console.tui.panes.safety import confirm_title
 from console.tui.panes.steps import draw_progress
 from console.tui.panes.summary import draw_summary
 from console.tui.rollout.log import LogEntries
 from console.tui.rollout.rates import lag_title, rates_line, rates_title
 from console.tui.rollout.slow import accounted, slow_line, slow_title
 from console.tui.rollout.steps_line import draw_steps_line
+from console.tui.state import ScreenState
 from tests.screens import recorded as r
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle
@@ -63,6 +68,61 @@ def test_the_cause_of_a_lost_spark_comes_before_its_place_in_a_short_line() -> N
     lost = DriverLost(step=STEP, why="its memory ran out")
     (line,) = drawn_events((60, lost), width=78, folded=True)
     assert "its memory ran out" in line
+
+
+def test_a_feed_that_stands_still_and_a_region_that_is_away_have_a_line_where_they_began() -> None:
+    """Nothing is stored about either while no rollout runs, and the night was read without its worst hour."""
+    feed = Ailing(
+        feed="parse", target="requests", path="requests/1-1", tries=3, standing=True, why="landing was replaced"
+    )
+    status = replace(s.live(s.EU).status, ailing=(feed,), lag_seconds=7 * 3600.0 + 5)
+    happenings, stopped = Happenings(), replace(s.live(s.EU), status=status, heard=s.NOON)
+    away = replace(s.running(s.US), link="unreachable", link_why="ssh timed out", heard=s.NOON - 4 * 3600, events=recorded((6 * 3600, Entered("backfilling"))))  # fmt: skip
+    views = {"eu": stopped, "us": away}
+    listed = happenings.of(views)
+    lines = stack_lines(draw_events(listed, 0.0, s.NOON, 90)).plain.splitlines()
+    assert [line[:9] for line in lines] == ["08:00 us ", "06:00 us ", "04:59 eu "]
+    assert "not reached since: ssh timed out" in lines[0]
+    assert "feed parse has moved no row since: landing was replaced" in lines[2]
+    later = replace(stopped, heard=s.NOON + 1, status=replace(status, lag_seconds=7 * 3600.0 + 6))
+    assert happenings.of({**views, "eu": later}) is listed, "it lasts, and is not another event each second"
+    assert len(happenings.of({"eu": s.live(s.EU), "us": away})) == 2
+
+
+def test_the_gates_question_has_its_answer_beside_it() -> None:
+    gate = replace(s.at_gate(s.US), link="connected")
+    checks = gate.status.checks
+    titles = [
+        confirm_title(
+            replace(gate, status=replace(gate.status, checks=(*checks[1:], replace(checks[0], ok=ok)))), (), s.NOON
+        )
+        for ok in (True, False, None)
+    ]
+    asked = "is it safe to confirm? "
+    assert titles[0] == f"{asked}nothing speaks against it"
+    assert titles[1] == f"{asked}no, 1 of {len(checks)} checks differ"
+    assert titles[2] == f"{asked}in doubt, 1 of {len(checks)} checks are inconclusive"
+    assert confirm_title(rolling(), (), s.NOON) == f"{asked}nothing to confirm yet"
+    assert confirm_title(replace(gate, link="unreachable"), (), s.NOON) == f"{asked}unknown, the region does not answer"
+
+
+def test_a_need_that_one_line_would_cut_takes_a_second_one() -> None:
+    need = RegionNeed(kind=NeedKind.FEED_STOPPED, region="eu", cause="feed parse stopped [E_REPLACED]: landing was replaced · 280,000 rows behind",
+                      since=s.NOON - 7 * 3600, due=s.NOON + 86400, then="its source may delete rows that it has not read")  # fmt: skip
+    state = ScreenState(views={}, needs=(need,), at=s.NOON)
+    first, second = (line.plain for line in draw_needs(state, 78, 1, wrapped=True))
+    assert "due in 1 d" in first
+    assert len(first) == len(second) == 78
+    assert "280,000 rows behind" in f"{first} {second}"
+    assert "…" not in first
+    assert len(draw_needs(state, 78, 1)) == 1
+
+
+def test_a_reason_takes_the_cells_of_empty_columns_behind_it() -> None:
+    shown = columns(80, ["eu"], ["prod"])
+    row = Row(view=replace(s.waiting(s.EU), heard=s.NOON), plan="d351", at=s.NOON, marked=False, current=False)
+    assert "replay" in draw_row(row, shown, 80).plain
+    assert "…" not in draw_row(row, shown, 80).plain
 
 
 def test_states_have_the_words_of_the_screens() -> None:

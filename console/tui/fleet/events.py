@@ -1,10 +1,10 @@
 """Stored events of all regions, the newest first, with a mark between new and seen ones. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter, is_
 
 from textual.content import Content
@@ -38,6 +38,7 @@ from console.model.step_id import StepId
 from console.model.tuning import Tuned
 from console.runner.view import RegionView
 from console.tui.drawing import cell, safe, stack_lines
+from console.tui.format import MINUTE
 from console.tui.labels import state_words
 from console.tui.panes.per_event import PerEvent
 from console.tui.times import moment
@@ -74,22 +75,46 @@ class Happenings:
     def __init__(self) -> None:
         self._lines: dict[str, PerEvent[Happening | None]] = {}
         self._merged_from: list[tuple[Recorded, ...]] = []
+        self._lasting: tuple[Happening, ...] = ()
         self._merged: tuple[Happening, ...] = ()
 
     def of(self, views: Mapping[str, RegionView]) -> tuple[Happening, ...]:
-        """The newest first; the same object while no region's events have changed."""
+        """The newest first; the same object while no region's events have changed.
+
+        A feed that stands still and a region that cannot be reached have a line at their beginning, as long as they last:
+        both can begin while no rollout runs, and then no event is stored.
+        """
         events = [view.events for view in views.values()]
-        if len(events) == len(self._merged_from) and all(map(is_, events, self._merged_from)):
+        lasting = tuple(sorted(chain.from_iterable(map(_lasting, views.values())), reverse=True))
+        same = len(events) == len(self._merged_from) and all(map(is_, events, self._merged_from))
+        if same and lasting == self._lasting:
             return self._merged
-        self._merged_from = events
+        self._merged_from, self._lasting = events, lasting
         each = [filter(None, reversed(self._of_region(name, view.events))) for name, view in views.items()]
-        self._merged = tuple(islice(merge(*each, key=attrgetter("at"), reverse=True), MOST))
+        self._merged = tuple(islice(merge(lasting, *each, key=attrgetter("at"), reverse=True), MOST))
         return self._merged
 
     def _of_region(self, region: str, events: tuple[Recorded, ...]) -> tuple[Happening | None, ...]:
         if region not in self._lines:
             self._lines[region] = PerEvent(partial(_happening, region))
         return self._lines[region].of(events)
+
+
+def _lasting(view: RegionView) -> Iterator[Happening]:
+    """Times are whole minutes, since a lag is measured again each second."""
+    name, status = view.region.name, view.status
+    if view.link == "unreachable" and view.heard:
+        text = f"warning: not reached since: {view.link_why or 'no answer'}"
+        yield Happening(at=_minute(view.heard), region=name, text=text, brief=text, by="", level="warning")
+    elif status.standing and view.heard and status.lag_seconds:
+        for feed in status.standing:
+            text = f"error: feed {feed.feed} has moved no row since: {feed.why}"
+            at = _minute(view.heard - status.lag_seconds)
+            yield Happening(at=at, region=name, text=text, brief=text, by="", level="error")
+
+
+def _minute(at: float) -> float:
+    return at // MINUTE * MINUTE
 
 
 def _happening(region: str, recorded: Recorded) -> Happening | None:
