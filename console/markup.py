@@ -42,7 +42,7 @@ def element(name: str, /, *children: Element | str, **attributes: str | int | fl
     pairs = tuple((key, "" if value is True else str(value)) for key, value in given.items())
     for word in (name, *(key for key, _ in pairs)):
         if not _NAME.fullmatch(word) or word == "script" or word.startswith("on"):
-            raise ValueError(f"{word!r} is no name of an element or attribute here")
+            raise ValueError(f"{word!r} is not a name of an element or attribute here")
     return Element(name, pairs, children)
 
 

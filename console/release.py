@@ -15,7 +15,7 @@ from console.paths import version_path
 class OpenRelease:
     """One release, whole: every table read through it belongs to it, whatever is promoted meanwhile.
 
-    A long-lived program opens it anew (or calls `refresh`) as often as it wants to follow promotions.
+    A long-lived program opens it again (or calls `refresh`) as often as it wants to follow promotions.
     """
 
     warehouse: Path
@@ -61,7 +61,9 @@ class OpenRelease:
 
         state = self._state(table)
         if state.newest is not None:
-            raise DataError(f"{table} keeps the newest row of each key, which only Spark tells", hint="console query")
+            raise DataError(
+                f"{table} keeps the newest row of each key, which only Spark can determine", hint="console query"
+            )
         read = in_duckdb(state.read)
         if state.table.kind == "landing":
             refuse_computed(state.read, table)

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _COMMANDS = ("::", "##[", "##vso[")  # CI runners execute log lines with these beginnings as commands
 _MARGIN = 4096  # characters inspected beyond the kept ones, so that no secret is cut in half
-_SHORTEST = 6  # minimum length of a secret: `true` is none, whatever its key
+_SHORTEST = 6  # minimum length of a secret: `true` is none, regardless of its key
 _hidden: set[str] = set()
 _SECRET_KEY = re.compile(
     r"(?i)(passw|secret|token|credential|api.?key|access.?key|account.?key|private.?key|connection.?string)"

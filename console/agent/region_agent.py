@@ -62,7 +62,7 @@ class RegionAgent:
         """Load every pipeline of the region, continue its rollout, and start the follower."""
         marker = self.warehouse / "_console" / "marker.json"
         if not marker.exists():
-            # readable by the agent's user alone, whatever the umask
+            # readable by the agent's user alone, regardless of the umask
             marker.touch(mode=0o600)
             marker.write_text(json.dumps({"format_version": 1, "region": self.settings.region}))
         for rollouts in sorted((self.warehouse / "_console").glob("*/rollouts")):
@@ -106,7 +106,7 @@ class RegionAgent:
         raises  DataError if the name is not a pipeline's name; RegionError if its tables cannot be read
         """
         if not pipeline or not all(char.isalnum() or char in "-_" for char in pipeline):
-            raise DataError(f"{pipeline!r:.60} is no pipeline's name")
+            raise DataError(f"{pipeline!r:.60} is not a pipeline's name")
         with self._guard:
             if pipeline not in self._controllers:
                 self._controllers[pipeline] = PipelineController(
@@ -149,7 +149,9 @@ class RegionAgent:
                 if controller.recorder.watchers:
                     lagging = self.lagging(name, controller)
                     controller.recorder.publish(replace(lagging, samples=samples.get(name, ())))
-            except Exception as error:  # a full disk, for example: retried in the next second, and told once a minute
+            except (
+                Exception
+            ) as error:  # a full disk, for example: retried in the next second, and reported once a minute
                 text, now = f"{type(error).__name__}: {str(error)[:200]}", time.monotonic()
                 if now >= self._reported.get((name, text), now):
                     self._reported = {key: until for key, until in self._reported.items() if until > now}

@@ -183,14 +183,14 @@ class _Connection:
             return _error(request.get("id"), ConsoleError("the audit was cancelled", code="E_STOPPED"))
         except TypeError as error:
             return _error(request.get("id"), DataError(f"{request['method']}: {error}"))
-        except Exception as error:  # a bug is answered as well, or the caller would wait for ever
+        except Exception as error:  # a bug is answered as well, or the caller would wait forever
             return _error(request.get("id"), ConsoleError(f"{type(error).__name__}: {str(error)[:500]}", code="E_BUG"))
 
     async def _watch(self, params: dict[str, Any]) -> None:
         try:
             await self._send_events(params)
         except Exception as error:
-            # the watch was already confirmed: an open link would stay silent for ever, a closed one is reconnected
+            # the watch was already confirmed: an open link would stay silent forever, a closed one is reconnected
             self._writer.close()
             self._service.agent.report(
                 str(params["pipeline"]), "warning", f"a watching console was disconnected: {describe(error)}"
@@ -254,7 +254,7 @@ def _watcher(params: dict[str, Any]) -> Watcher | None:
 
 
 def _same_user(writer: asyncio.StreamWriter) -> bool:
-    """Whether the peer is this user: no other may connect, whatever the socket's mode."""
+    """Whether the peer is this user: no other may connect, regardless of the socket's mode."""
     peer = writer.get_extra_info("socket")
     credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     return bool(struct.unpack("3i", credentials)[1] in (os.getuid(), 0))

@@ -118,7 +118,7 @@ class SparkHandle:
         """A new SparkSession, with its own views and settings, over the one SparkContext.
 
         conf    settings, with `__` for the dots in their names
-        raises  RegionError E_JARS without Delta's jars; whatever Spark raises
+        raises  RegionError E_JARS without Delta's jars; any error of Spark
         """
         try:
             session = self._start().newSession()

@@ -197,7 +197,7 @@ def loss_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="TABLE=all|'carry [as null]'|'from now'|'since DAY'",
         expose_value=False,
         callback=_histories,
-        help="What the change makes of the rows that a table holds, instead of what its file says; repeatable.",
+        help="What happens to a table's existing rows, overriding its file; repeatable.",
     )
     return named(history(protocol(probe(function))))
 
@@ -210,14 +210,14 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         expose_value=False,
         callback=_keep,
         shell_complete=_regions,
-        help="Finish the waves without these regions where they are away; `apply` brings them up to date later.",
+        help="Finish the waves without these regions if they are unreachable; `apply` brings them up to date later.",
     )
     failure = click.option(
         "--on-failure",
         type=click.Choice(("keep", "discard")),
         expose_value=False,
         callback=_keep,
-        help="Keep or discard what a failed rollout has built, whatever the regions' policies say.",
+        help="Keep or discard the versions that a failed rollout has built, overriding the regions' policies.",
     )
     return without(failure(function))
 

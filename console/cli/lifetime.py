@@ -16,5 +16,5 @@ class Lifetime(click.ParamType[float]):
         text = str(value).strip()
         number, unit = text[:-1], {"m": 1 / 60, "h": 1.0, "d": 24.0}.get(text[-1:])
         if unit is None or not number.isdecimal() or not 0 < int(number) * unit <= MOST_HOURS:
-            self.fail(f"{text!r:.40} is no time up to 30d, as 12h or 2d", param, ctx)
+            self.fail(f"{text!r:.40} is not a time up to 30d, as 12h or 2d", param, ctx)
         return int(number) * unit

@@ -12,7 +12,7 @@ from console.cli.compared_text import calls_data, comparison_data, comparison_li
 from console.cli.forecast_text import forecast_data
 from console.cli.format import count, span, table
 from console.cli.gate_text import check_line, declared_lines, gate_data
-from console.cli.history_options import option_lines
+from console.cli.history_choices_text import option_lines
 from console.model.codec import encode
 from console.model.event import Ailing
 from console.model.note import Note

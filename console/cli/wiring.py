@@ -224,7 +224,7 @@ def _histories(words: "Sequence[str]", pipelines: "Mapping[str, Pipeline]") -> d
     for choice in words:
         table, _, word = choice.partition("=")
         if table not in known:
-            raise UsageError(f"--history {table!r:.80} is no table of the pipeline", **choices(known, table))
+            raise UsageError(f"--history {table!r:.80} is not a table of the pipeline", **choices(known, table))
         chosen[table] = word
     return chosen
 

@@ -37,7 +37,7 @@ class Payoff:
     """Measured when a release went live.
 
     before, after  the endpoint in the release that was live, and in the one that is
-    moved, days    bytes of history written anew, and the days that they hold;  kept  bytes that stayed in place
+    moved, days    bytes of history that were rewritten, and the days that they hold;  kept  bytes that stayed in place
     previous       of the previous release, which is still fed
     """
 

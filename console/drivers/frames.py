@@ -43,7 +43,7 @@ async def frames(read: Callable[[int], Awaitable[bytes]]) -> AsyncIterator[bytes
 def rebuild(error: Any, region: str) -> ConsoleError:
     """The error raised by the other side, from the `error` object of its answer.
 
-    raises  Protocol if it is no such object
+    raises  Protocol if it is not such an object
     """
     match error:
         case {"code": int(), "message": str(message)}:

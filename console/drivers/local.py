@@ -104,7 +104,7 @@ class LocalTransport:
         if path.exists():
             hint = f"correct `warehouse:` in {self._region.where or 'the inventory'}"
             raise DataError(
-                f"{self._region.name}: the warehouse {path} is no directory", region=self._region.name, hint=hint
+                f"{self._region.name}: the warehouse {path} is not a directory", region=self._region.name, hint=hint
             )
         raise no_warehouse(self._region.name, path, self._region.where or "the inventory")
 

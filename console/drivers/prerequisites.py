@@ -95,7 +95,7 @@ def sockets() -> Prerequisite:
 def warehouse(path: Path) -> Iterator[Prerequisite]:
     """Checks of a region's directory: it exists, is writable, has free space, and its logs are complete."""
     if not path.is_dir():
-        yield Prerequisite("warehouse", False, f"{path} is no directory", "create it, or correct warehouse:")
+        yield Prerequisite("warehouse", False, f"{path} is not a directory", "create it, or correct warehouse:")
         return
     if not os.access(path, os.W_OK | os.X_OK):
         yield Prerequisite(

@@ -73,7 +73,7 @@ class Driver(Protocol):
     async def survey(self, pipeline: str, landing: Sequence[str]) -> Live:
         """The region's state from its Delta logs; starts no JVM and needs no running agent.
 
-        raises  DataError if the warehouse is no directory or holds foreign `_console` data
+        raises  DataError if the warehouse is not a directory or holds foreign `_console` data
         """
         ...
 
@@ -164,7 +164,7 @@ class Driver(Protocol):
         ...
 
     async def note(self, pipeline: str, text: str, who: Who) -> Status:
-        """Store a note with the pipeline's newest rollout, whatever its state.
+        """Store a note with the pipeline's newest rollout, in any state.
 
         raises  DataError E_RANGE for an empty or too long one; Conflict if there has been no rollout
         """

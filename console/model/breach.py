@@ -1,4 +1,4 @@
-"""Checks that go on after a promotion: how far they are, what failed, what followed from it, and who decided. Pure.
+"""Checks that continue after a promotion: their progress, the failures and their consequences, and decisions. Pure.
 
 A breach is a check that failed, never an inconclusive one. Breaches and decisions are stored as incidents of the
 rollout; progress is not.
@@ -15,7 +15,7 @@ OnBreach = Literal["pause", "tell", "rollback"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchProgress:
-    """What an agent reports each second of a promoted release whose checks go on.
+    """The progress of the checks of a promoted release, as its agent reports it each second.
 
     left    seconds until the watch may end; 0 while its last round is under way
     at      when the last completed round ended, seconds since 1970, UTC; 0 before the first one
@@ -79,7 +79,7 @@ class Breach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What is stored of the watch of one rollout.
+    """The stored state of the watch of one rollout.
 
     breaches   one of each check, oldest first
     held_by    the person who took the decision over; "" for nobody
@@ -99,7 +99,7 @@ class Watched:
 
     @property
     def holds(self) -> str:
-        """Why the next wave may not begin, by what is stored; "" if nothing stored keeps it from that."""
+        """Why the next wave may not begin, according to the stored state; "" if it may."""
         if self.held_by:
             return f"paused by {self.held_by}"
         return f"{self.open[0].name}: {self.open[0].detail}" if self.open else ""
@@ -155,7 +155,9 @@ def breach_text(breach: Breach, *, taken_back: bool) -> str:
         case "pause":
             return f"{failed}: the next wave is held"
         case "rollback":
-            return f"{failed}: {'taken back by its agent' if taken_back else 'to be taken back; the next wave is held'}"
+            return (
+                f"{failed}: {'rolled back by its agent' if taken_back else 'to be rolled back; the next wave is held'}"
+            )
         case _:
             assert_never(breach.action)
 
@@ -164,10 +166,10 @@ def news_text(news: WatchNews) -> str:
     """The log line of an incident, which older versions read."""
     match news:
         case Breached(table=table, check=check, detail=detail, action=action):
-            follows = {"tell": "nothing follows", "pause": "the next wave is held", "rollback": "it is taken back"}
+            follows = {"tell": "nothing follows", "pause": "the next wave is held", "rollback": "it is rolled back"}
             return f"after the promotion {table}: {check} failed: {detail}; {follows[action]}, as the policy says"
         case WatchSteered(by=by, verb="pause"):
-            return f"watch paused by {by}: nothing is taken back, and the next wave is held"
+            return f"watch paused by {by}: no automatic rollback, and the next wave is held"
         case WatchSteered(by=by):
             return f"watch resumed by {by}: the next wave may begin"
         case WatchEnded(rounds=rounds, unclear=unclear):

@@ -262,5 +262,5 @@ def _scalar(hint: Any, data: Any, path: str) -> Any:
     if not isinstance(hint, type) or not isinstance(data, hint) or (isinstance(data, bool) and hint is not bool):
         raise DataError(f"{path}: expected {getattr(hint, '__name__', hint)}, found {type(data).__name__}")
     if isinstance(data, str) and any("\ud800" <= char <= "\udfff" for char in data):
-        raise DataError(f"{path}: a lone surrogate is no text")
+        raise DataError(f"{path}: a lone surrogate is not text")
     return data

@@ -25,7 +25,7 @@ class GateRules:
     ticket     a ticket must be named
     min_soak   seconds that a rollout waits at its gate, at least
     clean_intervals  rounds in a row, the last ones there, after which every check had passed
-    watch      seconds after the promotion for which the checks go on; 0: they end with it
+    watch      seconds after the promotion for which the checks continue; 0: they end with it
     on_breach  what follows if one of them fails
     watch_query, watch_tables  compiled over the plan's release: one value, true unless something is wrong; the tables that
                it reads

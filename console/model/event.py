@@ -44,7 +44,7 @@ class Accepted:
     allowed  losses that were accepted by name, `CODE:table`
     attached tied to the console that started it: it pauses without a watcher
     fleet    None if the region was started alone
-    taken_back  the release that the agent took back before, since when no person has promoted; "" for none
+    taken_back  the last release that the agent rolled back, if no person has promoted since; "" for none
     """
 
     release: str
@@ -230,9 +230,9 @@ class Lagging:
     sandboxes the same; empty if there is none
     way_back  the newest proof of the previous release; None without such a release, and before the first proof
     on_hold   releases whose cleanup has begun; None: not reported
-    soak      the checks that go on at the gate; None elsewhere
+    soak      the checks that continue at the gate; None elsewhere
     erased    kept files that may hold erased rows; None: not reported
-    watch     those that go on after the promotion; None before, once their time is over, and without `policy.watch`
+    watch     those that continue after the promotion; None before, once their time is over, and without `policy.watch`
     """
 
     commits: int

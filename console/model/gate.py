@@ -188,7 +188,7 @@ def _checks(status: Status) -> Iterator[GateCondition]:
 
 
 def _soak(status: Status, rules: GateRules) -> Iterator[GateCondition]:
-    """Time at the gate, and rounds of checks; an agent that is away counts no round."""
+    """Time at the gate, and rounds of checks; without an agent no round is counted."""
     if not rules.min_soak and not rules.clean_intervals:
         return
     soak = status.soak
@@ -209,9 +209,9 @@ def _soak(status: Status, rules: GateRules) -> Iterator[GateCondition]:
 
 
 def _return(status: Status) -> Iterator[GateCondition]:
-    """Since an agent took a release back, no gate opens by itself until a person has promoted."""
+    """After its agent has rolled a release back, no gate opens by itself until a person has promoted."""
     if status.taken_back:
-        why = f"{status.taken_back} was taken back by its agent; a person has to promote"
+        why = f"{status.taken_back} was rolled back by its agent; a person has to promote"
         yield GateCondition(kind="return", name="taken back", state="skipped", why=why)
 
 

@@ -68,7 +68,7 @@ def _line(event: Event) -> str:
         case Paused(by):
             return f"paused by {by}"
         case Resumed(by):
-            return f"goes on, by {by}" if by else "goes on"
+            return f"resumed by {by}" if by else "resumed"
         case Failed(step, why):
             return f"failed in {step}: {why}"
         case Promoted(release=release, was=was, by=by):

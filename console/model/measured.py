@@ -43,7 +43,7 @@ class SparkJob:
     stage, stages    the running stage, from 1, and the number of stages
     done, tasks      finished tasks of that stage, and all
     longest          seconds of its longest task, finished or running;  median  of its finished ones; 0 if there is none
-    spilled          bytes written to disk for want of memory
+    spilled          bytes written to disk for lack of memory
     """
 
     job: int

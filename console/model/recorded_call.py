@@ -4,7 +4,7 @@ from console.record import dataclass
 
 MOST_OF_ENDPOINT = 20  # maximum calls in one file
 FILES_FACTOR, BYTES_FACTOR = 2.0, 2.0  # of live's reads, for a call without a budget
-FILES_SPARE, BYTES_SPARE = 4, 1 << 20  # always allowed in addition, whatever the factor
+FILES_SPARE, BYTES_SPARE = 4, 1 << 20  # always allowed in addition, regardless of the factor
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class Policy:
     preview_expires_hours  after which a preview is dropped, unless it was ordered for another time
     approvals, ticket  what people must declare before a promotion (`model/consent`)
     min_soak_seconds, clean_intervals  how long a rollout waits at its gate, at least, and clean rounds of checks there
-    watch_seconds, on_breach, watch_query  for how long the checks go on after a promotion, what follows if one fails, and a
+    watch_seconds, on_breach, watch_query  how long the checks continue after a promotion, what follows if one fails, and a
                      query that is one of them
     quarantine_rows  limit of one rollout's quarantined rows with values that do not convert; more of them fail it
     """

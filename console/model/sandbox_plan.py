@@ -110,7 +110,7 @@ def _same_build(sandbox: Plan, plan: Plan, table: str, rebuilt: set[str]) -> boo
 
 
 def _stored(version: Version) -> Version:
-    """Contents and layout of a version, whatever its path. The declarations are equal, by `Plan.desired`."""
+    """Contents and layout of a version, regardless of its path. The declarations are equal, by `Plan.desired`."""
     return replace(version, path="", settings=())
 
 

@@ -167,7 +167,7 @@ def history_word(text: str) -> HistoryChoice | None:
         case ["since", day]:
             with suppress(ValueError):
                 return Since(date.fromisoformat(day).isoformat(), older)
-            raise ValueError(f"`{day[:20]}` is no day such as 2026-11-01")
+            raise ValueError(f"`{day[:20]}` is not a day such as 2026-11-01")
         case ["from", "now"]:
             return FromNow(older)
         case [] | ["all"] if not older:

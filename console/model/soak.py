@@ -1,4 +1,4 @@
-"""What goes on at a gate while a rollout waits there: its agent looks at both releases again. Never stored; what it finds
+"""The checks at a gate while a rollout waits there: its agent looks at both releases again. Never stored; what it finds
 is. Pure.
 """
 

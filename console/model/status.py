@@ -78,11 +78,11 @@ class Status:
     way_back    the newest proof that a rollback would work; None without one, and if no agent runs
     on_hold     releases whose cleanup has begun, oldest first
     erased      kept files that may hold rows which were erased from live; None if no agent reports them
-    soak        the checks that go on at the gate; None elsewhere, from an older agent, and if no agent runs
+    soak        the checks that continue at the gate; None elsewhere, from an older agent, and if no agent runs
     consent     accepted checks, approvals and the ticket of its promotion
-    watch       the checks that go on after its promotion; None elsewhere, from an older agent, and if no agent runs
+    watch       the checks that continue after its promotion; None elsewhere, from an older agent, and if no agent runs
     watched     what these have led to
-    taken_back  the release that the agent took back before this rollout, so that only a person may promote it; "" for none
+    taken_back  the release that the agent rolled back before this rollout, so that only a person may promote it; "" for none
     """
 
     rollout: str = ""

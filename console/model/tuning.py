@@ -125,7 +125,7 @@ def parse_settings(words: Iterable[str]) -> Tuning:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or name in given:
-            reason = "is given twice" if equals else "is no setting"
+            reason = "is given twice" if equals else "is not a setting"
             raise DataError(f"{word!r:.60} {reason}", hint=f"NAME=VALUE, of {', '.join(KNOBS)}")
         given[name] = value
     return parse(given)

@@ -6,7 +6,7 @@ from typing import Literal
 from console.record import dataclass
 
 PROOF_SECONDS = 60.0  # between two proofs
-STALE_SECONDS = 3 * PROOF_SECONDS  # after which a proof is no evidence for the present
+STALE_SECONDS = 3 * PROOF_SECONDS  # after which a proof is not evidence for the present
 FINDINGS_SENT = 10
 
 WayBackState = Literal["passed", "failed", "inconclusive"]
@@ -58,7 +58,7 @@ class WayBackProof:
         return self.findings[0].state if self.findings else "passed"
 
     def state_at(self, now: float) -> WayBackState:
-        """A proof that was not renewed is no evidence for the present; a failure is, until the next proof."""
+        """A proof that was not renewed is not evidence for the present; a failure is, until the next proof."""
         if self.state == "passed" and now - self.at > STALE_SECONDS:
             return "inconclusive"
         return self.state

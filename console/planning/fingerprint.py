@@ -213,7 +213,7 @@ def _assembled(table: Table, codes: Sequence[FeedCode], problems: list[Problem])
         problems.append(
             Problem(
                 code="C007",
-                message=f"{table.name} is partitioned by a column that is no key of its query",
+                message=f"{table.name} is partitioned by a column that is not a key of its query",
                 where=table.where,
                 node=table.name,
                 remedies=(Edit(node=table.name, how="partition by columns of GROUP BY"),),

@@ -185,7 +185,7 @@ def _feeding(pipeline: Pipeline) -> tuple[dict[str, list[Materialization]], list
             problems.append(
                 Problem(
                     code="C003",
-                    message=f"{node.name} feeds {node.into}, which is no table",
+                    message=f"{node.name} feeds {node.into}, which is not a table",
                     where=node.where,
                     node=node.name,
                     remedies=(Edit(node=node.name, how=near),),
@@ -206,14 +206,14 @@ def _declaration_problems(table: Table, feeding: Sequence[Materialization]) -> l
         try:
             kind(column.type)
         except ValueError:
-            report("C005", f"{table.name}.{column.name}: {column.type} is no Spark type", "name one of Spark's types")
+            report("C005", f"{table.name}.{column.name}: {column.type} is not a Spark type", "choose a Spark type")
     for twice in sorted({name for name in names if names.count(name) > 1}):
         report("C005", f"{table.name} declares {twice} twice", "names are compared without case")
     for role, chosen in (("time", (table.time,) if table.time else ()), ("partition_by", table.partition_by)):
         for name in chosen:
             if name.lower() not in names:
                 near = nearest(name, names) or f"name a column, or drop `{role}`"
-                report("C006", f"{role} of {table.name} names {name}, which is no column of it", near)
+                report("C006", f"{role} of {table.name} names {name}, which is not a column of it", near)
     if table.kind == "landing" and feeding:
         report(
             "C003",

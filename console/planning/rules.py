@@ -270,7 +270,7 @@ def _remedies(verdict: Verdict) -> tuple[Remedy, ...]:
     if verdict.may_be_given:
         remedies.append(SetKey(node=verdict.name, key="forward_query", effect="carries the older days"))
     if verdict.may_be_carried:
-        effect = "copies the rows that are there"
+        effect = "copies the existing rows"
         remedies.append(SetKey(node=verdict.name, key="history", value="carry", effect=effect))
     return tuple(remedies)
 
@@ -317,7 +317,7 @@ def _protocol(verdict: Verdict, live: Live) -> list[Problem]:
         return []
     message = (
         f"{', '.join(c.name for c in new)} would raise the Delta protocol of {table.name} ({', '.join(missing)}):"
-        " it cannot be taken back, and older readers are locked out"
+        " this cannot be undone, and older readers are locked out"
     )
     remedies = (Edit(node=table.name, how="choose another type"), Flag(flag="--allow-protocol", effect="accepts it"))
     return [

@@ -44,7 +44,7 @@ def read_fixtures(root: Path, pipeline: str, names: Collection[str] = ()) -> tup
 
 
 def _paths(folder: Path, root: Path) -> tuple[dict[str, Path], list[Problem]]:
-    """The files by name, and a problem for each that is no test."""
+    """The files by name, and a problem for each that is not a test."""
     paths: dict[str, Path] = {}
     problems: list[Problem] = []
     for entry in sorted(folder.iterdir()) if folder.is_dir() else ():

@@ -41,7 +41,7 @@ def unread(doc: docs.Doc, document: Document, node: str = "") -> tuple[Problem, 
         why = "without `currency` a price is shown nowhere"
         listed.append(_Unread(("prices",), why, "name its currency: prices: {currency: EUR, …}"))
     if isinstance(doc, docs.RegionDoc) and not doc.policy.watch:
-        why, hint = "without `watch` no check goes on after a promotion", "say for how long: policy: {watch: 30m, …}"
+        why, hint = "without `watch` no check continues after a promotion", "say for how long: policy: {watch: 30m, …}"
         listed += [_Unread(("policy", key), why, hint) for key in ("on_breach", "watch_query")]
     if isinstance(doc, docs.TableDoc):
         listed += _of_table(doc, document)

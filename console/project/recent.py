@@ -99,7 +99,7 @@ def planner() -> str:
 
 
 def opened() -> Remembered:
-    """This machine's cache; whoever adds to it saves it."""
+    """This machine's cache; the caller saves it after an addition."""
     try:
         path = paths.cache_dir() / _NAME
     except OSError:

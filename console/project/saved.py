@@ -100,7 +100,7 @@ def load_saved(path: Path, tool: str = "") -> SavedPlans:
     """The whole content of the file.
 
     tool    this version of console, by which a plan that it cannot read is recognised
-    raises  DataError if it is no such file, is cut off, was changed, or comes from another format;
+    raises  DataError if it is not such a file, is cut off, was changed, or comes from another format;
             Conflict if another version wrote it and it cannot be read here
     """
     try:

@@ -37,7 +37,7 @@ def _names(source: Path) -> list[str]:
 
 
 def _put(path: Path, data: bytes) -> None:
-    # whatever the umask: a project that others may write to is refused
+    # regardless of the umask: a project that others may write to is refused
     for folder in reversed(path.parents):
         if not folder.is_dir():
             folder.mkdir(mode=0o755)

@@ -240,7 +240,7 @@ def literal(kind: str, text: str) -> str:
 
     kind  as `spark_type` returns it
     text  `unknown`, `0`, `2026-01-31`; a text that is a quoted SQL literal already stays as it is
-    raises  ValueError where the text is no value of that type
+    raises  ValueError where the text is not a value of that type
     """
     if kind == "string":
         if _LITERAL.fullmatch(text):

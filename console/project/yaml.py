@@ -133,7 +133,7 @@ def read_text(path: Path, root: Path) -> str:
 
     path  below `root`, also after following links: a link out of the project, a pipe or a device is not read, nor
           what everyone may write, or put another file in the place of
-    raises  Problems at the file, at its folder, or at the first byte that is no text
+    raises  Problems at the file, at its folder, or at the first byte that is not text
     """
     shown = path.relative_to(root).as_posix()
     try:
@@ -195,7 +195,7 @@ def _place(file: str, before: str) -> str:
 def parse(text: str, file: str) -> Document:
     """YAML text as a document; an empty one is an empty mapping.
 
-    raises  Problems at the first thing that is no YAML, or that we refuse
+    raises  Problems at the first thing that is not YAML, or that we refuse
     """
     if tab := _TAB.search(text):
         hint = "indent with spaces"

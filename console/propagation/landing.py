@@ -74,7 +74,7 @@ class _Edit:
         name, word = operation.name, TYPES.store_type(operation.data_type).word
         if name in self.columns:
             if not TYPES.fits(self._type(name), operation.data_type):
-                raise DataError(f"the column {name} is declared as {self._type(name)}, which is no {word}")
+                raise DataError(f"the column {name} is declared as {self._type(name)}, which is not of type {word}")
             return self.table.text
         entry = f"{_key(name)}: {_value(word)}"
         last = list(self.columns)[-1]

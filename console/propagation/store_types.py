@@ -44,7 +44,7 @@ class StoreTypes:
     digits       the most that a decimal has
     separator    between the numbers of a type
     read         word → generic type, nullability left out; None for a word that no generic type is mapped to
-    nullable     word → the word for the same type with NULL; the word itself where nullability is no part of a type
+    nullable     word → the word for the same type with NULL; the word itself where nullability is not part of a type
     never_null   a column of this word cannot be NULL at all
     """
 

@@ -102,7 +102,7 @@ def _type(tokens: list[str], level: int) -> Type:
         return Type(name=name, numbers=numbers)
     if name not in ("array", "enum", "text_of"):
         known = ", ".join((*SIMPLE, *TIMES, "decimal", "array", "enum", "text_of"))
-        raise ValueError(f"`{name[:40]}` is no generic type; known: {known}")
+        raise ValueError(f"`{name[:40]}` is not a generic type; known: {known}")
     _take(tokens, "<")
     if name == "array":
         parsed = array(_type(tokens, level + 1))

@@ -128,7 +128,7 @@ def gate(view: RegionView, yes: bool) -> AtGate | CheckFailed | None:
     request = f"console promote --region {name}"
     taken_back = view.status.taken_back
     if policy == "never" or (yes and taken_back):
-        why = f"its agent took {taken_back} back before" if policy != "never" else "its policy is never"
+        why = f"its agent rolled {taken_back} back" if policy != "never" else "its policy is never"
         return AtGate(
             f"{name}: {release} waits for a person: {why}",
             region=name,

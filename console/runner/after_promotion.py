@@ -1,4 +1,4 @@
-"""The checks of a promoted region that go on: what every face says of them, and whether the next wave may begin. Pure."""
+"""The checks that continue after a promotion: their wording in every face, and whether the next wave may begin. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -12,20 +12,20 @@ from console.runner.view import RegionView
 
 @dataclass(frozen=True, slots=True)
 class WatchLine:
-    """One sentence. text: holds what regions wrote; draw it through `safe`"""
+    """One sentence. text: contains text from regions; draw it through `safe`"""
 
     text: str
     tone: Literal["quiet", "good", "warn", "bad"]
 
 
 def is_watched(view: RegionView) -> bool:
-    """Whether a region is live, and its checks go on as its accepted plan says."""
+    """Whether a region is live and its accepted plan keeps its checks running."""
     plan, status = view.accepted, view.status
     return status.state == "live" and plan is not None and plan.gate.watch > 0 and not status.watched.ended
 
 
 def lines(view: RegionView, now: float) -> Iterator[WatchLine]:
-    """What there is to say of the watch of a region's last rollout; nothing without one. now: seconds since 1970, UTC"""
+    """The sentences about the watch of a region's last rollout; none without a watch. now: seconds since 1970, UTC"""
     status = view.status
     taken_back = status.state == "rolled-back"
     for breach in status.watched.breaches:
@@ -35,12 +35,12 @@ def lines(view: RegionView, now: float) -> Iterator[WatchLine]:
         return
     if status.watched.held_by:
         yield WatchLine(
-            f"watch paused by {status.watched.held_by}: nothing is taken back, and the next wave is held", "warn"
+            f"watch paused by {status.watched.held_by}: no automatic rollback, and the next wave is held", "warn"
         )
     if status.watch is not None:
         yield WatchLine(watch_text(status.watch, now), "warn" if status.watch.unable else "quiet")
     elif is_watched(view) and view.attended is False:
-        yield WatchLine("no agent runs: its checks after the promotion do not go on, and the next wave waits", "warn")
+        yield WatchLine("no agent runs: its checks after the promotion stand still, and the next wave waits", "warn")
     if status.watched.ended:
         some = ", ".join(status.watched.unclear)
         text = "the checks after its promotion have ended"
@@ -66,13 +66,13 @@ def watch_data(view: RegionView) -> dict[str, object] | None:
 
 
 def waits_text(names: Sequence[str]) -> str:
-    """Said after these regions were promoted, whose checks go on."""
-    return f"{', '.join(names)}: its checks go on; the next wave waits for their end: console status"
+    """The message after the promotion of regions whose checks continue."""
+    return f"{', '.join(names)}: the checks continue; the next wave waits for their end: console status"
 
 
 def unsettled(view: RegionView) -> Breach | None:
-    """The breach for which a person is needed: one that holds the next wave, has been taken back, or is told while the watch
-    goes on.
+    """The breach that needs a person: one that holds the next wave, was rolled back, or was reported while the watch
+    continues.
     """
     status = view.status
     if status.state not in ("live", "rolled-back") or not status.watched.breaches:
@@ -84,10 +84,10 @@ def unsettled(view: RegionView) -> Breach | None:
 
 
 def holds(view: RegionView) -> str:
-    """Why no later wave may begin after a live region; "" if its checks have ended, and nothing of them is unanswered."""
+    """Why no later wave may begin after a live region; "" once its checks have ended without an open breach."""
     if view.status.state != "live":
         return ""
-    return view.status.watched.holds or ("its checks go on" if is_watched(view) else "")
+    return view.status.watched.holds or ("its checks continue" if is_watched(view) else "")
 
 
 def held(view: RegionView) -> ConsoleError | None:

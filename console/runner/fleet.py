@@ -42,7 +42,7 @@ Planner = Callable[[Pipeline, Live, Region], Plan]
 
 
 class Fleet:
-    """Implements `runner.view.Cockpit`. Belongs to the event loop it is made in.
+    """Implements `runner.view.Cockpit`. Belongs to the event loop in which it is created.
 
     drivers, pipelines  by region name; the same names
     planner      pure; runs in a thread

@@ -1,4 +1,4 @@
-"""What a barrier came to in each of its regions, and how far apart they flipped, as this console measured it. Pure."""
+"""The outcome of a barrier in each of its regions, and the skew of their flips, as this console measured it. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -14,8 +14,8 @@ DONE: frozenset[FlipEnd] = frozenset(("promoted", "live"))
 class RegionFlip:
     """One region of a barrier. Its flip is the commit that makes the new release live.
 
-    end      promoted: by this barrier · live: with the same change before · refused: it has not flipped, `error` says why ·
-             held: it was ready, and nothing was sent since another region was not · unknown: no answer; the region knows
+    end      promoted: by this barrier · live: already, with the same change · refused: it has not flipped, for `error` ·
+             held: it was ready, but another region was not, so nothing was sent · unknown: no answer; the region knows
     release, was  the release that is or would be live, and the one before
     version  of the release table's commit; -1 if unknown
     sent, known   the flip lies between the two: its promotion was sent, and this console learned that it is done;
@@ -73,7 +73,7 @@ class Flips:
 
 
 def skew_of(spans: Sequence[tuple[float, float]]) -> FlipSkew | None:
-    """How far apart moments are of which each is only known to lie in its span (from, to), in one clock's seconds.
+    """How far apart moments are that are known only by a span (from, to) for each, in seconds of one clock.
 
     least  the gap between the span that ends first and the one that begins last; 0 if all overlap
     most   from the beginning of one span to the end of another
@@ -96,6 +96,6 @@ def _seconds(value: float) -> str:
 
 
 def wave_name(waves: Iterable[int], names: Sequence[str]) -> str:
-    """What a person types for several regions: `wave 2`, or their names if they belong to several waves."""
+    """The text that confirms several regions: `wave 2`, or their names if they belong to several waves."""
     numbers = set(waves)
     return f"wave {numbers.pop()}" if len(numbers) == 1 else ",".join(names)

@@ -100,8 +100,8 @@ class RegionRun:
             watcher.active_runs -= 1
 
     async def until_watched(self, outcome: Outcome) -> Outcome:
-        """The outcome once the checks that go on after a promotion have ended, or have led to something: with the error that
-        holds the next wave. An outcome of a region that is not watched is returned as it is.
+        """The outcome once the checks after a promotion have ended, or one has failed: then with the error that holds the
+        next wave. The outcome of a region that is not watched is returned unchanged.
         """
         name = outcome.region
         try:
@@ -114,7 +114,7 @@ class RegionRun:
             return Outcome(name, self._board[name].status.shown, error)
         held = after_promotion.held(self._board[name])
         if outcome.state != "live" and self._board[name].status.state != "live":
-            held = None  # it had nothing to do: what was taken back there is another rollout's
+            held = None  # it had nothing to do: the release rolled back there is another rollout's
         return outcome if held is None else Outcome(name, self._board[name].status.shown, held)
 
     async def _reached(self, name: str, true: Callable[[RegionView], bool]) -> RegionView:
@@ -209,7 +209,7 @@ class RegionRun:
                 await self._refresh_state(name)
 
     async def _opened_itself(self, name: str, attached: bool) -> bool:
-        """Wait until its agent has promoted, as its policy says, or the gate has closed again; False if it takes long.
+        """Wait until its agent has promoted, as its policy says, or the gate has closed again; False if it takes too long.
 
         attached  an attached run waits for the end of the soak as well, however long: its rollout would pause without it
         """

@@ -103,7 +103,7 @@ class Position:
     at, begins, ends
     speed      recorded seconds per second
     playing    it is running; else it is paused, or at the end
-    next_at, next_what   the next decision, and the line that tells it; "" where none follows
+    next_at, next_what   the next decision, and its line; "" where none follows
     missing    missing parts of the recording, in words; "" if it has everything that a console received
     command    the command that starts a playback here
     """
@@ -229,11 +229,11 @@ class Cockpit(Protocol):
     async def promote_together(
         self, confirmed: Mapping[str, str], declared: "Mapping[str, Sequence[Declaration]]"
     ) -> "Flips":
-        """Promote several regions at once. Their states are read anew: if one is not ready, nothing is sent anywhere. Regions
+        """Promote several regions at once. Their states are read again: if one is not ready, nothing is sent anywhere. Regions
         that are live with the same change already count as done.
 
         confirmed  region → the rollout that was confirmed; "" for a region that was live already
-        declared   stored with the rollouts first, everywhere before anything is promoted
+        declared   stored with every rollout before any region is promoted
         """
         ...
 

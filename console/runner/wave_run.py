@@ -60,7 +60,7 @@ class WaveRun:
                 self._board.set(outcome.region, note=str(outcome.error), waits=False)
 
     async def once_watched(self, promoted: str, begin: Callable[[], None]) -> None:
-        """Call `begin` once nothing of a region's watch keeps the next wave from beginning."""
+        """Call `begin` once a region's watch no longer holds the next wave."""
         await self._board.until(promoted, lambda view: not after_promotion.holds(view))
         begin()
 

@@ -10,7 +10,7 @@ ALL = "all"  # instead of names: every region
 
 
 def chosen(words: Sequence[str], views: Mapping[str, RegionView]) -> tuple[str, ...]:
-    """The regions that these words name, each once; a word that names none is among them as it is."""
+    """The regions that these words name, each once; a word that names none is kept unchanged."""
     named: list[str] = []
     for word in words:
         group = [name for name, view in views.items() if word == ALL or word in view.region.groups]
@@ -23,7 +23,7 @@ class ReadCommand:
     """A command as the command line reads it.
 
     regions    the names given, `@wave2` for those of a wave, `all` for every one; () where none was
-    arguments  words that are no options: `rows=60000`
+    arguments  words that are not options: `rows=60000`
     options    names of the command's own options that were given
     text       the words of its one argument that takes any, as those of a note; "" where it has none
     bare       nothing but a command, its regions, arguments and own options was given: no option of the whole program, so

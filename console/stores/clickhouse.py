@@ -90,7 +90,7 @@ class ClickHouse:
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         for operation in operations:
             if not isinstance(operation, StoreStatement):
-                raise TypeError(f"{type(operation).__name__} is no statement of ClickHouse")
+                raise TypeError(f"{type(operation).__name__} is not a statement of ClickHouse")
             self._command(operation.sql, self._settings)
         if self._cluster:
             self.agreed()

@@ -151,7 +151,7 @@ def _columns_by_table(
     for table, columns in data.items():
         if table not in known or not isinstance(columns, dict):
             raise DataError(
-                f"{path}: {table!r:.60} is no table of replication.yaml", hint="table: {column: {codec: ZSTD(3)}}"
+                f"{path}: {table!r:.60} is not a table of replication.yaml", hint="table: {column: {codec: ZSTD(3)}}"
             )
         by_table[target.place(known[table])] = tuple(
             _column_storage(name, settings, f"{path}: {table}") for name, settings in columns.items()

@@ -187,7 +187,7 @@ class Iceberg:
     def table(self, place: str) -> Any:
         """The table, loaded now; None if there is none.
 
-        A commit of it fails if another came first. pyiceberg would repeat it over whatever columns the table has by then.
+        A commit of it fails if another came first. pyiceberg would repeat it over the columns that the table then has.
         """
         with self._client_errors():
             catalog = self._open()

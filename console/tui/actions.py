@@ -82,7 +82,7 @@ def objection(action: RegionAction, view: RegionView, refusal: str = "", now: fl
 
 def whole_wave(action: RegionAction, splits: Mapping[str, SplitWave], region: str) -> tuple[str, ...]:
     """The regions of a wave that is live in part on which the action acts from any of its regions: promoting finishes the
-    rest, and rolling back returns all that are live; () in any other case.
+    rest, and rolling back applies to all that are live; () in any other case.
     """
     split = splits.get(region)
     if split is None or action not in ("promote", "rollback"):

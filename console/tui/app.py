@@ -208,7 +208,7 @@ class ConsoleApp(CommandApp):
                 self.repaints.outdate()  # for changes from before the subscription
                 async for view in changes:
                     if self.repaints.outdated:
-                        continue  # everything is drawn anew in any case
+                        continue  # everything is redrawn in any case
                     if only_lag_differs(self.state.views.get(view.region.name), view):
                         self.repaints.outdate_lag()
                     else:

@@ -81,7 +81,7 @@ class Dispatcher:
         return applicable
 
     def _of_several(self, action: RegionAction, views: "Sequence[RegionView]") -> tuple[str, ...]:
-        """The regions that are promoted or returned together; one that is not ready stays among them, and blocks the dialog."""
+        """The regions that are promoted or rolled back together; one that is not ready stays among them, and blocks the dialog."""
         if action == "promote":
             judged = readiness(views, self._desired())
             left = tuple(each.region for each in judged if not each.live)
@@ -231,7 +231,7 @@ class Dispatcher:
         self._tell(flips, f"wave {next(iter(views.values())).region.wave}")
 
     def _tell(self, flips: "Flips", wave: str) -> None:
-        """What a barrier came to, how far apart the regions flipped, and the keys with which a wave that failed in part ends."""
+        """Show the outcome of a barrier, its skew, and the keys that finish a wave which failed in part."""
         from console.runner.flips import skew_text
 
         for flip in flips.left:

@@ -1,10 +1,10 @@
-"""When the screens are drawn anew: soon after a change, rarely for lag alone, and never at the cost of keys."""
+"""When the screens are redrawn: soon after a change, rarely for lag alone, and never at the cost of keys."""
 
 REPAINT_SECONDS = 0.125  # minimum, however fast the views change
 LAG_REPAINTS = 8  # factor by which repaints are rarer if only lag has changed: at rest agents report it every second
 BACKOFF = 4  # pause before the next repaint, in durations of the last one: keys come first, on a slow machine too
 LONGEST_PAUSE = 5.0  # seconds, however long the last repaint took: figures must not be stale for minutes
-UNSEEN_SECONDS = 2.0  # then a repaint counts as done that was never shown because its screen was closed
+UNSEEN_SECONDS = 2.0  # after which a repaint counts as done although its screen was closed before it was shown
 
 
 class RepaintSchedule:
@@ -28,7 +28,7 @@ class RepaintSchedule:
         return not (self.outdated or self._lag_outdated)
 
     def outdate(self) -> None:
-        """Everything is drawn anew at the next repaint."""
+        """Everything is redrawn at the next repaint."""
         self.outdated = True
 
     def outdate_lag(self) -> None:

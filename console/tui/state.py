@@ -55,7 +55,9 @@ class ScreenState:
     def refusal(self, action: str) -> str:
         """Why this action is not possible in any region, as a sentence; "" if it is."""
         if self.position:
-            return "this is a recording: what it shows has happened, and nothing in it can be changed or asked anew"
+            return (
+                "this is a recording: what it shows has happened, and nothing in it can be changed or requested again"
+            )
         changes = action not in ("refresh", "witness")
         return "this console is read-only; start it without --readonly" if self.readonly and changes else ""
 

@@ -28,7 +28,7 @@ class Unsupported(Exception):
 
 
 class DuckEngine:
-    """A database in memory; each try registers its tables anew."""
+    """A database in memory; each try registers its tables again."""
 
     def __init__(self) -> None:
         self._db = duckdb.connect(config={"threads": 1, "enable_external_access": False})

@@ -114,7 +114,7 @@ def test_until_that_day_they_are_taken_after_the_cleanup_too(tmp_path: Path) -> 
 
 def test_without_a_day_the_cleanup_ends_them(marked: ShapedWorld) -> None:
     marked.controller.releases.drop("r3")
-    with pytest.raises(DataError, match="lines of the older shape are taken no more: their release is cleaned up"):
+    with pytest.raises(DataError, match="lines of the older shape are no longer accepted: their release is cleaned up"):
         marked.put({"id": "a", "name": "x"})
 
 

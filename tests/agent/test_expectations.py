@@ -83,7 +83,7 @@ def named(why: str) -> set[str]:
 def stands_at(status: Status, ids: Collection[str]) -> None:
     """A rollout that a bad day has stopped."""
     assert status.held == "failed"
-    assert "was not committed, since rows are not as expected" in status.why
+    assert "was not committed, since rows fail expectations" in status.why
     assert 0 < refused_rows(status.why) <= len(ids)
     assert named(status.why)
     assert named(status.why) <= set(ids)

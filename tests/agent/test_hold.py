@@ -199,7 +199,7 @@ def test_a_drop_that_fails_is_repeated_each_minute_and_the_release_is_not_restor
         patch.setattr(crash, "point", dying("before-drop", PermissionError))
         for _ in range(3):
             ticked(region)
-        assert capsys.readouterr().err.count("is not dropped yet, retrying: PermissionError") == 1
+        assert capsys.readouterr().err.count("is over; retrying: PermissionError") == 1
         clock.go(59)
         ticked(region)
         assert "retrying" not in capsys.readouterr().err

@@ -305,8 +305,8 @@ def test_killed_while_the_day_moves_it_is_the_one_or_the_other_and_moves_when_as
     ("release", "days", "says"),
     [
         ("r2", {"landing": "2999-01-01"}, "r3 is live, not r2"),
-        ("r3", {"lending": "2999-01-01"}, "lending is no managed landing table of r3"),
-        ("r3", {"landing": "tomorrow"}, "'tomorrow' is no day such as 2026-12-01"),
+        ("r3", {"lending": "2999-01-01"}, "lending is not a managed landing table of r3"),
+        ("r3", {"landing": "tomorrow"}, "'tomorrow' is not a day such as 2026-12-01"),
     ],
 )
 def test_a_day_that_cannot_be_moved_is_refused_and_stays(

@@ -179,7 +179,7 @@ def test_a_rollout_goes_on_from_it_and_its_fence_is_stored_with_the_acceptance(
     first, second, third = controller.rollouts.events(rollout)
     assert isinstance(first.event, Accepted)
     assert second.event == fence
-    assert third.event == Logged("goes on from preview one: requests, seen")
+    assert third.event == Logged("continues from preview one: requests, seen")
     assert [each.seq for each in (first, second, third)] == [1, 2, 3]
     commits = list((controller.rollouts.path / "_delta_log").glob("*.json"))
     assert len(commits) == 1  # an agent that dies after it finds all of them, or none

@@ -261,7 +261,7 @@ async def test_an_end_that_was_asked_for_loses_no_jvm_and_a_restart_does(
 def test_a_value_that_is_not_of_its_parameters_type_is_the_askers_mistake_and_starts_no_spark() -> None:
     line: Any = SimpleNamespace(readable=lambda _: PLAN.release)
     no_spark: Any = None
-    with pytest.raises(DataError, match="parameter n: 'x' is no int") as refused:
+    with pytest.raises(DataError, match="parameter n: 'x' is not of type int") as refused:
         queries.query(queries.PipelineReader(line), no_spark, "SELECT :n", tables=[], args={"n": ["x", "int"]}, limit=1)
     assert refused.value.exit_code == 65
 

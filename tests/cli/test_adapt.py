@@ -49,8 +49,8 @@ def test_a_dry_run_writes_nothing(foreign: World) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("lending", "--as", "events"), "'lending' is no landing table of web"),
-        (("requests", "--as", "events"), "'requests' is no landing table of web"),
+        (("lending", "--as", "events"), "'lending' is not a landing table of web"),
+        (("requests", "--as", "events"), "'requests' is not a landing table of web"),
         (("landing", "--as", "requests"), "web has `requests` already"),
         (("landing", "--as", "No Name"), "is not a valid name"),
     ],

@@ -34,7 +34,7 @@ def test_the_wave_is_finished_without_it_and_status_says_who_answers_with_what(d
     done = deployed.call("apply", "--yes", "--continue-without", "us")
     assert done.exit_code == 0, done.output
     assert "us      behind" in done.stdout
-    assert "us: away; when it is back: console apply --region us" in done.stderr
+    assert "us: unreachable; when it is back: console apply --region us" in done.stderr
     assert deployed.regions["eu"].disk.live == "r2"
 
     away = deployed.call("status")
@@ -118,7 +118,7 @@ def test_all_of_them_away_is_no_run(deployed: World) -> None:
         region.drop_link()
     done = deployed.call("apply", "--yes", "--continue-without", "us,eu")
     assert done.exit_code == 5
-    assert "all regions are away: us, eu" in done.stderr
+    assert "all regions are unreachable: us, eu" in done.stderr
 
 
 def test_a_saved_plan_is_carried_without_a_region_that_is_away(deployed: World, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_diff_shows_the_rows_of_each_version(deployed: World) -> None:
 @pytest.mark.parametrize("day", ["yesterday", "2026-11-7", "2026-13-01", ""])
 def test_diff_refuses_what_is_no_day(deployed: World, day: str) -> None:
     result = deployed.call("diff", "--table", "requests", "--day", day, "--region", "eu")
-    assert (result.exit_code, "is no day" in result.stderr) == (64, True)
+    assert (result.exit_code, "is not a day" in result.stderr) == (64, True)
 
 
 @pytest.mark.parametrize(

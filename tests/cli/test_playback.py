@@ -97,8 +97,8 @@ def test_playback_begins_where_it_is_asked_to(deployed: World) -> None:
         assert deployed.call("playback", str(path), *words).exit_code == 0
         assert round(screen.positions[0].at - BEGAN) == second
     for moment, why in (
-        ("25:00", "is no time"),
-        ("noon", "is no time"),
+        ("25:00", "is not a time"),
+        ("noon", "is not a time"),
         ("13:00", "is not in the recording"),
         ("2025-01-01", "is not in"),
     ):

@@ -67,7 +67,7 @@ def test_a_call_is_recorded_once_behind_the_others_and_the_next_plan_would_run_i
     assert "2 recorded calls of newest" in deployed.call("plan", "--regions", "us", "--explain").stdout
     file.write_text("calls: [{parameters: {day: 2026-11-07}}]\n")
     refused = deployed.call(*words, "day=2026-11-09")
-    assert (refused.exit_code, "cannot be written behind the others" in refused.stderr) == (65, True)
+    assert (refused.exit_code, "cannot be appended to the others" in refused.stderr) == (65, True)
 
 
 def test_a_region_without_a_release_has_nothing_to_ask(world: World) -> None:

@@ -20,10 +20,10 @@ def test_defaults_fill_what_is_left_out() -> None:
     ("given_", "message"),
     [
         ({}, "parameter day (date) is missing"),
-        ({"day": "2026-02-30"}, "'2026-02-30' is no date"),
-        ({"day": "2024-01-01' OR '1'='1"}, "is no date"),
-        ({"day": "2026-11-07", "most": "1e3"}, "is no int"),
-        ({"day": "2026-11-07", "most": "2147483648"}, "is no int"),
+        ({"day": "2026-02-30"}, "'2026-02-30' is not of type date"),
+        ({"day": "2024-01-01' OR '1'='1"}, "is not of type date"),
+        ({"day": "2026-11-07", "most": "1e3"}, "is not of type int"),
+        ({"day": "2026-11-07", "most": "2147483648"}, "is not of type int"),
         ({"day": "2026-11-07", "dya": "1"}, "no parameter 'dya'"),
     ],
 )

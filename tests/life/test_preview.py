@@ -135,7 +135,7 @@ async def test_a_rollout_goes_on_from_a_sandbox_that_was_killed_and_carries_no_s
     assert live is not None
     assert {state.table.name: state.version.path for state in live.tables} == paths
     assert slices(region, paths["requests"]) == Counter(range(1, sandbox.of + 1))
-    assert any("goes on from preview right: requests, seen" in line for line in status.log)
+    assert any("continues from preview right: requests, seen" in line for line in status.log)
     assert [each for each in await region.driver.verify("web", status.rollout) if each.ok is not True] == []
 
     await region.quiet(["web"])

@@ -109,8 +109,8 @@ def test_the_history_names_who_decided_what() -> None:
     [
         ("tell", False, "failed (2 → 1)"),
         ("pause", False, "failed (2 → 1): the next wave is held"),
-        ("rollback", False, "failed (2 → 1): to be taken back; the next wave is held"),
-        ("rollback", True, "failed (2 → 1): taken back by its agent"),
+        ("rollback", False, "failed (2 → 1): to be rolled back; the next wave is held"),
+        ("rollback", True, "failed (2 → 1): rolled back by its agent"),
     ],
 )
 def test_a_breach_says_what_follows(action: OnBreach, taken_back: bool, ends: str) -> None:

@@ -55,7 +55,7 @@ def test_it_enters_a_live_pipeline_with_0_bytes_below_it(source: str) -> None:
     assert set(moved(done)) == {"events"}
     assert node(done, "events").why == "new: an adapter in front of landing, whose rows are copied into it"
     assert node(done, "requests").why.startswith(
-        "events is put in front of landing, and what requests reads of it is unchanged"
+        "events is put in front of landing, and the columns that requests reads of it are unchanged"
     )
     (feed,) = (feed for feed in done.release.feeds if feed.target == "requests")
     assert (feed.source, feed.moved) == ("events", True)

@@ -262,7 +262,7 @@ def test_a_time_that_is_of_another_day_than_its_source_cannot_be_cut_in_two(old:
     for before in (SQL, sql):
         (refused,) = planned(wanted, forgetful(live(aggregate(before)))).refusals
         loses = "--allow-destructive C101:requests_by_hour lets them go; the previous release keeps them until cleanup"
-        carries = "`history: carry` copies the rows that are there"
+        carries = "`history: carry` copies the existing rows"
         assert (refused.code, refused.hint) == ("C101", f"{carries}; or {loses}" if before == sql else loses)
     carried = planned(wanted, forgetful(live(aggregate(sql))), {NAME: "carry"})
     assert (actions(carried), carried.refusals) == ({NAME: "forward"}, ())

@@ -111,10 +111,10 @@ def test_a_table_below_stays_as_well_and_one_that_is_changed_too_is_computed() -
 def test_other_values_of_a_column_that_is_read_are_said_to_come_from_there() -> None:
     done = change(priced(), priced(HOST.replace("$.rate", "$.fee")))
     assert actions(done) == {"hosts": "replay", "priced": "replay"}
-    assert node(done, "priced").why.startswith("rate is read of hosts.rate, which is computed otherwise now")
+    assert node(done, "priced").why.startswith("rate is read from hosts.rate, which is now computed differently")
     (warned,) = [problem for problem in done.problems if problem.code == "C113"]
     assert warned.message.endswith(
-        "rate show what hosts holds then, not what it held when rows came, and are not compared"
+        "rate show the values of hosts at that time, not those when rows arrived, and are not compared"
     )
     assert warned.hint == "review the list; or `history: carry` keeps what was joined"
 

@@ -136,7 +136,7 @@ def test_a_wider_type_is_stored_beside_the_values_that_are_there(old: str, new: 
     assert state(done).intake[-1] == Intake("n", ("n", stored))
     assert read in state(done).read
     assert done.rollback.columns == ("landing.n",)
-    assert done.rollback.why == f"values of landing.n that are no {old} are NULL there"
+    assert done.rollback.why == f"values of landing.n that are not of type {old} are NULL there"
 
 
 @pytest.mark.slow
@@ -174,7 +174,7 @@ def test_a_type_that_a_forward_query_converts_is_computed_at_read_and_moves_no_r
     assert done.steps == (AddColumns("landing", (Column(name="code@int", type="int"),)), Promote())
     assert state(done).intake[-1] == Intake("code", ("code", "code@int"))
     assert "COALESCE(`code@int`, CAST(COALESCE(TRY_CAST((`code`) AS INT), -1) AS INT)) AS `code`" in state(done).read
-    assert done.rollback.why == "values of landing.code that are no string are NULL there"
+    assert done.rollback.why == "values of landing.code that are not of type string are NULL there"
     settled = planned(wanted(columns=now), promoted(done, region))
     assert actions(settled) == {}
 

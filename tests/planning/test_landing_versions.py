@@ -110,7 +110,7 @@ def test_an_older_agent_refuses_a_release_of_which_it_would_not_move_the_rows() 
     ("more", "by", "why"),
     [
         (Column(name="day", type="date"), "day", "no row has day yet: promote the new column first"),
-        (Column(name="n", type="double"), "n", "n is a double: what is ingested would lie under other names"),
+        (Column(name="n", type="double"), "n", "n is a double: ingested values would be stored under other names"),
     ],
 )
 def test_a_partitioning_that_no_row_tells_is_refused(more: Column, by: str, why: str) -> None:
@@ -125,7 +125,7 @@ def test_a_column_that_lies_in_two_is_no_partition() -> None:
     wide = (*LANDING.columns, Column(name="n", type="bigint"))
     after = promoted(planned(wanted(columns=wide), region()), region())
     problem = refused(wanted(columns=wide, partition_by=("n",)), after)
-    assert (problem.code, "values of n lie in several stored columns" in problem.message) == ("C131", True)
+    assert (problem.code, "values of n are in several stored columns" in problem.message) == ("C131", True)
 
 
 def test_another_name_and_another_partitioning_take_two_plans() -> None:
@@ -229,8 +229,8 @@ def test_a_way_back_without_a_way_forth_warns() -> None:
 @pytest.mark.parametrize(
     ("changes", "start", "why"),
     [
-        (BY_REGION, live(), "a Delta table is partitioned in one way"),
-        ({"columns": NUMBER, "forward_query": TO_NUMBER}, with_code(), "hold no value of code"),
+        (BY_REGION, live(), "a Delta table has one partitioning"),
+        ({"columns": NUMBER, "forward_query": TO_NUMBER}, with_code(), "have no value of code"),
     ],
 )
 def test_the_price_of_a_new_version_is_shown_beside_the_reason_against_from_now(

@@ -134,7 +134,7 @@ def test_it_is_compared_by_its_merged_rows() -> None:
 
 def test_why_it_is_computed_anew_names_key_and_order() -> None:
     by_status = node(change(ROUTES["another order"][0]), "last_seen").why
-    assert by_status == "last_seen is ordered by status instead of ts: it is computed anew from requests"
+    assert by_status == "last_seen is ordered by status instead of ts: it is recomputed from requests"
     by_host = node(change(ROUTES["another key"][0]), "last_seen").why
     assert by_host.startswith("last_seen keeps one row of each ip and host instead of ip")
     plain = node(change(ROUTES["every row"][0]), "last_seen").why

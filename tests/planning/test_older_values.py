@@ -70,9 +70,9 @@ def test_a_changed_column_of_older_rows_is_as_the_word_says() -> None:
         (AGENT, "from now as computed", "agent is not proven to be computable", "from now"),
         (AGENT, "carry as default", "agent has no default", "carry"),
         (AGENT, "since 2026-11-10 as default", "agent has no default", "since 2026-11-10"),
-        (with_loud(), "from now as default", "would not tell whether they are older", "carry as default"),
+        (with_loud(), "from now as default", "would not show which of them are older", "carry as default"),
         (with_loud(nullable=False), "carry as null", "loud may not be NULL", "carry"),
-        (with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry as null", "no column of it", "carry"),
+        (with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry as null", "none of its columns", "carry"),
     ],
 )  # fmt: skip
 def test_a_word_that_cannot_be_kept_is_refused_with_one_that_can(

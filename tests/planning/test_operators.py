@@ -235,7 +235,7 @@ READ_OTHERWISE = {  # by sqlglot than by Spark, without a word
     "SELECT v:since FROM r": "a path into a VARIANT",
     "SELECT v LIKE ALL ('x', 'y') < a AS x FROM r": "followed by an operator",
     "SELECT v NOT ILIKE SOME ('x', 'y') || 'z' AS x FROM r": "followed by an operator",
-    "SELECT 0x1F AS x FROM r": "is no number to Spark",
+    "SELECT 0x1F AS x FROM r": "is not a number to Spark",
     'SELECT a AS "K" FROM r': "a name stands in backquotes",
     "SELECT DISTINCT ON (a) a FROM r": "DISTINCT ON is not allowed",
     "SELECT a FROM r WHERE a BETWEEN SYMMETRIC 3 AND 1": "BETWEEN SYMMETRIC is not allowed",

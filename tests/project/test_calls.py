@@ -85,7 +85,7 @@ def test_a_call_is_written_behind_the_others_and_all_else_stays(before: str, aft
 
 @pytest.mark.parametrize("text", ["calls: [{name: a}]\n", "calls: []\n", "calls:\n  - name: a\n...\n"])
 def test_a_file_to_which_no_line_can_be_added_is_left_alone(text: str) -> None:
-    with pytest.raises(DataError, match="cannot be written behind the others") as refused:
+    with pytest.raises(DataError, match="cannot be appended to the others") as refused:
         with_call(text, FILE, CALL)
     assert refused.value.hint
 

@@ -191,7 +191,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         "kind: landing\nsource: lending\nwas: other\ncolumns: {a: int}",
         [
             f"{PARSE}:1:10: into: `requests` is a landing table, which others write [P031]",
-            f"{REQUESTS}:2:9: source: `lending` is no landing table that others write [P031]",
+            f"{REQUESTS}:2:9: source: `lending` is not a landing table that others write [P031]",
             f"{REQUESTS}:3:6: was: nobody sends lines to an adapter: it is fed from its source [P012]",
         ],
         "",

@@ -37,10 +37,10 @@ MISTAKES = {
     f"{COLUMNS}kind: distinct\norder_by: [ts]": "order_by: only a table of kind latest has one",
     LATEST.replace("[event_id]", "[event_it]"): "key: requests has no column `event_it`",
     LATEST.replace("[ts]", "[ts, ts]"): "order_by: `ts` occurs twice",
-    f"{LATEST}partition_by: [day]": "partition_by: `day` is no part of the key",
+    f"{LATEST}partition_by: [day]": "partition_by: `day` is not part of the key",
     f"{LATEST}retention: 3d\ntime: day": "retention: it would delete the newest row of a key before older ones",
     LATEST.replace("tags: string", "tags: 'map<string,string>'"): "columns: `tags` is map<string,string>",
-    LATEST.replace("tags: string", "_row_hash: bigint"): "columns: `_row_hash` is kept for what places a row",
+    LATEST.replace("tags: string", "_row_hash: bigint"): "columns: `_row_hash` is reserved for the place of a row",
 }
 
 

@@ -115,7 +115,7 @@ async def test_a_release_that_was_taken_back_ends_the_run_and_is_promoted_by_a_p
     assert ends(again) == {"us": ("awaiting-confirmation", AtGate), "eu": ("skipped", None)}
     refused = again[0].error
     assert refused is not None
-    assert (refused.code, "took r2 back" in str(refused)) == ("E_GATE_POLICY", True)
+    assert (refused.code, "rolled r2 back" in str(refused)) == ("E_GATE_POLICY", True)
     assert (await fleet.promote("us")).release == "r3"
     await fleet.close()
 

@@ -224,7 +224,7 @@ async def test_a_region_that_waits_with_a_stale_plan_is_named_and_nothing_flips(
     flips = await promoted(fleet)
     assert ends(flips) == {"eu": ("refused", Conflict), "us": ("held", None), "ap": ("held", None)}
     (error,) = (flip.error for flip in flips.regions if flip.error)
-    assert (error.code, "another change than us waits with" in str(error)) == ("E_STALE", True)
+    assert (error.code, "another change than the rollout of us" in str(error)) == ("E_STALE", True)
     assert promotions(world) == 0
     await fleet.close()
 
@@ -338,7 +338,7 @@ async def test_a_return_leaves_alone_what_never_flipped_and_what_came_with_anoth
     assert "another change" in stays["eu"]
     assert stays["ap"].startswith("r1 is live; web-2 is awaiting-confirmation")
     await fleet.rollback("us")
-    assert returnable([fleet.views["us"]], DESIRED)["us"] == "r1 is live again already"
+    assert returnable([fleet.views["us"]], DESIRED)["us"] == "r1 is already live again"
     await fleet.close()
 
 

@@ -70,7 +70,7 @@ def test_a_host_that_lacks_what_an_agent_needs_says_each_thing_with_its_remedy(h
     assert "landing: version 0 is cut short" in bad["logs"]["detail"]
     assert all(check["fix"] for check in bad.values())
     (host.folder / "lake").rename(host.folder / "moved")
-    assert "is no directory" in doctor(host, home, bootstrap=True)[1]["warehouse of eu"]["detail"]
+    assert "is not a directory" in doctor(host, home, bootstrap=True)[1]["warehouse of eu"]["detail"]
 
 
 def test_a_host_that_cannot_be_entered_is_one_finding_with_what_to_type(host: Host, home: Path) -> None:

@@ -140,7 +140,7 @@ class _Near:
         return [*left, *ours[i:]], [*right, *theirs[j:]]
 
     def _loosely(self, row: Row) -> list[tuple[int, float, str]]:
-        """Sort key of the rows of a group: NULL first, values that are no numbers last."""
+        """Sort key of the rows of a group: NULL first, values that are not numbers last."""
         return [_rank(row[at]) for at in (*self._doubles, *self._estimated)]
 
     def _equal(self, a: Row, b: Row, columns: Sequence[int] | None = None) -> bool:
@@ -177,7 +177,7 @@ def _number(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON; different values of Spark have different texts."""
+    """A value as JSON; different Spark values have different texts."""
     match value:
         case None | bool() | int() | str():
             return value

@@ -55,7 +55,7 @@ class CalledRelease:
     def _view(self, name: str) -> None:
         state = self.release.table(name)
         if state is None:
-            raise NotReplayed(f"{name} is no table of release {self.release.id or 'the new one'}")
+            raise NotReplayed(f"{name} is not a table of release {self.release.id or 'the new one'}")
         path = self.context.path(state.version.path)
         version = self.pins.get(path)
         if version is None and self.release.feeds_into(name):
@@ -197,7 +197,7 @@ def _answers(call: PlannedCall, before: _Runs | None, after: _Runs) -> tuple[boo
     same, why = judge_answers(call, differs, (len(before.answer.rows), len(after.answer.rows)))
     if not differs.equal and not (before.steady and after.steady):
         which = "live" if not before.steady else "the new release"
-        return None, f"{which} gives another answer from one run to the next", only
+        return None, f"{which} gives different answers from one run to the next", only
     return same, why, only
 
 

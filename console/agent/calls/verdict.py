@@ -22,7 +22,7 @@ from console.model.recorded_call import (
 ANSWERS, COST = "recorded calls: answers", "recorded calls: cost"
 JUDGED_RUNS = 3  # per side, for time to count
 SLOWER, MUCH_SLOWER = 1.25, 2.0
-SLOWER_SECONDS, MUCH_SLOWER_SECONDS = 0.1, 0.25  # in addition: a few milliseconds are no loss
+SLOWER_SECONDS, MUCH_SLOWER_SECONDS = 0.1, 0.25  # in addition: a few milliseconds do not matter
 NAMED = 4  # calls named in one line
 
 
@@ -38,12 +38,14 @@ def judge_answers(call: PlannedCall, differs: Difference, rows: tuple[int, int])
     if call.changed and call.differs:
         return True, f"differs as declared ({call.differs}): {what}"
     if call.changed:
-        return None, f"{what}; {call.changed}: where that is wanted, `differs` in the call's file says why"
+        return None, f"{what}; {call.changed}: if that is intended, give the reason as `differs` in the call's file"
     if call.form.doubt:
         return None, f"{what}; {call.form.doubt}"
     if differs.tied and not (differs.lacking or differs.retyped):
-        return None, f"{what}; they are equal in its order, and its answer ends after some rows"
-    undue = ", and `differs` does not count: the change leaves the meaning of its answer alone" if call.differs else ""
+        return None, f"{what}; they tie in its order, and its LIMIT cuts them"
+    undue = (
+        ", and `differs` does not apply: the change does not alter the meaning of its answer" if call.differs else ""
+    )
     return False, what + undue
 
 
@@ -100,7 +102,7 @@ def _slower(
     if new.seconds >= live.seconds * MUCH_SLOWER and more >= MUCH_SLOWER_SECONDS:
         return False, words
     if new.seconds >= live.seconds * SLOWER and more >= SLOWER_SECONDS:
-        return None, f"{words}: by time alone less than {MUCH_SLOWER:g} × says nothing"
+        return None, f"{words}: a slowdown below {MUCH_SLOWER:g} × is not conclusive"
     return True, ""
 
 

@@ -33,7 +33,7 @@ class DueHolds:
     _attempt: threading.Thread | None = field(default=None, init=False)
 
     def tick(self, controller: HoldingPipeline) -> None:
-        """Drop what is due, in a thread of its own: it waits for the feeds, and a release has many files. Never raises."""
+        """Drop due releases, in a thread of its own: the drop waits for the feeds, and a release has many files. Never raises."""
         if self.clock.elapsed() < self._again or (self._attempt is not None and self._attempt.is_alive()):
             return
         try:
@@ -63,11 +63,11 @@ class DueHolds:
             self._failed(controller, error)
         else:
             for release in dropped:
-                _tell(controller, "info", f"the hold of {release} is over: it is dropped")
+                _tell(controller, "info", f"the hold of {release} is over: dropping it")
 
     def _failed(self, controller: HoldingPipeline, error: Exception) -> None:
         self._again = self.clock.elapsed() + RETRY_SECONDS
-        _tell(controller, "warning", f"a release whose hold is over is not dropped yet, retrying: {describe(error)}")
+        _tell(controller, "warning", f"failed to drop a release whose hold is over; retrying: {describe(error)}")
 
 
 def _tell(controller: HoldingPipeline, level: str, text: str) -> None:

@@ -24,7 +24,7 @@ HOUR = 3600.0
 
 @dataclass(slots=True, kw_only=True)
 class Cleanup:
-    """Deletes what no kept release names. The caller holds the pipeline's lock, except for `held` and `due`."""
+    """Deletes versions that no kept release names. The caller holds the pipeline's lock, except for `held` and `due`."""
 
     warehouse: Path
     pipeline: str
@@ -54,7 +54,7 @@ class Cleanup:
 
         dry_run   only name them
         previous  include the release to which a rollback would return
-        let_go    landing tables whose versions are deleted even if they hold values or rows that no other one has
+        let_go    landing tables whose versions are deleted even if they hold values or rows that no other version has
         returns   their paths, relative to the warehouse
         raises    Conflict E_LAST_COPY
         """
@@ -103,7 +103,7 @@ class Cleanup:
         if not self.held():
             raise Conflict(f"{self.pipeline}: no release is on hold", hint="console status", code="E_NO_HOLD")
         held = self.held()[-1]
-        if self._state(held.release) is None:  # the cleanup of an agent of 0.1.0, which knows no holds
+        if self._state(held.release) is None:  # cleaned up by an agent of 0.1.0, which knows no holds
             self._forget(held.release)
             raise Conflict(f"{self.pipeline}: {held.release} was dropped", hint="console status", code="E_NO_HOLD")
         if held.over(time.time()):
@@ -187,7 +187,7 @@ class Cleanup:
         return next((each.row.state for each in self.releases.all() if each.row.id == release), None)
 
     def _can_return(self, held: HeldRelease) -> bool:
-        """Whether the release that was live at the beginning of the hold still is, and no other one is the previous."""
+        """Whether the release that was live when the hold began still is, and no other one is the previous one."""
         live, previous = self.releases.in_state("live"), self.releases.in_state("previous")
         return live is not None and live.row.id == held.live and (previous is None or previous.row.id == held.release)
 

@@ -69,7 +69,9 @@ def _with_ties(plan: Comparison, check: Checked) -> Checked:
     """A difference in values is inconclusive if ties of a key are now broken by other columns."""
     if check.ok is not False or not plan.ties or check.check != "values":
         return check
-    return replace(check, ok=None, detail=f"of rows with one order another may be the newest: {check.detail}")
+    return replace(
+        check, ok=None, detail=f"among rows that tie in the order, another one may be the newest: {check.detail}"
+    )
 
 
 def _joined_as_now(plan: Comparison, check: Checked) -> Checked:
@@ -192,7 +194,7 @@ def _joined(
 
 
 def _joined_day(plan: Comparison) -> Any:
-    """The day of a joined group; NULL if the time is none of the keys."""
+    """The day of a joined group; NULL if the time is not one of the keys."""
     from pyspark.sql.functions import coalesce, col, lit
 
     if plan.time not in plan.keys:

@@ -116,8 +116,8 @@ def _of_day(rows: Any, time: str, day: str) -> Any:
 def _apart(
     before: Any, after: Any, pairs: Sequence[Pair], old: Pinned, kinds: dict[str, str], rows_of: Rows
 ) -> ExampleRows:
-    """Rows that one side has and the other lacks or has fewer times, each once; sorted by column, so that rows which
-    differ only in the last columns are at the same place in both lists."""
+    """Rows that one side has more often than the other, each once; sorted by column, so that rows that differ only in
+    the last columns are at the same place in both lists."""
     from pyspark.sql.functions import col, count_if, lit, xxhash64
 
     columns = tuple((pair.new, kinds[pair.new]) for pair in pairs)

@@ -1,6 +1,6 @@
 """`_console/<pipeline>/comparison`: one row per day and column of each comparison. Append only; counts and no values.
 
-The rows of a portion are one commit. An agent that finds records of the versions which it compares does not compare
+The rows of a portion are one commit. An agent that finds records of the versions that it compares does not compare
 that portion again. `model/compared` describes the columns.
 """
 
@@ -25,7 +25,11 @@ _KINDS = {
     "boolean": DataType.bool(),
 }
 _COLUMNS = {name: _KINDS[kind] for name, kind in LEDGER["comparison"].items()}
-_NAMES = {"target": "table", "column_name": "column", "changed_of": "of"}  # columns that SQL needs another name for
+_NAMES = {
+    "target": "table",
+    "column_name": "column",
+    "changed_of": "of",
+}  # stored column → field, whose name SQL reserves
 RESUMED_SECONDS = 6 * 3600.0  # files of an older version are kept for longer
 
 

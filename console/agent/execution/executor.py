@@ -218,7 +218,7 @@ class PlanExecutor(threading.Thread):
                 return
 
     def _await_spark(self, step: Step) -> None:
-        """After a loss of Spark, start it again and record how long it was away."""
+        """After a loss of Spark, start it again and record how long it was gone."""
         recorder = self.context.recorder
         if since := recorder.status.spark_lost:
             self.context.spark.session()

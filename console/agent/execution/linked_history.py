@@ -66,10 +66,10 @@ def _link(source: str, target: Path) -> None:
                 f"{target} is another file than {source}", hint="console discard", code="E_LINK"
             ) from None
     except FileNotFoundError:
-        message = f"{source} is gone, which belongs to the version that is taken over"
+        message = f"{source}, a file of the version that is taken over, is gone"
         raise RegionError(message, hint="console discard, then plan again", code="E_LINK") from None
     except OSError as error:
-        message = f"{source}: no second name can be given to it here: {error.strerror}"
+        message = f"{source}: the file system cannot link it: {error.strerror}"
         hint = "console discard, then `history: carry`, which copies the rows"
         raise RegionError(message, hint=hint, code="E_LINK") from None
 

@@ -47,7 +47,7 @@ def validate(context: RolloutContext, step: Validate) -> None:
             seed = f"{context.recorder.rollout}/{live_feed.spec.materialization}"
             heartbeat = heartbeats.get(live_feed.source_path)
             check = liveness.check_feed(session, live_feed, pins, seed, heartbeat, live_feed.dry_run)
-            context.check_halt()  # an interrupted check is no evidence about the rows
+            context.check_halt()  # an interrupted check is not evidence about the rows
         context.recorder.store(planted_bugs.blind(but_for_quarantine(context, check)))
     stalled = stalled_targets(context.follower.feeds(context.plan.pipeline))
     for comparison in step.comparisons:

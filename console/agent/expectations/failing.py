@@ -73,7 +73,7 @@ def stopped_feed(target: str, commits: str, failing: Sequence[Unexpected]) -> Fe
 
 def _why(target: str, what: str, failing: Sequence[Unexpected]) -> str:
     text = "; ".join(f"`{one.name}`: {one}" for one in failing)
-    return f"{target}: {what}, since rows are not as expected: {text or 'none of them at a second look'}"
+    return f"{target}: {what}, since rows fail expectations: {text or 'none of them in a second pass'}"
 
 
 def _remedy(target: str) -> str:

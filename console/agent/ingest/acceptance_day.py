@@ -15,7 +15,7 @@ def accept_until(
 
     release  the one that the console believes to be live;  days: table → `2026-12-24`, "" for until the cleanup
     returns  the tables whose day changed
-    raises   Conflict E_STALE; DataError for an invalid day, or a table that is no managed landing table of the release
+    raises   Conflict E_STALE; DataError for an invalid day, or a table that is not a managed landing table of the release
     """
     with controller.lock:
         live = controller.live()
@@ -24,7 +24,7 @@ def accept_until(
         for table, day in days.items():
             state = live.table(table)
             if state is None or state.table.kind != "landing" or not state.table.managed:
-                raise DataError(f"{table} is no managed landing table of {live.id}", hint="console plan")
+                raise DataError(f"{table} is not a managed landing table of {live.id}", hint="console plan")
             _check_day(day)
         moved = {
             table: day
@@ -44,4 +44,4 @@ def _check_day(day: str) -> None:
         if day:
             date.fromisoformat(day)
     except ValueError:
-        raise DataError(f"{day!r:.40} is no day such as 2026-12-01") from None
+        raise DataError(f"{day!r:.40} is not a day such as 2026-12-01") from None

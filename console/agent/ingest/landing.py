@@ -45,7 +45,7 @@ class LandingWriter:
         """Append lines, matched by column name; a batch id that is already committed is acknowledged, not repeated.
 
         shape   name of their shape, if the table's `accepts` distinguishes lines by it
-        run     the lines' place in their file, by which they are deduplicated, whatever the batch id
+        run     the lines' place in their file, by which they are deduplicated, regardless of the batch id
         raises  DataError naming the first line that is not a JSON object or has a value that does not fit its column;
                 Conflict E_LOAD_MOVED, E_SCHEMA_MOVED if the sender must read the load's state again
         """

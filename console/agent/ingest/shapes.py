@@ -67,7 +67,7 @@ class Shapes:
     def _ended(self, number: int) -> DataError:
         accepts = self.marked[0][0]
         lacks = f"does not give {accepts.marker!r:.60}" if accepts.marker else f"was not sent as shape {accepts.shape}"
-        then = f"were taken until {self.until}" if self.until else "are taken no more: their release is cleaned up"
+        then = f"were taken until {self.until}" if self.until else "are no longer accepted: their release is cleaned up"
         return DataError(f"line {number} {lacks}, and lines of the older shape {then}", hint=self._how())
 
     def _how(self) -> str:

@@ -1,6 +1,6 @@
 """Which kept files may still hold rows that were erased from the live release, from the Delta logs alone.
 
-Only deletions in the live release's tables count, by whoever made them: DELETE, UPDATE, MERGE, an overwrite, the table's own
+Only deletions in the live release's tables count, by any program: DELETE, UPDATE, MERGE, an overwrite, the table's own
 retention. A file of another version counts if it was written before one of them and belongs to the same partition; where the
 two versions are partitioned by other columns, or by other values of one, every such file counts.
 """

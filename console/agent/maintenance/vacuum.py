@@ -70,7 +70,7 @@ def _removals(table: str, version: int) -> list[int]:
 def kept_hours(table: str) -> float:
     """`delta.deletedFileRetentionDuration` in hours.
 
-    raises  RegionError E_RETENTION if it is no duration
+    raises  RegionError E_RETENTION if it is not a duration
     """
     text = DeltaTable(table).metadata().configuration.get("delta.deletedFileRetentionDuration", "")
     if not text:

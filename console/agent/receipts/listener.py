@@ -39,7 +39,7 @@ class AuditListener:
     def watching(self, spark: SparkHandle, session: Any, progress: AuditProgress) -> Iterator[None]:
         """Context of one check: reports it and its Spark jobs, and cancels these once the audit is cancelled.
 
-        raises  AuditStopped, whatever the outcome of the check whose jobs were cancelled
+        raises  AuditStopped, regardless of the outcome of the check whose jobs were cancelled
         """
         self.check_stopped()
         self._tell(progress)

@@ -52,7 +52,7 @@ def checkable(commits: Sequence[LiveCommit], names: Sequence[str], tables: Seque
     unnoted = [commit for commit in left if joined_of(commit, names, tables) is None]
     if unnoted:
         which = ", ".join(names)
-        why = f"as of which version {which} was read is not noted, or that version is dropped"
+        why = f"the version of {which} that was read is not recorded, or was dropped"
         reasons.append((unnoted[-1], why))
         left = [commit for commit in left if commit not in unnoted]
     for at in range(len(names)):
@@ -64,7 +64,7 @@ def checkable(commits: Sequence[LiveCommit], names: Sequence[str], tables: Seque
         return Checkable(tuple(left))
     newest, why = max(reasons, key=lambda each: each[0].version)
     until = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(newest.at_ms / 1000))
-    return Checkable(tuple(left), f"rows that came until {until} cannot be checked again: {why}")
+    return Checkable(tuple(left), f"rows that arrived until {until} cannot be checked again: {why}")
 
 
 def _pin(commit: LiveCommit, names: Sequence[str], tables: Sequence[JoinedTable], at: int) -> Pinned:
@@ -92,7 +92,7 @@ def unreadable(pin: Pinned) -> str:
     """Why a table cannot be read as of its version; "" if it can."""
     name = f"{pin.state.table.name} as of version {pin.version}"
     if not log.exists(pin.path):
-        return f"{pin.state.table.name}, as it was joined, is dropped"
+        return f"the version of {pin.state.table.name} that was joined was dropped"
     try:
         known = log.covers(pin.path, pin.version)
         files = DeltaTable(pin.path, version=pin.version).get_add_actions().column("path").to_pylist() if known else []

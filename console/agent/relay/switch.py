@@ -50,7 +50,7 @@ def drain(session: Any, follower: FeedFollower, pipeline: str, live_feed: LiveFe
     followed = next((each for each in follower.feeds(pipeline) if each.key == live_feed.key), None)
     if followed is None:
         raise CheckFailed(
-            f"{live_feed.target_path} does not take the rows of {live_feed.source_path} yet",
+            f"{live_feed.target_path} is not fed from {live_feed.source_path} yet",
             hint="try again; `console status` shows the lag",
             code="E_LAG",
         )
@@ -61,7 +61,7 @@ def drain(session: Any, follower: FeedFollower, pipeline: str, live_feed: LiveFe
         while followed.seen < end and followed.step(session, end) >= 0:
             pass
     except Exception as error:
-        followed.writer = None  # its last commit may be in the log or not
+        followed.writer = None  # its last commit may or may not be in the log
         followed.health.record_failure(error, followed.spec.target, followed.own_query)
         if followed.health.standing:
             raise fresh_copy(followed.health.standing) from None

@@ -80,7 +80,7 @@ class Acceptance:
         return rollout
 
     def _taken_back(self) -> str:
-        """The release that the agent took back, if that made the live release live; else ""."""
+        """The release that the agent rolled back, if that made the live release live; else ""."""
         live, previous = self.releases.in_state("live"), self.releases.in_state("previous")
         if live is None or agent_reason(live.row.by) is not AgentReason.BREACH:
             return ""

@@ -33,7 +33,7 @@ class RolloutContext:
     keep_hours  the rollback window: how long the new versions keep removed files, besides the rollout itself
     halt        set when the executor is to stop
     job         the running Spark jobs, None between jobs
-    newest_days of a sandbox: days that are carried of each table; None for all
+    newest_days of a sandbox: days that are copied of each table; None for all
     before      after the promotion: the release that was live before it, with which the new one is still compared
     """
 

@@ -1,4 +1,4 @@
-"""Notes of operators: stored with the newest rollout, whatever its state."""
+"""Notes of operators: stored with the newest rollout, in any state."""
 
 from console.agent.rollout.ownership import OwnedPipeline
 from console.errors import Conflict

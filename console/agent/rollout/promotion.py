@@ -103,7 +103,7 @@ class Promotion:
             more = f", and {len(gone) - 1} more" if len(gone) > 1 else ""
             raise CheckFailed(
                 f"{self.pipeline}: {release.id} cannot become live again: {gone[0]}{more}",
-                hint=f"restore the file, or build the older definition anew: check out the files of {release.id}, console apply",
+                hint=f"restore the file, or build the older definition again: check out the files of {release.id}, console apply",
                 code="E_WAY_BACK",
             )
 

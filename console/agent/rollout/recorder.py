@@ -94,13 +94,13 @@ class Recorder:
         return max((recorded.at for recorded in self._stored if isinstance(recorded.event, Promoted)), default=0.0)
 
     def watched(self, progress: WatchProgress | None) -> None:
-        """What the status says of the checks that go on after the promotion."""
+        """Update the progress of the checks that continue after the promotion."""
         with self._guard:
             if self._status.watch != progress:
                 self._status = replace(self._status, watch=progress)
 
     def soaked(self, progress: SoakProgress | None) -> None:
-        """What the status says of the checks that go on at the gate; consoles get it with the lag."""
+        """Update the progress of the checks that continue at the gate; consoles get it with the lag."""
         with self._guard:
             if self._status.soak != progress:
                 self._status = replace(self._status, soak=progress)

@@ -25,7 +25,7 @@ class PromotedPipeline(OwnedPipeline, Protocol):
 
 @dataclass(slots=True)
 class SelfOpeningGate:
-    """Checks one pipeline's gate once a second. An attempt that fails is repeated later and later."""
+    """Checks one pipeline's gate once a second. A failed attempt is repeated after growing pauses."""
 
     clock: Clock = field(default_factory=WallClock)
     _again: float = field(default=0.0, init=False)  # monotonic: no attempt before
@@ -46,7 +46,7 @@ class SelfOpeningGate:
     def _open(self, controller: PromotedPipeline, status: Status) -> None:
         by = by_agent(AgentReason.POLICY)
         try:
-            with controller.lock:  # what was due may have been decided about, or checked again, since
+            with controller.lock:  # a person may have decided, or a check may have changed, since
                 now = controller.recorder.status
                 if now.rollout == status.rollout and due(now, controller.recorder.plan):
                     controller.promote(now.rollout, now.was, by, socket.gethostname())
@@ -57,7 +57,7 @@ class SelfOpeningGate:
 
 
 def due(status: Status, plan: Plan | None) -> bool:
-    """Whether the agent may promote: each condition passed by itself; history that nothing has checked never does."""
+    """Whether the agent may promote: each condition passed by itself. History without any check is never promoted so."""
     if plan is None or not plan.gate.auto or status.shown != "awaiting-confirmation":
         return False
     unchecked = not status.checks and any(step.history for step in status.steps)

@@ -33,5 +33,5 @@ def _typed(name: str, text: str, kind: str) -> Any:
                 at = datetime.fromisoformat(text)
                 return at if at.tzinfo else at.replace(tzinfo=UTC)
     except (ValueError, KeyError, InvalidOperation):
-        raise DataError(f"parameter {name}: {text!r:.60} is no {kind}") from None
+        raise DataError(f"parameter {name}: {text!r:.60} is not of type {kind}") from None
     return text

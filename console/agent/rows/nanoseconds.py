@@ -78,7 +78,7 @@ def _footer(file: Path) -> bytes:
         source.seek(-8, 2)
         length, magic = struct.unpack("<I4s", source.read(8))
         if magic != b"PAR1":
-            raise ValueError(f"{file} is no Parquet file")
+            raise ValueError(f"{file} is not a Parquet file")
         source.seek(-8 - length, 2)
         return source.read(length)
 

@@ -80,7 +80,7 @@ class Sandboxes:
         self._build_all()
 
     def begin(self, plan: Plan, order: SandboxOrder) -> Sandbox:
-        """Begin a sandbox of a plan; one of the same name and change is kept for longer, and retried if it failed.
+        """Begin a sandbox of a plan; for one of the same name and change, extend the expiry, and retry it if it failed.
 
         One of that name with another change, another live release or fewer days is dropped first.
 
@@ -184,7 +184,7 @@ class Sandboxes:
         sandbox.stop()
         steps = {s.id for s in sandbox.plan.steps if isinstance(s, Backfill) and s.target in tables}
         fences = tuple(fenced for fenced in sandbox.recorder.events(Fenced) if fenced.step in steps)
-        line = Logged(f"goes on from preview {sandbox.order.name}: {', '.join(tables)}")
+        line = Logged(f"continues from preview {sandbox.order.name}: {', '.join(tables)}")
         return ContinuedPlan(continued(sandbox.plan, plan, tables), (*fences, line))
 
     # -- builds

@@ -1,6 +1,6 @@
 """`_console/<pipeline>/previews/<name>/`: the sandboxes of a pipeline, each with a log of its own.
 
-    preview.json   the request (`model.sandbox.SandboxOrder`); a folder without it is no sandbox
+    preview.json   the request (`model.sandbox.SandboxOrder`); a folder without it is not a sandbox
     rollouts/      its plan and its events, in a table like that of rollouts
 
 They are stored beside the tables of 0.1.0, which does not open this folder.
@@ -58,7 +58,7 @@ class SandboxStore:
 
     def forget(self, name: str) -> None:
         """Delete a sandbox's folder, once its versions are gone."""
-        (self._folder(name) / _ORDER).unlink(missing_ok=True)  # first: without it the folder is no sandbox
+        (self._folder(name) / _ORDER).unlink(missing_ok=True)  # first: without it the folder is not a sandbox
         self.sweep()
 
     def sweep(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether the endpoints of a release answer: Spark compiles each and reads one row, whenever a table of it has changed."""
+"""Whether the endpoints of a release answer: Spark compiles each and reads one row, whenever one of its tables has changed."""
 
 import threading
 import time
@@ -34,7 +34,7 @@ class _Answered:
     """The last call of one endpoint.
 
     read     versions of the tables that it may read, at that time
-    again    monotonic: no call before
+    again    monotonic time of the next call, at the earliest
     """
 
     finding: WayBackFinding | None = None
@@ -92,7 +92,7 @@ class EndpointRound:
 def _asked(
     spark: SparkHandle, release: Release, endpoint: Endpoint, paths: Mapping[str, str], plan: Plan | None
 ) -> WayBackFinding | None:
-    """One call; None if it was answered."""
+    """The finding of one call; None if it was answered."""
     args, given = _arguments(release, endpoint, plan)
     late = threading.Event()
     try:

@@ -19,8 +19,8 @@ from console.text import safe_text
 def accept_until() -> int:
     """Give regions the days until which landing tables take lines of older shapes, as the files say.
 
-    The key `accepts_until` of a table's file is sent to the live release, and nothing else: nothing is planned and nothing
-    is promoted. The region's notes record who moved it.
+    Only the key `accepts_until` of a table's file is sent to the live release; nothing is planned or promoted. The region's
+    notes record who moved the day.
     """
     project = open_project(need_regions=True)
     return run_interruptible(_move(project, Output(cli_context().flags)))

@@ -73,7 +73,9 @@ def adapt(table: str, adapter: str, dry_run: bool) -> int:
         output.data("\n".join(_lines(one)))
     for path in left:
         output.info(
-            safe_text(f"left  {path}: it joins {source.name}, or is no plain query; edit it by hand if it should not")
+            safe_text(
+                f"left  {path}: it joins {source.name}, or is not a plain query; edit it by hand if it should not"
+            )
         )
     output.info("hint: console plan shows the adapter being filled, and 0 bytes below it")
     return 0
@@ -83,7 +85,7 @@ def _source(pipeline: "Pipeline", name: str) -> "Table":
     foreign = [table.name for table in pipeline.tables if table.kind == "landing" and not table.managed]
     table = pipeline.table(name)
     if table is None or table.kind != "landing":
-        raise UsageError(f"{name!r} is no landing table of {pipeline.name}", **choices(foreign, name))
+        raise UsageError(f"{name!r} is not a landing table of {pipeline.name}", **choices(foreign, name))
     if table.managed:
         hint = "change its file: columns of a managed landing table change in place"
         raise CheckFailed(f"{name} is managed, and needs no adapter", hint=hint)

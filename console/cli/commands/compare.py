@@ -90,7 +90,7 @@ def _schema(path: Path) -> dict[str, dict[str, str]]:
     try:
         content: Any = json.loads(_text(path))
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON: {error}", hint=_EXAMPLE) from None
+        raise UsageError(f"{path} is not JSON: {error}", hint=_EXAMPLE) from None
     difference: dict[str, dict[str, str]] = {}
     for table, columns in content.items() if isinstance(content, dict) else [("a table", None)]:
         if not isinstance(columns, dict) or not all(isinstance(kind, str) for kind in columns.values()):

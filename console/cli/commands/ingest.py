@@ -46,7 +46,7 @@ FOLLOW_TICK_SECONDS = 0.5
     "--load", metavar="NAME", help="Name under which the region remembers the file (default: the file's name)."
 )
 @click.option(
-    "--shape", default="", metavar="NAME", help="The shape of the lines, where the table's file tells them apart by it."
+    "--shape", default="", metavar="NAME", help="The shape of the lines, if the table's file distinguishes lines by it."
 )
 def ingest(file: str, table: str | None, load: str | None, shape: str) -> int:
     """Append a file of NDJSON events to a landing table, once per file.
@@ -123,7 +123,7 @@ def _landing(project: OpenProject, region: str, wanted: str | None) -> str:
     if wanted is None:
         raise UsageError("choose a landing table", hint=f"--table, one of {', '.join(managed)}")
     if wanted not in managed:
-        raise UsageError(f"{wanted!r} is no managed landing table of {project.pipeline}", **choices(managed, wanted))
+        raise UsageError(f"{wanted!r} is not a managed landing table of {project.pipeline}", **choices(managed, wanted))
     return wanted
 
 

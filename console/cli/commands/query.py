@@ -192,7 +192,9 @@ def typed(parameters: "Sequence[Parameter]", given: dict[str, str]) -> dict[str,
         if value is None:
             raise UsageError(f"parameter {name} ({parameter.type}) is missing", hint=f"--param {name}=…")
         if not fits(value, parameter.type):
-            raise UsageError(f"parameter {name}: {value!r:.80} is no {parameter.type}", hint=_example(parameter.type))
+            raise UsageError(
+                f"parameter {name}: {value!r:.80} is not of type {parameter.type}", hint=_example(parameter.type)
+            )
         args[name] = (value, parameter.type)
     return args
 

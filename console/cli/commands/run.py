@@ -95,7 +95,7 @@ def _planned(project: OpenProject, lives: Sequence[Live | ConsoleError]) -> tupl
     if unanswered:
         raise _joined(unanswered)
     if not plans:
-        raise Unreachable(f"all regions are away: {', '.join(project.names)}", hint="console doctor")
+        raise Unreachable(f"all regions are unreachable: {', '.join(project.names)}", hint="console doctor")
     _all_used(project, plans)
     return tuple(plans)
 
@@ -155,7 +155,7 @@ def bound(shown: Mapping[str, Plan], plan: "Planner") -> "Planner":
         fresh = plan(pipeline, live, region)
         if region.name not in shown:
             raise Unreachable(
-                f"{region.name}: it was away when the others were planned, so its plan was not reviewed",
+                f"{region.name}: it was unreachable when the others were planned, so its plan was not reviewed",
                 region=region.name,
                 hint=f"console apply --region {region.name}",
                 code="E_BEHIND",
@@ -290,7 +290,7 @@ def run(
 
     reporter  collects the content of reports
     returns  the exit code: the worst of the regions'
-    raises   Interrupted once the console has let go of its agents
+    raises   Interrupted once the console has detached from its agents
     """
     seen: dict[str, RegionView] = {}
     yes = output.flags.yes
@@ -343,7 +343,7 @@ def conclude(output: Output, outcomes: Sequence[Outcome]) -> int:
         output.data(outcomes_text(outcomes))
     for outcome in outcomes:
         if outcome.state == "behind":
-            output.info(f"{outcome.region}: away; when it is back: console apply --region {outcome.region}")
+            output.info(f"{outcome.region}: unreachable; when it is back: console apply --region {outcome.region}")
         if outcome.error:
             output.print_region_error(outcome.region, outcome.error)
     return code

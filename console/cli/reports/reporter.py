@@ -81,7 +81,7 @@ class Reporter:
         return bool(self.junit or self.report or self.forge)
 
     def planned(self, project: "OpenProject", plans: "Sequence[Plan]" = ()) -> None:
-        """The project is open, and with `plans` its regions have answered."""
+        """Note that the project is open and, with `plans`, that its regions have answered."""
         self.project, self.pipeline = project, project.pipeline
         self.plans = {plan.region: plan for plan in plans}
 
@@ -132,7 +132,7 @@ class Reporter:
                 await asyncio.gather(*map(ask, reached))
 
     async def look(self, views: "Sequence[RegionView]", errors: "Mapping[str, ConsoleError]") -> None:
-        """For a command that runs nothing: the current regions, with their stored events. errors: by region"""
+        """Report, for a command that runs nothing, the current regions with their stored events. errors: by region"""
         assert self.project is not None
         async with self.project.drivers() as drivers:
             histories = {name: partial(driver.history, self.pipeline) for name, driver in drivers.items()}

@@ -62,7 +62,7 @@ class RegionReport:
     state     the word of the status, or of the outcome where the run did not reach its rollout
     plan      the accepted one, else the one that would run; None where there is none
     consent   what people declared at its gate
-    past      its stored events and receipts;  past_missing: why they are not here
+    past      its stored events and receipts;  past_missing: why they are missing
     percent   of its history; 100 only when nothing is left
     """
 

@@ -24,7 +24,7 @@ Phase = State | Literal["paused", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseSpan:
-    """A time in one state. since, until: seconds since 1970, UTC; open: it lasted when this was read"""
+    """A time in one state. since, until: seconds since 1970, UTC; open: it had not ended when this was read"""
 
     phase: Phase
     since: float

@@ -1,4 +1,4 @@
-"""The checks of a fake region that go on after a promotion, what follows from them, and who decides, by the rules of the real
+"""The checks of a fake region that continue after a promotion, what follows from them, and who decides, by the rules of the real
 agent."""
 
 from collections.abc import Awaitable, Callable
@@ -33,7 +33,7 @@ def taken_back(disk: FakeDisk) -> str:
 
 
 def steer(disk: FakeDisk, verb: Verb, who: Who) -> bool:
-    """Store a person's `pause` or `resume` of a watch; False if the verb is no decision about one."""
+    """Store a person's `pause` or `resume` of a watch; False if the verb is not a decision about one."""
     if verb == "pause" and is_watched(disk):
         _keep(disk, WatchSteered(by=who.name, verb="pause"))
         return True

@@ -208,7 +208,7 @@ class Connection:
             jump = _JUMP.fullmatch(self._ssh.jump)
             if not jump or not 0 < int(jump["port"] or 22) < 65_536:
                 raise DataError(
-                    f"{self._region.name}: jump: {self._ssh.jump!r:.80} is no host",
+                    f"{self._region.name}: jump: {self._ssh.jump!r:.80} is not a host",
                     region=self._region.name,
                     hint="write it as user@host:port",
                 )

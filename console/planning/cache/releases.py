@@ -41,7 +41,7 @@ def one_release(release: Release, cache: PlannerCache) -> Release:
 
 
 def _contents(release: Release, cache: PlannerCache) -> _Contents:
-    """The same object for all releases with these tables and feeds, whatever the versions are called."""
+    """The same object for all releases with these tables and feeds, regardless of the names of the versions."""
 
     def made() -> _Contents:
         key = tuple(map(_state_key, release.tables)), tuple(map(_feed, release.feeds))

@@ -98,7 +98,7 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
 
 
 def _hidden_inexact(verdict: Verdict, wanted: DesiredTable, names: Mapping[str, str]) -> list[str]:
-    """Stored columns that are not shown any more and that its feeds go on filling, each time with other values."""
+    """Stored columns that are no longer shown and that its feeds continue to fill, each time with other values."""
     if verdict.rebuilt or verdict.live is None:
         return []
     shown = {names.get(column.name, column.name) for column in wanted.table.columns}

@@ -44,9 +44,9 @@ def _why_not(table: Table, live: TableState, was: Mapping[str, str], places: Seq
         return f"no row has {', '.join(new)} yet: promote the new column first"
     divided = [column for column, parts in zip(table.partition_by, places, strict=True) if len(parts) > 1]
     if divided:
-        return f"values of {', '.join(divided)} lie in several stored columns"
+        return f"values of {', '.join(divided)} are in several stored columns"
     if unfit := [c for c in table.columns if c.name in table.partition_by and c.type.startswith(_UNFIT)]:
-        return f"{unfit[0].name} is a {unfit[0].type}: what is ingested would lie under other names"
+        return f"{unfit[0].name} is a {unfit[0].type}: ingested values would be stored under other names"
     return ""
 
 

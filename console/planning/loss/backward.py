@@ -78,7 +78,7 @@ def _of_landing(now: Table, live: TableState, diff: Diff) -> tuple[list[str], li
     for pick in diff.picks:
         if pick.type and (column := was.column(pick.of)) is not None:
             lost.append(f"{now.name}.{pick.of}")
-            reasons.append(f"values of {now.name}.{pick.name} that are no {column.type} are NULL there")
+            reasons.append(f"values of {now.name}.{pick.name} that are not of type {column.type} are NULL there")
     named = continued(now, live).distinguished
     for again in sorted(named & {column.name for column in was.columns}):
         lost.append(f"{now.name}.{again}")
@@ -86,5 +86,5 @@ def _of_landing(now: Table, live: TableState, diff: Diff) -> tuple[list[str], li
     for retyped, why in diff.computed.items():
         if retyped not in named and why.kind == "type" and (column := was.column(retyped)) is not None:
             lost.append(f"{now.name}.{retyped}")
-            reasons.append(f"values of {now.name}.{retyped} that are no {column.type} are NULL there")
+            reasons.append(f"values of {now.name}.{retyped} that are not of type {column.type} are NULL there")
     return lost, reasons

@@ -36,7 +36,7 @@ def expired_days(target: TableStats, source: TableStats, feeds: Iterable[Feed], 
 
 
 def missing_rows(target: TableStats, source: TableStats, feeds: Iterable[Feed], cache: PlannerCache) -> int:
-    """The number of rows that the source must have lost, whatever their days."""
+    """The number of rows that the source must have lost, of any day."""
     return max(0, target.rows - source.rows) if at_most_one(feeds, cache) else 0
 
 

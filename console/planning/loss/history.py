@@ -119,7 +119,7 @@ def _shorter(table: Table, source: Table, keeps: int | None, remedies: tuple[Rem
         message = f"{source.name} stores nothing (retention 0): {table.name} starts empty"
         return [_later(table, "C102", message, source.where, remedies)]
     if keeps is not None and (table.retention_days is None or table.retention_days > keeps):
-        wish = "for ever" if table.retention_days is None else f"{table.retention_days} days"
+        wish = "forever" if table.retention_days is None else f"{table.retention_days} days"
         message = f"{source.name} keeps {keeps} days, {table.name} {wish}: only what is still there can be re-read"
         return [_later(table, "C101", message, table.where, remedies)]
     return []

@@ -1,4 +1,4 @@
-"""Delta table features that a column's type needs: raising a table's protocol for one cannot be taken back."""
+"""Delta table features that a column's type needs: raising a table's protocol for one cannot be undone."""
 
 import re
 from collections.abc import Iterable

@@ -31,7 +31,7 @@ def repeatable(wanted: DesiredTable, *, carried: bool = False) -> list[Problem]:
         review = Elsewhere(what="review the list")
         keep = SetKey(node=table.name, key="history", value="carry", effect="keeps what was joined")
         others = ", ".join(sorted({name for feed in wanted.feeds for name in feed.joins}))
-        message = f"{table.name} is replayed through a join: {', '.join(joined)} show what {others} holds then, not what it held when rows came, and are not compared"
+        message = f"{table.name} is replayed through a join: {', '.join(joined)} show the values of {others} at that time, not those when rows arrived, and are not compared"
         problems.append(
             Problem(
                 code="C113",
@@ -43,7 +43,7 @@ def repeatable(wanted: DesiredTable, *, carried: bool = False) -> list[Problem]:
             )
         )
     if wanted.volatile:
-        message = f"{table.name}: {', '.join(sorted(wanted.volatile))} will not come out as before (now(), rand() and the like), and are not compared"
+        message = f"{table.name}: {', '.join(sorted(wanted.volatile))} will have other values than before (now(), rand() and the like), and are not compared"
         remedies: tuple[Remedy, ...] = (Elsewhere(what="review the list"),)
         if table.kind != "aggregate":
             remedies = (SetKey(node=table.name, key="forward_query", effect="keeps what is stored"),)

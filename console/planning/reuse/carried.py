@@ -1,4 +1,4 @@
-"""Columns with carried older rows: whatever is computed from them does not follow the query either."""
+"""Columns with carried older rows: columns computed from them do not follow the query either."""
 
 from console.model.live import Feed, TableState
 from console.model.schema import types

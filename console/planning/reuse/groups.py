@@ -5,7 +5,7 @@ live keys, which have one value in all rows of a group. Then
 
 - a wanted key that is a function of the live keys puts each live group into one wanted group: the states of these
 groups, united, are those of all their rows, since states unite in any order and grouping (`planning/sql/states`);
-- a wanted state that means the same as a stored one is that state, whatever its name;
+- a wanted state that means the same as a stored one is that state, regardless of its name;
 - a state over a wider type is the stored one, cast: all values fitted the narrower type, since a value or a sum that
 does not fit stops its batch (ANSI).
 """
@@ -69,7 +69,7 @@ class Kept:
 
     @property
     def served(self) -> bool:
-        """Whether the stored rows are the wanted ones, whatever the read computes from them."""
+        """Whether the stored rows are the wanted ones, regardless of the columns computed at read."""
         return self.whole and self.same_groups and not any(state.wider for state in self.states.values())
 
 
@@ -217,7 +217,7 @@ def _stored_keys(old: _Partial) -> dict[str, str]:
 
 
 def _over_keys(new: _Partial, node: exp.Expr, stored: Mapping[str, str]) -> str:
-    """An expression over source rows, rewritten over the stored keys; "" if it is no function of them."""
+    """An expression over source rows, rewritten over the stored keys; "" if it is not a function of them."""
     if (
         node.find(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode) is not None
         or new.value([node])[0].volatile

@@ -172,7 +172,7 @@ def _wider_casts(node: exp.Expr, type: str) -> Iterator[exp.Cast]:
 
 
 def certain_type(node: exp.Expr, query: FeedQuery) -> str:
-    """The type of an expression whatever its operands are, "" if that is not certain."""
+    """The type of an expression regardless of its operands, "" if that is not certain."""
     node = node.unnest()
     if isinstance(node, exp.Cast):
         return kind(node.to.sql(DIALECT))
@@ -191,7 +191,7 @@ def expressed(
     for column in columns:
         node = projections[column.lower()].copy()
         if node.find(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode) is not None:
-            missing[column] = "it is no plain expression"
+            missing[column] = "it is not a plain expression"
             continue
         whole = query.value([node])[0][0]
         if whole.volatile:

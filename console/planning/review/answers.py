@@ -43,7 +43,7 @@ def answers(desired: Desired, live: Live, cache: PlannerCache) -> tuple[Answer, 
             if why := _why(node, before.get(node.name), release, changed, cache):
                 affected.append(Answer(kind=kind, name=node.name, owner=node.owner, why=why))
                 if isinstance(node, Copy):
-                    changed[node.into, ""] = f"{node.into} is copied anew"
+                    changed[node.into, ""] = f"{node.into} is copied again"
         gone = [node for name, node in before.items() if name not in {other.name for other in new}]
         affected += [Answer(kind=kind, name=node.name, owner=node.owner, why="no longer declared") for node in gone]
     return tuple(sorted(affected, key=lambda answer: (_KINDS.index(answer.kind), answer.name)))

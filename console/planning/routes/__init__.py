@@ -19,7 +19,7 @@ from console.planning.landing import new_version, storage
 from console.planning.landing.adapter import is_new_adapter
 from console.planning.routes import create, drop, keep
 from console.planning.routes.change import Change
-from console.planning.routes.choices.choice import applied, unused
+from console.planning.routes.history.choice import applied, unused
 from console.planning.routes.verdict import LiveCopy, Verdict, Verdicts
 from console.planning.sql.reads import Pick, compose
 

@@ -109,8 +109,8 @@ def _narrowed(change: Change) -> Verdict | None:
         return None
     name = change.name
     given = [computable(list(narrower.given), name)] if narrower.given else []
-    filtered = [f"the new filter asks only of what {name} keeps"] if narrower.conditions else []
-    why = ", and ".join([*given, *filtered]) or f"the rows of the live {name} hold all that is wanted of them"
+    filtered = [f"the new filter reads only columns that {name} keeps"] if narrower.conditions else []
+    why = ", and ".join([*given, *filtered]) or f"the rows of the live {name} already hold every wanted value"
     sql = change.cache.by_value(reads.select, name, _with(narrower.given, change), narrower.conditions)
     made = _copy(change, f"{why}: copied from the live {name}", LiveCopy(sql), refused(change))
     return replace(made, filters=tuple(feed.materialization for feed in change.wanted.feeds if narrower.conditions))

@@ -34,7 +34,7 @@ def verdict(change: Change) -> Verdict | None:
 
 
 def unchanged(desired: Desired, release: Release, diffs: Diffs, cache: PlannerCache) -> dict[str, Verdict]:
-    """Tables that are unchanged, as is everything upstream of them: the same for all regions of a release, whatever they hold."""
+    """Tables that are unchanged, as is everything upstream of them: the same for all regions of a release, regardless of their rows."""
     return cache.by_identity(_UNCHANGED, lambda: _untouched(desired, release, diffs), desired, release)
 
 

@@ -15,15 +15,15 @@ def computed(change: Change, missing: Mapping[str, str]) -> str:
     wanted, live, diff = change.wanted, change.live, change.diff
     name, sources = wanted.table.name, listed(sorted({feed.source for feed in wanted.feeds}))
     if wanted.table.kind != live.table.kind:
-        return f"{name} is now of kind {wanted.table.kind}: it is computed anew from {sources}"
+        return f"{name} is now of kind {wanted.table.kind}: it is recomputed from {sources}"
     if not diff.rows and (kept := _rows_kept_otherwise(wanted.table, live.table)):
-        return f"{kept}: it is computed anew from {sources}"
+        return f"{kept}: it is recomputed from {sources}"
     others = _joined_otherwise(change)
     if not diff.rows and others.rows:
         verb = "hold" if len(others.rows) > 1 else "holds"
         return f"{listed(others.rows)}, which {name} joins, {verb} other rows: history is re-read from {sources}"
     if not diff.rows:
-        return f"which rows {name} holds changes (FROM, WHERE, JOIN or GROUP BY): history is re-read from {sources}"
+        return f"the rows of {name} change (FROM, WHERE, JOIN or GROUP BY): history is re-read from {sources}"
     fresh = [column for column, why in diff.computed.items() if why.kind == "new"]
     texts = [others.columns.get(column, why.text) for column, why in diff.computed.items() if column not in fresh]
     parts = []
@@ -82,7 +82,7 @@ def _joined_otherwise(change: Change) -> _JoinedOtherwise:
     columns = {}
     for column, read in wanted.reads.items():
         if origin := sorted(f"{table}.{of}" for table, of in read & changed):
-            columns[column] = f"{column} is read of {listed(origin)}, which {are(origin)} computed otherwise now"
+            columns[column] = f"{column} is read from {listed(origin)}, which {are(origin)} now computed differently"
     return _JoinedOtherwise(tuple(rows), columns)
 
 

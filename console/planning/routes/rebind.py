@@ -44,6 +44,6 @@ def _reason(change: Change, sources: Sequence[str]) -> str:
     if len(adapters) == len(sources):
         rebuilt = " and ".join(f"{table.name} is put in front of {table.source}" for table in adapters)
     return (
-        f"{rebuilt}, and what {change.name} reads of {'it' if len(sources) == 1 else 'them'} is"
-        f" unchanged: {its} across at promotion, at the same landing position; no row moves"
+        f"{rebuilt}, and the columns that {change.name} reads of {'it' if len(sources) == 1 else 'them'} are"
+        f" unchanged: {its} at promotion, at the same landing position; no row moves"
     )

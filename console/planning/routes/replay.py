@@ -17,7 +17,7 @@ def verdict(change: Change) -> Verdict:
     if change.readable:
         if not change.relaid:
             return replace(_whole(change, change.feeds.broken), remedy=of_states.remedy(change))
-        why = f"{laid(change)}; partial states are computed anew"
+        why = f"{laid(change)}; partial states are recomputed"
         return replace(_whole(change, why), problems=change.unused_for_layout(), remedy=of_states.remedy(change))
     why = computed(change, change.proof.missing)
     if (apart := _parts(change)) is not None:

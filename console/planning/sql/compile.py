@@ -161,13 +161,13 @@ def _only_row(tree: exp.Query) -> exp.Expr | str:
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         return "more than one condition is written"
     if {key for key, value in tree.args.items() if value} - {"expressions", "from_"}:
-        return "it is no condition but a query"
+        return "it is a query, not a condition"
     row = exp.paren(tree.expressions[0].unalias().unnest())
     if isinstance(row.this, exp.Tuple):
         return "more than one condition is written"
     for node in row.walk():
         if isinstance(node, _NOT_OF_A_ROW):
-            return "it needs other rows than the one that it is about"
+            return "it needs other rows than its own"
         if functions.is_volatile(node):
-            return "a second look at the same row could give another answer"
+            return "evaluated again, the same row could give another answer"
     return row

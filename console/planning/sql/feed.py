@@ -209,7 +209,7 @@ def _check_incremental(relation: Relation, table: Table, text: Text, done: exp.Q
     if table.kind == "append" and "group" in inner:
         text.report(
             "S113",
-            f"{table.name} is no aggregate: GROUP BY would be taken over each commit alone",
+            f"{table.name} is not an aggregate: GROUP BY would be taken over each commit alone",
             done,
             "declare `kind: aggregate`",
         )

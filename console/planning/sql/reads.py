@@ -133,7 +133,7 @@ def _forward(table: Table, live: TableState, text: Text) -> str:
         text.report_query(
             "C107",
             "it must be the SELECT list alone",
-            fix="leave FROM, WHERE and all else out: it reads the live table",
+            fix="leave out FROM, WHERE and everything else: it reads the live table",
         )
         return ""
     if not _row_by_row(tree, text):

@@ -243,7 +243,7 @@ _INSTEAD = {
     "last_value": "max_by(value, time) is the last by an order",
     "median": "approx_percentile(value, 0.5) is within 1.3 % of rank",
     "percentile": "approx_percentile(value, fraction) is within 1.3 % of rank",
-    "collect_list": "collect_set keeps each value once; rows as they are belong into a table of their own",
+    "collect_list": "collect_set keeps each value once; unaggregated rows belong in a table of their own",
     "histogram_numeric": "count_if for each bucket is exact; kll_sketch_agg_double has any rank and quantile",
 }
 

@@ -255,7 +255,7 @@ def kind(name: str) -> str:
     try:
         spelled: str = exp.DataType.build(name, dialect=DIALECT).sql(DIALECT).lower().replace(" ", "")
     except SqlglotError:
-        raise ValueError(f"{name} is no Spark type") from None
+        raise ValueError(f"{name} is not a Spark type") from None
     return {"decimal": "decimal(10,0)"}.get(spelled, spelled)
 
 
@@ -295,7 +295,7 @@ def strict() -> Iterator[None]:
 
 
 def sources(tree: exp.Query) -> Iterator[tuple[str, exp.Table]]:
-    """Physical tables that the tree reads, with the node of each use; CTE names are no tables."""
+    """Physical tables that the tree reads, with the node of each use; CTE names are not tables."""
     seen: set[int] = set()
     for scope in traverse_scope(tree):
         for source in scope.sources.values():

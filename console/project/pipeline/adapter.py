@@ -46,7 +46,7 @@ def problems(table: str, doc: docs.TableDoc, source: Document, tables: Mapping[s
     foreign = {name for name in landing if not tables[name].data.get("source")}
     if doc.source not in foreign:
         hint = did_you_mean(doc.source, foreign, "landing tables")
-        yield wrong("P031", "source", f"`{doc.source[:60]}` is no landing table that others write", hint)
+        yield wrong("P031", "source", f"`{doc.source[:60]}` is not a landing table that others write", hint)
     elif tables[doc.source].data.get("managed") is True:
         hint = f"change {doc.source} itself: columns of a managed landing table change in place"
         yield wrong("P031", "source", f"{doc.source} is managed, and needs no adapter", hint)

@@ -149,7 +149,7 @@ class _Nodes:
         if doc.backward_query and doc.kind != "landing":
             hint = "remove the line: the previous release continues to be fed from its own sources"
             place = source.place(("backward_query",))
-            self.wrong("P012", "backward_query: only a landing table hands rows back", place, hint, table)
+            self.wrong("P012", "backward_query: only a landing table converts rows back", place, hint, table)
 
     def older_name(self, table: str, doc: docs.TableDoc, source: Document) -> None:
         place = source.place(("was",))
@@ -181,7 +181,7 @@ class _Nodes:
         elif marker and self.known(table, "accepts.marker", marker, doc.columns, place):
             if not doc.columns[marker].nullable or marker in doc.partition_by:
                 message = f"accepts.marker: lines of older shapes have no `{marker}`"
-                self.wrong("P012", message, place, "take a column that may be NULL and partitions nothing", table)
+                self.wrong("P012", message, place, "use a column that may be NULL and is not in partition_by", table)
         elif shape and (why := wrong_name(shape)):
             self.wrong("P013", f"accepts.shape: {why}", place, "accepts: {shape: v2}", table)
         return Accepts(marker=marker, shape=shape)
@@ -239,7 +239,7 @@ class _Nodes:
             if name in doc.partition_by[:i]:
                 self.wrong("P012", f"partition_by: `{name}` occurs twice", source.place(at), "remove one", table)
         if set(doc.partition_by) >= set(doc.columns):
-            message = "partition_by: a table needs a column that is no partition"
+            message = "partition_by: a table needs a column that is not a partition"
             self.wrong("P012", message, source.place(("partition_by",)), "", table)
 
     def clustering(self, table: str, doc: docs.TableDoc, source: Document) -> tuple[str, ...]:

@@ -157,7 +157,7 @@ def with_call(text: str, file: str, call: RecordedCall) -> str:
         after = ()
     if [_content(one) for one in after] != [_content(one) for one in (*before, _numbered(call, len(before)))]:
         hint = "write the calls as a list, one `- ` line each, at the end of the file"
-        raise DataError(f"{file}: a call cannot be written behind the others", hint=hint)
+        raise DataError(f"{file}: a call cannot be appended to the others", hint=hint)
     return made
 
 

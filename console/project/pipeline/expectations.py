@@ -103,7 +103,7 @@ class _Reader:
 
     def _timed(self, at: Keys) -> bool:
         if not self.time:
-            self.wrong(at, f"{self.table} has no time column to tell days by", "declare one: time: COLUMN")
+            self.wrong(at, f"{self.table} has no time column to determine days", "declare one: time: COLUMN")
         return bool(self.time)
 
     def _known(self, column: str, at: Keys) -> bool:

@@ -121,7 +121,7 @@ def split(text: str, file: str) -> Query:
 
     The text around the front matter is blanked rather than cut, so that its places are those of the file.
 
-    raises  Problems if the leading comment is no YAML, or no SQL follows it
+    raises  Problems if the leading comment is not YAML, or no SQL follows it
     """
     front, start = Document(file=file), 0
     if comment := _COMMENT.match(text):

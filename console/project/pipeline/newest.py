@@ -50,15 +50,15 @@ def _of_rows(name: str, doc: docs.TableDoc, source: Document) -> Iterator[Proble
     for column, spec in doc.columns.items():
         at = source.place(("columns", column))
         if column.lower() in (ROW_HASH, BUCKET):
-            message = f"columns: `{column}` is kept for what places a row"
+            message = f"columns: `{column}` is reserved for the place of a row"
             yield Problem(code="P013", message=message, where=at, hint="rename the column", node=name)
         if any(word in spec.type for word in WITHOUT_ORDER):
             message = f"columns: `{column}` is {spec.type}, which has no order and no hash: equal rows could not be recognised"
             yield Problem(code="P012", message=message, where=at, hint="store it as text: to_json(…)", node=name)
     for i, column in enumerate(doc.partition_by):
         if column in doc.columns and column not in key:
-            message = f"partition_by: `{column}` is no part of the key, and a newer row of the same key may be in another partition"
-            hint = "partition by a column of the key, or remove the line: a hash of the key does it"
+            message = f"partition_by: `{column}` is not part of the key, and a newer row of the same key may be in another partition"
+            hint = "partition by a column of the key, or remove the line: a hash of the key is the default"
             yield Problem(code="P012", message=message, where=source.place(("partition_by", i)), hint=hint, node=name)
     if doc.retention is not None and doc.kind == "latest" and (not doc.order_by or doc.order_by[0] not in _time(doc)):
         message = "retention: it would delete the newest row of a key before older ones, which would be shown again"

@@ -147,7 +147,7 @@ class _Comparison:
             return SchemaDifference(
                 kind="extra", column=stored.name, expected="", actual=stored.type, message=message
             )  # arriving values are stored there only
-        message = f"{self.there.name}.{stored.name} is no column of {self.table.full}"
+        message = f"{self.there.name}.{stored.name} is not a column of {self.table.full}"
         return SchemaDifference(
             kind="extra",
             column=stored.name,

@@ -15,7 +15,7 @@ _SYMBOLS = {
 def text(report: Report, *, notes: bool = False) -> str:
     """For people: only what differs, store by store; a last line with the counts.
 
-    notes  also stores that are looser than PostgreSQL, which is no failure
+    notes  also stores that are looser than PostgreSQL, which is not a failure
     """
     lines: list[str] = []
     for checked in report.checked:

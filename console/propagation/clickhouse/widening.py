@@ -169,5 +169,5 @@ def _computes(item: exp.Expression, name: str, *, null: bool) -> bool:
     if isinstance(inner, exp.Column | exp.Count | exp.Is | exp.Exists):
         return False
     if not null and isinstance(inner, exp.Predicate | exp.Connector | exp.Not):
-        return False  # a truth value, whatever is compared; with NULL it is NULL
+        return False  # a truth value, regardless of its operands; with NULL it is NULL
     return any(node.name == name for node in inner.find_all(exp.Column))

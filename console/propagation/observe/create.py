@@ -171,7 +171,7 @@ def create_index(cursor: Cursor, catalog: Catalog) -> None:
 def guarded(statement: SqlStatement, catalog: Catalog) -> str:
     """A DO block that creates only types and foreign keys, as tools write it to skip existing ones.
 
-    returns  what it does, `create_type` or `add_constraint`; "" where it is no such block, as far as that is plain:
+    returns  what it does, `create_type` or `add_constraint`; "" where it is not such a block, as far as that is plain:
              `BEGIN CREATE TYPE …; EXCEPTION WHEN duplicate_object THEN NULL; END`
     """
     bodies = [word.text for word in statement.words if word.kind == "text"]

@@ -17,7 +17,7 @@ _SMALL: Final = {ord(letter): letter.lower() for letter in string.ascii_uppercas
 _DEEPEST: Final = 200  # nested brackets; each level is read again by the one around it
 _SPACE: Final = re.compile(r"[ \t\n\r\f]+")
 _LINE_COMMENT: Final = re.compile(r"--[^\n\r]*")
-# whatever is not ASCII is a letter to PostgreSQL, a no-break space included
+# to PostgreSQL every non-ASCII character is a letter, a no-break space included
 _LETTER: Final = r"[A-Za-z_\x80-\U0010ffff]"
 _WORD: Final = re.compile(rf"{_LETTER}(?:{_LETTER}|[0-9$])*")
 _NUMBER: Final = re.compile(r"(?a:0[xX][0-9a-fA-F_]+|(?:\d[\d_]*(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][+-]?\d+)?)")

@@ -51,7 +51,7 @@ def value_of(default: str, kind: Type) -> str:
     literal = recast(default, kind)
     if literal is None:
         raise DataError(
-            f"the default {default:.60} is no value of {kind}",
+            f"the default {default:.60} is not a value of {kind}",
             hint="write one of that type into the migration, or null: rows arrive with their values",
         )
     return literal

@@ -24,7 +24,7 @@ from console.runner.outlook.windows import after_work
 from console.runner.view import RegionView
 
 MOST_SECONDS = 365 * 86_400.0
-# Priors of what a rollout measures only at its end: seconds, and shares of the time of all batches.
+# Priors for figures that a rollout measures only at its end: seconds, and shares of the time of all batches.
 CATCHING_UP = Between(0.2, 15.0)
 LOG_SHARE = Between(0.1, 1.0)
 CLOSING, CLOSING_SHARE = Between(0.1, 1.0), Between(0.03, 0.25)
@@ -77,10 +77,10 @@ def forecast(
     samples: Sequence[FeedSample] = (),
 ) -> Forecast | None:
     """The forecast of a rollout on its way to the gate; None before its first batch is measured, while it is held, while it
-    waits for something whose end no figure tells, and if a year or more would be left: then too little was measured.
+    waits for something whose end is unpredictable, and if a year or more would be left: then too little was measured.
 
     events   stored ones, as far as they are known;  plan: the accepted one, None if unknown
-    samples  of the region's feeds; from half an hour of history on they tell its rate better than single batches do
+    samples  of the region's feeds; from half an hour of history on they give a better rate than single batches
     """
     if status.held or status.state not in BEFORE_GATE or not _foreseeable(status):
         return None
@@ -113,7 +113,7 @@ def forecast(
 
 
 def _sampled(status: Status, samples: Sequence[FeedSample], plan: Plan | None) -> Between | None:
-    """Seconds of the history that is left, between the lowest and the highest rate of the last hour, waits included; None if
+    """Seconds of the remaining history, between the lowest and the highest rate of the last hour, waits included; None if
     too little was sampled, or if hours limit the batches, since the time outside them is not that of a rate."""
     between = rates(samples, status.started)
     if between is None or (plan is not None and limits(plan, status.tuning).throttle.hours):
@@ -123,12 +123,12 @@ def _sampled(status: Status, samples: Sequence[FeedSample], plan: Plan | None) -
 
 
 def _foreseeable(status: Status) -> bool:
-    """Whether no wait is open, or a short one, or one that ends by the clock. A throttle's other conditions have no known end."""
+    """Whether any open wait is short, or ends by the clock. A throttle's other conditions have no known end."""
     return status.waiting is None or status.waiting.cause == "hours"
 
 
 def _backfill(step: StepStatus, known: MeasuredRollout, plan: Plan | None) -> Between:
-    """Seconds of the batches that are left of a step."""
+    """Seconds of the remaining batches of a step."""
     left = max(0, step.rows_total - step.rows_done)
     own = known.paces.get(step.id)
     if own is None:
@@ -175,7 +175,7 @@ def _catch_ups(status: Status, known: MeasuredRollout, plan: Plan | None, work: 
 
 
 def _validation(status: Status, known: MeasuredRollout, work: float) -> Between:
-    """Seconds that are left of the comparison and the other checks, which read what the batches wrote."""
+    """Remaining seconds of the comparison and the other checks, which read what the batches wrote."""
     step = next((each for each in status.steps if each.id == str(VALIDATE)), None)
     if step is None or step.state == "done":
         return NOTHING
@@ -187,7 +187,7 @@ def _measured(seconds: Sequence[float]) -> Between:
 
 
 def _lost(spent: Account) -> Between:
-    """The factor by which waits, failed tries and losses of Spark lengthen the work that is left, if they go on as so far."""
+    """The factor by which waits, failed tries and losses of Spark lengthen the remaining work, if they continue at their rate so far."""
     worked = spent.of("batches").seconds
     if not worked:
         return Between(1.0, 1.0)

@@ -23,15 +23,15 @@ from console.runner.outlook.between import Between
 
 KEPT = 12  # newest batches of a step that count
 WINDOWS, LEAST = 3, 2  # groups of consecutive batches that are compared, and batches in one
-WARMING = 6  # from this many batches on the first one, for which a JVM starts and compiles, does not count
+WARMING = 6  # with this many batches the first one, in which a JVM starts and compiles, does not count
 FEW = Between(0.75, 1.4)  # of the mean of fewer batches than can be compared
 VARY = Between(0.92, 1.1)  # of the slowest and the fastest group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """One step's batches. per_row: seconds for a row of history; running: seconds of the batch that runs, at most as many as
-    it should take; seconds, done: of all measured batches, rows of which; of: all rows of the step"""
+    """One step's batches. per_row: seconds for a row of history; running: seconds of the current batch, at most its expected
+    duration; seconds, done: of all measured batches, rows of which; of: all rows of the step"""
 
     per_row: Between
     running: float
@@ -71,10 +71,10 @@ class _Batch:
 
 @plain_dataclass(slots=True)
 class _Sweep:
-    """What the events up to now have shown."""
+    """The state after the events so far."""
 
     batches: dict[str, list[_Batch]] = field(default_factory=lambda: defaultdict(list))
-    began: dict[str, float] = field(default_factory=dict)  # steps that run, since when
+    began: dict[str, float] = field(default_factory=dict)  # running step → its start
     closings: list[float] = field(default_factory=list)
     catch_ups: list[float] = field(default_factory=list)
     running: tuple[str, float, int] | None = None  # step, since, estimated rows
@@ -105,7 +105,7 @@ class _Sweep:
 
 
 def measured(status: Status, events: Iterable[Recorded], now: float) -> MeasuredRollout:
-    """The figures of a rollout; of a step whose batches are not among the events, those of its status.
+    """The figures of a rollout. A step whose batches are not among the events has those of its status.
 
     events  of this rollout, oldest first;  now: seconds since 1970, UTC
     """

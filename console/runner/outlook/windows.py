@@ -13,7 +13,7 @@ MOST_DAYS = 366
 
 
 def after_work(now: float, seconds: Between, plan: Plan | None, status: Status) -> Between:
-    """When that much work on history ends (seconds since 1970, UTC), in the hours of the rollout's throttle.
+    """When this much work on history ends (seconds since 1970, UTC), in the hours of the rollout's throttle.
 
     plan  the accepted one; None if unknown: then no hours apply
     """
@@ -24,9 +24,9 @@ def after_work(now: float, seconds: Between, plan: Plan | None, status: Status) 
 
 
 def end_of_work(now: float, seconds: float, hours: str, zone: str) -> float:
-    """When work of that many seconds ends that runs only within `22:00-06:00` of a zone.
+    """The end of this many seconds of work that runs only within `22:00-06:00` of a zone.
 
-    A batch that runs when the hours end is finished; that one is not counted, so the end may be a batch earlier.
+    A batch that is running when the hours end is finished, but not counted, so the real end may be a batch earlier.
     """
     if seconds <= 0:
         return now

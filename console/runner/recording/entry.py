@@ -154,7 +154,7 @@ def decision_line(entry: Entry) -> str:
 
 
 def header_line(header: Header) -> bytes:
-    """Without how a region is reached: addresses, keys and Spark's settings do not concern viewers."""
+    """The header, without transports: addresses, keys and Spark's settings do not concern viewers."""
     regions = tuple(replace(region, transport=None, spark=Spark(), ineffective=()) for region in header.regions)
     return _line(encode(replace(header, regions=regions)))
 
@@ -181,7 +181,7 @@ def read_header(line: bytes) -> Header:
     """raises  DataError, NewerFormat"""
     data = loads(line)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise DataError("this is no recording of console")
+        raise DataError("this is not a recording of console")
     version = data.get("format_version")
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise NewerFormat(

@@ -55,7 +55,7 @@ def _date_and_time(text: str) -> float:
 
 
 def _no_time(text: str) -> UsageError:
-    return UsageError(f"{text!r:.60} is no time", hint="13:02, 13:02:10, 2026-11-23T13:02Z, +5m or -1h")
+    return UsageError(f"{text!r:.60} is not a time", hint="13:02, 13:02:10, 2026-11-23T13:02Z, +5m or -1h")
 
 
 def shown(at: float) -> str:
@@ -66,9 +66,9 @@ def shown(at: float) -> str:
 def read_time(value: object) -> float:
     """raises  DataError for a value that is not a time on a clock"""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise DataError(f"{value!r:.40} is no time")
+        raise DataError(f"{value!r:.40} is not a time")
     if not 0 <= value <= LATEST:
-        raise DataError(f"{value!r:.40} is no time between 1970 and 9999")
+        raise DataError(f"{value!r:.40} is not a time between 1970 and 9999")
     return float(value)
 
 
@@ -76,7 +76,7 @@ def check_figures(value: object) -> None:
     """raises  DataError for a figure in a record, at any depth, that no clock or column can show"""
     if isinstance(value, float):
         if not -LATEST <= value <= LATEST:
-            raise DataError(f"{value!r:.40} is no possible figure")
+            raise DataError(f"{value!r:.40} is not a possible figure")
     elif isinstance(value, tuple):
         for item in value:
             check_figures(item)

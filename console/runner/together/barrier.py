@@ -82,7 +82,7 @@ class Barrier:
     def _judged(
         self, confirmed: Mapping[str, str], known: Mapping[str, ConsoleError], declared: Declared = NOTHING
     ) -> tuple[Readiness, ...]:
-        """The regions as they are now, once this is declared. known: why some of them are not ready"""
+        """The readiness of the regions with these declarations. known: why some of them are not ready"""
         views = [_after(self.board[name], declared.get(name, ())) for name in confirmed]
         moved = {name: _moved(self.board[name], rollout) for name, rollout in confirmed.items()}
         wrong = {name: error for name in confirmed if (error := known.get(name) or moved[name])}
@@ -92,12 +92,12 @@ class Barrier:
         )
 
     def _only_waits(self, judged: Readiness, declared: Declared) -> bool:
-        """Whether nothing but people or time is missing in a region once this is declared: both count only after it."""
+        """Whether a region with these declarations lacks only approvals, a ticket or time: all of them count only afterwards."""
         gate = _after(self.board[judged.region], declared.get(judged.region, ())).gate
         return isinstance(judged.error, AtGate) and all(each.kind != "check" for each in gate.closed_by)
 
     async def _declared(self, declared: Declared, judged: Sequence[Readiness]) -> dict[str, ConsoleError]:
-        """Store what people declare, everywhere before anything is promoted; the errors of regions that refused it."""
+        """Store the declarations, in every region before any is promoted; the errors of regions that refused one."""
         refused: dict[str, ConsoleError] = {}
         for each in judged:
             try:
@@ -151,11 +151,11 @@ class Barrier:
             lost = True
             await self._sleep(backoff)
             backoff = min(LAST_SECONDS, backoff * 2)
-            with suppress(ConsoleError):  # the next attempt says so
+            with suppress(ConsoleError):  # the next attempt reports it
                 await driver.start_agent()
 
     async def _found_live(self, name: str, sent: float) -> RegionFlip | None:
-        """A region that refuses to promote may be live: by its agent, another person, or an earlier request without an answer.
+        """The flip of a region that refused to promote because its agent, a person or an earlier request had promoted it.
 
         sent  when that request was sent; 0 if there was none
         """
@@ -181,7 +181,7 @@ class _CalledOff(Conflict):
 
 
 class _Start:
-    """Lets all requests leave at the same moment, once each of them is recorded, or none."""
+    """Releases all requests at the same moment, once each of them is recorded, or none."""
 
     def __init__(self, requests: int) -> None:
         self._missing = requests
@@ -201,7 +201,7 @@ class _Start:
 
 
 def _after(view: RegionView, declared: Sequence[Declaration]) -> RegionView:
-    """The view as it is once this is declared."""
+    """The view with these declarations."""
     consent = view.status.consent
     for each in declared:
         consent = consent.after(each, 0.0)
@@ -209,11 +209,11 @@ def _after(view: RegionView, declared: Sequence[Declaration]) -> RegionView:
 
 
 def _moved(view: RegionView, confirmed: str) -> Conflict | None:
-    """The error if another rollout is there than the one that was confirmed. confirmed: "" for a region that was live"""
+    """The error if the region's rollout is not the confirmed one. confirmed: "" for a region that was live"""
     name, status = view.region.name, view.status
     if not confirmed or status.rollout == confirmed:
         return None
-    now = f"{status.rollout or 'no rollout'} is there now, {status.shown}"
+    now = f"now it has {status.rollout or 'no rollout'}, {status.shown}"
     why = f"{name}: changed while it was being confirmed: {now}"
     return Conflict(why, region=name, hint=f"console status --region {name}", code="E_STALE")
 

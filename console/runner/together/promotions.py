@@ -60,7 +60,7 @@ class Promotions:
         return flips
 
     async def _note(self, flips: Flips) -> None:
-        """Record in the journal what a barrier came to, and its skew in seconds."""
+        """Record the outcome of a barrier in the journal, and its skew in seconds."""
         ends = {flip.region: {"end": flip.end, "sent": flip.sent, "known": flip.known} for flip in flips.regions}
         skew = flips.skew
         measured = {"least": skew.least, "most": skew.most} if skew else None
@@ -88,7 +88,7 @@ class Promotions:
             await self._board.until(region, lambda view: view.live == release, PROMOTION_SEEN_SECONDS)
 
     def _go_on(self, promoted: str) -> None:
-        """Start the waves that a promotion made due once nothing of its watch holds them, whichever console began the rollout."""
+        """Start the waves that a promotion made due once its watch does not hold them, whichever console began the rollout."""
         if (run := self._wave_run) is not None:
             begin = partial(self._start_next_waves, run, promoted)
             self._spawn(run.once_watched(promoted, begin), "watched")
@@ -96,7 +96,7 @@ class Promotions:
     def _start_next_waves(self, run: WaveRun, promoted: str) -> None:
         fleet = self._board[promoted].status.fleet
         wanted = {name: self._desired(name) for name in self._board.views}
-        going = run.running + self._starting  # of regions that are promoted together, each comes here
+        going = run.running + self._starting  # called for each of the regions that are promoted together
         if fleet and (rest := ready(self._board.views, wanted, fleet, going)):
             self._starting.update(name for wave in rest for name in wave)
             self._spawn(self._run_next(run, rest, fleet), "waves")

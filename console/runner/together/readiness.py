@@ -1,5 +1,5 @@
 """Whether regions are ready to flip together, which of them are live with the change already, and waves that are live
-in part. Judged by the regions' own state, so that a console that was interrupted says the same as before. Pure.
+in part. Judged by the regions' own state, so that an interrupted console gives the same answer again. Pure.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ LIVE = ("live", "cleaned")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """One region in front of a barrier. live: with the change already; error: why it is not ready; neither: it is ready"""
+    """One region before a barrier. live: with the change already; error: why it is not ready; neither: it is ready"""
 
     region: str
     live: bool = False
@@ -40,7 +40,7 @@ class SplitWave:
 
     @property
     def take_back(self) -> str:
-        """The command that returns all that are live."""
+        """The command that rolls back all that are live."""
         return f"console rollback --regions {','.join(self.live)}"
 
     @property
@@ -61,8 +61,8 @@ def readiness(views: Sequence[RegionView], desired: Mapping[str, str]) -> tuple[
 
 
 def returnable(views: Sequence[RegionView], desired: Mapping[str, str]) -> dict[str, str]:
-    """Region → why it is not returned, "" if it is: it is live with the change that the others wait with, or went live with
-    last, and has a release to go back to.
+    """Region → why it is not rolled back; "" if it is: it is live with the change with which the others wait, or that went
+    live last, and has a previous release.
     """
     flipped = [view for view in views if view.status.state == "live" and view.previous]
     last = max(flipped, key=lambda view: view.status.changed, default=None)
@@ -95,7 +95,7 @@ def without(names: Iterable[str], left_out: Collection[str]) -> str:
 
 
 def _change_at_gates(views: Sequence[RegionView], desired: Mapping[str, str]) -> RegionView | None:
-    """A region that waits with the change to be promoted: the files' change, if any waits with that; None if none waits."""
+    """A region at its gate with the change to promote, preferably that of the files; None if no region is at its gate."""
     waiting = [view for view in views if _at_gate(view)]
     return next((view for view in waiting if _current(view, desired)), waiting[0] if waiting else None)
 
@@ -120,7 +120,7 @@ def _ready(view: RegionView, change: RegionView | None, desired: Mapping[str, st
         why = f"its plan is stale: it starts from {status.was or 'nothing'}, and {view.live or 'nothing'} is live"
         return _not_ready(view, why, _anew(name), "E_STALE")
     if change is not None and not _same(view, change, desired):
-        why = f"its plan is stale: {status.rollout} is another change than {change.region.name} waits with"
+        why = f"its plan is stale: {status.rollout} makes another change than the rollout of {change.region.name}"
         return _not_ready(view, why, _anew(name), "E_STALE")
     return Readiness(region=name, error=refusal(view.gate, name))
 
@@ -139,11 +139,11 @@ def _stays(view: RegionView, change: RegionView | None, desired: Mapping[str, st
     if under_way(view):
         return f"{view.live or 'nothing'} is live; {status.rollout} is {status.shown}"
     if status.state == "rolled-back":
-        return f"{view.live} is live again already"
+        return f"{view.live} is already live again"
     if status.state != "live" or not view.previous:
         return f"{view.live or 'nothing'} is live, and there is no release to go back to"
     if change is not None and not _same(view, change, desired):
-        return f"{view.live} came with another change than {change.status.release} of {change.region.name}"
+        return f"{view.live} made another change than {change.status.release} of {change.region.name}"
     return ""
 
 
@@ -156,7 +156,7 @@ def _wave(view: RegionView) -> tuple[bool, int]:
 
 
 def _same(view: RegionView, other: RegionView | None, desired: Mapping[str, str]) -> bool:
-    """Whether the rollouts of two regions make the same change: one fleet's, the same files, or both what the files say now.
+    """Whether the rollouts of two regions make the same change: one fleet's, the same files, or both that of the current files.
 
     Overrides give each region a digest of its own.
     """

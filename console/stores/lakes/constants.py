@@ -19,7 +19,7 @@ def scalar(default: str, kind: Any) -> Any:
         return pyarrow.scalar(_value(default, kind), type=kind)
     except (ValueError, ArithmeticError, pyarrow.ArrowException) as error:
         raise DataError(
-            f"the default {default:.60} is no value of {kind}: {error}",
+            f"the default {default:.60} is not a value of {kind}: {error}",
             hint="write one of that type into the migration, or null: rows arrive with their values",
         ) from None
 

@@ -257,7 +257,7 @@ def _full(name: tuple[str | None, str | None]) -> str:
 
 
 def _older(first: Mapping[str, Any], last: Mapping[str, Any]) -> str | None:
-    """The default of an added column: the value that PostgreSQL keeps for older rows, whatever was altered later.
+    """The default of an added column: the value that PostgreSQL keeps for older rows, regardless of later changes.
 
     first  the column as it was added;  last  as the transaction left it
     """

@@ -72,7 +72,7 @@ def confirm_rollback(state: ScreenState, region: str) -> DialogContent:
 
 
 def confirm_return(state: ScreenState, regions: Sequence[str]) -> DialogContent:
-    """Confirmation of taking back all regions of a wave that are live with a change."""
+    """Confirmation of the rollback of all regions of a wave that are live with a change."""
     views = [state.views[name] for name in regions]
     lines: list[Content] = []
     for view in views:
@@ -151,7 +151,7 @@ def _blocked(state: ScreenState, view: RegionView, now: float = 0.0) -> str:
         return f"{doubt}: promotion refused; v shows them, X cancels"
     if unaccepted(view.status):
         return (
-            ""  # accepted with this dialog, although people or time may be missing as well: these count only after it
+            ""  # accepted with this dialog, even if approvals or time are missing as well: these count only afterwards
         )
     waits = next((each for each in view.gate.closed_by if each.state == "waiting"), None)
     return f"{waits.name}: {waits.why}" if waits else ""

@@ -69,7 +69,7 @@ def hour_of(
     view: RegionView, figure: Literal["rows", "lag"], at: float, columns: int, feed: str = ""
 ) -> tuple[Value, ...]:
     """The last hour's samples in that many columns; a rollout's rows of history count as rows."""
-    until = (int(at) // 60 + 1) * 60.0  # drawn anew once a minute
+    until = (int(at) // 60 + 1) * 60.0  # redrawn once a minute
     points = [
         (sample.at, sample.lag if figure == "lag" else max(sample.rows, sample.backfill))
         for sample in samples(view, feed)

@@ -60,7 +60,7 @@ def _days(view: RegionView, width: int) -> list[Content]:
 
 
 def _short_day(day: DayCell) -> str:
-    """`11-22`; a label that is no date stays whole."""
+    """`11-22`; a label that is not a date stays whole."""
     return day.label[5:] if day.label[4:5] == "-" else day.label
 
 

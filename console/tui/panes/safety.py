@@ -326,7 +326,7 @@ def _other_text(other: RegionView, now: float) -> Content:
 
 
 def _declared(condition: GateCondition) -> Content:
-    """What people declared, or have still to declare; the screen says that it guards nothing."""
+    """The declarations, made and missing, marked as a record and not access control."""
     missing = condition.state != "passed"
     text = safe(condition.why, STYLES["warn"] if missing else STYLES["good"], 300)
     named = safe(f" named by {condition.by}", limit=120) if condition.kind == "ticket" and condition.by else ""

@@ -48,7 +48,7 @@ def _planned_line(step: Step) -> Content:
 
 
 def _mark(view: RegionView, step: StepStatus) -> tuple[str, str, str]:
-    """Symbol, style and word: the step in which a rollout is held, or has ended, is not running."""
+    """Symbol, style and word. The step in which a rollout is held, or has ended, is not running."""
     if step.state != "running":
         return *SYMBOLS[step.state], step.state
     if view.status.held:

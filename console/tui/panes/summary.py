@@ -102,7 +102,7 @@ def lag_text(view: RegionView, *, rows: bool = True) -> str:
 
 
 def way_back_proof(view: RegionView, at: float) -> Content:
-    """Whether a rollback would work now, and how long ago that was looked at."""
+    """Whether a rollback would work now, and how long ago that was checked."""
     proof = view.status.way_back
     known = proof if proof is not None and proof.release == view.previous else None
     state = known.state_at(at) if known else "inconclusive"

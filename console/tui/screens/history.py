@@ -199,7 +199,7 @@ class HistoryScreen(BaseScreen):
         self.post_message(GoTo("fleet", self.current_region))
 
     def action_request(self, action: RegionAction) -> None:
-        """A refresh reads the past again, too."""
+        """A refresh also reads the past again."""
         if action == "refresh":
             self._asked.clear()
             self.post_message(RolloutsRequest())

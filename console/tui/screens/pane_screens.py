@@ -1,4 +1,4 @@
-"""Which screen has a pane, and which pane of a region matters most."""
+"""The screen of each pane, and the most important pane of a region."""
 
 from console.runner.view import RegionView
 from console.tui.labels import idle, under_way
@@ -16,7 +16,7 @@ SCREENS: dict[str, ScreenName] = {  # pane → the screen that has it
 
 
 def first_pane(view: RegionView | None) -> str:
-    """What matters most right now: the plan of a region at rest, the checks of one at its gate, else its rollout."""
+    """The most important pane now: the plan of a region at rest, the checks of one at its gate, else its rollout."""
     if view is None or (idle(view) and not view.note):
         return "plan"
     if view.status.state == "awaiting-confirmation":

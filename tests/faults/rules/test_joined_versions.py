@@ -67,11 +67,11 @@ def test_of_a_version_that_is_dropped_it_says_until_when_rows_cannot_be_checked(
     shutil.rmtree(world.others[0][1])
     again = world.looked_at()
     assert (again.ok, again.commits) == (True, 1), again
-    assert "1 of 2 live commits (4 rows) computed again from landing: equal; rows that came until 20" in again.detail
-    assert again.detail.endswith("cannot be checked again: owners, as it was joined, is dropped")
+    assert "1 of 2 live commits (4 rows) computed again from landing: equal; rows that arrived until 20" in again.detail
+    assert again.detail.endswith("cannot be checked again: the version of owners that was joined was dropped")
     shutil.rmtree(world.owners)
     again = world.looked_at()
-    assert (again.ok, again.detail.startswith("rows that came until 20")) == (None, True), again
+    assert (again.ok, again.detail.startswith("rows that arrived until 20")) == (None, True), again
 
 
 def test_once_the_joined_tables_files_are_vacuumed_the_check_is_inconclusive_and_says_since_when(
@@ -105,4 +105,4 @@ def test_a_note_of_an_older_console_counts_where_there_is_one_version_only(
     world.moves_owners()
     again = world.looked_at()
     assert again.ok is None, again
-    assert "as of which version owners was read is not noted, or that version is dropped" in again.detail
+    assert "the version of owners that was read is not recorded, or was dropped" in again.detail

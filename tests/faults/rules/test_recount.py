@@ -379,7 +379,7 @@ def test_where_the_source_no_longer_has_them_the_date_is_reported(world: World) 
 
 
 def test_a_commit_without_the_version_of_its_joined_table_is_left_out_by_name(world: World) -> None:
-    reason = "as of which version owners was read is not noted"
+    reason = "the version of owners that was read is not recorded"
     writer = world.copy.writer
     assert writer is not None
     world.lands()

@@ -241,8 +241,8 @@ async def test_a_recording_whose_console_was_killed_plays_to_its_last_whole_line
     ("spoilt", "why"),
     [
         (b"\xff\xfe\n", "not JSON"),
-        (b'{"region":"us"}\n', "None is no time"),
-        (b'{"at":1e400,"region":"us"}\n', "inf is no time"),
+        (b'{"region":"us"}\n', "None is not a time"),
+        (b'{"at":1e400,"region":"us"}\n', "inf is not a time"),
         (b'{"at":5,"region":"us"}\n', "its time is before that of the line above"),
         (b'{"at":99999999999999,"region":"us"}\n', "between 1970 and 9999"),
         (b"[]\n", "not an entry"),
@@ -297,7 +297,7 @@ async def test_what_cannot_be_read_ends_the_playback_before_it_and_is_reported(f
     [
         (b"", "not JSON"),
         (b"hello\n", "not JSON"),
-        (b"[]\n", "this is no recording of console"),
+        (b"[]\n", "this is not a recording of console"),
         (b'{"format":"console recording","format_version":1}\n', "is missing"),
         (b"\x00" * 99, "not JSON"),
     ],

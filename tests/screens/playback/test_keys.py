@@ -80,7 +80,7 @@ async def test_decisions_speed_pause_and_times_by_keys_alone(tmp_path: Path) -> 
         assert player.position.at == pytest.approx(player.position.begins + 2)
         assert "14:13:22Z" in screen_text(app).splitlines()[0]
         shown = await after("a", *"noon", "enter")
-        assert "'noon' is no time" in shown
+        assert "'noon' is not a time" in shown
         await after("escape")
         await after("y")
         assert "copied: console playback 'my night.jsonl' --at 2026-09-21T14:13:22Z" in toast_text(app)

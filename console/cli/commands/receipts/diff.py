@@ -34,7 +34,7 @@ def diff(name: str, day: str) -> int:
     `console show ID --days` has the counts of every day.
     """
     if day != NO_DAY and not is_day(day):
-        raise UsageError(f"--day {day!r:.60} is no day", hint="--day 2026-11-07, or --day none")
+        raise UsageError(f"--day {day!r:.60} is not a day", hint="--day 2026-11-07, or --day none")
     project, output = open_project(), Output(cli_context().flags)
     asked_day = "" if day == NO_DAY else day
 

@@ -25,7 +25,7 @@ from console.text import safe_text
 @click.option(
     "--accept",
     metavar="TABLE",
-    help="Let the feeds of a table continue after a foreign RESTORE or whatever else stopped them.",
+    help="Let the feeds of a table continue after a foreign RESTORE or another cause that stopped them.",
 )
 def maintain(dry_run: bool, expire: bool, small_files: int, accept: str | None) -> int:
     """Compact a region's tables, and delete files that are no longer needed.

@@ -125,7 +125,7 @@ def _at(root: Path, ref: str, folder: Path) -> Project:
     raises  UsageError if git does not know it; DataError if the files were wrong then
     """
     if ref.startswith("-"):
-        raise UsageError(f"{ref!r} is no commit", hint="--from-git main")
+        raise UsageError(f"{ref!r} is not a commit", hint="--from-git main")
     top = Path(_git(root, "rev-parse", "--show-toplevel").decode().strip())
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}").decode().strip()
     below = root.relative_to(top.resolve()).as_posix() if root != top.resolve() else "."
@@ -143,7 +143,7 @@ def _at(root: Path, ref: str, folder: Path) -> Project:
 
 
 def _closed(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
-    """A file as git wrote it, a folder as its owner's alone, whatever the umask: files that everyone may write are not read."""
+    """A file as git wrote it, a folder as its owner's alone, regardless of the umask: files that everyone may write are not read."""
     kept = tarfile.data_filter(member, folder)
     return kept.replace(mode=0o700, deep=False) if kept.isdir() else kept
 

@@ -16,7 +16,7 @@ from console.model.plan import ACTIONS, NodeChange, Plan
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _PLACE = re.compile(r"(.+?):(\d+):(\d+)")
 _LEVELS = {"refuse": "error", "warn": "warning", "note": "note"}
-_CHANGES = "plan-"  # prefix of rule ids of planned changes, which are no problems: `plan-replay`
+_CHANGES = "plan-"  # prefix of rule ids of planned changes, which are not problems: `plan-replay`
 
 
 def sarif(

@@ -1,4 +1,4 @@
-"""Shared by the commands that make another release live: what is read anew, and what follows."""
+"""Shared by the commands that make another release live: the states read again before, and the waves that follow."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal

@@ -59,7 +59,7 @@ def declarations(
     Where people or time are still missing as well, it is declared all the same: others approve, and the soak counts, only after it.
 
     ask_reason, ask_ticket  None where nobody may be asked; an answer of "" declares nothing
-    raises  UsageError for a name that is no check; CheckFailed and AtGate for a gate that stays closed
+    raises  UsageError for a name that is not a check; CheckFailed and AtGate for a gate that stays closed
     """
     declared: list[Declaration] = []
     named = [check for text in words.accepted for check in _named(view, text)]
@@ -159,7 +159,7 @@ async def _approve(project: OpenProject, output: Output, ticket: str) -> int:
                 await fleet.refresh([name])
                 output.info(f"{name}:\n{gate_text(view, time.time())}")
                 if fleet.views[name].status.rollout != view.status.rollout:
-                    why = f"{name}: another rollout is at its gate than the one that was read"
+                    why = f"{name}: its gate now has another rollout than the one that was read"
                     raise Conflict(why, region=name, hint=f"console approve --region {name}", code="E_STALE")
                 await fleet.declare(name, Approved(checks=verdicts(view.status), ticket=ticket))
                 now = fleet.views[name]

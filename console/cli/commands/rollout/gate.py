@@ -48,7 +48,7 @@ def promote(accept: tuple[str, ...], reason: str, ticket: str) -> int:
     region's policy is not `never`. Without a terminal and without --yes it exits 3.
 
     Several regions flip together: all of them are ready, or nothing is sent. It asks once, for the wave's name, and
-    reports how far apart they flipped. Run again, it finishes the rest; regions that are live count as done.
+    reports how far apart they flipped. Run again to finish the rest; regions that are live count as done.
 
     A check that is inconclusive keeps the gate closed until a person accepts it by name and says why; one that differs
     cannot be accepted. What people declare is a record of who said what, and grants no access.
@@ -62,7 +62,7 @@ def rollback() -> int:
 
     Nothing is lost: the previous release is still fed. Asks for the region's name unless --yes is given.
 
-    Of several regions it returns, at once, those that are live with the change; it leaves alone those that never were.
+    Of several regions it rolls back, at once, those that are live with the change, and leaves the others alone.
     """
     return _decide("rollback", GateWords())
 
@@ -85,7 +85,7 @@ async def _look(project: OpenProject) -> "RegionView":
 
 
 def _answer(output: Output, view: "RegionView", act: Act, words: GateWords) -> "tuple[Declaration, ...]":
-    """What is declared before this is done; returns if it may be done.
+    """The declarations to store first; returns if the operation is confirmed.
 
     raises  Conflict if there is nothing to confirm; AtGate without a confirmation
     """
@@ -128,7 +128,7 @@ def _fit_for_promotion(view: "RegionView") -> None:
 
 
 def _without_terminal(view: "RegionView", act: Act, declared: "tuple[Declaration, ...]") -> str:
-    """What does it where nobody can be asked."""
+    """The command that works where nobody can be asked."""
     command = f"console {act} --region {view.region.name}"
     if act == "promote" and view.region.policy.promote == "never":
         return f"{command}, on a terminal: the region's policy never lets --yes open the gate"

@@ -47,7 +47,7 @@ class Hours(click.ParamType[float]):
         text = str(value).strip()
         number, unit = text[:-1], {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0}.get(text[-1:])
         if unit is None or not number.isdecimal() or not 0 < int(number) * unit <= KEPT_HOURS:
-            self.fail(f"{text!r:.40} is no time up to {KEPT_HOURS:.0f}h, as 30m or 1h", param, ctx)
+            self.fail(f"{text!r:.40} is not a time up to {KEPT_HOURS:.0f}h, as 30m or 1h", param, ctx)
         return int(number) * unit
 
 

@@ -39,7 +39,7 @@ STATES: Mapping[FlipEnd, str] = {
     "live": "{release} was live already",
     "held": "ready, and not promoted: {was} is live",
     "refused": "not promoted: {was} is live",
-    "unknown": "no answer: whether {release} is live, the region knows",
+    "unknown": "no answer: only the region knows whether {release} is live",
 }
 
 
@@ -48,7 +48,7 @@ def promote_together(project: OpenProject, output: Output, words: GateWords) -> 
     views, errors = run_interruptible(views_of(project))
     judged = {each.region: each for each in readiness(views, _desired(project))}
     ready = [view for view in views if not judged[view.region.name].live]
-    # a gate may open with what is declared; anything else refuses, and then nobody is asked for a reason
+    # declarations may open a gate; any other refusal comes before a question for a reason
     refused = {
         n: error for n, each in judged.items() if (error := each.error) and not isinstance(error, AtGate)
     } | errors
@@ -241,7 +241,7 @@ def _desired(project: OpenProject) -> dict[str, str]:
 async def _return(
     project: OpenProject, going: "Sequence[RegionView]"
 ) -> "tuple[dict[str, RolledBack], dict[str, ConsoleError]]":
-    """Roll back these regions at once; what each came to."""
+    """Roll back these regions at once; the outcome of each."""
     done: dict[str, RolledBack] = {}
     failed: dict[str, ConsoleError] = {}
     async with project.fleet() as fleet:

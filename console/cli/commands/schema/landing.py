@@ -151,7 +151,7 @@ def _edited(path: Path, text: str, change: "MigrationFile") -> str:
         names = ", ".join(sorted(change.migration.columns))
         raise DataError(
             f"{path.as_posix()}: {change.id} gives {names} another meaning: rows from before keep the old meaning",
-            hint=f"let the queries that read {names} tell older rows apart, or ingest the table anew; then add the line"
+            hint=f"let the queries that read {names} tell older rows apart, or ingest the table again; then add the line"
             f" `{_HAS}{change.id}` to that file and apply again",
         )
     try:

@@ -29,7 +29,7 @@ class SampleChoice:
     """The source of the sample, and the columns that are written unmasked.
 
     region  its name;  rows  at most, of each table
-    plain   columns, and keys of JSON (`payload.status`);  masked  said explicitly: no others
+    plain   columns, and keys of JSON (`payload.status`);  masked  requested explicitly: no others
     """
 
     node: str
@@ -88,7 +88,7 @@ def _refuse_unknown(plain: tuple[str, ...], pipeline: "Pipeline", new: NewFixtur
         if name not in columns and name.partition(".")[0] not in columns:
             known = ", ".join(sorted(columns))
             raise UsageError(
-                f"--plain {name!r:.80} is no column of {', '.join(new.sources)}", hint=f"there are: {known}"
+                f"--plain {name!r:.80} is not a column of {', '.join(new.sources)}", hint=f"there are: {known}"
             )
 
 

@@ -96,7 +96,7 @@ def previewed_pipeline(name: str) -> TestedPipeline:
 @click.option(
     "--plain", multiple=True, metavar="COLUMN", help="With --create: leave it, or a key of its JSON, unmasked."
 )
-@click.option("--masked", is_flag=True, help="With --create: mask all strings; a production region wants it said.")
+@click.option("--masked", is_flag=True, help="With --create: mask all strings; required for production regions.")
 def test(
     names: tuple[str, ...],
     *,
@@ -166,7 +166,7 @@ def _watch(tested: TestedPipeline, names: Sequence[str], spark: "Replayer") -> i
 
 
 def run_tests(tested: TestedPipeline, names: Sequence[str], spark: "Replayer", *, stream: bool = False) -> int:
-    """Read, check and run the tests, and print what came of them.
+    """Read, check and run the tests, and print the results.
 
     stream   others follow: JSON is one line
     returns  the exit code

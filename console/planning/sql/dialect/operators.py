@@ -257,7 +257,7 @@ class Operators(Intervals):
             name = exp.to_identifier(self._prev.text).update_positions(self._prev)
             return self._collated(self._parse_column_ops(self.expression(exp.Column(this=name))))
         if self._curr.token_type in _DIGITS and self.sql[self._curr.start].isdigit():
-            self.raise_error(f"{self.sql[self._curr.start : self._curr.end + 1]} is no number to Spark")
+            self.raise_error(f"{self.sql[self._curr.start : self._curr.end + 1]} is not a number to Spark")
         value = self._collated(self._parse_type())
         if value is not None and self._curr.token_type == TokenType.COLON:
             self.raise_error(

@@ -30,7 +30,7 @@ def is_taken_by_rows(tree: exp.Select) -> bool:
 
 
 def united(tree: exp.Select, views: Mapping[str, Relation], scope: Scope) -> Relation | None:
-    """The SELECT over each branch, combined; None if its source is no UNION ALL."""
+    """The SELECT over each branch, combined; None if its source is not a UNION ALL."""
     if len(views) != 1 or not (branches := next(iter(views.values())).branches):
         return None
     if any(

@@ -73,7 +73,7 @@ def field(type: str, name: str) -> tuple[str, str]:
 
 
 def is_unit(node: exp.Expr, key: str, item: exp.Expr) -> bool:
-    """Whether an argument is a unit of time, which is no data: HOUR and 'hour' are the same."""
+    """Whether an argument is a unit of time, which is not data: HOUR and 'hour' are the same."""
     literal = isinstance(item, exp.Var) or (isinstance(item, exp.Literal) and item.is_string)
     return literal and (key == "unit" or functions.called(node) in ("date_trunc", "trunc"))
 

@@ -79,7 +79,7 @@ def _relation(node: exp.Expr, scope: Scope) -> Relation:
             raise Unclear(f"{odd[0].rstrip('_').upper()} of a table is not understood")
         alias = node.args.get("alias")
         if alias is not None and not isinstance(alias.this, (exp.Identifier, type(None))):
-            raise Unclear(f"{alias.this.sql(DIALECT)} after {node.name} is no name")
+            raise Unclear(f"{alias.this.sql(DIALECT)} after {node.name} is not a name")
         if not isinstance(node.this, exp.Identifier):
             return _function(node.this, scope)
         name = ".".join(_part(part.name) for part in node.parts)
@@ -100,7 +100,7 @@ def _relation(node: exp.Expr, scope: Scope) -> Relation:
 
 
 def _part(name: str) -> str:
-    """One part of a table's name: a path keeps its case, and a dot in it is no separator."""
+    """One part of a table's name: a path keeps its case, and a dot in it is not a separator."""
     written = name if "/" in name else name.lower()
     return f"`{written}`" if "." in written and "/" not in written else written
 

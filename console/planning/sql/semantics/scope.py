@@ -178,7 +178,7 @@ class Scope:
         if alias and alias not in self.sources and self.run.lenient:
             alias = next((one for one, candidate in self.sources.items() if alias in _tables(candidate)), alias)
         if alias and alias not in self.sources:
-            raise Unclear(f"{alias}.* is a star over something that is no table here")
+            raise Unclear(f"{alias}.* is a star over something that is not a table here")
         names = [(name, value) for name, value in self.merged.items()] if not alias else []
         rests: list[Rest] = []
         for one in [alias] if alias else self.sources:

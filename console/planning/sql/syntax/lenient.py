@@ -82,7 +82,7 @@ def parsed(sql: str) -> exp.Expr:
             call = misfit(sql)
             raise Unclear(f"{call[1] if call else 'a call'} has not the arguments that its function takes") from None
     if len(trees) != 1 or not isinstance(trees[0], (exp.Query, exp.Values)):
-        raise Unclear("it is no SELECT")
+        raise Unclear("it is not a SELECT")
     return trees[0]
 
 

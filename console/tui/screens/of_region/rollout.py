@@ -126,7 +126,7 @@ class RolloutScreen(RegionScreen):
     def _share_rows(self) -> None:
         """Give the charts the free height; if the log needs it, only as much as the panes beside them have text for.
 
-        By texts and the terminal's size alone: the same moment of a playback looks the same whatever was shown before it.
+        Depends on the texts and the terminal's size alone: a moment of a playback always looks the same.
         """
         height = self.query_one("#parts").size.height
         free = height * (100 - UPPER_PERCENT) // 100 - HEAD - BORDER

@@ -12,8 +12,8 @@ from console.planning.cache.releases import shared_release
 from console.planning.fingerprint import DesiredTable
 from console.planning.reuse.states import kept_states
 from console.planning.routes.change import Change
-from console.planning.routes.choices.carried import carried_rows, shown
-from console.planning.routes.choices.linked_columns import LinkedColumns, linked_columns
+from console.planning.routes.history.carried import carried_rows, shown
+from console.planning.routes.history.linked_columns import LinkedColumns, linked_columns
 from console.planning.routes.reasons import last_day, listed
 from console.planning.routes.verdict import Impossible, Verdict
 from console.planning.sql.reads import Pick, compose
@@ -72,7 +72,7 @@ def _taken_over(change: Change, older: OlderValues) -> TakenOverFiles | Impossib
 
 
 def _other_files(change: Change, older: OlderValues) -> Impossible | None:
-    """Why the live version's files cannot be linked, whatever new columns show for their rows."""
+    """Why the live version's files cannot be linked, regardless of the values of new columns."""
     table = change.wanted.table
     if why := _other_layout(change):
         return why
@@ -84,7 +84,7 @@ def _other_files(change: Change, older: OlderValues) -> Impossible | None:
 
 def _other_layout(change: Change) -> Impossible | None:
     if change.relaid or not change.diff.layout:
-        return _no(change, "its rows are to be laid out otherwise")
+        return _no(change, "its rows need another layout")
     return None
 
 
@@ -97,7 +97,7 @@ def _other_states(change: Change, older: OlderValues) -> Impossible | None:
     both = [column.name for column in wanted.table.columns if live.table.column(column.name)]
     kept = kept_states(wanted, live, both)
     if other := [column.name for column in wanted.columns if column.name.lower() in stored - kept - set(_keys(change))]:
-        return _no(change, f"{listed(other)} is stored in another type, or read otherwise than it will be")
+        return _no(change, f"{listed(other)} is stored in another type, or will be read differently")
     if wanted.table.kind == "aggregate":
         return None
     return _kept_values(
@@ -106,7 +106,7 @@ def _other_states(change: Change, older: OlderValues) -> Impossible | None:
 
 
 def _kept_values(change: Change, placed: Collection[str], older: OlderValues) -> Impossible | None:
-    """Why the files cannot show what the operator chose for older rows: columns that change and are stored in them."""
+    """Why the files cannot show the values chosen for older rows: columns that change and are stored in them."""
     changed = [
         column.name
         for column in change.wanted.table.columns
@@ -140,7 +140,7 @@ def _of_rows(change: Change, columns: LinkedColumns, older: OlderValues, read: s
                 return _no(change, f"{column.name} is computed from {listed(changed)}, which changes as well")
             picks[column.name] = Pick(name=column.name, computed=f"coalesce({own}, {given})")
         elif column.default is not None and column.nullable:
-            why = f"{column.name} may be NULL and has a default, so that its rows would not tell whether they are older"
+            why = f"{column.name} may be NULL and has a default, so its rows would not show which of them are older"
             return _with_null(change, _no(change, why, str(Carry(older))))
         elif column.default is not None:
             default = f"CAST({column.default} AS {column.type})"
@@ -162,5 +162,5 @@ def _columns(sql: str) -> set[str]:
 
 
 def _no(change: Change, why: str, instead: str = "carry") -> Impossible:
-    carry = SetKey(node=change.name, key="history", value=instead, effect="copies the rows that are there")
-    return Impossible(f"its files cannot be taken over as they are: {why}", (carry,))
+    carry = SetKey(node=change.name, key="history", value=instead, effect="copies the existing rows")
+    return Impossible(f"its files cannot be taken over unchanged: {why}", (carry,))

@@ -68,15 +68,15 @@ def linked_columns(change: Change) -> LinkedColumns | str:
             continue
         place, others = _place(shown[origin.lower()])
         if pick is None and others:
-            return f"older rows of {column.name} are supplied at read, which later ones must not be"
+            return f"older rows of {column.name} are supplied at read, and later rows must not be"
         if place not in stored or kind(stored[place].type) != kind(column.type):
-            return f"{column.name} is stored in another type, or read otherwise than it will be"
+            return f"{column.name} is stored in another type, or will be read differently"
         if place in places.values():
-            return f"{column.name} and another column are stored as one"
+            return f"{column.name} and another column share a stored column"
         origins[column.name], places[column.name] = origin, place
         beside |= others
     if beside - {place for column, place in places.items() if column in picks}:
-        return f"older rows are supplied at read from {', '.join(sorted(beside))}, which does not stay as it is"
+        return f"older rows are supplied at read from {', '.join(sorted(beside))}, which changes"
     taken = {column.lower() for column in stored}
     for column in change.wanted.table.columns:
         if column.name not in places and column.name.lower() in taken:

@@ -5,7 +5,7 @@ from console.model.schema import OlderValues, Since
 from console.model.slices import day_after
 from console.planning.loss.expired_days import expired_days, first_day
 from console.planning.routes.change import Change
-from console.planning.routes.choices.carried import carried_rows, carry, shown, without
+from console.planning.routes.history.carried import carried_rows, carry, shown, without
 from console.planning.routes.hybrid import cut_differs
 from console.planning.routes.reasons import last_day
 from console.planning.routes.verdict import Impossible, LiveCopy, Recomputation, Verdict

@@ -95,7 +95,7 @@ def _declared(change: Change, column: str, key: str, value: str = "") -> SetKey:
 
 def _of_rebuilt(change: Change) -> Impossible:
     sources = listed(change.rebuilt_sources)
-    why = f"{sources} is rebuilt, and positions in the log of its live version say nothing about the new one's"
+    why = f"{sources} is rebuilt, and positions in the log of its live version do not apply to the new one"
     return _no(why, without(change, f"{change.name} is computed from all rows of {sources}, carried ones included"))
 
 
@@ -136,9 +136,9 @@ def _continued(change: Change) -> bool:
 def _no_such_values(change: Change) -> Impossible | None:
     """Why the values of older rows cannot be chosen; None if they can."""
     if change.wanted.table.kind == "aggregate":
-        why = "stored groups are merged with later rows as they are, and count nothing in a new column"
+        why = "stored groups are merged with later rows as they are, and have counted nothing for a new column"
     elif not change.diff.computed:
-        why = "no column of it is new or computed otherwise"
+        why = "none of its columns is new or computed differently"
     else:
         return None
     return _no(f"what older rows show cannot be chosen: {why}")

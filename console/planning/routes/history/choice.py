@@ -8,11 +8,11 @@ from console.model.schema import Carry, FromNow, HistoryChoice, Since, Table, hi
 from console.model.slices import EARLY, LATE
 from console.planning.loss.expired_days import expired_days
 from console.planning.routes.change import Change
-from console.planning.routes.choices.carried import carried_rows, carry, without
-from console.planning.routes.choices.cut import since
-from console.planning.routes.choices.landing import landing_from_now
-from console.planning.routes.choices.linked import from_now
 from console.planning.routes.forward import is_given
+from console.planning.routes.history.carried import carried_rows, carry, without
+from console.planning.routes.history.cut import since
+from console.planning.routes.history.landing import landing_from_now
+from console.planning.routes.history.linked import from_now
 from console.planning.routes.reasons import listed
 from console.planning.routes.verdict import Alternative, Impossible, Verdict
 from console.remedy import DropKey, Edit, Flag, Remedy, SetKey
@@ -169,7 +169,9 @@ def _with_alternative(change: Change, cheapest: Verdict) -> Verdict:
 def _computed_anew(change: Change, *, possible: bool) -> Problem:
     """C118: rows that an earlier choice carried are recomputed after all."""
     columns = listed(change.live.carried)
-    message = f"{change.name}: older rows of {columns} were carried, or computed from such, and are computed anew now"
+    message = (
+        f"{change.name}: older rows of {columns} were carried, or computed from carried rows, and are recomputed now"
+    )
     keeps = SetKey(node=change.name, key="history", value="carry", effect="keeps them as they are")
     return _warning(change.wanted.table, "C118", message, *([keeps] if possible else []))
 
@@ -209,7 +211,7 @@ def _is_repeated(change: Change, choice: HistoryChoice) -> bool:
 
 def _repeated(change: Change, choice: HistoryChoice) -> Problem:
     name = change.name
-    message = f"history of {name} ({choice}) also made the release that is live: it is taken for this change as well"
+    message = f"history of {name} ({choice}) also made the live release: it applies to this change as well"
     drop = DropKey(node=name, key="history")
-    again = Flag(flag=f"--history {name}=all", effect="if it was only meant for the change before")
+    again = Flag(flag=f"--history {name}=all", effect="if it was meant only for the previous change")
     return _warning(change.wanted.table, "C109", message, drop, again)
