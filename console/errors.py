@@ -32,7 +32,7 @@ class ConsoleError(Exception):
     message  one line: the problem and its place
     hint     one line: the command to type or the change to make; may be empty
     code     stable short name (`E_LOCK`, `C101` …) for JSON and for searching the docs; may be empty
-    region   the region that the message names in front; "" where it names none
+    region   the region with which the message begins; "" if there is none
     """
 
     message: str

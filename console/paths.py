@@ -1,4 +1,4 @@
-"""Where console keeps what is its own on this machine: sockets, journal, logs. Directories are 0700."""
+"""The places of console's own files on this machine: sockets, journal, logs. Directories are 0700."""
 
 import hashlib
 import os
@@ -12,18 +12,18 @@ UNFIT = "rename the folder, or mount it elsewhere: without [ ] ^ | \\, and witho
 
 
 def unfit(path: str) -> str:
-    """What in a path of this disk keeps a Delta table from lying there, "" where nothing does."""
+    """The part of a local path that rules out a Delta table there, "" if there is none."""
     unfit_part = _UNFIT.search(path)
     return unfit_part[0] if unfit_part else ""
 
 
 def unfit_here(path: str) -> str:
-    """The same of a path of this machine, and of the place to which its links lead, for deltalake goes by that."""
+    """The same of a path of this machine, and of the target of its links, which deltalake uses."""
     return unfit(path) or (unfit(os.path.realpath(path)) if path.startswith("/") else "")
 
 
 def _own(path: Path) -> Path:
-    """The folder, made if need be, as are those above it: who may write one of these could put another in our place."""
+    """The folder, created with its parents if needed: anyone who may write to one of these could replace it."""
     if not path.is_dir():
         _own(path.parent)
         path.mkdir(mode=0o700, exist_ok=True)
@@ -39,7 +39,7 @@ def state_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """What may be deleted at any time: `$CONSOLE_HOME/cache`, else `$XDG_CACHE_HOME/console`, else `~/.cache/console`."""
+    """Files that may be deleted at any time: `$CONSOLE_HOME/cache`, else `$XDG_CACHE_HOME/console`, else `~/.cache/console`."""
     if home := os.environ.get("CONSOLE_HOME"):
         return _own(Path(home) / "cache")
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -79,7 +79,7 @@ def log_dir() -> Path:
 
 
 def screen_file(title: str) -> Path:
-    """What the screen of one pipeline keeps between two visits."""
+    """The state that the screen of one pipeline keeps between two visits."""
     return state_dir() / "screens" / f"{hashlib.sha256(title.encode()).hexdigest()[:16]}.json"
 
 
@@ -128,7 +128,7 @@ def archive_path() -> Path:
 
 
 def version_path(warehouse: Path, path: str) -> str:
-    """Where a version lies, from its path in a release or receipt.
+    """The place of a version, from its path in a release or receipt.
 
     0.1.0 wrote a landing table's path in full, and knew none outside of its warehouse: where the warehouse was moved or
     copied, the table is the folder of that name in it, and never the one that was left behind.

@@ -27,11 +27,11 @@ class OpenRelease:
 
     @property
     def tables(self) -> Mapping[str, TableState]:
-        """Logical name → what the release says of it."""
+        """Logical name → its state in the release."""
         return {state.table.name: state for state in self.manifest.tables}
 
     def path(self, table: str) -> str:
-        """Where the version behind a logical name lies."""
+        """The place of the version behind a logical name."""
         return version_path(self.warehouse, self._state(table).version.path)
 
     def spark(self, table: str, session: Any) -> Any:

@@ -1,7 +1,7 @@
-"""What helps against a problem, as a value: a hint is its text, so that what people read and what programs do is one thing.
+"""Remedies of a problem, as values: a hint is their text, so that people read the same remedy that programs apply.
 
 `SetKey`, `DropKey`, `KeepLive` and `Flag` can be carried out by a program as they are, where no value is left to the operator;
-the others say in words what a person has to change.
+the others describe a person's change in words.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ class SetKey:
     columns  those in whose declaration it is written, all of them; () for a key of the table itself
     value    "" where it is the operator's to find
     without  a key that is removed with it
-    effect   what comes of it
+    effect   its result
     """
 
     node: str
@@ -34,7 +34,7 @@ class SetKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropKey:
-    """A key removed from the file of a table. effect: what comes of it"""
+    """A key removed from the file of a table. effect: its result"""
 
     node: str
     key: str
@@ -68,7 +68,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:
-    """An option of the same command. effect: what comes of it"""
+    """An option of the same command. effect: its result"""
 
     flag: str
     effect: str = ""

@@ -1,4 +1,4 @@
-"""The region's agent in a process: one controller per pipeline, one follower and one Spark for all, and what is due each second."""
+"""The region's agent in a process: one controller per pipeline, one follower and one Spark for all, and the duties of each second."""
 
 import json
 import threading
@@ -125,7 +125,7 @@ class RegionAgent:
             self.controller(pipeline).recorder.log(text, level)
 
     def lagging(self, pipeline: str, controller: PipelineController) -> Lagging:
-        """How far its feeds are behind, with what a watching console shows beside it."""
+        """The lag of its feeds, with the other facts that a watching console shows."""
         watchers, sandboxes = controller.recorder.named_watchers, controller.sandboxes.listed()
         status = controller.recorder.status
         return replace(
@@ -140,7 +140,7 @@ class RegionAgent:
         )
 
     def tick(self) -> None:
-        """Once a second: send the lag to everyone who watches, and let controllers and maintenance do what is due."""
+        """Once a second: send the lag to everyone who watches, and let controllers and maintenance do their due work."""
         controllers = dict(self._controllers)
         samples = self._sampled(controllers)
         for name, controller in controllers.items():

@@ -33,7 +33,7 @@ class WatchProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breached:
-    """A check failed after the promotion. action: what the accepted plan says must follow"""
+    """A check failed after the promotion. action: the consequence, by the accepted plan"""
 
     table: str
     check: str

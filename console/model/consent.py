@@ -1,5 +1,5 @@
-"""What people declare at a gate: an inconclusive check accepted, an approval, a ticket. Records of who said what; they
-grant no access, and a name is never verified."""
+"""Declarations at a gate: an inconclusive check accepted, an approval, a ticket. They are records: they grant no access,
+and a name is never verified."""
 
 from dataclasses import replace
 from typing import assert_never
@@ -26,7 +26,7 @@ class GateRules:
     min_soak   seconds that a rollout waits at its gate, at least
     clean_intervals  rounds in a row, the last ones there, after which every check had passed
     watch      seconds after the promotion for which the checks continue; 0: they end with it
-    on_breach  what follows if one of them fails
+    on_breach  the consequence if one of them fails
     watch_query, watch_tables  compiled over the plan's release: one value, true unless something is wrong; the tables that
                it reads
     """
@@ -136,7 +136,7 @@ class GateApproval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """What people have declared at the gate of one rollout.
+    """The declarations at the gate of one rollout.
 
     accepted    inconclusive checks that a person accepted
     approvals   the last one of each identity, void ones as well

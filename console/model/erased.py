@@ -18,7 +18,7 @@ class ErasedRows:
     name     id of the release, or name of the preview
     path     of the version, relative to the warehouse
     at       seconds since 1970, UTC: the newest of these deletions
-    until    likewise: from when on they go, or may go; 0 if at any time
+    until    likewise: when they are, or may be, deleted; 0 if at any time
     """
 
     table: str

@@ -163,7 +163,7 @@ def checks_named(status: Status, text: str) -> tuple[Checked, ...]:
 
 
 def verdicts(status: Status) -> str:
-    """Digest of what the checks say: of a check that passed only that, of others their figures as well.
+    """Digest of the checks' verdicts: of a passed check only that, of others their figures as well.
 
     An approval is bound to it, since a passed check may be repeated with other figures.
     """

@@ -1,4 +1,4 @@
-"""A release on hold: the first stage of its cleanup, in which nobody feeds it and its files are still there. Pure."""
+"""A release on hold: the first stage of its cleanup, in which it is no longer fed and its files still exist. Pure."""
 
 from dataclasses import field
 

@@ -1,5 +1,5 @@
-"""Content of stored log lines, as values: failed tries, waits, Spark's return, changed limits, notes, what people
-declare at the gate, and what the checks after a promotion led to. Added after 0.1.0, which reads only the line."""
+"""Content of stored log lines, as values: failed tries, waits, Spark's return, changed limits, notes, declarations
+at the gate, and failures of the checks after a promotion. Added after 0.1.0, which reads only the line."""
 
 from console.model.breach import Breached, WatchEnded, WatchSteered
 from console.model.consent import Approved, CheckAccepted, TicketNamed

@@ -11,7 +11,7 @@ UNABLE_ROUNDS = 3  # in a row, after which a person is asked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoakProgress:
-    """What an agent reports each second of a rollout at its gate.
+    """The progress of the checks at a gate, as the agent reports it each second.
 
     waited    seconds since the rollout reached the gate
     at        when the last completed round ended, seconds since 1970, UTC; 0 before the first one

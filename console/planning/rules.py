@@ -157,7 +157,7 @@ def _leading_on(problem: Problem, others: Collection[Problem]) -> Problem:
     if problem.code != "C140" or not lost:
         return problem
     remedies = tuple(
-        replace(remedy, effect="what the source has lost is refused by itself")
+        replace(remedy, effect="days that the source has lost are refused separately")
         if isinstance(remedy, DropKey)
         else remedy
         for remedy in problem.remedies
@@ -258,7 +258,7 @@ def _kept_days(verdict: Verdict, table: Table, start: str) -> Problem:
         message = (
             f"days of {table.name} before {start} are gone in its source and keep their states: there {verdict.older}"
         )
-        remedy = Edit(node=table.name, how="a `default:` is what they show instead of NULL")
+        remedy = Edit(node=table.name, how="a `default:` is shown instead of NULL")
     return Problem(
         code="C118", message=message, where=table.where, severity="warn", node=table.name, remedies=(remedy,)
     )

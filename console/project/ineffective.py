@@ -22,7 +22,7 @@ UNREAD: dict[type[docs.Doc], dict[Keys, tuple[str, str]]] = {
     docs.CopyDoc: {("schedule",): (_BY_HAND, "call `console copy` from a scheduler of your own")},
     docs.SinkDoc: {("schedule",): (_BY_HAND, "call `console sink` from a scheduler of your own")},
 }
-"""Document → path of a key → what holds instead, and what does what the key promises."""
+"""Document → path of a key → the fact that makes it ineffective, and the alternative."""
 
 _UNQUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 _PARAMETER = re.compile(r"(?<![\w:]):([A-Za-z_]\w*)")
@@ -53,7 +53,7 @@ def _of_table(doc: docs.TableDoc, document: Document) -> Iterator[_Unread]:
     if doc.kind == "landing" and not doc.source:
         for key in ("backfill", "read_time_days"):
             yield _Unread((key,), "a landing table is computed from nothing", "write it in the tables below")
-        why = "a landing table takes what is sent"
+        why = "a landing table accepts lines as they are sent"
         yield _Unread(("expectations",), why, "expect it of the tables that are fed from it")
         for name, column in doc.columns.items() if not doc.managed else ():
             if column.default is not None:

@@ -30,7 +30,7 @@ class Rests:
 
     @property
     def seal(self) -> str:
-        """What the plan's `content` must be; "" where a shape does not match its digest."""
+        """The required `content` of the plan; "" if a shape does not match its digest."""
         known = all(digest(facts) == name for name, facts in self.shapes.items())
         tables = {name: list(item) for name, item in self.tables.items()}
         return digest({"release": self.release, "tables": tables}) if known else ""
@@ -40,7 +40,7 @@ class Rests:
 class SavedPlans:
     """A file of plans, as it was reviewed.
 
-    grounds  region → what its plan rests on there, None where the file does not tell: what moved can be named
+    grounds  region → the facts that its plan rests on, None if the file lacks them: with them a changed fact can be named
     tool     version of console that made it;  regions  the resolved list, in the order of waves
     """
 
@@ -54,7 +54,7 @@ class SavedPlans:
 def save_plans(path: Path, plans: Sequence[Plan], grounds: Sequence[object] = ()) -> None:
     """Write plans to a file of mode 0600, whole or not at all; an older file of that name is replaced.
 
-    grounds  `console.planning.Baseline` of each plan, in the same order; () leaves out what they rest on, and only its digest is known
+    grounds  `console.planning.Baseline` of each plan, in the same order; () leaves out these facts, of which only the digest is then known
     raises   DataError if it cannot be written there
     """
     entries = []

@@ -1,4 +1,4 @@
-"""Which generic type holds every value of another."""
+"""The generic types that hold every value of another."""
 
 from typing import Final
 

@@ -310,7 +310,7 @@ def refuse_lossy(name: str, todo: Sequence[StepPlan]) -> None:
     """raises CheckFailed naming the migrations that may lose something in a store (docs/design.md, P6)"""
     if destructive := [one.change.id for one in todo if one.destructive and not one.waits]:
         raise CheckFailed(
-            f"{name}: may lose what is stored: {', '.join(destructive)}; nothing was done here",
+            f"{name}: may lose stored values: {', '.join(destructive)}; nothing was done here",
             hint="if that is intended: the same command with --allow-destructive",
             code="E_DESTRUCTIVE",
         )

@@ -67,8 +67,8 @@ def test_status_says_at_the_gate_what_older_rows_will_show(deployed: World) -> N
     ("word", "says"),
     [
         ("requests", "expected TABLE="),
-        ("requests=since yesterday", "no day"),
-        ("request=carry", "no table"),
+        ("requests=since yesterday", "not a day"),
+        ("request=carry", "not a table"),
     ],
 )
 def test_what_is_no_choice_is_refused_by_name(deployed: World, word: str, says: str) -> None:

@@ -93,7 +93,7 @@ async def test_three_regions_are_surveyed_by_one_process_and_each_has_its_own_an
 
 async def test_a_warehouse_that_is_a_file_is_wrong_as_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="no directory"):
+    with pytest.raises(DataError, match="not a directory"):
         await LocalDriver(Region(name="eu", warehouse=str(tmp_path / "file"))).survey("web", [])
 
 

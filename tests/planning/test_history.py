@@ -82,8 +82,8 @@ def test_a_choice_has_one_spelling(text: str, word: str | None) -> None:
     ("text", "says"),
     [
         ("since", "expected"),
-        ("since 2026-13-01", "no day"),
-        ("since 20261101x", "no day"),
+        ("since 2026-13-01", "not a day"),
+        ("since 20261101x", "not a day"),
         ("none", "expected"),
     ],
 )

@@ -191,5 +191,5 @@ def test_a_type_widens_and_never_narrows(world: World) -> None:
     world.project.migrate("20260102000000_change_issues_n", "post", retype("n", "int64", "int32", "destructive"))
     refused = world.project.apply("post")
     assert refused.returncode == 1, output_of(refused)
-    assert "may lose what is stored" in refused.stderr
+    assert "may lose stored values" in refused.stderr
     same_everywhere(world, ["id", "title", "a", "b", "n"])

@@ -198,7 +198,9 @@ def _fence(context: RolloutContext, step: Backfill, source_path: str) -> int:
     forward = {other.id for other in backfills if other.target == step.target and not other.materialization}
     older = next((fenced for fenced in context.recorder.events(Fenced) if fenced.step in forward), None)
     if older is None:
-        raise RegionError(f"{step.id}: what is copied beside it has no fence", hint="console retry", code="E_FENCE")
+        raise RegionError(
+            f"{step.id}: the half that is copied beside it has no fence", hint="console retry", code="E_FENCE"
+        )
     return context.position_at(step.target, step.materialization, older.version)
 
 

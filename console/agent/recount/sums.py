@@ -79,13 +79,13 @@ def _checked(
         if groups_sums:
             examples = first([f"{sums[i].pair.new} of {_group_label(plan, groups[at])}" for at, i in groups_sums])
             why = (
-                "differ: " if ok is False else "are not what their source adds up to, which may have lost rows since: "
+                "differ: " if ok is False else "do not equal the sums of their source, which may have lost rows since: "
             )
             return Checked(table=plan.table, check="sums", ok=ok, detail=f"{counts[verdict]:,} {why}{examples}")
     if len(groups) > GROUPS:
         detail = f"more than {GROUPS:,} groups are further apart than 1e-9; the {GROUPS:,} furthest apart are right"
         return Checked(table=plan.table, check="sums", ok=None, detail=detail)
-    detail = f"further apart than 1e-9, but what their source adds up to in another order: {_count(len(groups))}"
+    detail = f"further apart than 1e-9, but sums of their source in another order: {_count(len(groups))}"
     return Checked(table=plan.table, check="sums", ok=True, detail=detail)
 
 
@@ -146,7 +146,7 @@ def _verdicts(
         if terms is None or not {*names} <= {*terms.sums}:
             return "the summed expression is unknown: the release was made by an older console"
         if {*names} & {*terms.volatile}:
-            return "two computations of what they add up may differ"
+            return "two computations of their addends may differ"
         try:
             rows = source.run_query(session, source.driving.stored(session), terms.sql)
             again = addends_by_group(of_groups(session, rows, plan.keys, wanted), "g", names)

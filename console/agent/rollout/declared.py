@@ -1,4 +1,4 @@
-"""What people declare at a gate: stored with the rollout, so that the next agent counts it as well."""
+"""Declarations at a gate: stored with the rollout, so that the next agent counts them as well."""
 
 from dataclasses import replace
 from typing import assert_never

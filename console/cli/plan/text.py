@@ -206,7 +206,7 @@ def step_text(step: Step) -> str:
         case AddColumns(name, columns):
             return f"add {', '.join(f'{c.name} {c.type}' for c in columns)} to {name} (metadata only)"
         case Backfill(linked=True):
-            return f"take the files of the live version of {step.target} over as they are: no row is read or written"
+            return f"take over the files of the live version of {step.target} unchanged: no row is read or written"
         case Backfill():
             how = f"from {step.source}" if step.route == "replay" else "from its own live version"
             how += f" since {step.since}" if step.since else f" before {step.until}" if step.until else ""

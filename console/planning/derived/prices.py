@@ -42,7 +42,7 @@ def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits, cach
 
 
 def everything(verdicts: Verdicts, live: Live, limits: Limits) -> Price:
-    """The price of rewriting every table, landing tables included, as tools do that cannot tell what changed."""
+    """The price of rewriting every table, landing tables included, as tools do that cannot identify the changed ones."""
     read: dict[str, Price] = {}
     followed: dict[str, Price] = {}
     parts: list[Price] = []

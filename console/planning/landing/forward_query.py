@@ -108,13 +108,13 @@ def _only_stored(name: str, value: exp.Expr, table: Table, live: TableState) -> 
 
 
 def _why_not(name: str, value: exp.Expr, table: Table, live: TableState) -> str:
-    """Why a column cannot be computed at all, "" where it can."""
+    """Why a column cannot be computed at all, "" if it can."""
     if any(is_volatile(node) for node in value.walk()):
         return "another computation of it would give another value"
     type = next(kind(column.type) for column in table.columns if column.name == name)
     either, stored = _of_either_shape(name, type, live), _only_stored(name, value, table, live)
     if either and stored:
-        return f"{either}, and `accepts` tells lines apart only for what is computed at read and fails for no row"
+        return f"{either}, and `accepts` distinguishes lines only for a column that is computed at read and never fails"
     if either and not tells_lines_apart(table, live):
         return either
     return _null_of_either_shape(name, value, live) if stored else ""

@@ -59,7 +59,7 @@ def misspelt(table: Table, stats: TableStats | None, region: str) -> list[Proble
     return [
         Problem(
             code="C129",
-            message=f"{table.name} in {region} is partitioned by {column.name}, a {column.type}: what is ingested would come out wrong",
+            message=f"{table.name} in {region} is partitioned by {column.name}, a {column.type}: ingested values would be read back wrong",
             where=table.where,
             node=table.name,
             remedies=remedies,

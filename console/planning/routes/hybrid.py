@@ -77,7 +77,7 @@ def cut_differs(wanted: DesiredTable, live: TableState, source: DesiredTable | N
     if not time or not bare or wanted.reads.get(time) != frozenset({(source.table.name, source_time)}):
         return f"its time is not the time of {source.table.name}, by which rows are divided there"
     if live.table.time != time or wanted.values.get(time) != live.values.get(time):
-        return "its time is not what it was"
+        return "its time has changed"
     return ""
 
 

@@ -248,7 +248,7 @@ _INSTEAD = {
 }
 
 
-# what the parser calls otherwise than Spark
+# functions that the parser names differently from Spark
 _SPOKEN = {"array_agg": "collect_list", "quantile": "percentile"}
 
 

@@ -78,7 +78,7 @@ class Text:
         self.report_query(code, message, offset, fix)
 
     def as_endpoint(self) -> str:
-        """What a query that no feed can follow stays possible as, in words."""
+        """The alternative for a query that no feed can follow, in words."""
         return f"endpoints/{self.node or 'NAME'}.sql: the same query as an endpoint computes it over whole tables"
 
     def report_query(self, code: str, message: str, offset: int | None = None, fix: str | Remedy = "") -> None:

@@ -12,7 +12,7 @@ from console.propagation.store_types import AS_TEXT, NO_INFINITY, NO_NAN, StoreT
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import ChangeField, DropField, LoosenField, RenameFields, StoreOperation
 
-# what a field's type may become by metadata
+# changes of a field's type that need metadata alone
 _PROMOTED: Final = (("int", "long"), ("float", "double"))
 TYPES: Final = StoreTypes(
     words={

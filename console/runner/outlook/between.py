@@ -24,7 +24,7 @@ class Between:
         return Between(self.low * by.low, self.high * by.high)
 
     def less(self, done: float) -> "Between":
-        """What is left after a part; of an estimate that was too low, a part of its width."""
+        """The rest after a part; of an estimate that was too low, a part of its width."""
         width = self.high - self.low
         return Between(max(0.0, self.low - done), max(0.0, self.high - done, width / 4))
 

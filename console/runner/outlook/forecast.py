@@ -1,4 +1,4 @@
-"""When a rollout reaches its gate, and at what cost: intervals from what it has measured so far. Pure.
+"""The time at which a rollout reaches its gate, and its cost: intervals from its measurements so far. Pure.
 
 The first batch of each table, its newest days, is the rehearsal (`model/rehearsal`): from then on every table has a rate of its own. A table that
 has none yet is estimated by the others' rates, by rows and by bytes. Each batch corrects the intervals.

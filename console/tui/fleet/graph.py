@@ -1,4 +1,4 @@
-"""Which table is computed from which, in one region's planned or live release. Pure."""
+"""The tables of one region's planned or live release, each under its source. Pure."""
 
 from collections.abc import Iterator
 

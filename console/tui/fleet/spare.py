@@ -1,4 +1,4 @@
-"""What fills the room below the answer about a region: the account of time, its log, and charts of the last hour. Pure."""
+"""The content of the room below the answer about a region: the account of time, its log, and charts of the last hour. Pure."""
 
 from collections.abc import Sequence
 

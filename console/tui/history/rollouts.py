@@ -99,6 +99,6 @@ def draw_rollout_line(rollout: ListedRollout, width: int, now: float) -> Content
 
 
 def _who(status: Status) -> str:
-    """Who started it, and who decided if that is another person."""
+    """The person who started it, and the one who decided, if different."""
     asked, decided = identity(status.by).name, identity(status.decided_by).name if status.decided_by else ""
     return f"{asked}, {decided}" if decided and decided != asked else asked

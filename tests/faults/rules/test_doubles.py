@@ -186,7 +186,7 @@ def test_groups_of_days_that_no_calendar_of_python_has_are_settled_like_any_othe
 
     same = sums("same", 1e-3, 1.0, 2.0, 5.0)
     assert (same.ok, same.detail) == (
-        True, "further apart than 1e-9, but what their source adds up to in another order: 1 group",
+        True, "further apart than 1e-9, but sums of their source in another order: 1 group",
     )  # fmt: skip
     other = sums("other", 0.0, 1.5, 2.0, 6.0)
     assert other.ok is False

@@ -127,7 +127,7 @@ def _planned(project: OpenProject, against: Path | None, ref: str | None) -> "tu
 
 
 def _of_fixtures(project: OpenProject) -> tuple[Problem, ...]:
-    """What is wrong in the pipeline's fixture tests; its queries were compiled and saved just now."""
+    """Problems of the pipeline's fixture tests; its queries were compiled and saved just now."""
     from console.fixtures.check import problems_in
     from console.planning import PlannerCache
     from console.project import recent
@@ -137,7 +137,7 @@ def _of_fixtures(project: OpenProject) -> tuple[Problem, ...]:
 
 
 def _warnings(project: OpenProject) -> tuple[Problem, ...]:
-    """What the files say in vain, in any region."""
+    """Warnings about keys and files without effect, in any region."""
     without_effect = [
         p for region in project.regions for p in project.pipelines[region.name].ineffective + region.ineffective
     ]

@@ -1,4 +1,4 @@
-"""What people declare at a gate from the command line; and `console approve`."""
+"""Declarations at a gate from the command line; and `console approve`."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateWords:
-    """What a command line declares. accepted: names of checks;  reason, ticket: "" for none"""
+    """The declarations of a command line. accepted: names of checks;  reason, ticket: "" for none"""
 
     accepted: tuple[str, ...] = ()
     reason: str = ""
@@ -54,9 +54,9 @@ def declarations(
     ask_reason: "Callable[[RegionView, Checked], str] | None",
     ask_ticket: "Callable[[RegionView], str] | None",
 ) -> tuple[Declaration, ...]:
-    """What has to be declared so that the gate opens: as the command says, else as a person on the terminal answers.
+    """The declarations that the gate needs to open: those of the command, else the answers of a person on the terminal.
 
-    Where people or time are still missing as well, it is declared all the same: others approve, and the soak counts, only after it.
+    They are made even if approvals or time are missing as well: both count only afterwards.
 
     ask_reason, ask_ticket  None where nobody may be asked; an answer of "" declares nothing
     raises  UsageError for a name that is not a check; CheckFailed and AtGate for a gate that stays closed

@@ -120,7 +120,7 @@ def _edit(
         now = text if recorded else _edited(path, text, change)
         if now != text and change.migration.destructive and not allow_destructive:
             raise CheckFailed(
-                f"{path.as_posix()}: {change.id} may lose what is stored; nothing was done to the files",
+                f"{path.as_posix()}: {change.id} may lose stored values; nothing was done to the files",
                 hint="if that is intended: the same command with --allow-destructive",
                 code="E_DESTRUCTIVE",
             )

@@ -56,7 +56,9 @@ def create(files: Project, pipeline: "Pipeline", choice: SampleChoice) -> int:
     _refuse_unknown(choice.plain, pipeline, new)
     sampled = _sampled(region, pipeline, new, choice.rows)
     plain = f"all strings masked but {', '.join(choice.plain)}" if choice.plain else "all strings masked"
-    note = safe_text(f"From {region.name}, {plain}. Expected is what the queries gave: read it before you keep it.")
+    note = safe_text(
+        f"From {region.name}, {plain}. The expected rows are results of the current queries: review them before you keep them."
+    )
     with Replayer(dict(region.spark.conf)) as spark:
         text = fixture_text(
             new, pipeline, tuple(sampled.values()), Masking(choice.plain), at=datetime.now(UTC), note=note, spark=spark
@@ -77,7 +79,7 @@ def create(files: Project, pipeline: "Pipeline", choice: SampleChoice) -> int:
 def _refuse_unmasked(region: "Region", choice: SampleChoice) -> None:
     """raises  UsageError if the region is production and neither --plain nor --masked was given"""
     if region.environment.lower() in PRODUCTION and not (choice.plain or choice.masked):
-        message = f"{region.name} is {region.environment}: say what may be written to a file"
+        message = f"{region.name} is {region.environment}: choose the values that may be written to a file"
         raise UsageError(message, hint="--masked masks every string; --plain COLUMN leaves one as it is")
 
 

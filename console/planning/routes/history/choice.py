@@ -19,7 +19,7 @@ from console.remedy import DropKey, Edit, Flag, Remedy, SetKey
 
 WEEK = 7  # days of the example of `since`
 _GIVEN = "its forward_query computes every row that it holds"
-_EXACT = "all that is wanted of its rows is known exactly from what it holds"
+_EXACT = "every wanted value is known exactly from its stored rows"
 _STAYS = "no row of it has to be computed again"
 _OLDER = "it holds no row of an older day"
 
@@ -135,7 +135,7 @@ def _since(change: Change) -> tuple[Since, ...]:
 
 
 def _refusal(change: Change, choice: HistoryChoice, made: Impossible) -> Problem:
-    """C140: the choice is not possible; the remedies name what is."""
+    """C140: the choice is not possible; the remedies name the possible ones."""
     message = f"history of {change.name} ({choice}) is not possible: {made.why}"
     edits = all(isinstance(one, Edit) for one in made.remedies)
     remedies = (*made.remedies, without(change)) if edits else made.remedies

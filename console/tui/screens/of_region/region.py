@@ -1,4 +1,4 @@
-"""What the screens of one region share: its summary above, and the way to its other screens."""
+"""The common parts of the screens of one region: its summary above, and the way to its other screens."""
 
 from typing import ClassVar
 
