@@ -9,7 +9,7 @@ from console.runner.view import RegionView
 from console.tui.charts import Value, spread
 from console.tui.format import HOUR, short, span
 from console.tui.groups import drift_text
-from console.tui.labels import change_pending, feed_trouble, running_step, under_way, working
+from console.tui.labels import change_pending, feed_trouble, moving, running_step, under_way, working
 from console.tui.panes.plan import action_counts
 from console.tui.times import age, moment
 
@@ -23,11 +23,11 @@ class RowReason:
 
 
 def rows_per_second(view: RegionView) -> str:
-    """Of the running backfill, else of the live feeds; "?" if the region is unreachable."""
+    """Of the running backfill, 0 while it waits, else of the live feeds; "?" if the region is unreachable."""
     if view.link == "unreachable":
         return "?"
     if working(view) and view.status.rate and view.status.fraction < 1.0:
-        return short(view.status.rate)
+        return short(view.status.rate if moving(view) else 0)
     latest = samples(view)[-1:]
     return short(latest[0].rows) if latest else ""
 

@@ -84,7 +84,7 @@ def figures(view: RegionView) -> list[str]:
             texts.append(f"{count(status.rows_done)} of {count(status.rows_total)} rows")
         unfinished = working(view) and view.link != "unreachable" and status.fraction < 1.0
         if unfinished and status.rate:
-            texts.append(f"{count(status.rate)} rows/s")
+            texts.append(f"{count(status.rate) if moving(view) else 0} rows/s")
         if unfinished and moving(view) and status.eta_seconds is not None:
             texts.append(f"{span(status.eta_seconds)} left")
     if lag := lag_text(view):
