@@ -1,10 +1,12 @@
 """The history screen: the rollouts of all regions, one in full, its verification, and the handover."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -30,8 +32,9 @@ from console.model.status import Status
 from console.model.tuning import Tuned, Tuning
 from console.runner.view import plan_label
 from console.tui.app import ConsoleApp
-from console.tui.fleet.events import Happenings
+from console.tui.fleet.events import Happening, Happenings
 from console.tui.history.state import HistoryState, listed_rollouts
+from console.tui.screens import history
 from console.tui.screens.base import BaseScreen
 from console.tui.screens.handover import HandoverScreen
 from console.tui.screens.history import HistoryScreen
@@ -288,3 +291,34 @@ def test_a_note_and_changed_limits_are_listed_with_who_made_them() -> None:
     assert texts["note by ana from desk"] == "ana"
     assert texts["ada from ops2"] == "ada"
     assert texts["backfilling"] == ""
+
+
+async def test_the_list_of_events_is_drawn_once_a_second_and_none_is_left_out(
+    cockpit: s.ScriptedCockpit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred regions send new lines all the time: a key would often wait for the list."""
+    drawn: list[int] = []
+    draw = history.draw_events
+
+    def counted(happenings: Sequence[Happening], *args: Any, **options: Any) -> list[Content]:
+        drawn.append(len(happenings))
+        return draw(happenings, *args, **options)
+
+    monkeypatch.setattr(history, "draw_events", counted)
+    monkeypatch.setattr(history, "EVENTS_SECONDS", 3600.0)
+    view = s.live(s.EU)
+    async with running_app(cockpit, size=(120, 36)) as (app, pilot):
+        await pilot.press("5")
+        await settle(pilot)
+        drawn.clear()
+        for number in range(1, 6):
+            events = tuple(Recorded("web-2", n, s.NOON - 60 + n, Paused(f"ana{n}")) for n in range(1, number + 1))
+            cockpit.show(replace(view, events=events))
+            await settle(pilot)
+        assert drawn == []
+        screen = app.screen
+        assert isinstance(screen, HistoryScreen)
+        screen._show_later_events()  # the second has passed
+        await settle(pilot)
+        assert len(drawn) == 1
+        assert "ana5" in screen_text(app)

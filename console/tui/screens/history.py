@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import OptionList
 
 from console.model.event import ENDED, Recorded
@@ -30,6 +31,9 @@ from console.tui.screens.base import BaseScreen, GoTo, ScreenName
 from console.tui.state import ScreenState
 
 LOW = 20  # lines of a screen
+# Between two drawings of the list of events: with hundreds of regions each drawing has new lines only, which is most of the
+# screen's cost, and a key that meets it waits for it.
+EVENTS_SECONDS = 1.0
 NOWHERE = RegionView(region=Region(name="", warehouse=""))
 
 
@@ -66,6 +70,8 @@ class HistoryScreen(BaseScreen):
         self._whole = Pane("", self._draw_whole, inputs=self._whole_inputs, id="whole")
         self._events = Pane("what happened in all regions", self._draw, inputs=self._inputs, id="events")
         self._log = LogEntries()
+        self._events_timer: Timer | None = None  # runs while they were drawn recently
+        self._events_waiting = False
         self._asked: set[RolloutKey] = set()
         self._listed: tuple[ScreenState, list[ListedRollout]] = (ScreenState(views={}), [])
 
@@ -100,10 +106,24 @@ class HistoryScreen(BaseScreen):
         self.set_class(self.app.size.height < LOW, "-low")
         self._rollouts.border_title = safe(self._list_title(len(listed)), limit=160)
         self._rollouts.show(listed, self.state.at, self._region)
-        self._events.show(self.current_view or NOWHERE, self.state.at)
-        self._events.renew()
+        if self._events_timer is None:
+            self._show_events()
+        else:
+            self._events_waiting = True
         self._show_whole()
         super().redraw()
+
+    def _show_events(self) -> None:
+        self._events_waiting = False
+        self._events.show(self.current_view or NOWHERE, self.state.at)
+        self._events.renew()
+        if self.state.position is None:  # a playback is drawn as it is moved
+            self._events_timer = self.set_timer(EVENTS_SECONDS, self._show_later_events)
+
+    def _show_later_events(self) -> None:
+        self._events_timer = None
+        if self._events_waiting:
+            self._show_events()
 
     def _list_title(self, number: int) -> str:
         history = self.state.history
