@@ -178,5 +178,5 @@ def test_an_approval_is_of_the_rollout_that_was_shown(deployed: World, monkeypat
 
     monkeypatch.setattr(declared, "views_of", older)
     refused = world.call("approve", "--region", "us")
-    assert (refused.exit_code, "another rollout is at its gate" in refused.stderr) == (4, True), refused.output
+    assert (refused.exit_code, "its gate now has another rollout" in refused.stderr) == (4, True), refused.output
     assert not world.regions["us"].disk.status.consent.approvals
