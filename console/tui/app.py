@@ -42,7 +42,7 @@ from console.tui.terminal.themes import THEMES
 
 if TYPE_CHECKING:  # loaded when first shown: the first picture needs none of them
     from console.runner.words import CommandWords
-    from console.tui.dialogs.content import DialogFactory
+    from console.tui.dialogs.content import DialogAnswer, DialogFactory
     from console.tui.dialogs.dialog import Dialog
     from console.tui.history.state import AuditState, RolloutKey
     from console.tui.screens.history import AuditRequest, RolloutsRequest
@@ -257,10 +257,10 @@ class ConsoleApp(CommandApp):
 
     async def confirm(self, dialog: "DialogFactory") -> bool:
         """Ask the operator; False at once while another dialog is open."""
-        return await self.confirm_with_reason(dialog) is not None
+        return await self.confirm_with_answer(dialog) is not None
 
-    async def confirm_with_reason(self, dialog: "DialogFactory") -> str | None:
-        """The reason that the operator typed, "" if the dialog asks for none; None if it was not confirmed."""
+    async def confirm_with_answer(self, dialog: "DialogFactory") -> "DialogAnswer | None":
+        """What the operator typed; None if the dialog was not confirmed."""
         from console.tui.dialogs.dialog import Dialog
         from console.tui.dialogs.examples import example_lines
 
@@ -268,7 +268,7 @@ class ConsoleApp(CommandApp):
             return None
         asked = self._dialog = Dialog(self.state, dialog, partial(example_lines, self._cockpit))
         try:
-            return asked.reason if await self.push_screen_wait(asked) else None
+            return asked.answer if await self.push_screen_wait(asked) else None
         finally:
             self._dialog = None
 

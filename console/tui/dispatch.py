@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from console.errors import AtGate, ConsoleError
-from console.model.consent import Approved, CheckAccepted, Declaration
+from console.model.consent import Approved, CheckAccepted, Declaration, TicketNamed, ticket_text
 from console.model.gate import unaccepted, verdicts
 from console.model.status import Verb
 from console.runner.together.readiness import readiness, returnable
@@ -18,12 +18,11 @@ from console.tui.labels import resumes
 from console.tui.state import ScreenState
 
 if TYPE_CHECKING:
-    from console.model.event import Checked
     from console.model.status import Status
     from console.runner.flips import Flips
     from console.runner.view import RegionView
     from console.tui.commands.line import LimitChange, TypedCommand
-    from console.tui.dialogs.content import DialogFactory
+    from console.tui.dialogs.content import DialogAnswer, DialogFactory
 
 Severity = Literal["information", "warning", "error"]
 
@@ -36,7 +35,7 @@ class DispatchUi(Protocol):
 
     async def confirm(self, dialog: "DialogFactory") -> bool: ...
 
-    async def confirm_with_reason(self, dialog: "DialogFactory") -> str | None: ...
+    async def confirm_with_answer(self, dialog: "DialogFactory") -> "DialogAnswer | None": ...
 
     def toast(self, text: str, severity: Severity = "information", title: str = "") -> None: ...
 
@@ -117,10 +116,10 @@ class Dispatcher:
             case "promote" if len(regions) > 1:
                 await self._promote_together(regions)
             case "promote":
-                asked = {name: unaccepted(self._ui.state.views[name].status) for name in regions}
-                reason = await self._ui.confirm_with_reason(partial(confirm_promotion, regions=regions))
-                if reason is not None:
-                    await self._accept_and_promote(regions[0], reason, asked[regions[0]])
+                view = self._ui.state.views[regions[0]]
+                typed = await self._ui.confirm_with_answer(partial(confirm_promotion, regions=regions))
+                if typed is not None:
+                    await self._declare_and_promote(regions[0], _declared(view, typed))
             case "rollback" if len(regions) > 1:
                 if await self._ui.confirm(partial(confirm_return, regions=regions)):
                     await asyncio.gather(*(self._on_one("rollback", self._rollback, name) for name in regions))
@@ -215,12 +214,12 @@ class Dispatcher:
         from console.tui.dialogs.gate import confirm_promotion
 
         views = {name: self._ui.state.views[name] for name in regions}
-        reason = await self._ui.confirm_with_reason(partial(confirm_promotion, regions=regions))
-        if reason is None:
+        typed = await self._ui.confirm_with_answer(partial(confirm_promotion, regions=regions))
+        if typed is None:
             return
-        declared = {name: _accepted(unaccepted(view.status), reason) for name, view in views.items()}
+        declared = {name: _declared(view, typed) for name, view in views.items()}
         confirmed = {name: view.status.rollout for name, view in views.items()}
-        line = action_command("promote", regions) + _accepting([each for of in declared.values() for each in of])
+        line = action_command("promote", regions) + _options([each for of in declared.values() for each in of])
         try:
             flips = await self._cockpit.promote_together(confirmed, declared)
         except ConsoleError as error:
@@ -250,14 +249,13 @@ class Dispatcher:
             refused = ", ".join(flip.region for flip in flips.left if flip.error)
             self._ui.toast(f"nothing was promoted: {refused} not ready; mark the others to leave it out", "error", wave)
 
-    async def _accept_and_promote(self, region: str, reason: str, asked: "tuple[Checked, ...]") -> None:
-        """Promote, after the inconclusive checks of which the dialog asked were accepted for this reason; "" accepts none."""
-        accepted = _accepted(asked, reason)
-        line = action_command("promote", (region,)) + _accepting(accepted)
+    async def _declare_and_promote(self, region: str, declared: tuple[Declaration, ...]) -> None:
+        """Promote, after what the operator declared with it."""
+        line = action_command("promote", (region,)) + _options(declared)
 
         async def call() -> None:
-            for declared in accepted:
-                await self._cockpit.declare(region, declared)
+            for declaration in declared:
+                await self._cockpit.declare(region, declaration)
             await self._promote(region)
 
         await self._attempt(region, call, line)
@@ -326,21 +324,26 @@ class Dispatcher:
                 self.show_error(outcome.error, outcome.region)
 
 
-def _accepted(asked: "Sequence[Checked]", reason: str) -> tuple[CheckAccepted, ...]:
-    """These inconclusive checks, accepted for this reason; () without one."""
-    return tuple(
-        CheckAccepted(table=check.table, check=check.check, detail=check.detail, reason=reason)
-        for check in (asked if reason else ())
+def _declared(view: "RegionView", typed: "DialogAnswer") -> tuple[Declaration, ...]:
+    """What a confirmed dialog declares for a region, as it was drawn: its inconclusive checks are accepted, its ticket is named."""
+    from console.tui.dialogs.gate import wants_ticket
+
+    accepted = tuple(
+        CheckAccepted(table=check.table, check=check.check, detail=check.detail, reason=typed.reason)
+        for check in (unaccepted(view.status) if typed.reason else ())
     )
+    named = (TicketNamed(ticket=ticket_text(typed.ticket)),) if typed.ticket and wants_ticket(view) else ()
+    return (*accepted, *named)
 
 
-def _accepting(accepted: Sequence[CheckAccepted]) -> str:
-    """The options with which a command accepts these checks; "" for none."""
-    if not accepted:
-        return ""
+def _options(declared: Sequence[Declaration]) -> str:
+    """The options with which a command declares this; "" for nothing."""
+    accepted = [each for each in declared if isinstance(each, CheckAccepted)]
     names = dict.fromkeys(f"{each.table}: {each.check}" for each in accepted)
     options = "".join(f" --accept {shlex.quote(name)}" for name in names)
-    return f"{options} --reason {shlex.quote(accepted[0].reason)}"
+    options += f" --reason {shlex.quote(accepted[0].reason)}" if accepted else ""
+    ticket = next((each.ticket for each in declared if isinstance(each, TicketNamed)), "")
+    return f"{options} --ticket {shlex.quote(ticket)}" if ticket else options
 
 
 def _tuned(before: "RegionView", status: "Status") -> str:

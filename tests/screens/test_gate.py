@@ -10,7 +10,7 @@ from console.cli.root import cli
 from console.cli.words import ScreenWords
 from console.errors import CheckFailed, Unreachable
 from console.model.compared import DayExamples, DayTally, ExampleRows
-from console.model.consent import Approved, CheckAccepted, Consent, GateApproval, GateRules
+from console.model.consent import Approved, CheckAccepted, Consent, GateApproval, GateRules, TicketNamed
 from console.model.event import Ailing
 from console.model.gate import verdicts
 from console.model.note import Note
@@ -406,6 +406,41 @@ def test_what_people_declared_stands_at_the_gate_as_a_record_and_missing_approva
     assert "ticket     OPS-7 named by bob@desk" in shown
     content = confirm_promotion(ScreenState(views={"eu": strict}), ("eu",))
     assert content.blocked == "approvals: 0 of 2 identities: none yet"
+
+
+def wants_a_ticket(view: RegionView, approvals: int = 0) -> RegionView:
+    assert view.accepted
+    return replace(view, accepted=replace(view.accepted, gate=GateRules(ticket=True, approvals=approvals)))
+
+
+async def test_a_required_ticket_is_named_in_the_dialog_that_promotes() -> None:
+    cockpit = s.ScriptedCockpit(wants_a_ticket(GATE))
+    async with running_app(cockpit) as (app, pilot):
+        await pilot.press("P")
+        await settle(pilot)
+        assert "Ticket of eu:" in screen_text(app)
+        await pilot.press("enter", *"eu", "enter")  # without one nothing happens
+        await settle(pilot)
+        assert (changes(cockpit), "Promote eu" in dialog_title(app)) == ([], True)
+        await pilot.press("shift+tab", *"OPS", "minus", "7", "enter", "enter")
+        await settle(pilot)
+    assert changes(cockpit) == [("declare", ("eu", TicketNamed(ticket="OPS-7"))), ("promote", "eu")]
+
+
+async def test_a_ticket_is_named_for_those_regions_of_a_wave_that_ask_for_one_beside_the_reason() -> None:
+    cockpit = s.ScriptedCockpit(GATE, wants_a_ticket(doubtful(s.at_gate(AP))))
+    async with running_app(cockpit) as (_, pilot):
+        await pilot.press("space", "space", "P")
+        await settle(pilot)
+        await pilot.press(*"late", "enter", *"OPS", "enter", *"wave", "space", "2", "enter")
+        await settle(pilot)
+    ((_, (_, declared)),) = changes(cockpit)
+    assert {name: [type(each) for each in of] for name, of in declared.items()} == {"ap": [CheckAccepted, TicketNamed]}
+
+
+def test_a_ticket_hides_no_other_condition_that_a_gate_waits_for() -> None:
+    content = confirm_promotion(ScreenState(views={"eu": wants_a_ticket(GATE, approvals=1)}), ("eu",))
+    assert (content.ticket_for, content.blocked) == ("eu", "approvals: 0 of 1 identities: none yet")
 
 
 async def test_a_typed_approval_names_the_checks_that_the_screen_shows() -> None:

@@ -28,6 +28,7 @@ class DialogContent:
     typed         the text to be typed first; "" if the button is enough
     blocked       why the action is refused now; "" if it is not
     reason_for    what a reason has to be typed for; "" for nothing
+    ticket_for    what a ticket has to be named for; "" for nothing
     harmless      nothing is lost: the confirming button has the focus, not Cancel
     details       shown by f2 instead of the body
     differing     days for which f3 fetches rows, one after the other
@@ -40,9 +41,18 @@ class DialogContent:
     typed: str = ""
     blocked: str = ""
     reason_for: str = ""
+    ticket_for: str = ""
     harmless: bool = False
     details: tuple[Content, ...] = ()
     differing: tuple[DifferingDay, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DialogAnswer:
+    """What was typed into a confirmed dialog; "" where it did not ask."""
+
+    reason: str = ""
+    ticket: str = ""
 
 
 DialogFactory = Callable[[ScreenState], DialogContent]

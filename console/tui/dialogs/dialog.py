@@ -12,7 +12,8 @@ from textual.reactive import reactive
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
-from console.tui.dialogs.content import DialogFactory, DifferingDay, ReadRows
+from console.model.consent import TICKET_CHARACTERS
+from console.tui.dialogs.content import DialogAnswer, DialogFactory, DifferingDay, ReadRows
 from console.tui.drawing import badge, key_hints, safe, stack_lines
 from console.tui.state import ScreenState
 
@@ -51,7 +52,7 @@ class Dialog(ModalScreen[bool]):
         self._read_rows, self._rows, self._rows_read = read_rows, tuple[Content, ...](), 0
         self._factory = factory
         self._content = factory(state)
-        self._asked = self._content.reason_for
+        self._asked = (self._content.reason_for, self._content.ticket_for)
         self._title = Static(id="title")
         self._body = Static(id="body")
         self._blocked = Static(id="blocked")
@@ -59,6 +60,8 @@ class Dialog(ModalScreen[bool]):
         self._input.cursor_blink = False
         self._reason = Input(id="reason", compact=True)
         self._reason.cursor_blink = False
+        self._ticket = Input(id="ticket", compact=True, max_length=TICKET_CHARACTERS)
+        self._ticket.cursor_blink = False
         self._detailed = False
         self._scroll = DialogBody(self._body, id="content")
         self._hint = Static(id="hint")
@@ -76,6 +79,9 @@ class Dialog(ModalScreen[bool]):
             if content.reason_for:
                 yield Static(safe(f"Why accept {content.reason_for}?", limit=200), id="reasonable")
                 yield self._reason
+            if content.ticket_for:
+                prompt = Content.assemble("Ticket of ", safe(content.ticket_for, "bold", 60), ":")
+                yield Horizontal(Static(prompt, id="ticketed"), self._ticket, id="naming")
             if content.typed:
                 prompt = Content.assemble("Type ", safe(content.typed, "bold", 60), f" to {content.verb.lower()}:")
                 yield Horizontal(Static(prompt, id="prompt"), self._input, id="typing")
@@ -88,6 +94,8 @@ class Dialog(ModalScreen[bool]):
         content = self._content
         if content.reason_for and not content.blocked:
             self._reason.focus()
+        elif content.ticket_for and not content.blocked:
+            self._ticket.focus()
         elif content.typed and not content.blocked:
             self._input.focus()
         elif content.harmless and not content.blocked:
@@ -98,8 +106,8 @@ class Dialog(ModalScreen[bool]):
     def watch_state(self) -> None:
         if self.is_mounted:
             content = self._factory(self.state)
-            if content.reason_for != self._asked and not content.blocked:
-                content = replace(content, blocked="the checks have changed: esc, then the key again")
+            if (content.reason_for, content.ticket_for) != self._asked and not content.blocked:
+                content = replace(content, blocked="the gate has changed: esc, then the key again")
             self._content = content
             self._redraw()
 
@@ -110,7 +118,7 @@ class Dialog(ModalScreen[bool]):
         self._body.update(stack_lines(self._rows or (content.details if self._detailed else content.lines)))
         self._blocked.display = bool(content.blocked)
         self._blocked.update(safe(f"✗ {content.blocked}", "$text-error"))
-        self._input.disabled = self._reason.disabled = bool(content.blocked)
+        self._input.disabled = self._reason.disabled = self._ticket.disabled = bool(content.blocked)
         self._enable()
         self.call_after_refresh(self._fit)
 
@@ -142,20 +150,27 @@ class Dialog(ModalScreen[bool]):
 
     def _allowed(self) -> bool:
         content = self._content
-        reasoned = not content.reason_for or bool(self.reason)
-        return not content.blocked and reasoned and (not content.typed or self._input.value.strip() == content.typed)
+        if content.blocked or (content.reason_for and not self._reason.value.strip()):
+            return False
+        if content.ticket_for and not self._ticket.value.strip():
+            return False
+        return not content.typed or self._input.value.strip() == content.typed
 
     def on_input_changed(self) -> None:
         self._enable()
 
     @property
-    def reason(self) -> str:
-        """The reason that was typed."""
-        return self._reason.value.strip()
+    def answer(self) -> DialogAnswer:
+        """The reason and the ticket that were typed."""
+        return DialogAnswer(reason=self._reason.value.strip(), ticket=self._ticket.value.strip())
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
-        if message.input is self._reason and self._content.typed:
-            self._input.focus()
+        content, inputs = self._content, [self._reason, self._ticket, self._input]
+        asked = [bool(content.reason_for), bool(content.ticket_for), bool(content.typed)]
+        later = [each for each, is_asked in zip(inputs, asked, strict=True) if is_asked]
+        later = later[later.index(message.input) + 1 :]
+        if later:
+            later[0].focus()
         elif self._allowed():
             self.dismiss(True)
 

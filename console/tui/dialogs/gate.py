@@ -46,6 +46,7 @@ def confirm_promotion(state: ScreenState, regions: Sequence[str]) -> DialogConte
         typed=f"wave {waves[0]}",
         blocked=blocked,
         reason_for=_reason_for(views),
+        ticket_for=_ticket_for(views),
         details=tuple(line for view in views for line in _details(view)),
         differing=tuple(day for view in views for day in _differing(view)),
     )
@@ -109,6 +110,7 @@ def _promote_one(state: ScreenState, view: RegionView) -> DialogContent:
         typed=name,
         blocked=_blocked(state, view),
         reason_for=_reason_for([view]),
+        ticket_for=_ticket_for([view]),
         details=tuple(_details(view)),
         differing=tuple(_differing(view)),
     )
@@ -153,7 +155,8 @@ def _blocked(state: ScreenState, view: RegionView, now: float = 0.0) -> str:
         return (
             ""  # accepted with this dialog, even if approvals or time are missing as well: these count only afterwards
         )
-    waits = next((each for each in view.gate.closed_by if each.state == "waiting"), None)
+    # a ticket is named with this dialog
+    waits = next((each for each in view.gate.closed_by if each.state == "waiting" and each.kind != "ticket"), None)
     return f"{waits.name}: {waits.why}" if waits else ""
 
 
@@ -161,6 +164,17 @@ def _reason_for(views: Sequence[RegionView]) -> str:
     """The inconclusive checks that are accepted with this promotion."""
     names = [check_name(check) for view in views for check in unaccepted(view.status)]
     return names[0] if len(names) == 1 else f"{len(names)} inconclusive checks" if names else ""
+
+
+def _ticket_for(views: Sequence[RegionView]) -> str:
+    """The regions whose ticket is named with this promotion."""
+    names = [view.region.name for view in views if wants_ticket(view)]
+    return names[0] if len(names) == 1 else f"{len(names)} regions" if names else ""
+
+
+def wants_ticket(view: RegionView) -> bool:
+    """Whether the gate of a region waits for its ticket."""
+    return any(each.kind == "ticket" for each in view.gate.closed_by)
 
 
 def _brought(view: RegionView) -> Content:
