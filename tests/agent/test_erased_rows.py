@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from console.agent.maintenance import erased_rows
 from console.agent.maintenance.erased_rows import ErasedRowsSearch
 from console.model.erased import ErasedRows
 from console.model.live import Release
@@ -133,3 +134,31 @@ def test_a_search_reads_each_commit_once_and_finds_later_ones(made: Callable[...
     assert region.found()["previous r3"].files == 2
     assert region.found()["removed r4"].files == 2
     assert len(region.search._removals[region.live_table].files) == 2
+
+
+def test_the_disk_is_asked_for_removed_files_after_a_commit_and_every_ten_minutes_and_for_no_deleted_one_again(
+    made: Callable[..., KeptRegion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def noted(path: str) -> bool:
+        asked.append(path)
+        return os.path.exists(path)
+
+    region = made()
+    monkeypatch.setattr(erased_rows, "exists", noted)
+    region.erase("n = 3")
+    region.erase("n = 5")
+    assert region.found()["removed r4"].files == 2
+    (first, _) = asked
+    os.unlink(first)
+    asked.clear()
+    assert region.found()["removed r4"].files == 2
+    assert asked == []
+    region.search._removals[region.live_table]._asked -= erased_rows.DISK_SECONDS
+    assert region.found()["removed r4"].files == 1
+    write_deltalake(region.live_table, rows(7, day=2), mode="append", partition_by=["day"])
+    asked.clear()
+    assert region.found()["removed r4"].files == 1
+    assert len(asked) == 1
+    assert first not in asked

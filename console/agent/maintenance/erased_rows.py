@@ -8,7 +8,7 @@ two versions are partitioned by other columns, or by other values of one, every 
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os.path import exists, relpath
 from pathlib import Path
@@ -25,6 +25,7 @@ from console.model.erased import ErasedRows, Keeper
 from console.model.live import Release, TableState
 
 EVERY_SECONDS = 60.0
+DISK_SECONDS = 600.0  # between two questions to the disk about the same files, while a table has no new commit
 HOUR = 3600.0
 Place = tuple[str | None, ...]  # a partition: the values of the columns that are compared
 
@@ -49,22 +50,36 @@ class KeptVersion:
     until: float
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class TableRemovals:
-    """The files removed by commits of one table, read once each."""
+    """The files removed by commits of one table, read once each.
+
+    there  those that the disk had when it was last asked
+    """
 
     path: str
     files: list[RemovedFile] = field(default_factory=list)
+    there: list[RemovedFile] = field(default_factory=list)
     _read: int = -1  # last version
+    _asked: float = 0.0  # monotonic: when the disk was last asked for all of `there`
 
     def renew(self) -> None:
+        """Read new commits, and ask the disk for the files after one, as a VACUUM makes, and every ten minutes. What is gone
+        does not come back.
+        """
+        read = self._read
         for version in range(self._read + 1, log.latest_version(self.path) + 1):
             try:
                 if log.commit(self.path, version).kind == "rewrite":
-                    self.files += _removed(self.path, version)
+                    removed = tuple(_removed(self.path, version))
+                    self.files += removed
+                    self.there += removed
             except CommitGone:  # cleaned up: files that were removed that long ago are vacuumed as well
                 pass
             self._read = version
+        if self._read > read or time.monotonic() > self._asked + DISK_SECONDS:
+            self.there = [file for file in self.there if exists(file.path)]
+            self._asked = time.monotonic()
 
 
 def _removed(path: str, version: int) -> Iterator[RemovedFile]:
@@ -124,17 +139,17 @@ class ErasedRowsSearch:
         for state in _managed(live.release):
             path = controller.path(state.version.path)
             removals = self._renewed(path)
-            found += _still_there(controller.warehouse, live.release.id, state, path, removals.files)
+            found += _still_there(controller.warehouse, live.release.id, state, path, removals.there)
             for version in (each for each in kept if each.state.table.name == state.table.name):
                 other = controller.path(version.state.version.path)
                 found += _still_there(
-                    controller.warehouse, version.name, version.state, other, self._renewed(other).files
+                    controller.warehouse, version.name, version.state, other, self._renewed(other).there
                 )
                 found += _survivors(controller.warehouse, state, version, other, removals.files)
         return tuple(found)
 
     def _renewed(self, path: str) -> TableRemovals:
-        removals = self._removals.setdefault(path, TableRemovals(path))
+        removals = self._removals.setdefault(path, TableRemovals(path=path))
         removals.renew()
         return removals
 
@@ -172,10 +187,9 @@ def _managed(release: Release) -> Iterator[TableState]:
 
 
 def _still_there(
-    warehouse: Path, release: str, state: TableState, path: str, removed: Iterable[RemovedFile]
+    warehouse: Path, release: str, state: TableState, path: str, there: Sequence[RemovedFile]
 ) -> Iterator[ErasedRows]:
     """Removed files that no VACUUM has deleted. One that the newest version names again lost rows to a deletion vector."""
-    there = [file for file in removed if exists(file.path)]
     if there:
         newest = max(file.at for file in there)
         yield ErasedRows(
