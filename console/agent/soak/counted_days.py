@@ -8,7 +8,7 @@ from console.agent.compared.checks import EXAMPLES, noted
 from console.agent.compared.resumed import stored_time
 from console.agent.maintenance.retention import cutoff
 from console.agent.recount.pinned_tables import Pinned
-from console.agent.store.table_stats import MAX_SPAN_DAYS, files_without_times, table_stats
+from console.agent.store.table_stats import MAX_SPAN_DAYS, counted_stats
 from console.model.event import Checked, ComparedDay
 from console.model.live import Day
 from console.model.slices import EARLY, LATE
@@ -75,15 +75,15 @@ def check(plan: Comparison, old: Pinned, new: Pinned, now: float, differed: Coll
 def _counted(side: Pinned, time_column: str) -> CountedDays | None:
     """None without days or statistics."""
     stored = stored_time(side.state, time_column) if time_column else ""
-    stats = table_stats(side.state.table.name, side.path, stored, side.version) if stored else None
-    if stats is None or stats.uncounted or files_without_times(side.path, stored, side.version):
+    stats = counted_stats(side.state.table.name, side.path, stored, side.version) if stored else None
+    if stats is None:
         return None
-    low, high = _uncounted(stats.days)
+    low, high = shared_days(stats.days)
     return CountedDays(rows={day.day: day.rows for day in stats.days}, low=low, high=high)
 
 
-def _uncounted(days: Collection[Day]) -> tuple[str, str]:
-    """First and last day of files that hold several days; ("", "") without such files."""
+def shared_days(days: Collection[Day]) -> tuple[str, str]:
+    """First and last day of the files that hold several days; ("", "") without such files."""
     wide = [day.day for day in days if not day.exact]
     if not wide:
         return "", ""

@@ -29,13 +29,35 @@ def table_stats(
     options  deltalake's, for an object store
     raises   Unreachable if the log cannot be read
     """
+    opened = _opened(name, path, version, options)
+    return None if opened is None else _stats(name, path, time, *opened)
+
+
+def counted_stats(name: str, path: str, time: str, version: int) -> TableStats | None:
+    """As `table_stats`; None as well if the log does not assign every row to a day, since a file has no statistics of its rows
+    or of the time column.
+    """
+    opened = _opened(name, path, version, None)
+    if opened is None or _without_times(*opened, time):
+        return None
+    stats = _stats(name, path, time, *opened)
+    return None if stats.uncounted else stats
+
+
+def _opened(
+    name: str, path: str, version: int | None, options: Mapping[str, str] | None
+) -> tuple[DeltaTable, Any] | None:
+    """A table and the files that its log names, with their statistics; None if there is no table. raises Unreachable"""
     try:
         table = DeltaTable(path, version=version, storage_options=dict(options) if options else None)
-        actions = table.get_add_actions(flatten=True)
+        return table, table.get_add_actions(flatten=True)
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as error:
         raise Unreachable(f"{name}: {path}: {error}", hint="console doctor") from None
+
+
+def _stats(name: str, path: str, time: str, table: DeltaTable, actions: Any) -> TableStats:
     schema = json.loads(table.schema().to_json())
     columns = _columns(schema)
     time = time or next((c.name for c in columns if c.type.startswith("timestamp")), "")
@@ -64,23 +86,13 @@ def table_stats(
     )
 
 
-def files_without_times(path: str, time: str, version: int) -> int:
-    """Files whose rows the log assigns to no day, since it has no statistics of the time column for them.
-
-    time    the stored column
-    raises  Unreachable if the log cannot be read
-    """
-    try:
-        table = DeltaTable(path, version=version)
-        actions = table.get_add_actions(flatten=True)
-    except (DeltaError, OSError) as error:
-        raise Unreachable(f"{path}: {error}", hint="console doctor") from None
+def _without_times(table: DeltaTable, actions: Any, time: str) -> bool:
+    """Whether a file has no statistics of the time column. time: the stored column"""
     if f"partition.{time}" in actions.column_names:
-        return 0
+        return False
     nulls = f"null_count.{physical_name(json.loads(table.schema().to_json()), time)}"
-    if nulls not in actions.column_names:
-        return int(actions.num_rows)
-    return sum(count is None for count in actions.column(nulls).to_pylist())
+    counts = actions.column(nulls).to_pylist() if nulls in actions.column_names else [None] * actions.num_rows
+    return None in counts
 
 
 def _rows_left(table: DeltaTable, path: str, files: Sequence[str], counts: Sequence[int | None]) -> list[int | None]:
