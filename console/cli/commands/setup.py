@@ -17,7 +17,8 @@ from console.setup import archive, jars
     "setup",
     examples="""console setup
     console setup --pack /media/stick/jars
-    console setup --from /media/stick/jars""",
+    console setup --from /media/stick/jars
+    console setup --with s3""",
 )
 @click.option(
     "--from",
@@ -32,29 +33,42 @@ from console.setup import archive, jars
     metavar="DIR",
     help="Only fill a folder, for --from on another machine.",
 )
+@click.option(
+    "--with",
+    "extra",
+    type=click.Choice(list(jars.EXTRAS)),
+    help="Also the jars by which Spark reaches a bucket; --from and --pack then carry these too.",
+)
 @click.option("--no-archive", is_flag=True, help="Make no class archive: each start of the JVM takes seconds longer.")
-def setup(*, source: Path | None, pack: Path | None, no_archive: bool) -> int:
+def setup(*, source: Path | None, pack: Path | None, extra: str | None, no_archive: bool) -> int:
     """Fetch Delta's jars for the agents of this machine, each checked by its hash.
 
     Requires Java 17 or 21 and console's extra `agent`. Also makes a class archive, for faster starts. Running it again
     changes nothing; `console info` shows where the jars are kept.
     """
     output = Output(cli_context().flags)
-    target = paths.jars_dir()
+    target, wanted = paths.jars_dir(), jars.EXTRAS[extra] if extra else None
     if source and pack:
         raise UsageError("--from and --pack exclude each other", hint="--pack here, --from there")
     if pack:
-        if jars.wrong(target):
+        if jars.wrong(target) or (wanted and jars.wrong(target, wanted)):
             _see_spark()
         jars.pack(pack, target)
-        _report(output, pack, archived=False, hint="console setup --from, on the other machine, takes them from there")
+        if wanted:
+            jars.pack(pack, target, wanted)
+        hint = f"console setup{f' --with {extra}' if extra else ''} --from, on the other machine, takes them from there"
+        _report(output, pack, archived=False, hint=hint, extra=wanted)
         return 0
     java = _see_spark()
     if source is None and jars.wrong(target):
         output.info(f"fetching {jars.PACKAGE} (once)")
     jars.install(target, source)
+    if wanted:
+        if source is None and jars.wrong(target, wanted):
+            output.info(f"fetching {', '.join(wanted.packages)} (once)")
+        jars.install(target, source, wanted)
     archived = not no_archive and _archived(output, java)
-    _report(output, target, archived=archived)
+    _report(output, target, archived=archived, extra=wanted)
     return 0
 
 
@@ -81,11 +95,14 @@ def _archived(output: Output, java: str) -> bool:
     return not why
 
 
-def _report(output: Output, folder: Path, *, archived: bool, hint: str = "") -> None:
+def _report(output: Output, folder: Path, *, archived: bool, hint: str = "", extra: jars.Extra | None = None) -> None:
     names = list(jars.locked())
     if output.json:
-        output.document({"folder": str(folder), "jars": names, "archive": archived})
+        more = {"extra": {"name": extra.name, "jars": list(jars.locked(extra))}} if extra else {}
+        output.document({"folder": str(folder), "jars": names, "archive": archived, **more})
         return
     output.data(f"{folder}: {len(names)} jars, as listed in jars.lock{', and a class archive' if archived else ''}")
+    if extra:
+        output.data(f"{folder / extra.name}: {len(jars.locked(extra))} jars, as listed in {extra.lock.name}")
     if hint:
         output.info(hint)
