@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export HEADLESS PLANT LOG AREA SINCE
 
-.PHONY: setup schema python postgres clocks demo check lint test soak shots bench clean
+.PHONY: setup schema python bucket postgres clocks demo check lint test soak shots bench clean
 
 setup:
 	@$(PYTHON) tools/setup.py spark
@@ -28,6 +28,10 @@ lint: python
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo > .console/imports.log 2>&1 || { cat .console/imports.log; exit 1; }
 
+# the jars by which Spark reaches a bucket, for the tests of a region in one
+bucket: setup
+	@$(PYTHON) tools/setup.py bucket
+
 # PostgreSQL's server, for the tests of `console schema` alone
 postgres:
 	@$(PYTHON) tools/setup.py postgres
@@ -37,7 +41,7 @@ clocks:
 	@$(PYTHON) tools/setup.py clocks
 
 # AREA=spark (or pure, stores, ssh, s3, faults; several with commas) runs these alone; SINCE=REF what a change reaches
-test: setup postgres clocks
+test: bucket postgres clocks
 	@$(BIN)/python tools/test.py
 
 # random faults by seed for so many minutes, going on where the last one stopped (docs/reliability.md), and all kills in
@@ -45,7 +49,7 @@ test: setup postgres clocks
 # any writer, stores, DDL beside PostgreSQL's catalog, spoilt files, far days, doubles, SQL beside Spark's own parser;
 # at last small changes of the code, on each of which a test must fail (tests/mutation/README.md)
 MINUTES ?= 30
-soak: setup clocks
+soak: bucket clocks
 	@$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 	@$(BIN)/pytest -q -m faults
 	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"

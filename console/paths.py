@@ -74,6 +74,12 @@ def paused(path: Path) -> str | None:
     return " ".join(text.split())
 
 
+def region_dir(warehouse: str) -> Path:
+    """What this machine keeps of a region whose warehouse is in a bucket: settings and figures of the agents that ran here."""
+    name = warehouse.replace("s3a://", "s3://", 1).rstrip("/")
+    return _own(state_dir() / "regions" / hashlib.sha256(name.encode()).hexdigest()[:20])
+
+
 def log_dir() -> Path:
     return _own(state_dir() / "log")
 

@@ -16,9 +16,11 @@ class OpenRelease:
     """One release, whole: every table read through it belongs to it, whatever is promoted meanwhile.
 
     A long-lived program opens it again (or calls `refresh`) as often as it wants to follow promotions.
+
+    warehouse  its folder, or the URI of one in a bucket, which the libraries reach by the environment's `AWS_…`
     """
 
-    warehouse: Path
+    warehouse: Path | str
     manifest: Release
 
     @property
@@ -32,7 +34,8 @@ class OpenRelease:
 
     def path(self, table: str) -> str:
         """The place of the version behind a logical name."""
-        return version_path(self.warehouse, self._state(table).version.path)
+        path = self._state(table).version.path
+        return f"{self.warehouse}/{path}" if isinstance(self.warehouse, str) else version_path(self.warehouse, path)
 
     def spark(self, table: str, session: Any) -> Any:
         """A DataFrame of the logical table in the caller's SparkSession (with Delta).
@@ -96,7 +99,7 @@ def open_release(
     if warehouse:
         if not pipeline:
             raise DataError("open_release: `warehouse` needs `pipeline` beside it")
-        return _open(Path(str(warehouse).removeprefix("file://")), pipeline)
+        return _open(_place(str(warehouse)), pipeline)
     from console.project import find, load
 
     loaded = load(find(Path(project)))
@@ -105,15 +108,21 @@ def open_release(
         raise UsageError(
             f"{region} is behind SSH: its tables are files of {known.transport.host}", hint="console query"
         )
-    return _open(Path(known.warehouse.removeprefix("file://")), loaded.pipeline(pipeline, known).name)
+    return _open(_place(known.warehouse), loaded.pipeline(pipeline, known).name)
 
 
-def _open(warehouse: Path, pipeline: str) -> OpenRelease:
+def _place(warehouse: str) -> Path | str:
+    """A folder, or a bucket's URI as deltalake and Spark know it."""
+    place = warehouse.removeprefix("file://")
+    return place.replace("s3a://", "s3://", 1).rstrip("/") if "://" in place else Path(place)
+
+
+def _open(warehouse: Path | str, pipeline: str) -> OpenRelease:
     from deltalake import DeltaTable, QueryBuilder
     from deltalake.exceptions import TableNotFoundError
 
     try:
-        releases = DeltaTable(str(warehouse / "_console" / pipeline / "releases"))
+        releases = DeltaTable(f"{warehouse}/_console/{pipeline}/releases")
     except TableNotFoundError:
         raise Unreachable(f"no releases of {pipeline} at {warehouse}", hint="console status") from None
     live = QueryBuilder().register("t", releases).execute("SELECT manifest FROM t WHERE state = 'live'").read_all()

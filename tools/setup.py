@@ -2,6 +2,7 @@
 
     python3 tools/setup.py python     .venv/ with the locked dependencies and this project
     python3 tools/setup.py spark      Java 17 or newer that Spark supports, and Delta's jars in .console/jars/
+    python3 tools/setup.py bucket     the same, and the jars by which Spark reaches a bucket
     python3 tools/setup.py postgres   PostgreSQL 13 or newer, which the tests of `console schema` start for themselves
     python3 tools/setup.py clocks     libfaketime, by which fault tests step the clock of running processes
 
@@ -146,12 +147,12 @@ def set_up_java() -> None:
         )
 
 
-def set_up_jars() -> None:
-    """Delta's jars and the class archive, as an installed console fetches them."""
-    command = [str(PYTHON), "-P", "-m", "console.main", "setup", "--with", "s3"]  # tests start a region in a bucket
+def set_up_jars(*more: str) -> None:
+    """Delta's jars and the class archive, as an installed console fetches them. more: options of `console setup`"""
+    command = [str(PYTHON), "-P", "-m", "console.main", "setup", *more]
     environment = {**os.environ, "CONSOLE_JARS": str(JARS)}
     if subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False).returncode:
-        raise SetupError("Delta's jars are not there")
+        raise SetupError("the jars are not there")
 
 
 # ------------------------------------------------------------------------------------------------------ PostgreSQL
@@ -197,12 +198,16 @@ def main(what: str) -> int:
                 set_up_java()
                 set_up_python()
                 set_up_jars()
+            case "bucket":
+                set_up_java()
+                set_up_python()
+                set_up_jars("--with", "s3")
             case "postgres":
                 set_up_postgres()
             case "clocks":
                 set_up_clocks()
             case _:
-                raise SetupError("say `python`, `spark`, `postgres` or `clocks`")
+                raise SetupError("say `python`, `spark`, `bucket`, `postgres` or `clocks`")
     except SetupError as error:
         say(f"set-up: {error}")
         return 1

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ def main(argv: list[str] | None = None) -> int:
     serve.add_argument("--warehouse", required=True)
     serve.add_argument("--config", default="", help="`-`: settings as JSON on stdin; else those kept in the region")
     commands.add_parser("survey", help="answer surveys for many regions: JSON list on stdin, a line each on stdout")
+    lease = commands.add_parser("lease", help="who holds the lease of a region in a bucket: one JSON object on stdout")
+    lease.add_argument("what", choices=("show", "force"))
+    lease.add_argument("--warehouse", required=True)
     commands.add_parser("archive", help="prepare the JVM's classes once, for faster starts")
     commands.add_parser("replay", help="run compiled queries over rows that come with them: JSON lines in and out")
     commands.add_parser("profile", help="list the keys of a JSON column: one JSON object on stdin, one on stdout")
@@ -42,6 +46,8 @@ def main(argv: list[str] | None = None) -> int:
                 return _replay()
             case "profile":
                 return _profile()
+            case "lease":
+                return _lease(args.what, args.warehouse)
             case _:
                 return _archive()
     except ConsoleError as error:
@@ -100,13 +106,22 @@ def _surveyed_disk(warehouse: Path, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _surveyed_store(location: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """The answer for a warehouse on an object store, to which nothing was ever rolled out."""
-    from console.agent.object_store.survey import survey
+    """The answer for a warehouse on an object store; of one that has releases only in a bucket of S3."""
+    from deltalake.exceptions import DeltaError
+
+    from console.agent.object_store.object_path import place
+    from console.agent.store_survey import has_releases, survey, unreachable
     from console.model.receipt import Past
     from console.model.status import Status
 
+    region, pipeline = str(entry["region"]), str(entry["pipeline"])
+    if has_releases(location, region, pipeline):
+        try:
+            return _surveyed_disk(place(location), entry)
+        except (DeltaError, OSError) as error:
+            raise unreachable(region, location, error) from None
     landing = [str(name) for name in entry["landing"]]
-    answer: dict[str, Any] = {"live": survey(location, str(entry["region"]), str(entry["pipeline"]), landing)}
+    answer: dict[str, Any] = {"live": survey(location, region, pipeline, landing)}
     if entry.get("past"):
         answer["past"] = Past(rollouts=())
     if entry.get("hours"):
@@ -166,37 +181,66 @@ def _profile() -> int:
     return 0
 
 
+def _lease(what: str, location: str) -> int:
+    from console.agent.bucket_lock import force, shown
+    from console.agent.object_store.object_path import ObjectPath
+
+    warehouse = _warehouse(location)
+    if not isinstance(warehouse, ObjectPath):
+        raise RegionError(f"{location} is on a disk, where the lock is a file", hint="console lock show")
+    print(json.dumps(force(warehouse) if what == "force" else shown(warehouse), separators=(",", ":")), flush=True)
+    return 0
+
+
 def _serve(location: str, config: str) -> int:
     from console.agent.agent_log import write_log
-    from console.agent.lock import RegionLock
     from console.agent.service import Service
     from console.agent.spark_session import keep_settings, load_settings
+    from console.agent.store.host_folder import own_folder
 
     require_spark()
-    warehouse = _refuse_remote(location)
-    if not warehouse.is_dir():
-        raise no_warehouse("", warehouse)
-    stored = warehouse / "_console" / "agent.json"
+    warehouse = _warehouse(location)
+    stored = own_folder(warehouse) / "agent.json"
     text = sys.stdin.read() if config == "-" else stored.read_text() if stored.exists() else "{}"
     settings = load_settings(text)
     hide(settings.conf.items())
-    lock = RegionLock(warehouse)
     socket_path = paths.socket_path(location)
-    lock.take({"socket": str(socket_path), "tool": __version__, "region": settings.region}, timeout=15.0)
+    lock = _locked(warehouse, settings, {"socket": str(socket_path), "tool": __version__, "region": settings.region})
     keep_settings(warehouse, dataclasses.asdict(settings))
     service = Service(warehouse, settings, lock.fd)
     service.agent.start()
-    code = asyncio.run(_loop(service, socket_path))
+    code = asyncio.run(_loop(service, socket_path, lambda: lock.lost))
     service.agent.stop()
     if code == RESTART:
-        # The JVM is lost: restart in the same process. The lock's descriptor must not survive the exec.
-        os.set_inheritable(lock.fd, False)
+        # The JVM is lost: restart in the same process. The lock must not survive the exec.
+        lock.leave()
         os.execv(sys.executable, [sys.executable, "-m", "console.agent", "serve", "--warehouse", location])
+    if (why := lock.lost) is not None:
+        raise why
+    lock.leave()
     write_log("agent", "info", "ended; the next one continues where it stopped")
     return 0
 
 
-async def _loop(service: Any, socket_path: Path) -> int:
+def _locked(warehouse: Path, settings: Any, facts: dict[str, Any]) -> Any:
+    """The region's lock, held: `RegionLock` on a disk, `BucketLock` in a bucket."""
+    from console.agent.bucket_lock import BucketLock, refuse_what_is_not_local
+    from console.agent.lock import RegionLock
+    from console.agent.object_store import spark_conf
+    from console.agent.object_store.object_path import ObjectPath
+
+    if not isinstance(warehouse, ObjectPath):
+        lock = RegionLock(warehouse)
+        lock.take(facts, timeout=15.0)
+        return lock
+    refuse_what_is_not_local(settings.master)
+    spark_conf.jars()  # before the lease: an agent that cannot work keeps nobody out
+    bucket_lock = BucketLock(warehouse)
+    bucket_lock.take(facts)
+    return bucket_lock
+
+
+async def _loop(service: Any, socket_path: Path, lost: Callable[[], object] = lambda: None) -> int:
     from console.agent.agent_log import describe, write_log
     from console.agent.server import Server
 
@@ -215,6 +259,10 @@ async def _loop(service: Any, socket_path: Path) -> int:
             if (text := describe(error)) != logged:
                 write_log("agent", "error", text)
             logged = text
+        if lost() is not None:
+            server.end()
+            await serving
+            return 0
         if service.agent.driver_lost():
             server.restart()
             await serving
@@ -223,21 +271,31 @@ async def _loop(service: Any, socket_path: Path) -> int:
     return 0
 
 
-def _refuse_remote(warehouse: str) -> Path:
-    """The warehouse as a local directory; other stores would need another kind of lock (P4).
+def _warehouse(location: str) -> Path:
+    """The warehouse's folder, on a disk or in a bucket of S3; other stores are not proven to arbitrate (P4).
 
-    raises  RegionError E_STORE for an object store, E_PATH for a path below which Delta writes no table
+    raises  RegionError E_STORE for another store, E_PATH for a path below which Delta writes no table, E_CREDENTIALS;
+            DataError if there is no such folder
     """
-    text = warehouse.removeprefix("file://")
+    from console.agent.object_store import credentials
+    from console.agent.object_store.object_path import in_bucket, place
+
+    text = location.removeprefix("file://")
+    if in_bucket(text):
+        credentials.export()
+        return place(text)
     if "://" in text:
         raise RegionError(
-            f"{warehouse}: object stores are not served yet: their lock and log store are not proven here",
-            hint="use a directory on a disk of the region's host",
+            f"{location}: of object stores only S3 is served: the lock and the log of others are not proven here",
+            hint="use s3://, or a directory on a disk of the region's host",
             code="E_STORE",
         )
     if what := paths.unfit_here(text):
-        raise RegionError(f"{warehouse}: no Delta table can lie below {what!r}", hint=paths.UNFIT, code="E_PATH")
-    return Path(text)
+        raise RegionError(f"{location}: no Delta table can lie below {what!r}", hint=paths.UNFIT, code="E_PATH")
+    warehouse = Path(text)
+    if not warehouse.is_dir():
+        raise no_warehouse("", warehouse)
+    return warehouse
 
 
 if __name__ == "__main__":

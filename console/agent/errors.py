@@ -82,5 +82,7 @@ class StoreUnreachable(Unreachable):
     code: str = field(default="E_STORE_UNREACHABLE", kw_only=True)
 
 
+# a bucket that does not answer, and a lease that could not be renewed meanwhile: what failed is tried again like any passing failure
+PASSING = (StoreUnreachable, LeaseLost)
 # the cause may disappear by itself: a feed stopped by one of these is retried after a while
 HEALING = (WriteSkipped, RivalWriter, LogDamaged, PositionsExpire)

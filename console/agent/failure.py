@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from deltalake.exceptions import DeltaError
 
-from console.agent.errors import CommitGone
+from console.agent.errors import PASSING, CommitGone
 from console.agent.store.days import OUTSIDE
 from console.errors import ConsoleError
 from console.text import redacted, safe_text
@@ -57,6 +57,8 @@ class _Link:
 
 def kind(error: BaseException) -> Kind:
     """The kind of a failure: `memory` and `passing` may be retried, the others not."""
+    if isinstance(error, PASSING):
+        return "passing"
     if not _is_foreign(error):
         return "gone" if isinstance(error, CommitGone) else "final"
     texts = [link.identifiers for link in _chain(error)]

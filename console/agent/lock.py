@@ -21,6 +21,12 @@ class RegionLock:
     def __init__(self, warehouse: Path) -> None:
         self.path = warehouse / "_console" / "agent.lock"
         self.fd = -1
+        self.lost: Conflict | None = None  # never: the kernel keeps it
+
+    def leave(self) -> None:
+        """The kernel releases it with the last process; only an exec of this one must not keep it."""
+        if self.fd >= 0:
+            os.set_inheritable(self.fd, False)
 
     def take(self, facts: dict[str, Any], timeout: float = 0.0) -> None:
         """Take the lock, waiting up to `timeout` seconds for a dying holder.

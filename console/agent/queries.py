@@ -16,6 +16,7 @@ from console import crash, paths
 from console.agent.compared.examples import ComparedReleases, day_examples
 from console.agent.compared.records import records_of
 from console.agent.feeds.live_feed import logical_rows
+from console.agent.object_store.object_path import in_bucket
 from console.agent.pipeline import PipelineController
 from console.agent.rows.arguments import arguments
 from console.agent.spark_session import SparkHandle
@@ -147,6 +148,7 @@ def run_copy(reading: PipelineReader, spark: SparkHandle, name: str, run: str, b
     if copy is None:
         known = ", ".join(c.name for c in release.copies) or "none"
         raise DataError(f"no copy {name} in release {release.id} (there is: {known})")
+    _refuse_in_bucket(reading.controller, f"copy {name}")
     path = reading.copy_path(copy.into)
     app_id = f"copy/{reading.controller.pipeline}/{name}/{run}"
     with _exclusive(path):
@@ -202,6 +204,7 @@ def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> d
     if sink is None:
         known = ", ".join(s.name for s in release.sinks) or "none"
         raise DataError(f"no sink {name} in release {release.id} (there is: {known})")
+    _refuse_in_bucket(controller, f"sink {name}")
     out = exports.output(controller.warehouse, sink.path, controller.pipeline, sink.name)
 
     def write(fresh: Path) -> int:
@@ -220,6 +223,16 @@ def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> d
         return count
 
     return {"rows": exports.put(out, write), "path": str(out.target)}
+
+
+def _refuse_in_bucket(controller: PipelineController, what: str) -> None:
+    """raises  RegionError E_STORE: Spark commits nothing in a bucket, and a folder there cannot be replaced as a whole"""
+    if in_bucket(str(controller.warehouse)):
+        raise RegionError(
+            f"{what}: its output in a bucket is not supported yet",
+            hint="read the release with console.open_release, or query it",
+            code="E_STORE",
+        )
 
 
 def plain(value: Any) -> Any:

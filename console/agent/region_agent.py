@@ -37,7 +37,7 @@ class RegionAgent:
 
     def __init__(self, warehouse: Path, settings: Settings, lock_fd: int) -> None:
         self.warehouse, self.settings = warehouse, settings
-        self.spark = SparkHandle(settings, lock_fd)
+        self.spark = SparkHandle(settings, lock_fd, str(warehouse))
         self.follower = FeedFollower(self.spark, settings.tick_seconds, self.report)
         self.ring = SampleRing(warehouse)
         self._last_seen = self.ring.last_at  # the agent before this one

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from console.agent.clock import Clock, WallClock
 from console.agent.feeds.follower import FeedFollower
-from console.agent.rollout.clock import Clock, WallClock
 from console.agent.store.samples import SampleRing
 from console.model.measured import SAMPLE_SECONDS, FeedSample
 from console.model.status import Status

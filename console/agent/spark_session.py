@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from console import crash, paths
+from console.agent.object_store import spark_conf
+from console.agent.object_store.object_path import in_bucket
+from console.agent.store.host_folder import own_folder
 from console.errors import DataError, RegionError
 from console.model import codec
 from console.model.measured import SparkJob
@@ -85,8 +88,10 @@ class SparkHandle:
     ending  the agent ends on purpose: a JVM that exits from now on is not lost
     """
 
-    def __init__(self, settings: Settings, lock_fd: int) -> None:
+    def __init__(self, settings: Settings, lock_fd: int, warehouse: str = "") -> None:
+        """warehouse: its path or URI; Spark is set up to reach it where it is in a bucket"""
         self._settings = settings
+        self._in_bucket = in_bucket(warehouse)
         self._lock_fd = lock_fd
         self._jvm: Any = None  # the process's only gateway to Java, even if no Spark started in it
         self._root: Any = None
@@ -179,7 +184,7 @@ class SparkHandle:
     def _start(self) -> Any:
         with self._starting:
             if self._root is None:
-                conf = _conf(self._settings, self.slots)
+                conf = _conf(self._settings, self.slots, in_bucket=self._in_bucket)
                 self._jvm = self._jvm or _java(conf, self._lock_fd)
                 self._root = _spark(conf, self._jvm)
             return self._root
@@ -271,7 +276,7 @@ def _slots(master: str) -> int:
     return cores + 1
 
 
-def _conf(settings: Settings, slots: int) -> Any:
+def _conf(settings: Settings, slots: int, *, in_bucket: bool = False) -> Any:
     from pyspark import SparkConf
 
     jars = sorted(str(jar) for jar in paths.jars_dir().glob("*.jar"))
@@ -279,6 +284,9 @@ def _conf(settings: Settings, slots: int) -> Any:
         raise RegionError(f"no Delta jars in {paths.jars_dir()}", hint="console setup", code="E_JARS")
     conf = SparkConf(loadDefaults=False)
     own = {**(_LOCAL if slots else {}), **settings.conf, **_FIXED}
+    if in_bucket:
+        jars += map(str, spark_conf.jars())  # behind Delta's, which the class archive covers
+        own = {**spark_conf.settings(), **own}
     if slots:  # on the class path, which the class archive covers
         own["spark.driver.extraClassPath"] = ":".join(jars)
         own["spark.driver.extraJavaOptions"] += _archived(paths.archive_path())
@@ -343,8 +351,8 @@ def load_settings(text: str) -> Settings:
 
 
 def keep_settings(warehouse: Path, settings: Mapping[str, Any]) -> None:
-    """Store the settings in `_console/agent.json`, which only the agent's user can read."""
-    path = warehouse / "_console" / "agent.json"
+    """Store the settings in `agent.json`, which only the agent's user can read."""
+    path = own_folder(warehouse) / "agent.json"
     fresh = path.with_suffix(".new")
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "w") as file:

@@ -8,6 +8,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from console import paths
+from console.agent.object_store.object_path import ObjectPath
 from console.agent.rows import nanoseconds
 from console.agent.rows.demands import required_features
 from console.agent.store import log
@@ -27,7 +28,8 @@ def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) 
     landing  names of the landing tables to survey as well
     raises   DataError if there is no warehouse
     """
-    if not warehouse.is_dir():
+    bucket = isinstance(warehouse, ObjectPath)
+    if not bucket and not warehouse.is_dir():
         raise no_warehouse(region, warehouse)
     stored = Releases(warehouse, pipeline).all()
     live = next((h.release for h in stored if h.row.state == "live"), None)
@@ -50,7 +52,7 @@ def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) 
         releases=tuple(h.row for h in stored),
         stats=tuple(stats),
         rows_per_second=_rate(warehouse, pipeline, live),
-        free_bytes=shutil.disk_usage(warehouse).free,
+        free_bytes=0 if bucket else shutil.disk_usage(warehouse).free,
     )
 
 

@@ -111,6 +111,8 @@ def _project(flags: Flags) -> Iterator[Prerequisite]:
         place = region.warehouse.removeprefix("file://")
         if "://" not in place and not region.transport:
             yield from _named(region.name, prerequisites.warehouse(Path(place)))
+        if place.startswith(("s3://", "s3a://")):
+            yield from _named(region.name, prerequisites.bucket())
     if remote := [region for region in project.regions if region.transport]:
         yield from asyncio.run(_behind_ssh(remote))
 

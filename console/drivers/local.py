@@ -78,6 +78,7 @@ class LocalTransport:
         self._start_seconds = start_seconds
         self._config = config or agent_config(region, tick_seconds)
         self.agent_socket: Path | None = None  # where the agent was last found
+        self._agent_pid = 0  # of the process behind that socket
 
     async def dial(self, *, start: bool) -> Link:
         self._check_warehouse()
@@ -113,15 +114,16 @@ class LocalTransport:
         for path in (_socket_path(self._region.warehouse), self._holder_socket()):
             if path is None:
                 continue
-            link = await _connect(path, self._region.name)
-            if link is None:
+            found = await _connect(path, self._region.name)
+            if found is None:
                 continue
+            link, pid = found
             try:
                 await greet(link, self._region.warehouse)
             except BaseException:
                 await link.close()
                 raise
-            self.agent_socket = path
+            self.agent_socket, self._agent_pid = path, pid
             return link
         return None
 
@@ -148,7 +150,7 @@ class LocalTransport:
             await asyncio.sleep(delay)
             delay = min(0.5, delay * 1.3)
             if link := await self._find_agent():
-                if self._lock().get("pid") != agent.pid:
+                if self._agent_pid != agent.pid:
                     agent.dismiss()  # another console's agent was faster; ours would wait for the lock and take over later
                 return link
             if agent.code is not None and not lost_race:
@@ -259,8 +261,8 @@ def _socket_path(warehouse: str) -> Path:
         raise RegionError(str(error), hint="set XDG_RUNTIME_DIR to a directory of your own", code="E_RUNTIME") from None
 
 
-async def _connect(path: Path, peer: str) -> Link | None:
-    """A link to the process that listens at `path`; None if none does.
+async def _connect(path: Path, peer: str) -> tuple[Link, int] | None:
+    """A link to the process that listens at `path`, and its pid; None if none does.
 
     raises  Conflict if the process behind it is another user's
     """
@@ -269,20 +271,21 @@ async def _connect(path: Path, peer: str) -> Link | None:
     except (OSError, ValueError):
         return None
     try:
-        check_peer(writer.get_extra_info("socket"), path, peer)
+        pid = check_peer(writer.get_extra_info("socket"), path, peer)
     except Conflict:
         writer.close()
         raise
-    return Link(reader, writer, peer)
+    return Link(reader, writer, peer), pid
 
 
-def check_peer(end: socket.socket, path: Path, peer: str) -> None:
-    """raises  Conflict if the process at the other end of a unix socket is another user's"""
-    _, user, _ = struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+def check_peer(end: socket.socket, path: Path, peer: str) -> int:
+    """The process at the other end of a unix socket. raises  Conflict if it is another user's"""
+    pid, user, _ = struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     if user not in (os.getuid(), 0):
         raise Conflict(
             f"{peer}: the socket {path} is held by user {user}", region=peer, hint="work as that user", code="E_USER"
         )
+    return int(pid)
 
 
 def _append(path: Path) -> BinaryIO:

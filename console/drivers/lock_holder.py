@@ -9,16 +9,20 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from console.errors import Conflict, RegionError, no_warehouse
+from console.drivers.frames import rebuild
+from console.drivers.survey import agent_command, agent_environment
+from console.errors import Conflict, RegionError, Unreachable, no_warehouse
 
 _BYTES = 1 << 16
 TERM_SECONDS = 8.0  # time for an agent to stop by itself, after its feeds' jobs
+LEASE_SECONDS = 60.0  # time for a bucket to answer
 END_SECONDS = 20.0  # time for the kernel to tear down a killed JVM
 
 
@@ -49,6 +53,41 @@ class LockHolder:
         return f"pid {self.pid or '?'} on {self.host or '?'} since {when}"
 
 
+def lease_holder(warehouse: str, *, force: bool = False) -> LockHolder:
+    """The holder of the lease of a region in a bucket, from any host; with `force` it has lost the lease when this returns.
+
+    Whether a holder that has not released it is alive, only time tells: the next agent waits for it (docs/stores.md).
+
+    raises  whatever the agent's command says: RegionError E_EXTRA, E_CREDENTIALS; Unreachable
+    """
+    command = agent_command("lease", "force" if force else "show", "--warehouse", warehouse)
+    try:
+        done = subprocess.run(
+            command, env=agent_environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=LEASE_SECONDS, check=False
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise Unreachable(
+            f"{warehouse} gave no answer in {LEASE_SECONDS:.0f} s", hint="is the bucket reachable?"
+        ) from None
+    answer = _parsed(done.stdout)
+    match answer:
+        case {"error": {"message": message, **rest}}:
+            raise rebuild({"code": 0, "message": message, "data": rest}, warehouse)
+        case {"held": bool(held)}:
+            return _recorded(answer, held=held)
+    raise RegionError(f"{warehouse}: its lease cannot be read: exit code {done.returncode}", hint="console doctor")
+
+
+def _recorded(record: dict[str, Any], *, held: bool) -> LockHolder:
+    return LockHolder(
+        held=held,
+        pid=int(record.get("pid") or 0),
+        host=str(record.get("host") or ""),
+        since=float(record.get("since") or 0),
+        tool=str(record.get("tool") or ""),
+    )
+
+
 def lock_path(warehouse: Path) -> Path:
     return warehouse / "_console" / "agent.lock"
 
@@ -66,14 +105,7 @@ def holder(warehouse: Path) -> LockHolder:
         raise RegionError(f"{path}: {error.strerror}", hint="ask as the user who runs the agent") from None
     try:
         record = _parsed(os.read(fd, _BYTES))
-        return LockHolder(
-            held=_is_locked(fd),
-            pid=int(record.get("pid") or 0),
-            host=str(record.get("host", "")),
-            since=float(record.get("since") or 0),
-            tool=str(record.get("tool", "")),
-            processes=tuple(_processes_with(path)),
-        )
+        return replace(_recorded(record, held=_is_locked(fd)), processes=tuple(_processes_with(path)))
     finally:
         os.close(fd)
 

@@ -109,6 +109,19 @@ def warehouse(path: Path) -> Iterator[Prerequisite]:
         yield Prerequisite("warehouse", False, f"{error.filename or path}: {error.strerror}", "look at that disk")
 
 
+def bucket() -> Iterator[Prerequisite]:
+    """What an agent of a region in a bucket needs besides; whether the bucket answers, its survey shows."""
+    try:
+        yield Prerequisite("bucket", True, f"obstore {metadata.version('obstore')}")
+    except metadata.PackageNotFoundError:
+        yield Prerequisite("bucket", False, f"{sys.executable} has no obstore", installing("s3"))
+    folder = paths.jars_dir() / "s3"
+    count = len(list(folder.glob("*.jar")))
+    yield Prerequisite(
+        "bucket jars", bool(count), f"{count} jars in {folder}", "" if count else "console setup --with s3"
+    )
+
+
 def space(name: str, folder: Path) -> Prerequisite:
     free = shutil.disk_usage(folder).free
     ok = True if free > _ENOUGH else None if free > _LITTLE else False

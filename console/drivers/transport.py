@@ -142,4 +142,4 @@ async def greet(link: Link, warehouse: str) -> None:
 
 def _same_path(warehouse: str) -> str:
     path = warehouse.removeprefix("file://")
-    return path if "://" in path else os.path.realpath(path)
+    return path.replace("s3a://", "s3://", 1) if "://" in path else os.path.realpath(path)

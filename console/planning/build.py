@@ -24,6 +24,7 @@ from console.planning.landing.table_name import called, new_names
 from console.planning.read import read
 from console.planning.resolve import resolve
 from console.planning.restate import restated
+from console.planning.review.in_bucket import with_limits_of_bucket
 from console.planning.review.watch_query import with_watch_query
 from console.planning.routes import NOTHING_CHOSEN, route
 
@@ -61,7 +62,7 @@ def plan(
     made = planned(
         pipeline, wanted, verdicts, here, live, region, cache=cache, tool=tool, rules_by=hashed_by, allowed=allowed
     )
-    return with_watch_query(gated(made, region.policy), region)
+    return with_limits_of_bucket(with_watch_query(gated(made, region.policy), region), region)
 
 
 def check(pipeline: Pipeline, cache: PlannerCache | None = None) -> tuple[Problem, ...]:

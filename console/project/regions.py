@@ -18,6 +18,7 @@ from console.project.yaml import Document, parse, read_text
 
 DEFAULTS = "_defaults"
 _ON_A_DISK = "to roll out, use a directory on a disk of the region's host (docs/stores.md)"
+_BUCKETS = ("s3://", "s3a://")
 SCHEMES = frozenset(("s3", "s3a", "gs", "abfs", "abfss", "wasb", "wasbs", "hdfs", "file"))
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//.*)", re.DOTALL)
 
@@ -148,16 +149,24 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
             watch_seconds=doc.policy.watch, on_breach=doc.policy.on_breach, watch_query=doc.policy.watch_query,
         ),
         prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month, doc.prices.currency),
-        where=document.place(()), ineffective=(*unread(doc, document), *_planned_only(warehouse, document, name)),
+        where=document.place(()), ineffective=(*unread(doc, document), *_planned_only(warehouse, doc, document, name)),
     )  # fmt: skip
     return RegionEntry(name, region, document, doc.overrides), problems
 
 
-def _planned_only(warehouse: str, document: Document, name: str) -> tuple[Problem, ...]:
+def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str) -> tuple[Problem, ...]:
     """A refusal for plans of a region whose agent would not start: better said before the review than after it."""
     if "://" not in warehouse or warehouse.startswith("file://"):
         return ()
-    message = f"{name}: {warehouse} is an object store: the region can be planned, and nothing can be rolled out to it"
+    if not warehouse.startswith(_BUCKETS):
+        why = "is an object store other than S3"
+    elif doc.transport.ssh is not None:
+        why = "is in a bucket, and its agent on another host"
+    elif doc.spark.remote or not (doc.spark.master or "local").startswith("local"):
+        why = "is in a bucket, and its Spark is not a local one"
+    else:
+        return ()
+    message = f"{name}: {warehouse} {why}: the region can be planned, and nothing can be rolled out to it"
     return (Problem(code="P043", message=message, where=document.place(("warehouse",)), hint=_ON_A_DISK, node=name),)
 
 

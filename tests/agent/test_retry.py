@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, NumberFormatException, PySparkException
 
+from console.agent.clock import WallClock
 from console.agent.errors import CommitGone, WriteSkipped
 from console.agent.execution import backfill_step, executor
 from console.agent.execution.backfill_step import _unfinished
@@ -20,7 +21,6 @@ from console.agent.execution.executor import DRIVER_TRIES, PlanExecutor
 from console.agent.failure import kind
 from console.agent.receipts import step_receipts
 from console.agent.resilience.retry import Tries, pause
-from console.agent.rollout.clock import WallClock
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.rollout.recorder import Recorder
 from console.agent.spark_session import Settings, SparkHandle

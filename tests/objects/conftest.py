@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from console.agent.lease.s3 import S3Access, S3Objects
+from console.agent.object_store.s3 import S3Access, S3Objects
 from tests.objects.proxy import Proxy, between
 from tests.objects.server import BUCKET, running
 

@@ -17,7 +17,7 @@ import pytest
 from console.agent.errors import LeaseLost, StoreUnreachable
 from console.agent.lease.lease import Lease, LeaseTimes, holder
 from console.agent.lease.objects import Objects
-from console.agent.lease.s3 import S3Objects
+from console.agent.object_store.s3 import S3Objects
 from console.errors import Conflict
 from tests.objects.conftest import Place
 from tests.objects.disk import DiskObjects
@@ -52,9 +52,11 @@ def objects(request: pytest.FixtureRequest, tmp_path: Any) -> Objects:
     return DiskObjects(tmp_path) if request.param == "disk" else request.getfixturevalue("place").objects
 
 
-def taken(objects: Objects, clock: SteppedClock, *, patience: float = 0.0, force: bool = False) -> Lease:
+def taken(
+    objects: Objects, clock: SteppedClock, *, patience: float = 0.0, silent: float = 0.0, force: bool = False
+) -> Lease:
     lease = Lease(objects, {"tool": "test"}, clock=clock)
-    lease.take(patience=patience, force=force)
+    lease.take(patience=patience, silent=silent, force=force)
     return lease
 
 
@@ -100,6 +102,24 @@ def test_a_holder_that_renews_keeps_it_whatever_the_clocks_say(objects: Objects)
     with pytest.raises(Conflict):
         taken(objects, clock, patience=2 * TIMES.term)
     first.check()
+
+
+def test_an_agent_that_lives_is_named_sooner_than_a_dead_one_is_succeeded(objects: Objects) -> None:
+    clock = SteppedClock()
+    first = taken(objects, clock)
+    clock.meanwhile = first.renew
+    with pytest.raises(Conflict):
+        taken(objects, clock, patience=15, silent=45)
+    assert clock.seconds == 1015.0
+    alive_until = clock.seconds + 4
+
+    def dying() -> None:
+        if clock.seconds < alive_until:
+            first.renew()
+
+    clock.meanwhile = dying
+    assert taken(objects, clock, patience=15, silent=45).epoch == 2
+    assert alive_until + TIMES.term - TIMES.poll <= clock.seconds <= 1015.0 + 45
 
 
 def test_a_forced_lease_passes_at_once_and_the_former_holder_learns_it(objects: Objects) -> None:
@@ -253,7 +273,7 @@ time.sleep(120)
 
 
 def reached(server: str, folder: str) -> S3Objects:
-    from console.agent.lease.s3 import S3Access
+    from console.agent.object_store.s3 import S3Access
 
     return S3Objects(BUCKET, folder, S3Access(endpoint=server, region="us-east-1", key_id="test", secret="test"))
 

@@ -1,4 +1,4 @@
-"""`console plan` of a region whose warehouse is a bucket: read, refused by name, and never written."""
+"""`console plan` of a region whose warehouse is a bucket: read and never written; what cannot be rolled out is refused by name."""
 
 import datetime
 import json
@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from console.agent.object_store.survey import survey
+from console.agent.store_survey import has_releases, survey
 from console.errors import RegionError, Unreachable
+from console.model.live import TableStats
 from tests.objects.conftest import Place
 from tests.objects.proxy import Fate, Proxy
 from tests.objects.server import options
@@ -69,9 +70,14 @@ def bucket(place: Place, server: str, proxy: Proxy, monkeypatch: pytest.MonkeyPa
     return Bucket(place.objects.address, options(server), {**kept, **own}, asked)
 
 
-def console(bucket: Bucket, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def surveyed(warehouse: str) -> tuple[TableStats, ...]:
+    assert not has_releases(warehouse, "us", "web")
+    return survey(warehouse, "us", "web", ["landing"]).stats
+
+
+def console(bucket: Bucket, home: Path, *words: str, region: str = "") -> subprocess.CompletedProcess[str]:
     project = home / "project"
-    for name, text in {**FILES, "regions/us.yaml": f"warehouse: {bucket.warehouse}\n"}.items():
+    for name, text in {**FILES, "regions/us.yaml": f"warehouse: {bucket.warehouse}\n{region}\n"}.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
     environment = {**bucket.environment, "CONSOLE_HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -85,49 +91,58 @@ def test_a_region_on_a_bucket_is_planned_from_its_landing_table(bucket: Bucket, 
     plan: dict[str, Any] = json.loads(done.stdout)["plans"][0]
     assert [(node["name"], node["action"]) for node in plan["nodes"]] == [("landing", "create"), ("requests", "create")]
     assert (plan["price"]["days"], plan["price"]["rows"]) == (2, 3)
-    assert [problem["code"] for problem in plan["problems"] if problem["severity"] == "refuse"] == ["P043"]
-    assert done.returncode == 65
-
-
-def test_nothing_is_rolled_out_to_a_bucket_and_nothing_written(bucket: Bucket, tmp_path: Path) -> None:
-    bucket.landing()
-    done = console(bucket, tmp_path, "apply", "--yes")
-    assert done.returncode == 65
-    assert f"{bucket.warehouse} is an object store: the region can be planned" in done.stderr
+    assert [problem for problem in plan["problems"] if problem["severity"] == "refuse"] == []
     assert bucket.asked
     assert set(bucket.asked) <= {"GET", "HEAD"}
 
 
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("spark: {master: 'spark://host:7077'}", "is in a bucket, and its Spark is not a local one"),
+        ("spark: {remote: 'sc://host'}", "is in a bucket, and its Spark is not a local one"),
+    ],
+)
+def test_a_region_in_a_bucket_whose_agent_would_not_start_is_refused_in_its_plan(
+    bucket: Bucket, tmp_path: Path, more: str, why: str
+) -> None:
+    bucket.landing()
+    done = console(bucket, tmp_path, "apply", "--yes", region=more)
+    assert done.returncode == 65
+    assert f"{bucket.warehouse} {why}: the region can be planned" in done.stderr
+    assert "P043" in done.stderr
+    assert set(bucket.asked) <= {"GET", "HEAD"}
+
+
 def test_a_bucket_without_the_landing_table_has_none(bucket: Bucket) -> None:
-    assert survey(bucket.warehouse, "us", "web", ["landing"]).stats == ()
+    assert surveyed(bucket.warehouse) == ()
 
 
 def test_a_bucket_that_does_not_answer_is_unreachable_and_not_empty(bucket: Bucket, proxy: Proxy) -> None:
     bucket.landing()
     proxy.partition()
     with pytest.raises(Unreachable, match=f"us: {bucket.warehouse}/_console/web/releases: .*Generic S3 error") as error:
-        survey(bucket.warehouse, "us", "web", ["landing"])
+        surveyed(bucket.warehouse)
     assert "\x1b" not in str(error.value)
     proxy.heal()
-    assert survey(bucket.warehouse, "us", "web", ["landing"]).stats[0].rows == 3
+    assert surveyed(bucket.warehouse)[0].rows == 3
 
 
 def test_a_store_that_fails_between_two_reads_is_unreachable_too(bucket: Bucket, proxy: Proxy) -> None:
     bucket.landing()
     proxy.rule = lambda method, path: "drop" if "landing" in path else "pass"
     with pytest.raises(Unreachable, match=r"us: .*/landing: "):
-        survey(bucket.warehouse, "us", "web", ["landing"])
+        surveyed(bucket.warehouse)
 
 
 def test_the_releases_of_a_bucket_are_not_taken_for_none(bucket: Bucket) -> None:
     bucket.landing("_console/web/releases")
-    with pytest.raises(RegionError, match="has releases of web, which are not read from an object store"):
-        survey(bucket.warehouse, "us", "web", ["landing"])
+    assert has_releases(bucket.warehouse, "us", "web")
 
 
 def test_s3a_is_s3_and_other_stores_are_refused_by_name(bucket: Bucket) -> None:
     bucket.landing()
-    assert survey(bucket.warehouse.replace("s3:", "s3a:"), "us", "web", ["landing"]).stats[0].rows == 3
+    assert surveyed(bucket.warehouse.replace("s3:", "s3a:"))[0].rows == 3
     with pytest.raises(RegionError, match="warehouses of hdfs:// are not read"):
         survey("hdfs://name/web", "us", "web", ["landing"])
 
@@ -141,4 +156,4 @@ def test_the_profile_of_the_environment_reaches_the_store(
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "keys"))
     monkeypatch.setenv("AWS_PROFILE", "lake")
-    assert survey(bucket.warehouse, "us", "web", ["landing"]).stats[0].rows == 3
+    assert surveyed(bucket.warehouse)[0].rows == 3

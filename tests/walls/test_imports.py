@@ -75,7 +75,7 @@ def test_no_import_leads_to_a_higher_floor_or_to_a_neighbour(graph: grimp.Import
     ("module", "imported", "circle"),
     [
         # neither is a circle of modules
-        ("console.agent.feeds.ranges", "console.agent.rollout.clock", ["console.agent.feeds", "console.agent.rollout"]),
+        ("console.agent.feeds.ranges", "console.agent.rollout.notes", ["console.agent.feeds", "console.agent.rollout"]),
         (
             "console.planning.sql.dialect.quotes",
             "console.planning.sql.allow",

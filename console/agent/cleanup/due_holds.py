@@ -6,7 +6,7 @@ from typing import Protocol
 
 from console.agent.agent_log import describe, write_log
 from console.agent.cleanup.stages import Cleanup
-from console.agent.rollout.clock import Clock, WallClock
+from console.agent.clock import Clock, WallClock
 from console.agent.rollout.ownership import OwnedPipeline
 
 RETRY_SECONDS = 60.0  # between two attempts

@@ -1,10 +1,10 @@
 """`_console/<pipeline>/holds.json`: the releases on hold. Console 0.1.0 does not open it: to it they are retired."""
 
 import json
-import os
 from pathlib import Path
 
 from console.agent.errors import LogDamaged
+from console.agent.store import small_files
 from console.errors import DataError
 from console.model import codec
 from console.model.held_release import HeldRelease
@@ -45,9 +45,5 @@ class HoldStore:
             self._write(kept)
 
     def _write(self, held: tuple[HeldRelease, ...]) -> None:
-        fresh = self._path.with_name(f".{_FILE}.new")
-        with fresh.open("w") as file:
-            json.dump({"format_version": 1, "held": [codec.encode(each) for each in held]}, file, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
+        data = {"format_version": 1, "held": [codec.encode(each) for each in held]}
+        small_files.replace(self._path, json.dumps(data, allow_nan=False))

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from arro3.core import Array, DataType, Table
-from deltalake import write_deltalake
 
 from console import crash
+from console.agent.store import commits
 from console.agent.store.ledger import open_table, plain_id, select_rows, sql_text
 from console.model.compared import PAGE, ComparedColumn, ComparedPage
 from console.model.receipt import LEDGER
@@ -52,7 +52,7 @@ class ComparisonRecords:
         }
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         crash.point("before-comparison")
-        write_deltalake(str(self.path), Table.from_pydict(columns), mode="append")
+        commits.append(str(self.path), Table.from_pydict(columns))
         crash.point("after-comparison")
 
     def newest(self, rollout: str, table: str) -> tuple[ComparedColumn, ...]:

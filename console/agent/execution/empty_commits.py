@@ -9,7 +9,8 @@ from typing import Any
 from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 
 from console.agent.feeds import commit
-from console.agent.store import log, write_lock
+from console.agent.object_store.object_path import in_bucket
+from console.agent.store import commits, log, write_lock
 from console.model.schema import Column, quoted
 
 
@@ -20,7 +21,8 @@ def append_nothing(session: Any, path: str, note: str, columns: Sequence[Column]
     returns  a version of the table that has the commit
     """
     fields = json.loads(log.schema_json(path))["fields"] + _fields(session, columns)
-    if commit.supports_small_appends(path) and commit.is_plain({"type": "struct", "fields": fields}):
+    plain = commit.supports_small_appends(path) and commit.is_plain({"type": "struct", "fields": fields})
+    if plain or in_bucket(path):
         version = _by_deltalake(path, note, fields)
         if version is not None:
             return version
@@ -40,11 +42,14 @@ def _by_deltalake(path: str, note: str, fields: Sequence[Any]) -> int | None:
     with write_lock.exclusive(path, seconds=commit.LOCK_SECONDS) as locked:
         if not locked:
             return None
-        table = DeltaTable(path)
         schema = pa.schema(Schema.from_json(json.dumps({"type": "struct", "fields": fields})).to_arrow())
-        properties = CommitProperties(custom_metadata={"userMetadata": note})
-        write_deltalake(table, schema.empty_table(), mode="append", schema_mode="merge", commit_properties=properties)
-        return int(table.version())
+
+        def write(table: DeltaTable, properties: CommitProperties) -> None:
+            nothing = schema.empty_table()
+            write_deltalake(table, nothing, mode="append", schema_mode="merge", commit_properties=properties)
+
+        commits.commit(path, write, note=json.loads(note))
+        return log.latest_version(path)
 
 
 def _fields(session: Any, columns: Sequence[Column]) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from console import crash
 from console.agent import failure
+from console.agent.clock import span
 from console.agent.execution import backfill_step
 from console.agent.execution.empty_commits import append_nothing
 from console.agent.execution.validation import validate
@@ -16,7 +17,6 @@ from console.agent.feeds.live_feed import LiveFeed
 from console.agent.receipts import step_receipts
 from console.agent.resilience import retry
 from console.agent.resilience.throttle import Brake
-from console.agent.rollout.clock import span
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.store import log
 from console.errors import ConsoleError, RegionError

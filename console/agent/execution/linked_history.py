@@ -12,6 +12,7 @@ from console.agent.feeds import commit
 from console.agent.feeds.backfill import History
 from console.agent.rows.data_files import DataFile, files_at
 from console.agent.store import log
+from console.agent.store.spark_files import FileAction
 from console.errors import RegionError
 
 FOLDER = "linked"  # in the new version; only the log determines a file's partition
@@ -37,10 +38,10 @@ def link_history(history: History) -> commit.CommitResult:
         LinkedFile(f"{FOLDER}/{history.fence}-{number:06}-{Path(file.path).name}", file)
         for number, file in enumerate(files)
     )
-    folder = log.local(history.target_path) / FOLDER
+    folder = log.root_of(history.target_path) / FOLDER
     folder.mkdir(exist_ok=True)
     for each in linked:
-        _link(each.file.path, log.local(history.target_path) / each.name)
+        _link(each.file.path, log.root_of(history.target_path) / each.name)
     _sync(folder)
     note = {
         "kind": "history",
@@ -50,7 +51,7 @@ def link_history(history: History) -> commit.CommitResult:
         "linked": {"of": history.source.version.path, "version": history.fence, "files": len(files)},
     }
     actions = [
-        commit.FileAction(name=each.name, bytes=each.file.bytes, values=each.file.values,
+        FileAction(name=each.name, bytes=each.file.bytes, values=each.file.values,
                           modified=each.file.modified, stats=each.file.stats)
         for each in linked
     ]  # fmt: skip

@@ -11,7 +11,9 @@ from deltalake.transaction import AddAction
 from console import crash
 from console.agent.errors import RivalWriter, WriteSkipped
 from console.agent.feeds import foreign_commits
-from console.agent.store import days, log, write_lock
+from console.agent.object_store.object_path import in_bucket
+from console.agent.store import commits, days, log, spark_files, write_lock
+from console.agent.store.spark_files import FileAction
 from console.errors import FeedStopped, RegionError
 from console.model import created
 from console.model.live import Feed, TableState
@@ -46,9 +48,9 @@ class FeedWriter:
     seen: int = -1
     source: str = ""
 
-    def encoded(self, note: dict[str, Any]) -> str:
+    def noted(self, note: dict[str, Any]) -> dict[str, Any]:
         """A commit's note as stored in its userMetadata."""
-        return json.dumps({**note, "source": self.source} if self.source else note)
+        return {**note, "source": self.source} if self.source else note
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +60,6 @@ class CommitResult:
     version: int
     rows: int
     bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileAction:
-    """A data file that is already in the table's folder. name: relative to it; other fields as in the log"""
-
-    name: str
-    bytes: int
-    values: tuple[tuple[str, str | None], ...]
-    modified: int
-    stats: str
 
 
 def live_id(target: str, feed: Feed, source: str = "") -> str:
@@ -96,6 +87,7 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
     raises      RegionError E_OTHER_TABLE if a table with other columns is there
     """
     if log.exists(path):
+        commits.own(path)
         names = [(f["name"]) for f in json.loads(log.schema_json(path))["fields"]]
         if names != [column.name for column in state.version.columns]:
             raise RegionError(
@@ -108,10 +100,8 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
     note = json.dumps({"kind": "create", "content": state.version.content})
     crash.point("before-commit-create")
     schema = empty_rows.schema.json()
-    if is_plain(json.loads(schema)):
-        own = CommitProperties(custom_metadata={"userMetadata": note})
-        by = list(state.version.partition_by)
-        DeltaTable.create(path, Schema.from_json(schema), "error", by, configuration=properties, commit_properties=own)
+    if is_plain(json.loads(schema)) or in_bucket(path):
+        commits.create(path, Schema.from_json(schema), list(state.version.partition_by), properties, note)
     else:
         writer = (
             empty_rows.write.format("delta")
@@ -131,6 +121,7 @@ def open_feed(session: Any, app_id: str, target: str, start: int, source: str = 
             E_FOREIGN if rows of the target were removed by others since the feed's last commit;
             E_TXN_RETENTION if the target's positions may expire; E_RIVAL if another process keeps writing
     """
+    commits.own(target)
     log.check_intact(target)
     foreign_commits.check_retains_positions(target)
     for _ in range(8):
@@ -188,6 +179,7 @@ def place_feed(session: Any, app_id: str, target: str, position: int, note: dict
 
     raises  FeedStopped E_SKIPPED if another process writes under its id
     """
+    commits.own(target)
     number = log.position(target, app_id)
     epoch = split(number)[0] + 1 if number is not None else 1
     _commit_position(session, FeedWriter(app_id=app_id, target=target, epoch=epoch, position=position), position, note)
@@ -234,59 +226,71 @@ def append_files(writer: FeedWriter, files: Sequence[FileAction], position: int,
     raises  RegionError E_BUSY if Spark is still writing the table; FeedStopped as `append`
     """
     _check_order(writer, position)
+    result = _commit_files(writer, files, position, note)
+    writer.position = position
+    return result
+
+
+def _commit_files(writer: FeedWriter, files: Sequence[FileAction], position: int, note: dict[str, Any]) -> CommitResult:
     number = writer.epoch << EPOCH_BITS | position
     adds = [AddAction(f.name, f.bytes, dict(f.values), f.modified, True, f.stats) for f in files]
     with write_lock.exclusive(writer.target, seconds=LOCK_SECONDS) as locked:
         if not locked:
             raise RegionError(f"{writer.target}: Spark is writing it", hint="console retry", code="E_BUSY")
-        table = DeltaTable(writer.target)
-        before = table.version()
-        if (table.transaction_version(writer.app_id) or 0) >= number:
-            raise _skipped(writer, position)
-        properties = CommitProperties(
-            custom_metadata={"userMetadata": writer.encoded(note)},
-            app_transactions=[Transaction(writer.app_id, number)],
-        )
-        crash.point(f"before-commit-{note.get('kind', '')}")
-        by = table.metadata().partition_columns
-        table.create_write_transaction(adds, "append", table.schema(), by, commit_properties=properties)
+
+        def write(table: DeltaTable, properties: CommitProperties) -> None:
+            if (table.transaction_version(writer.app_id) or 0) >= number:
+                raise _skipped(writer, position)
+            crash.point(f"before-commit-{note.get('kind', '')}")
+            by = table.metadata().partition_columns
+            table.create_write_transaction(adds, "append", table.schema(), by, commit_properties=properties)
+
+        numbers = (Transaction(writer.app_id, number),)
+        before = commits.commit(writer.target, write, note=writer.noted(note), numbers=numbers)
         crash.point(f"after-commit-{note.get('kind', '')}")
-    writer.position = position
     return _read_back(writer, before, number, position)
+
+
+class _Inexact(Exception):
+    """Arrow cannot convert rows exactly to a table's columns, or a row's day is no valid partition."""
 
 
 def _append_by_deltalake(data: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult | None:
     """data: Arrow table, or None for no rows"""
-    import pyarrow as pa
-
     number = writer.epoch << EPOCH_BITS | position
+
+    def write(table: DeltaTable, properties: CommitProperties) -> None:
+        if (table.transaction_version(writer.app_id) or 0) >= number:
+            raise _skipped(writer, position)
+        exact = _as_stored(table, data)
+        crash.point(f"before-commit-{note.get('kind', '')}")
+        write_deltalake(table, exact, mode="append", commit_properties=properties)
+
     with write_lock.exclusive(writer.target) as locked:
         if not locked:
             return None
-        table = DeltaTable(writer.target)
-        before = table.version()
-        if (table.transaction_version(writer.app_id) or 0) >= number:
-            raise _skipped(writer, position)
-        schema = pa.schema(table.schema().to_arrow())
+        numbers = (Transaction(writer.app_id, number),)
         try:
-            data = schema.empty_table() if data is None else data.cast(schema)
-        except (
-            pa.ArrowException,
-            ValueError,
-        ):  # ValueError: the table has an added column, which Spark fills with NULL
+            before = commits.commit(writer.target, write, note=writer.noted(note), numbers=numbers)
+        except _Inexact:
             return None
-        partition_by = table.metadata().partition_columns
-        if not all(days.all_nameable(data.column(name)) for name in partition_by):
-            return None
-        data = _nulls_for_blanks(data, partition_by)
-        crash.point(f"before-commit-{note.get('kind', '')}")
-        properties = CommitProperties(
-            custom_metadata={"userMetadata": writer.encoded(note)},
-            app_transactions=[Transaction(writer.app_id, number)],
-        )
-        write_deltalake(table, data, mode="append", commit_properties=properties)
         crash.point(f"after-commit-{note.get('kind', '')}")
     return _read_back(writer, before, number, position)
+
+
+def _as_stored(table: DeltaTable, data: Any) -> Any:
+    """An Arrow table in the columns of a Delta table. raises  _Inexact"""
+    import pyarrow as pa
+
+    schema = pa.schema(table.schema().to_arrow())
+    try:
+        data = schema.empty_table() if data is None else data.cast(schema)
+    except (pa.ArrowException, ValueError):  # ValueError: the table has an added column, which Spark fills with NULL
+        raise _Inexact from None
+    partition_by = table.metadata().partition_columns
+    if not all(days.all_nameable(data.column(name)) for name in partition_by):
+        raise _Inexact
+    return _nulls_for_blanks(data, partition_by)
 
 
 def _nulls_for_blanks(data: Any, partition_by: Sequence[str]) -> Any:
@@ -342,15 +346,19 @@ def _check_order(writer: FeedWriter, position: int) -> None:
 
 
 def _commit_position(session: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:
-    """Commit a position without rows, by deltalake if it supports the table, else by Spark."""
+    """Commit a position without rows, by deltalake if it supports the table, else by Spark; in a bucket without a file."""
+    if in_bucket(writer.target):
+        return _commit_files(writer, (), position, note)
     result = _append_by_deltalake(None, writer, position, note) if supports_small_appends(writer.target) else None
     return result or _commit(session, empty_rows(session, writer.target), writer, position, note)
 
 
 def _commit(session: Any, rows: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:
+    if in_bucket(writer.target):
+        return _commit_files(writer, spark_files.write(session, rows, writer.target), position, note)
     before = log.latest_version(writer.target)
     number = writer.epoch << EPOCH_BITS | position
-    options = {"txnAppId": writer.app_id, "txnVersion": str(number), "userMetadata": writer.encoded(note)}
+    options = {"txnAppId": writer.app_id, "txnVersion": str(number), "userMetadata": json.dumps(writer.noted(note))}
     with write_lock.shared(writer.target):
         crash.point(f"before-commit-{note.get('kind', '')}")
         rows.write.format("delta").mode("append").options(**options).save(writer.target)

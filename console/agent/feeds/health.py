@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from math import inf
 
-from console.agent.errors import HEALING
+from console.agent.errors import HEALING, PASSING
 from console.agent.failure import Kind, cause, kind
 from console.errors import ConsoleError, FeedStopped, Unreachable
 
@@ -65,7 +65,7 @@ class Health:
                 the one that feeds that table
         """
         what = kind(error)
-        if isinstance(error, ConsoleError) and not isinstance(error, Unreachable):
+        if isinstance(error, ConsoleError) and not isinstance(error, (Unreachable, *PASSING)):
             self.stop(error)
         elif what in ("value", "day") or (what in ("drift", "gone") and self.tries + 1 >= UNSURE):
             self.stop(_stopped(what, target, cause(error), query or f"the query that feeds {target}"))

@@ -21,7 +21,7 @@ from console.agent.ingest import loads
 from console.agent.ingest.other_shapes import OtherShape, SentLines, ShapedTable, stored_rows
 from console.agent.ingest.shapes import Shapes, shapes_of
 from console.agent.pipeline import PipelineController
-from console.agent.store import log, write_lock
+from console.agent.store import commits, log, write_lock
 from console.agent.store.landing_versions import has_taken, versions_of
 from console.errors import DataError, RegionError, SchemaMoved
 from console.model.live import Release, TableState
@@ -55,6 +55,7 @@ class LandingWriter:
 
     def _append(self, target: "_Target", batch: str, sent: SentLines, run: EventRun | None) -> dict[str, Any]:
         with self._locked(target.path) as path:
+            commits.own(path)
             opened = DeltaTable(path)
             table_id = str(opened.metadata().id)
             note: dict[str, Any] = {"kind": "landing", "batch": batch}
@@ -77,13 +78,13 @@ class LandingWriter:
                 )
             rows = stored_rows(version, target.other_shapes(sent), sent, self._controller.spark.session)
             note["rows_in"] = len(sent.events)
-            properties = CommitProperties(
-                custom_metadata={"userMetadata": json.dumps(note), **more},
-                app_transactions=[Transaction(app_id, number)],
-            )
             columns = clustered(rows, target.live)
+
+            def write(table: DeltaTable, properties: CommitProperties) -> None:
+                write_deltalake(table, columns, mode="append", commit_properties=properties)
+
             crash.point("before-commit-landing")
-            write_deltalake(path, columns, mode="append", commit_properties=properties)
+            commits.commit(path, write, note=note, numbers=(Transaction(app_id, number),), more=more)
             crash.point("after-commit-landing")
             written = log.position(path, app_id)
         if written is None:

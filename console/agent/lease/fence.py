@@ -23,6 +23,7 @@ from console.errors import RegionError
 EPOCHS = "lease"  # the app id whose number in a log is the epoch of the lease that owns it
 ATTEMPT = "consoleAttempt"  # in a commit's info: which call wrote it
 TRIES = 8
+NOTHING: Mapping[str, Any] = {}
 _BEFORE_THE_PUT = (SchemaMismatchError, DeltaProtocolError)  # of deltalake's errors; any other may follow a commit
 
 # Commits once, by these properties, from the version at which the table is opened.
@@ -65,11 +66,17 @@ def take_over(log: FencedLog, lease: Lease) -> int:
         table.create_write_transaction([], "append", table.schema(), by, commit_properties=properties)
 
     note = {"kind": "lease", "epoch": lease.epoch}
-    return _commit(log, lease, empty, _Owned.NOT_YET, note, (Transaction(EPOCHS, lease.epoch),))
+    return _commit(log, lease, empty, _Owned.NOT_YET, _info(note, NOTHING), (Transaction(EPOCHS, lease.epoch),))
 
 
 def commit(
-    log: FencedLog, lease: Lease, write: Write, *, note: Mapping[str, Any], numbers: tuple[Transaction, ...] = ()
+    log: FencedLog,
+    lease: Lease,
+    write: Write,
+    *,
+    note: Mapping[str, Any],
+    numbers: tuple[Transaction, ...] = (),
+    more: Mapping[str, str] = NOTHING,
 ) -> int:
     """One commit to a log that was taken over, exactly once. Returns its version, read back from the log.
 
@@ -77,11 +84,16 @@ def commit(
     writes again, from the newest version: of two tries for one version the store lets one pass, so none lands twice.
 
     write    is called again for each try, and decides by the table that it is given
+    note     ours, in the commit's info; none if it is empty;  more: further fields there
     numbers  of feeds and batches, committed with it; the caller has checked that they are greater than those in the log
     raises   LeaseLost, and nothing was written; StoreUnreachable if the outcome is unknown;
              RegionError E_NOT_OWNED for a log that this holder did not take over; whatever `write` raises before its put
     """
-    return _commit(log, lease, write, _Owned.YES, note, numbers)
+    return _commit(log, lease, write, _Owned.YES, _info(note, more), numbers)
+
+
+def _info(note: Mapping[str, Any], more: Mapping[str, str]) -> dict[str, str]:
+    return {**({"userMetadata": json.dumps(dict(note))} if note else {}), **more}
 
 
 class _Owned(Enum):
@@ -94,14 +106,14 @@ def _commit(
     lease: Lease,
     write: Write,
     owned: _Owned,
-    note: Mapping[str, Any],
+    info: Mapping[str, str],
     numbers: tuple[Transaction, ...],
 ) -> int:
     attempt = uuid.uuid4().hex
     properties = CommitProperties(
         max_commit_retries=0,
         app_transactions=list(numbers),
-        custom_metadata={ATTEMPT: attempt, "userMetadata": json.dumps(dict(note))},
+        custom_metadata={**info, ATTEMPT: attempt},
     )
     lease.check()
     table = log.open()

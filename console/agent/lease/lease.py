@@ -19,9 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from console.agent.clock import Clock, WallClock
 from console.agent.errors import LeaseLost, StoreUnreachable
 from console.agent.lease.objects import Objects, claimed
-from console.agent.rollout.clock import Clock, WallClock
 from console.errors import Conflict
 
 FOLDER = "_console/lease"
@@ -80,18 +80,20 @@ class Lease:
         self._lost: LeaseLost | None = None
         self._renewing = threading.Lock()
 
-    def take(self, *, patience: float = 0.0, force: bool = False) -> None:
+    def take(self, *, patience: float = 0.0, silent: float = 0.0, force: bool = False) -> None:
         """Become the holder of the next epoch.
 
         patience  seconds to wait for the present holder to release it or to fall silent; a silent one needs a whole term
+        silent    seconds to wait, if that is longer, while the holder does not renew it
         force     without waiting: the present holder is fenced at once, in the middle of whatever it does
         raises    Conflict E_LOCK naming the holder; StoreUnreachable, and then the epoch may be taken in vain
         """
-        deadline = self._clock.elapsed() + patience
+        began = self._clock.elapsed()
+        deadlines = began + patience, began + max(patience, silent)
         while True:
             held = holder(self._objects)
             if held.epoch and not force:
-                self._await_end(held, deadline)
+                self._await_end(held, *deadlines)
             started = self._clock.elapsed()
             own = {"token": uuid.uuid4().hex, "pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
             text = json.dumps({**self._facts, **own}).encode()
@@ -159,7 +161,7 @@ class Lease:
         )
         return self._lost
 
-    def _await_end(self, held: Holder, deadline: float) -> None:
+    def _await_end(self, held: Holder, deadline: float, silent_deadline: float) -> None:
         """Wait until the holder of the newest epoch has released it, or was silent over a term of reads that were answered."""
         seen: object = None  # not a beat: the first read begins the term
         since = 0.0
@@ -177,7 +179,9 @@ class Lease:
                     seen, since = (beat,), self._clock.elapsed()
                 elif started - since >= self._times.term:
                     return
-            if self._clock.elapsed() >= deadline:
+            now = self._clock.elapsed()
+            renewing = seen is not None and now - since <= 2 * self._times.renew
+            if now >= (deadline if renewing else silent_deadline):
                 raise Conflict(
                     f"{self._objects.address} is held by another agent: {held.description}",
                     hint="console lock show",

@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 from console.agent.errors import CommitGone
 from console.agent.failure import cause
 from console.agent.maintenance.vacuum import kept_hours
+from console.agent.object_store.object_path import in_bucket
 from console.agent.pipeline import PipelineController
 from console.agent.store import log
 from console.agent.store.days import COMPARABLE, partition_texts
@@ -83,7 +84,7 @@ class TableRemovals:
 
 
 def _removed(path: str, version: int) -> Iterator[RemovedFile]:
-    root, at = log.local(path), log.commit(path, version).at_ms / 1000
+    root, at = log.root_of(path), log.commit(path, version).at_ms / 1000
     for line in log.action_lines(path, version):
         remove = json.loads(line).get("remove")
         if remove and remove.get("dataChange", True):
@@ -122,6 +123,8 @@ class ErasedRowsSearch:
 
     def _look_everywhere(self) -> None:
         for controller in self.controllers():
+            if in_bucket(str(controller.warehouse)):  # nothing is erased there yet: maintenance is refused
+                continue
             try:
                 self._found[controller.pipeline] = self.look(controller)
             except Exception as error:  # a table that is being cleaned up, for example: again in a minute

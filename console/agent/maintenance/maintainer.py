@@ -1,6 +1,5 @@
 """Maintenance of a region's tables: a pass over one pipeline on request; compaction also automatically, every hour."""
 
-import json
 import threading
 import time
 from collections import defaultdict
@@ -20,9 +19,10 @@ from console.agent.feeds.live_feed import followed_with
 from console.agent.maintenance.compaction import MANY, compact, crowded
 from console.agent.maintenance.retention import cutoff, expire, expired
 from console.agent.maintenance.vacuum import Need, blocking_need, kept_hours, vacuum
+from console.agent.object_store.object_path import in_bucket
 from console.agent.pipeline import PipelineController
 from console.agent.spark_session import SparkHandle
-from console.agent.store import log, write_lock
+from console.agent.store import commits, log, write_lock
 from console.errors import Conflict, ConsoleError, DataError, RegionError
 from console.model.event import ENDED, Fenced
 from console.model.live import Release, TableState
@@ -78,6 +78,12 @@ class Maintainer:
 
     def run(self, controller: PipelineController, request: MaintenanceRequest) -> tuple[MaintenanceResult, ...]:
         """Run one pass. raises  Conflict E_BUSY if another is running; RegionError E_COMPACTION if rows were lost or added"""
+        if in_bucket(str(controller.warehouse)):
+            raise RegionError(
+                f"{controller.warehouse}: files in a bucket are neither compacted nor vacuumed yet",
+                hint="nothing is lost by it: old and small files stay (docs/stores.md)",
+                code="E_STORE",
+            )
         if not self._busy.acquire(blocking=False):
             raise Conflict("maintenance is running already", hint="try again later", code="E_BUSY")
         try:
@@ -104,7 +110,7 @@ class Maintainer:
             return
         try:
             for controller in self._controllers():
-                if not under_way(controller):
+                if not under_way(controller) and not in_bucket(str(controller.warehouse)):
                     self._compact_all(controller)
         finally:
             self._busy.release()
@@ -259,14 +265,17 @@ def accept(controller: PipelineController, follower: FeedFollower, table: str, b
     feeds = [feed for feed in follower.feeds(controller.pipeline) if table in (feed.spec.source, feed.spec.target)]
     if not paths and not feeds:
         raise DataError(f"{controller.pipeline} keeps no table {table!r:.60}", hint="console status")
-    note = {"userMetadata": json.dumps({"kind": foreign_commits.ACCEPTED, "by": by})}
+    note = {"kind": foreign_commits.ACCEPTED, "by": by}
+
+    def write(table: DeltaTable, properties: CommitProperties) -> None:
+        no_rows = pa.schema(table.schema().to_arrow()).empty_table()
+        write_deltalake(table, no_rows, mode="append", commit_properties=properties)
+
     for path in paths:
         with write_lock.exclusive(path, seconds=LOCK_SECONDS) as locked:
             if not locked:
                 raise Conflict(f"{path}: Spark is writing it", hint="try again", code="E_BUSY")
-            opened = DeltaTable(path)
-            no_rows = pa.schema(opened.schema().to_arrow()).empty_table()
-            write_deltalake(opened, no_rows, mode="append", commit_properties=CommitProperties(custom_metadata=note))
+            commits.commit(path, write, note=note)
     for feed in feeds:
         if feed.health.stopped or feed.target_path in paths:
             feed.writer = None

@@ -1,5 +1,6 @@
 """Credentials of a profile, which deltalake does not read by itself; it does read the environment and the instance's."""
 
+import os
 from collections.abc import Mapping
 from configparser import ConfigParser, Error
 from pathlib import Path
@@ -47,6 +48,14 @@ def of_profile(environment: Mapping[str, str]) -> dict[str, str]:
         )
     region = "" if environment.get("AWS_REGION") else found.get("region", "")
     return {option: value for key, option in _KEYS.items() if (value := {**found, "region": region}.get(key))}
+
+
+def export() -> None:
+    """Put a profile's keys into this process's environment, where deltalake, the client of a bucket and a JVM look for them.
+
+    raises  as `of_profile`
+    """
+    os.environ.update({option.upper(): value for option, value in of_profile(os.environ).items()})
 
 
 def _section(file: Path, name: str) -> dict[str, str]:

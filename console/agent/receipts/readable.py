@@ -2,11 +2,11 @@
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from console.agent.object_store import object_path
 from console.agent.store import log
 from console.errors import RegionError
 from console.model.receipt import Place
@@ -51,7 +51,7 @@ def readability(path: str, place: Place) -> Readability:
             files = DeltaTable(path, version=version).get_add_actions().column("path").to_pylist()
         except (DeltaError, OSError):
             return Readability(f"its log no longer reaches back to version {version}")
-        missing = sum(not Path(log.absolute_path(log.local(path), file)).exists() for file in files)
+        missing = sum(not object_path.place(log.absolute_path(log.root_of(path), file)).exists() for file in files)
         if missing:
             return Readability(f"{missing} of {len(files)} files of version {version} were removed, as VACUUM does")
     return Readability()

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from arro3.core import Array, DataType, Table
-from deltalake import write_deltalake
 
 from console import crash
 from console.agent.failure import Kind
 from console.agent.feeds import backfill
 from console.agent.rollout.context import RolloutContext
 from console.agent.rows.key_texts import EXAMPLES, key_texts
+from console.agent.store import commits
 from console.agent.store.ledger import open_table, plain_id, select_rows
 from console.errors import RegionError
 from console.model.event import BatchDone
@@ -122,7 +122,7 @@ class Quarantine:
         columns["key"] = Array(list(failing.keys), _COLUMNS["key"])
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         crash.point("before-quarantine")
-        write_deltalake(str(self.path), Table.from_pydict({name: columns[name] for name in _COLUMNS}), mode="append")
+        commits.append(str(self.path), Table.from_pydict({name: columns[name] for name in _COLUMNS}))
         crash.point("after-quarantine")
 
 

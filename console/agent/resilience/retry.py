@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from console.agent.clock import Clock, WallClock
 from console.agent.failure import Kind, cause, kind
 from console.agent.feeds import backfill
 from console.agent.resilience import quarantine
-from console.agent.rollout.clock import Clock, WallClock
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.errors import RegionError
 from console.model.event import Waiting

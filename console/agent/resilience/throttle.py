@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from console import paths
+from console.agent.clock import Clock, WallClock, span
 from console.agent.feeds.live_feed import logical_rows
+from console.agent.object_store.object_path import ObjectPath
 from console.agent.resilience.waits import Waits
-from console.agent.rollout.clock import Clock, WallClock, span
 from console.agent.rollout.context import RolloutContext
 from console.errors import ConsoleError
 from console.model.event import Waiting
@@ -19,6 +21,7 @@ from console.text import redacted, safe_text
 LAG_SECONDS = 60.0  # a lag above this delays a backfill if the plan sets no limit …
 DEFAULT_WAIT_SECONDS = 30.0  # … but only for this long: the backfill itself may cause it
 POLL_SECONDS = 1.0
+PAUSE_CHARACTERS = 200  # that are shown of a pause file
 QUERY_SECONDS = 15.0  # between two runs of throttle.query; its result is reused until then
 
 
@@ -39,6 +42,16 @@ def _run_query(context: RolloutContext) -> Any:
     if len(rows) != 1:
         raise ConsoleError("it gives no row" if not rows else "it gives more than one row")
     return rows[0][0]
+
+
+def _paused(path: Path) -> str | None:
+    """As `paths.paused`, of a file in a bucket as well."""
+    if not isinstance(path, ObjectPath):
+        return paths.paused(path)
+    try:
+        return " ".join(path.read_text(errors="replace")[:PAUSE_CHARACTERS].split())
+    except FileNotFoundError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +105,7 @@ class Brake:
     def _pauses(self) -> Iterator[_Reason]:
         region = self.context.warehouse / "_console" / "pause"
         for path, what in ((region, "this region is paused by"), (paths.pause_file(), "all regions are paused by")):
-            if (reason := paths.paused(path)) is not None:
+            if (reason := _paused(path)) is not None:
                 yield _Reason("pause", f"{what} {path}{f': {safe_text(redacted(reason))}' if reason else ''}")
 
     def _hours(self, hours: str, zone: str) -> Iterator[_Reason]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from console.agent.rollout.clock import Clock, WallClock, span
+from console.agent.clock import Clock, WallClock, span
 from console.model.event import Event, Waiting
 from console.model.incident import Incident, WaitBegan, WaitEnded
 

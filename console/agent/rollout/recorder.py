@@ -10,6 +10,7 @@ from typing import TypeVar
 from deltalake.exceptions import DeltaError
 
 from console import crash
+from console.agent.errors import PASSING
 from console.agent.store.ledger import Rollouts
 from console.agent.store.ops import Ops
 from console.errors import RegionError
@@ -151,7 +152,7 @@ class Recorder:
             if incident is not None:
                 self.store(line)
                 return
-        except (OSError, DeltaError, RegionError):
+        except (OSError, DeltaError, RegionError, *PASSING):
             pass
         self.publish(line)
 
@@ -178,7 +179,7 @@ class Recorder:
     def _mirror(self, recorded: Recorded) -> None:
         """Write a decision to the receipts as well. If the disk is full, the next event or the next agent writes it."""
         late, self._unmirrored = bool(self._unmirrored), (*self._unmirrored, recorded)
-        with suppress(OSError, DeltaError, RegionError):
+        with suppress(OSError, DeltaError, RegionError, *PASSING):
             if late:
                 self._ops.mirror(self.rollout, self._unmirrored, owed=True)
             else:

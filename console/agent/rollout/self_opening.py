@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from console.agent import failure
-from console.agent.rollout.clock import Clock, WallClock
+from console.agent.clock import Clock, WallClock
 from console.agent.rollout.ownership import OwnedPipeline
 from console.model.event import Promoted
 from console.model.gate import gate_of

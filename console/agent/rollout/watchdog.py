@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from console.agent.rollout.clock import Clock, WallClock
+from console.agent.clock import Clock, WallClock
 from console.agent.rollout.ownership import OwnedPipeline
 from console.model.event import RUNNING, Accepted, Event, Expiring, Paused
 from console.model.identity import AgentReason, agent_reason, by_agent

@@ -21,7 +21,7 @@ from console.model.schema import quoted, text_literal
 MAPPED_ROWS = 10_000  # up to this many, a row's file is looked up by a linear search in a map
 _PATTERN_CHARACTERS = "{}[]*?\\"
 # a path that no reader skips or interprets as a pattern
-_PLAIN_PATH = re.compile(r"[A-Za-z0-9_/=.+-]*/[A-Za-z0-9][A-Za-z0-9_=.+-]*\.parquet")
+_PLAIN_PATH = re.compile(r"(?:s3:/)?[A-Za-z0-9_/=.+-]*/[A-Za-z0-9][A-Za-z0-9_=.+-]*\.parquet")
 
 Values = tuple[tuple[str, str | None], ...]
 

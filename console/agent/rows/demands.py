@@ -16,7 +16,7 @@ def required_features(table: str) -> frozenset[str]:
 
     source  the Delta transaction log protocol, *Protocol Evolution*
     """
-    return next(map(_features_of, _protocols(log.local(table) / "_delta_log")), frozenset())
+    return next(map(_features_of, _protocols(log.root_of(table) / "_delta_log")), frozenset())
 
 
 def _protocols(folder: Path) -> Iterator[dict[str, Any]]:
@@ -44,9 +44,9 @@ def _rows(path: Path) -> Iterable[Any]:
     import pyarrow.parquet as pq
 
     try:
-        return [
-            {"protocol": protocol} for protocol in pq.read_table(path, columns=["protocol"])["protocol"].to_pylist()
-        ]
+        with path.open("rb") as file:
+            rows = pq.read_table(file, columns=["protocol"])["protocol"].to_pylist()
+        return [{"protocol": protocol} for protocol in rows]
     except (pa.ArrowException, OSError, KeyError):
         return []
 

@@ -7,12 +7,14 @@ ten times as much as reading a small range (docs/decisions/0012); no data file i
 import base64
 import json
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from console.agent.object_store.object_path import in_bucket
 from console.agent.rows.snapshot import blank_is_null
 from console.agent.store import log
 from console.agent.store.shape import TableLayout
@@ -31,7 +33,9 @@ def place(version: str) -> Iterator[Path]:
 
     version  path of a managed version; a process that dies leaves one file there, which is dropped with the version
     """
-    scratch = log.local(version) / FOLDER / uuid.uuid4().hex
+    # of a table in a bucket the excerpt lies on this machine, where Spark's tasks run: `local[…]` is the only master there
+    above = Path(tempfile.gettempdir()) / "console" if in_bucket(version) else log.root_of(version)
+    scratch = above / FOLDER / uuid.uuid4().hex
     try:
         yield scratch
     finally:
@@ -89,7 +93,7 @@ def _absolute_vector(source: str, vector: dict[str, Any]) -> dict[str, Any]:
         case "u":
             encoded = vector["pathOrInlineDv"]
             raw = base64.b85decode(encoded[-_ID:].translate(str.maketrans(_Z85, _B85)))
-            name = log.local(source) / encoded[:-_ID] / f"deletion_vector_{uuid.UUID(bytes=raw)}.bin"
+            name = log.root_of(source) / encoded[:-_ID] / f"deletion_vector_{uuid.UUID(bytes=raw)}.bin"
             return {**vector, "storageType": "p", "pathOrInlineDv": name.as_uri()}
         case other:
             raise RegionError(f"{source}: a deletion vector is stored as {other!r:.20}", code="E_DV")

@@ -13,6 +13,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from console.agent.object_store.object_path import place
 from console.agent.store import log
 from console.errors import FeedStopped
 
@@ -31,7 +32,7 @@ def finer(files: Iterable[str], columns: Mapping[str, str]) -> tuple[str, str] |
     """
     for file in files:
         try:
-            footer = _footer(Path(file))
+            footer = _footer(place(file))
             if _BY_SPARK in footer or not _MAYBE_NANOS.search(footer):
                 continue
             column = _finer_column(file, columns)
@@ -54,9 +55,9 @@ def refuse(source: str, files: Iterable[str], columns: Mapping[str, str]) -> Non
 
 def files(table: DeltaTable, path: str) -> list[str]:
     """The absolute paths of an open table's files, newest first. path: of the table"""
-    actions, root = table.get_add_actions(flatten=True), log.local(path)
+    actions, root = table.get_add_actions(flatten=True), log.root_of(path)
     stamped = zip(actions.column("modification_time").to_pylist(), actions.column("path").to_pylist(), strict=True)
-    return [log.absolute_path(root, place) for _, place in sorted(stamped, reverse=True)]
+    return [log.absolute_path(root, name) for _, name in sorted(stamped, reverse=True)]
 
 
 def time_columns(schema: str, wanted: Iterable[str]) -> dict[str, str]:
@@ -86,7 +87,8 @@ def _footer(file: Path) -> bytes:
 def _finer_column(file: str, columns: Mapping[str, str]) -> str:
     import pyarrow.parquet as pq
 
-    schema = pq.read_metadata(file).schema
+    with place(file).open("rb") as source:
+        schema = pq.read_metadata(source).schema
     for at in range(len(schema)):
         leaf = schema.column(at)
         # a dot separates a column from its fields, and names may contain dots too
@@ -105,7 +107,10 @@ def _has_nanoseconds(file: str, path: str) -> bool:
     import pyarrow.parquet as pq
 
     # nanoseconds wrap beyond the year 2262, microseconds do not; their difference is still exact
-    nanos, micros = (_leaves(pq.ParquetFile(file, coerce_int96_timestamp_unit=unit), path) for unit in ("ns", "us"))
+    with place(file).open("rb") as source:
+        nanos, micros = (
+            _leaves(pq.ParquetFile(source, coerce_int96_timestamp_unit=unit), path) for unit in ("ns", "us")
+        )
     return bool((nanos != micros * 1000).any())
 
 

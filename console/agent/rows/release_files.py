@@ -10,13 +10,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from console.agent.errors import CommitGone
+from console.agent.object_store.object_path import ObjectPath, place
 from console.agent.store import log
 from console.errors import ConsoleError
 from console.model.live import Release
@@ -97,7 +97,7 @@ class TableFiles:
         self.version = table.version()
 
     def _place(self, path: str) -> tuple[str, str]:
-        folder, _, name = log.absolute_path(log.local(self.path), path).rpartition("/")
+        folder, _, name = log.absolute_path(log.root_of(self.path), path).rpartition("/")
         return folder, name
 
     def _gone(self, *, whole: bool) -> tuple[str, ...]:
@@ -112,6 +112,10 @@ class TableFiles:
 def _look(at: str, folder: _Folder, *, whole: bool) -> None:
     """Find the missing files of a folder, which is listed only if its entries may have changed."""
     now = time.time_ns()
+    if isinstance(path := place(at), ObjectPath):
+        names = [entry.key.rpartition("/")[2] for entry in path.listed()]
+        folder.gone = frozenset(folder.names.difference(names))
+        return
     try:
         changed = os.stat(at).st_mtime_ns
         if not whole and changed == folder.changed:
@@ -150,11 +154,11 @@ def _findings(files: TableFiles, table: str) -> list[WayBackFinding]:
         missing = files.missing()
     except (ConsoleError, DeltaError, OSError) as error:
         files.version = -1
-        if not Path(files.path).exists():
+        if not place(files.path).exists():
             return [_finding(table, "_delta_log", "failed", "the table's folder is gone")]
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
         return [_finding(table, "_delta_log", "inconclusive", f"the log cannot be read: {first}")]
-    root = f"{log.local(files.path)}/"
+    root = f"{log.root_of(files.path)}/"
     return [
         _finding(table, path.removeprefix(root), "failed", "it is gone, and the table names it") for path in missing
     ]

@@ -7,11 +7,12 @@ They are stored beside the tables of 0.1.0, which does not open this folder.
 """
 
 import json
-import os
 import shutil
 from pathlib import Path
 
 from console.agent.errors import LogDamaged
+from console.agent.object_store.object_path import ObjectPath
+from console.agent.store import commits, small_files
 from console.agent.store.ledger import Releases, Rollouts, plain_id
 from console.errors import DataError
 from console.model import codec
@@ -47,14 +48,8 @@ class SandboxStore:
 
     def write(self, order: SandboxOrder) -> None:
         """Store the request; from now on the sandbox exists, even if the agent dies."""
-        folder = self._folder(order.name)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = folder / f".{_ORDER}.new"
-        with fresh.open("w") as file:
-            json.dump({"format_version": 1, "order": codec.encode(order)}, file, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(folder / _ORDER)
+        data = {"format_version": 1, "order": codec.encode(order)}
+        small_files.replace(self._folder(order.name) / _ORDER, json.dumps(data, allow_nan=False))
 
     def forget(self, name: str) -> None:
         """Delete a sandbox's folder, once its versions are gone."""
@@ -64,7 +59,11 @@ class SandboxStore:
     def sweep(self) -> None:
         """Delete leftovers of a dead agent: folders of sandboxes that were not stored yet, or were being deleted."""
         for folder in self.path.glob("*") if self.path.is_dir() else ():
-            if folder.is_dir() and not (folder / _ORDER).exists():
+            if not folder.is_dir() or (folder / _ORDER).exists():
+                continue
+            if isinstance(folder, ObjectPath):
+                folder.delete_below(commits.check_tenure)
+            else:
                 shutil.rmtree(folder)
 
     def log(self, name: str) -> Rollouts:

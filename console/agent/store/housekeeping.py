@@ -7,7 +7,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from console import crash
-from console.agent.store import log
+from console.agent.object_store.object_path import ObjectPath
+from console.agent.store import commits, log
 from console.agent.store.landing_versions import carry_ids, versions_of
 from console.agent.store.ledger import Releases, StoredRelease
 from console.errors import RegionError
@@ -180,6 +181,11 @@ def drop_version(warehouse: Path, path: str) -> bool:
     deletable = (root / "_console" / "marker.json").is_file() and target.is_relative_to(root)
     if not deletable or len(target.relative_to(root).parts) != 2 or "_console" in target.parts:
         raise RegionError(f"{path} is not a version of ours; nothing was deleted", code="E_NOT_OURS")
+    if isinstance(target, ObjectPath):
+        crash.point("before-drop")
+        existed = target.delete_below(commits.check_tenure)
+        crash.point("after-drop")
+        return existed
     dropped = list(target.parent.glob(f".dropped-{target.name}-*"))  # left by an agent that died during the deletion
     if target.exists():
         dropped.append(target.with_name(f".dropped-{target.name}-{uuid4().hex}"))

@@ -8,7 +8,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from console import crash
-from console.agent.store import log, write_lock
+from console.agent.store import commits, log, write_lock
 from console.errors import RegionError
 from console.model.live import Release
 
@@ -46,6 +46,7 @@ def carry_ids(source: str, target: str) -> int:
 
     returns  number of ids that the target lacked
     """
+    commits.own(target)
     opened, prefix = DeltaTable(target), f"ingest/{log.table_id(target)}/"
     wanted = {prefix + rest: number for rest, number in _ids(source).items()}
     missing = [(id, number) for id, number in wanted.items() if opened.transaction_version(id) is None]
@@ -62,13 +63,11 @@ def carry_ids(source: str, target: str) -> int:
 def _commit(target: str, ids: list[tuple[str, int]]) -> None:
     import pyarrow as pa
 
-    table = DeltaTable(target)
-    properties = CommitProperties(
-        custom_metadata={"userMetadata": '{"kind": "ids"}'},
-        app_transactions=[Transaction(id, number) for id, number in ids],
-    )
-    nothing = pa.schema(table.schema().to_arrow()).empty_table()
-    write_deltalake(table, nothing, mode="append", commit_properties=properties)
+    def write(table: DeltaTable, properties: CommitProperties) -> None:
+        nothing = pa.schema(table.schema().to_arrow()).empty_table()
+        write_deltalake(table, nothing, mode="append", commit_properties=properties)
+
+    commits.commit(target, write, note={"kind": "ids"}, numbers=tuple(Transaction(id, number) for id, number in ids))
 
 
 def _ids(table: str) -> dict[str, int]:
@@ -90,7 +89,7 @@ def at_checkpoint(table: str, latest: int) -> tuple[int, tuple[dict[str, int], .
 def _checkpoint(table: str, latest: int) -> tuple[int, list[Path]]:
     """(version, files) of the newest complete checkpoint up to a version; (-1, []) if there is none."""
     checkpoints: dict[int, list[Path]] = {}
-    for path in (log.local(table) / "_delta_log").glob("*.checkpoint*.parquet"):
+    for path in (log.root_of(table) / "_delta_log").glob("*.checkpoint*.parquet"):
         stem = path.name.partition(".")[0]
         if stem.isdigit() and int(stem) <= latest:
             checkpoints.setdefault(int(stem), []).append(path)
@@ -108,9 +107,10 @@ def _transactions(file: Path) -> Iterator[dict[str, int]]:
     """The app transactions in a checkpoint."""
     import pyarrow.parquet as pq
 
-    parquet = pq.ParquetFile(file)
-    if "txn" not in parquet.schema_arrow.names:
-        return
-    for batch in parquet.iter_batches(columns=["txn.appId", "txn.version"]):
-        transactions = batch.column("txn")
-        yield {entry["appId"]: entry["version"] for entry in transactions.to_pylist() if entry and entry["appId"]}
+    with file.open("rb") as source:
+        parquet = pq.ParquetFile(source)
+        if "txn" not in parquet.schema_arrow.names:
+            return
+        for batch in parquet.iter_batches(columns=["txn.appId", "txn.version"]):
+            transactions = batch.column("txn")
+            yield {entry["appId"]: entry["version"] for entry in transactions.to_pylist() if entry and entry["appId"]}

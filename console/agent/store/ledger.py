@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from arro3.core import Array, DataType, Table
-from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from deltalake import CommitProperties, DeltaTable, QueryBuilder
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from console import crash
 from console.agent.errors import LogDamaged
-from console.agent.store import log
+from console.agent.object_store.object_path import ObjectPath, in_bucket
+from console.agent.store import bucket_rows, commits, log, small_files
 from console.errors import Conflict, DataError
 from console.model import codec
 from console.model.event import Accepted, Event, Promoted, Recorded, RolledBack
@@ -44,6 +44,8 @@ _EVENT_COLUMNS = {
 
 def select_rows(table: DeltaTable, select: str) -> list[dict[str, Any]]:
     """The rows of a SELECT over the table, which is named `t` in it."""
+    if in_bucket(table.table_uri):
+        return bucket_rows.select(table, select)
     rows = QueryBuilder().register("t", table).execute(select).read_all()
     columns = {name: rows.column(name).to_pylist() for name in rows.column_names}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -70,7 +72,7 @@ def _append(path: Path, columns: dict[str, Any], *rows: dict[str, Any]) -> None:
     data = Table.from_pydict({name: Array([row[name] for row in rows], kind) for name, kind in columns.items()})
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        write_deltalake(str(path), data, mode="append")
+        commits.append(str(path), data)
     except Exception:
         if not _is_stored(path, rows[0]):  # on a full disk the commit may have succeeded and only its checkpoint failed
             raise
@@ -90,6 +92,7 @@ class SideFiles:
 
     def __init__(self, pipeline: Path) -> None:
         self._folder = pipeline / "beside"
+        self._listed: frozenset[str] | None = None  # names in a bucket, as of `look`
 
     def split(self, name: str, value: object) -> str:
         """A value's text for its row; the file with the other keys is on disk when this returns.
@@ -107,26 +110,32 @@ class SideFiles:
         if rest := codec.split_beside(value)[1]:
             self._write(name, text, rest)
         else:
-            self.forget(name)
+            self._path(name, text).unlink(missing_ok=True)
 
     def _write(self, name: str, text: str, rest: codec.Rest) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path, fresh = self._folder / f"{name}.json", self._folder / f".{name}.new"
-        with fresh.open("w") as file:
-            json.dump({"format_version": 1, "of": _digest(text), "rest": rest}, file, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        _sync_folder(self._folder)
+        data = {"format_version": 1, "of": _digest(text), "rest": rest}
+        small_files.replace(self._path(name, text), json.dumps(data, allow_nan=False))
+
+    def _path(self, name: str, text: str) -> Path:
+        """In a bucket a former agent may still write, so rows of other texts have other files there."""
+        digest = f".{_digest(text)[:16]}" if isinstance(self._folder, ObjectPath) else ""
+        return self._folder / f"{name}{digest}.json"
+
+    def look(self) -> None:
+        """List a bucket's files once, before many rows are joined: most rows have none."""
+        if isinstance(self._folder, ObjectPath):
+            self._listed = frozenset(entry.key.rpartition("/")[2] for entry in self._folder.listed())
 
     def joined(self, name: str, text: str) -> Any:
         """The data of a row, with the keys from its file.
 
         raises  RegionError E_LOG_DAMAGED
         """
-        data = codec.loads(text)
+        data, path = codec.loads(text), self._path(name, text)
+        if self._listed is not None and path.name not in self._listed:
+            return data
         try:
-            stored = json.loads((self._folder / f"{name}.json").read_text())
+            stored = json.loads(path.read_text())
             return codec.join_beside(data, stored["rest"]) if stored["of"] == _digest(text) else data
         except FileNotFoundError:
             return data
@@ -135,16 +144,12 @@ class SideFiles:
             raise LogDamaged(message, hint="console doctor") from None
 
     def forget(self, name: str) -> None:
+        """Forget a release's file. name: without a dot"""
+        if isinstance(self._folder, ObjectPath):
+            for path in self._folder.glob(f"{name}.*.json"):
+                path.unlink(missing_ok=True)
+            return
         (self._folder / f"{name}.json").unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to disk: after a power loss no row may be without its file."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _digest(text: str) -> str:
@@ -178,6 +183,7 @@ class Releases:
         if table is None:
             return ()
         stored = []
+        self._side_files.look()
         for row in select_rows(table, "SELECT * FROM t"):
             if row["id"] not in self._manifests:
                 self._manifests[row["id"]] = codec.decode(Release, self._side_files.joined(row["id"], row["manifest"]))
@@ -221,6 +227,8 @@ class Releases:
             "by": f"CASE WHEN {is_target} THEN {sql_text(by)} ELSE by END",
             "host": f"CASE WHEN {is_target} THEN {sql_text(host)} ELSE host END",
         }
+        if in_bucket(str(self.path)):
+            return self._swap_in_bucket(live, changes)
         if table.version() != self.version():
             raise _moved_error(live, self.in_state("live"))
         crash.point("before-swap")
@@ -237,6 +245,20 @@ class Releases:
         crash.point("after-swap")
         return int(table.version())
 
+    def _swap_in_bucket(self, live: str, changes: dict[str, str]) -> int:
+        """The swap as one fenced commit, which decides by the table from which it is written."""
+
+        def write(table: DeltaTable, properties: CommitProperties) -> None:
+            rows = select_rows(table, "SELECT id FROM t WHERE state = 'live'")
+            if [row["id"] for row in rows] != ([live] if live else []):
+                raise _moved_error(live, self.in_state("live"))
+            table.update(updates=changes, commit_properties=properties)
+
+        crash.point("before-swap")
+        version = 1 + commits.commit(str(self.path), write)
+        crash.point("after-swap")
+        return version
+
     def accept_until(self, release: str, days: Mapping[str, str]) -> None:
         """Change the days that end older shapes of lines; the release's row does not change. days: table → day or "" """
         table, stored = open_table(self.path), next(each for each in self.all() if each.row.id == release)
@@ -251,16 +273,24 @@ class Releases:
     def mark(self, release: str, state: ReleaseState) -> None:
         table = open_table(self.path)
         if table is not None:
+            changes, which = {"state": f"'{state}'"}, f"id = '{plain_id(release)}' AND state <> 'live'"
             crash.point("before-retire")
-            table.update(updates={"state": f"'{state}'"}, predicate=f"id = '{plain_id(release)}' AND state <> 'live'")
+            if not in_bucket(str(self.path)):
+                table.update(updates=changes, predicate=which)
+            elif select_rows(table, f"SELECT id FROM t WHERE {which}"):
+                commits.commit(str(self.path), lambda t, p: t.update(changes, predicate=which, commit_properties=p))
             crash.point("after-retire")
 
     def drop(self, release: str) -> None:
         """Delete a release whose versions were dropped."""
         table = open_table(self.path)
         if table is not None:
+            which = f"id = '{plain_id(release)}' AND state NOT IN ('live')"
             crash.point("before-forget")
-            table.delete(f"id = '{plain_id(release)}' AND state NOT IN ('live')")
+            if not in_bucket(str(self.path)):
+                table.delete(which)
+            elif select_rows(table, f"SELECT id FROM t WHERE {which}"):
+                commits.commit(str(self.path), lambda t, p: t.delete(which, commit_properties=p))
             crash.point("after-forget")
             self._side_files.forget(plain_id(release))
 
@@ -299,6 +329,7 @@ class Rollouts:
         if table is None or not rollout:
             return None
         rows = select_rows(table, f"SELECT plan FROM t WHERE rollout = '{plain_id(rollout)}' AND plan <> ''")
+        self._side_files.look()
         return codec.decode(Plan, self._side_files.joined(rollout, rows[0]["plan"])) if rows else None
 
     def status(self) -> Status:
@@ -335,6 +366,7 @@ class Rollouts:
         return self._decoded(select_rows(table, f"SELECT rollout, seq, at, event FROM t WHERE {where} ORDER BY seq"))
 
     def _decoded(self, rows: list[dict[str, Any]]) -> tuple[Recorded, ...]:
+        self._side_files.look()
         return tuple(
             codec.decode(
                 Recorded, {**row, "event": self._side_files.joined(f"{row['rollout']}.{row['seq']}", row["event"])}

@@ -1,6 +1,6 @@
 """A Delta log read as JSON: files added by each commit, whether the commit may flow, positions and notes in it.
 
-No data is read and no JVM is started: a thousand commits take about 10 ms. Paths are local directories.
+No data is read and no JVM is started: a thousand commits take about 10 ms. A table is given by its path or URI.
 source  the Delta transaction log protocol
 """
 
@@ -18,6 +18,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from console.agent.errors import CommitEmpty, CommitGone, LogDamaged
+from console.agent.object_store.object_path import ObjectPath, in_bucket, place
+from console.agent.object_store.s3 import Listed
 from console.errors import Unreachable
 
 Kind = Literal["append", "quiet", "rewrite"]
@@ -78,9 +80,9 @@ class Commit:
         return self.note.get("kind") == RETENTION
 
 
-def local(table: str) -> Path:
-    """The directory of a table given by path or file:// URI."""
-    return Path(unquote(urlparse(table).path)) if table.startswith("file:") else Path(table)
+def root_of(table: str) -> Path:
+    """The folder of a table given by path or URI."""
+    return Path(unquote(urlparse(table).path)) if table.startswith("file:") else place(table)
 
 
 def exists(table: str) -> bool:
@@ -93,19 +95,52 @@ def latest_version(table: str, *, missing_ok: bool = False) -> int:
     raises  Unreachable if there is no table
     """
     newest = -1
-    try:
-        with os.scandir(local(table) / "_delta_log") as entries:
-            for entry in entries:
-                stem, _, suffix = entry.name.partition(".")
-                if len(stem) == 20 and (suffix == "json" or suffix.startswith("checkpoint")) and stem.isdigit():
-                    newest = max(newest, int(stem))
-    except FileNotFoundError:
-        pass
+    with suppress(FileNotFoundError):
+        for name in _newest_in_bucket(table) if in_bucket(table) else _names(table):
+            stem, _, suffix = name.partition(".")
+            if len(stem) == 20 and (suffix == "json" or suffix.startswith("checkpoint")) and stem.isdigit():
+                newest = max(newest, int(stem))
     if newest < 0 and not missing_ok:
         raise Unreachable(
             f"{table} is not a Delta table", hint="was it moved or dropped? `console doctor` lists the tables"
         )
     return newest
+
+
+def _names(table: str) -> Iterator[str]:
+    with os.scandir(root_of(table) / "_delta_log") as entries:
+        for entry in entries:
+            yield entry.name
+
+
+_KNOWN: dict[str, str] = {}  # table in a bucket → the newest commit that was seen there
+
+
+def _newest_in_bucket(table: str) -> list[str]:
+    """Names in a log from the newest known commit on: a list of the whole log costs a request for each thousand."""
+    names = _listed_from(table, _KNOWN[table]) if table in _KNOWN else {}
+    if not names:  # or another table is there now
+        names = _listed_from(table, "")
+    if newest := max((name[:20] for name in names if name[:20].isdigit()), default=""):
+        _KNOWN[table] = newest
+    return list(names)
+
+
+def _listed_from(table: str, after: str) -> dict[str, Listed]:
+    """The objects of a log in a bucket by their names. after: a name; only those behind it"""
+    folder = root_of(table) / "_delta_log"
+    assert isinstance(folder, ObjectPath)
+    return {entry.key.rpartition("/")[2]: entry for entry in folder.listed(after)}
+
+
+def _sizes(table: str) -> Iterator[tuple[str, int]]:
+    """Names in a log and their bytes; nothing if there is no log."""
+    if in_bucket(table):
+        yield from ((name, entry.bytes) for name, entry in _listed_from(table, "").items())
+        return
+    with suppress(FileNotFoundError), os.scandir(root_of(table) / "_delta_log") as entries:
+        for entry in entries:
+            yield entry.name, entry.stat().st_size
 
 
 def check_intact(table: str) -> None:
@@ -114,16 +149,15 @@ def check_intact(table: str) -> None:
 
     raises  RegionError E_LOG_EMPTY
     """
-    folder, empty, checkpoint = local(table) / "_delta_log", [], -1
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            stem, _, suffix = entry.name.partition(".")
-            if not (len(stem) == 20 and stem.isdigit()):
-                continue
-            if suffix.startswith("checkpoint"):
-                checkpoint = max(checkpoint, int(stem))
-            elif suffix == "json" and not entry.stat().st_size:
-                empty.append(int(stem))
+    empty, checkpoint = [], -1
+    for name, size in _sizes(table):
+        stem, _, suffix = name.partition(".")
+        if not (len(stem) == 20 and stem.isdigit()):
+            continue
+        if suffix.startswith("checkpoint"):
+            checkpoint = max(checkpoint, int(stem))
+        elif suffix == "json" and not size:
+            empty.append(int(stem))
     if lost := [version for version in sorted(empty) if version > checkpoint]:
         raise _empty_error(table, lost[0])
 
@@ -135,9 +169,9 @@ def covers(table: str, version: int) -> bool:
     that changed the table's metadata.
     """
     checkpoints, commits = {-1}, set[int]()
-    with suppress(FileNotFoundError), os.scandir(local(table) / "_delta_log") as entries:
-        for entry in entries:
-            stem, _, suffix = entry.name.partition(".")
+    with suppress(FileNotFoundError):
+        for name in _listed_from(table, "") if in_bucket(table) else _names(table):
+            stem, _, suffix = name.partition(".")
             if not (len(stem) == 20 and stem.isdigit() and int(stem) <= version):
                 continue
             if suffix.startswith("checkpoint"):
@@ -161,14 +195,14 @@ def action_lines(table: str, version: int, hint: str = LATE_HINT) -> list[str]:
     raises  RegionError E_LOG_GONE if the commit was cleaned up
     """
     try:
-        text = Path(_commit_file(table, version)).read_text(encoding="utf-8")
+        text = place(_commit_file(table, version)).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise _gone_error(table, version, hint) from None
     return [line for line in text.split("\n") if line.strip()]
 
 
 def _commit_file(table: str, version: int) -> str:
-    return f"{local(table)}/_delta_log/{version:020}.json"
+    return f"{root_of(table)}/_delta_log/{version:020}.json"
 
 
 def _gone_error(table: str, version: int, hint: str) -> CommitGone:
@@ -180,6 +214,8 @@ def commit(table: str, version: int) -> Commit:
 
     raises  RegionError E_LOG_GONE if its JSON was cleaned up; E_LOG_EMPTY, E_LOG_DAMAGED
     """
+    if in_bucket(table):
+        return next(commits(table, version, version))
     try:
         stat = os.stat(_commit_file(table, version))
     except FileNotFoundError:
@@ -188,7 +224,7 @@ def commit(table: str, version: int) -> Commit:
 
 
 @lru_cache(maxsize=4096)
-def _commit(table: str, version: int, _: tuple[int, int, int]) -> Commit:
+def _commit(table: str, version: int, _: tuple[int, int, int] | str) -> Commit:
     lines = action_lines(table, version)
     if not lines:
         raise _empty_error(table, version)
@@ -199,13 +235,22 @@ def _commit(table: str, version: int, _: tuple[int, int, int]) -> Commit:
             f"{table}: commit {version} is cut short or damaged",
             hint=f"restore _delta_log/{version:020}.json from a copy, or the table to version {version - 1}",
         ) from None
-    return _parse_commit(local(table), version, actions)
+    return _parse_commit(root_of(table), version, actions)
 
 
 def commits(table: str, first: int, last: int) -> Iterator[Commit]:
     """Commits first…last, both included."""
+    if not in_bucket(table):
+        for version in range(first, last + 1):
+            yield commit(table, version)
+        return
+    if first > last:
+        return
+    listed = _listed_from(table, f"{first:020}")  # with the tags that tell a file from its successor, in one request
     for version in range(first, last + 1):
-        yield commit(table, version)
+        if (entry := listed.get(f"{version:020}.json")) is None:
+            raise _gone_error(table, version, LATE_HINT)
+        yield _commit(table, version, entry.tag)
 
 
 def position(table: str, app_id: str, *, as_of: int | None = None) -> int | None:
@@ -281,9 +326,11 @@ def _added_file(root: Path, add: dict[str, Any]) -> AddedFile:
 def absolute_path(root: Path, path: str) -> str:
     """The absolute path of a file in a log: given relative to the table or as a URI, both percent-encoded.
 
-    returns  an absolute path; the URI unchanged for a store other than the local disk
+    returns  an absolute path, or a URI of a bucket; any other URI unchanged
     """
     scheme, colon, rest = path.partition(":")
+    if in_bucket(path):
+        return str(place(unquote(path)))
     if not (colon and scheme.isalnum()):
         return str(root / unquote(path))
     return unquote("/" + rest.lstrip("/")) if scheme == "file" else path

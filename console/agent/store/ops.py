@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from arro3.core import Array, DataType, Table
-from deltalake import write_deltalake
 
 from console import crash
+from console.agent.store import commits
 from console.agent.store.ledger import open_table, plain_id, select_rows
 from console.model import codec
 from console.model.event import Accepted, Ended, Promoted, Recorded, RolledBack
@@ -74,7 +74,7 @@ class Ops:
         sealed = [{**row, "seal": seal(row)} for row in rows]
         data = Table.from_pydict({name: Array([row[name] for row in sealed], kind) for name, kind in _COLUMNS.items()})
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_deltalake(str(self.path), data, mode="append")
+        commits.append(str(self.path), data)
 
 
 def seal(row: dict[str, Any]) -> str:

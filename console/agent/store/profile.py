@@ -121,7 +121,7 @@ def _files(place: str, column: str, when: str) -> tuple[list[_File], str, str]:
     )
     files = [
         _File(
-            path=log.absolute_path(log.local(place), path),
+            path=log.absolute_path(log.root_of(place), path),
             rows=rows or 0,
             first=day or low,
             last=day or high,

@@ -14,6 +14,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from console.agent.store.host_folder import own_folder
 from console.model.measured import FeedSample, SamplePage
 
 RECORD_BYTES = 128
@@ -35,7 +36,7 @@ class SampleRing:
     """
 
     def __init__(self, warehouse: Path, capacity: int = CAPACITY) -> None:
-        self.path = warehouse / "_console" / "samples"
+        self.path = own_folder(warehouse) / "samples"
         self._capacity = capacity
         self._next, self.last_at = self._newest()
 

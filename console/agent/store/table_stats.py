@@ -100,7 +100,7 @@ def _rows_left(table: DeltaTable, path: str, files: Sequence[str], counts: Seque
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    root, deleted = log.local(path), dict[str, int]()
+    root, deleted = log.root_of(path), dict[str, int]()
     for batch in table.deletion_vectors():
         record = pa.record_batch(batch)
         for path_in_log, kept in zip(

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from console.agent.failure import cause
+from console.agent.object_store.object_path import in_bucket
 from console.agent.pipeline import PipelineController
 from console.agent.queries import copy_path
+from console.agent.store import log
 from console.agent.store.ledger import StoredRelease
 from console.agent.way_back.endpoints import EndpointRound
 from console.agent.way_back.feeds import ReleaseFeeds
@@ -60,10 +62,19 @@ class WayBackProver:
 
     def _due(self, controller: PipelineController) -> bool:
         known = self._of(controller)
-        try:
-            releases = os.stat(controller.releases.path / "_delta_log").st_mtime_ns
-        except OSError:  # nothing was ever released
-            return False
+        path = controller.releases.path
+        if in_bucket(str(path)):
+            if time.monotonic() < known.due:  # a request each second would be a lot for what it tells
+                return False
+            releases = log.latest_version(str(path), missing_ok=True)
+            if releases < 0 or (known.idle and releases == known.releases):
+                known.due = time.monotonic() + PROOF_SECONDS
+                return False
+        else:
+            try:
+                releases = os.stat(path / "_delta_log").st_mtime_ns
+            except OSError:  # nothing was ever released
+                return False
         if releases != known.releases:
             known.releases, known.due, known.idle = releases, 0.0, False
         return not known.idle and time.monotonic() >= known.due

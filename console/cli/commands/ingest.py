@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from console import paths
 from console.cli.flags import command
 from console.cli.format import count
 from console.cli.interrupt import run_interruptible
@@ -197,7 +198,7 @@ def _kept(warehouse: str) -> tuple[str, dict[str, Any]]:
     place = warehouse.removeprefix("file://")
     if "://" not in place:
         place = str(Path(place).resolve())
-    path = Path(place) / "_console" / "agent.json"
+    path = (paths.region_dir(place) if "://" in place else Path(place) / "_console") / "agent.json"
     try:
         config = loads(path.read_bytes())
     except OSError as error:

@@ -7,6 +7,7 @@ and nearly every one that ends in the middle of reading hangs or crashes. Here p
 source   https://github.com/apache/arrow/issues/34314, https://github.com/delta-io/delta-rs/issues/2184
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -39,12 +40,28 @@ def counted(table: Any, column: str = "") -> int:
 
 
 def dataset(table: Any) -> Any:
-    """A `pyarrow.dataset.Dataset`, for callers that push conditions down to it; only for a table on a local disk."""
+    """A `pyarrow.dataset.Dataset`, for callers that push conditions down to it; of a table on a local disk or in a bucket."""
     from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
     refuse_unreadable(table)
-    files: FileSystem = SubTreeFileSystem(_folder(table.table_uri), LocalFileSystem())
+    if table.table_uri.startswith("s3://"):
+        files: FileSystem = SubTreeFileSystem(table.table_uri.removeprefix("s3://").rstrip("/"), _bucket())
+    else:
+        files = SubTreeFileSystem(_folder(table.table_uri), LocalFileSystem())
     return table.to_pyarrow_dataset(filesystem=files)
+
+
+def _bucket() -> Any:
+    """By the environment that deltalake goes by."""
+    from pyarrow.fs import S3FileSystem
+
+    endpoint = urlsplit(os.environ.get("AWS_ENDPOINT_URL", ""))
+    given = {
+        "endpoint_override": endpoint.netloc,
+        "scheme": endpoint.scheme,
+        "region": os.environ.get("AWS_REGION", ""),
+    }
+    return S3FileSystem(**{name: value for name, value in given.items() if value})
 
 
 def equals(column: str, value: object) -> str:

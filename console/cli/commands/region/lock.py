@@ -10,16 +10,29 @@ import click
 from console.cli.flags import command, refuse_readonly
 from console.cli.output import Output
 from console.cli.wiring import cli_context, open_project
-from console.drivers.lock_holder import LockHolder, end, here, holder
+from console.drivers.lock_holder import LockHolder, end, here, holder, lease_holder
 from console.errors import AtGate, ConsoleError, UsageError
 
 
 @dataclass(frozen=True)
 class HostRegion:
-    """A region on this host, by its name or, without project files, by its warehouse alone."""
+    """A region on this host or in a bucket, by its name or, without project files, by its warehouse alone."""
 
     name: str
-    warehouse: Path
+    warehouse: str
+
+    @property
+    def in_bucket(self) -> bool:
+        return "://" in self.warehouse
+
+    def holder(self) -> LockHolder:
+        return lease_holder(self.warehouse) if self.in_bucket else holder(Path(self.warehouse))
+
+    def end(self, expected: LockHolder) -> None:
+        if self.in_bucket:
+            lease_holder(self.warehouse, force=True)
+        else:
+            end(Path(self.warehouse), expected)
 
 
 @command(
@@ -33,7 +46,7 @@ def lock(what: str, warehouse: str | None) -> int:
     """Show which agent holds a region, or end it by force.
 
     The lock is held as long as the agent or its JVM lives: the lock of a dead process is free, that of a suspended one
-    is not. `force` asks for the region's name unless --yes is given, and kills the holder. Nothing is lost: the next
+    is not. Of a region in a bucket it is a lease: `force` takes it from its holder on any host, which then commits nothing any more. `force` asks for the region's name unless --yes is given, and kills the holder. Nothing is lost: the next
     agent continues from the same point. If the agent still answers, prefer `console follow --stop`.
     """
     output = Output(cli_context().flags)
@@ -48,8 +61,9 @@ def _host_regions(warehouse: str | None, *, one: bool) -> list[HostRegion]:
     if warehouse:
         if cli_context().flags.regions:
             raise UsageError("--warehouse and --region exclude each other", hint="give only one of them")
-        path = Path(warehouse.removeprefix("file://")).resolve()
-        return [HostRegion(str(path), path)]
+        place = warehouse.removeprefix("file://")
+        place = place if "://" in place else str(Path(place).resolve())
+        return [HostRegion(place, place)]
     project = open_project(one=one)
     host_regions = []
     for region in project.regions:
@@ -60,7 +74,7 @@ def _host_regions(warehouse: str | None, *, one: bool) -> list[HostRegion]:
                 hint=f"there: console lock show --warehouse {shlex.quote(region.warehouse)}",
             )
         if not region.transport:
-            host_regions.append(HostRegion(region.name, Path(region.warehouse.removeprefix("file://"))))
+            host_regions.append(HostRegion(region.name, region.warehouse.removeprefix("file://")))
     return host_regions
 
 
@@ -69,7 +83,7 @@ def _show(output: Output, host_regions: list[HostRegion]) -> int:
     errors: list[tuple[HostRegion, ConsoleError]] = []
     for target in host_regions:
         try:
-            holders.append((target, holder(target.warehouse)))
+            holders.append((target, target.holder()))
         except ConsoleError as error:
             errors.append((target, error))
     if output.json:
@@ -87,7 +101,7 @@ def _text(target: HostRegion, now: LockHolder) -> str:
     state = " (stopped)" if now.stopped else ""
     others = ", ".join(str(pid) for pid, _ in now.processes if pid != now.pid)
     jvm = f"; also held open by {others}" if others else ""
-    where = "" if here(now) else ", on another host"
+    where = "" if target.in_bucket or here(now) else ", on another host"
     return f"{target.name}: held by {now.description}{state}{jvm}{where}"
 
 
@@ -105,10 +119,10 @@ def _data(target: HostRegion, now: LockHolder) -> dict[str, Any]:
 
 
 def _force(output: Output, target: HostRegion) -> int:
-    now = holder(target.warehouse)
+    now = target.holder()
     if now.held:
         _confirm(output, target, now)
-        end(target.warehouse, now)
+        target.end(now)
         output.info(f"{target.name}: ended {now.description}; the next agent continues its work")
     if output.json:
         output.document(

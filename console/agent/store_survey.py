@@ -1,13 +1,13 @@
-"""The survey of a warehouse on an object store: its landing tables, by their Delta logs. Nothing is written there."""
+"""The survey of a warehouse on an object store to which nothing was rolled out: its landing tables, by their Delta logs."""
 
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from console.agent.object_store.credentials import of_profile
+from console.agent.object_store import credentials
+from console.agent.object_store.object_path import in_bucket
 from console.agent.store.table_stats import table_stats
 from console.errors import RegionError, Unreachable
 from console.model.live import Live, TableStats
@@ -28,38 +28,45 @@ def survey(warehouse: str, region: str, pipeline: str, landing: Sequence[str]) -
     Credentials are those of this process's environment, of the profile that it names, or of the instance.
 
     landing  names of the landing tables; those that do not exist are left out
-    raises   RegionError E_STORE for a store that is not read, and for a region that has releases;
-             E_CREDENTIALS for a profile that gives none; Unreachable if the store gives no usable answer
+    raises   RegionError E_STORE for a store that is not read; Unreachable if the store gives no usable answer
     """
     address = _address(warehouse, region)
-    options = {**_OPTIONS, **(of_profile(os.environ) if address.startswith("s3://") else {})}
-    if _has_table(f"{address}/_console/{pipeline}/releases", region, options):
+    stats = [found for name in landing if (found := _landing(region, name, f"{address}/{name}"))]
+    return Live(region=region, pipeline=pipeline, release=None, stats=tuple(stats))
+
+
+def has_releases(warehouse: str, region: str, pipeline: str) -> bool:
+    """Whether something was rolled out there; asked first, since it tells quickly whether a store answers at all.
+
+    raises  RegionError E_STORE for a store that is not read, and for one other than S3 that has releases;
+            E_CREDENTIALS for a profile that gives none; Unreachable if the store gives no usable answer
+    """
+    address = _address(warehouse, region)
+    if in_bucket(address):
+        credentials.export()
+    path = f"{address}/_console/{pipeline}/releases"
+    # not `is_deltatable`, which holds the interpreter's lock while it waits for the store
+    try:
+        DeltaTable(path, storage_options=dict(_OPTIONS))
+    except TableNotFoundError:
+        return False
+    except (DeltaError, OSError) as error:
+        raise unreachable(region, path, error) from None
+    if not in_bucket(address):
         raise RegionError(
-            f"{region}: {warehouse} has releases of {pipeline}, which are not read from an object store",
+            f"{region}: {warehouse} has releases of {pipeline}, which are read from S3 alone",
             hint="move the warehouse to a disk of the region's host, where its agent goes on",
             region=region,
             code="E_STORE",
         )
-    stats = [found for name in landing if (found := _landing(region, name, f"{address}/{name}", options))]
-    return Live(region=region, pipeline=pipeline, release=None, stats=tuple(stats))
-
-
-def _has_table(path: str, region: str, options: Mapping[str, str]) -> bool:
-    # not `is_deltatable`, which holds the interpreter's lock while it waits for the store
-    try:
-        DeltaTable(path, storage_options=dict(options))
-    except TableNotFoundError:
-        return False
-    except (DeltaError, OSError) as error:
-        raise _unreachable(region, path, error) from None
     return True
 
 
-def _landing(region: str, name: str, path: str, options: Mapping[str, str]) -> TableStats | None:
+def _landing(region: str, name: str, path: str) -> TableStats | None:
     try:
-        return table_stats(name, path, options=options)
+        return table_stats(name, path, options=_OPTIONS)
     except Unreachable as error:
-        raise _unreachable(region, path, error) from None
+        raise unreachable(region, path, error) from None
 
 
 def _address(warehouse: str, region: str) -> str:
@@ -74,6 +81,6 @@ def _address(warehouse: str, region: str) -> str:
     return f"{'s3' if scheme == 's3a' else scheme}://{rest.rstrip('/')}"
 
 
-def _unreachable(region: str, place: str, error: Exception) -> Unreachable:
+def unreachable(region: str, place: str, error: Exception) -> Unreachable:
     reason = " ".join(_COLOUR.sub("", str(error)).split())[:300]
     return Unreachable(f"{region}: {place}: {reason}", hint=_CREDENTIALS, region=region)

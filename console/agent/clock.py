@@ -1,4 +1,4 @@
-"""The clock of a rollout; tests replace it."""
+"""The clock of an agent; tests replace it."""
 
 import threading
 import time

@@ -1,8 +1,11 @@
 """Objects of an S3 bucket, through the client library that deltalake is built on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import Enum
+from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 from console.agent.errors import ObjectExists, StoreUnreachable
@@ -12,6 +15,14 @@ _T = TypeVar("_T")
 
 # A renewal that takes longer than this comes too late anyway; the lease repeats it, and knows what a lost answer means.
 TIMEOUT_SECONDS = 5.0
+DELETED_AT_ONCE = 1000  # keys in one request, S3's limit
+
+
+class Patience(Enum):
+    """How long a request is repeated by the client itself."""
+
+    NONE = 0  # its caller knows what a lost answer means, and how much time is left
+    SOME = 3  # reads, and writes that may be repeated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +37,17 @@ class S3Access:
     key_id: str = ""
     secret: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "S3Access":
+        """As the environment has it, where console puts the keys of a profile too (`credentials.of_profile`)."""
+        return cls(
+            endpoint=environment.get("AWS_ENDPOINT_URL", ""),
+            region=environment.get("AWS_REGION", ""),
+            key_id=environment.get("AWS_ACCESS_KEY_ID", ""),
+            secret=environment.get("AWS_SECRET_ACCESS_KEY", ""),
+            token=environment.get("AWS_SESSION_TOKEN", ""),
+        )
 
     def storage_options(self) -> dict[str, str]:
         """As deltalake takes them. Its puts are not repeated by themselves for long: the log says whether one landed."""
@@ -44,10 +66,19 @@ class S3Access:
         return {name: value for name, value in given.items() if value}
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An object in a list. tag: another one for each content"""
+
+    key: str
+    bytes: int
+    tag: str
+
+
 class S3Objects:
     """raises  RegionError E_EXTRA if the library is not installed"""
 
-    def __init__(self, bucket: str, prefix: str, access: S3Access) -> None:
+    def __init__(self, bucket: str, prefix: str, access: S3Access, patience: Patience = Patience.NONE) -> None:
         try:
             from obstore.store import S3Store
         except ImportError:
@@ -63,7 +94,7 @@ class S3Objects:
             "secret_access_key": access.secret,
             "session_token": access.token,
         }
-        seconds = timedelta(seconds=TIMEOUT_SECONDS)
+        seconds = timedelta(seconds=TIMEOUT_SECONDS * (1 + patience.value))
         client: dict[str, Any] = {"timeout": seconds, "connect_timeout": seconds}
         if access.endpoint.startswith("http://"):
             client["allow_http"] = True
@@ -72,7 +103,7 @@ class S3Objects:
             prefix=prefix or None,
             conditional_put="etag",
             client_options=client,
-            retry_config={"max_retries": 0},
+            retry_config={"max_retries": patience.value},
             **{name: value for name, value in given.items() if value},
         )
 
@@ -99,6 +130,49 @@ class S3Objects:
 
         found = self._answered(folder, lambda: list_with_delimiter(self._store, folder))
         return sorted(entry["path"].rpartition("/")[2] for entry in found["objects"])
+
+    def listed(self, prefix: str, after: str = "") -> list[Listed]:
+        """The objects below a folder, in the order of their keys. after: a key; only those behind it"""
+        from obstore import list as list_objects
+
+        def ask() -> list[Any]:
+            return list(list_objects(self._store, prefix, offset=after or None).collect())
+
+        found = self._answered(prefix, ask)
+        listed = [Listed(entry["path"], int(entry["size"]), str(entry["e_tag"] or "")) for entry in found]
+        return sorted(listed, key=lambda entry: entry.key)
+
+    def folders(self, folder: str) -> list[str]:
+        """The names of the folders directly in a folder, in order."""
+        from obstore import list_with_delimiter
+
+        found = self._answered(folder, lambda: list_with_delimiter(self._store, folder or None))
+        return sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in found["common_prefixes"])
+
+    def head(self, key: str) -> Listed | None:
+        """None if there is no such object."""
+        from obstore import head
+
+        try:
+            found = self._answered(key, lambda: head(self._store, key))
+        except FileNotFoundError:
+            return None
+        return Listed(key, int(found["size"]), str(found["e_tag"] or ""))
+
+    def read_range(self, key: str, start: int, length: int) -> bytes:
+        """raises  FileNotFoundError"""
+        from obstore import get_range
+
+        return self._answered(key, lambda: bytes(get_range(self._store, key, start=start, length=length)))
+
+    def delete(self, keys: Iterable[str], check: Callable[[], None] = lambda: None) -> None:
+        """Delete objects; those that are not there count as deleted. check: called before each request"""
+        from obstore import delete
+
+        remaining = iter(keys)
+        while some := list(islice(remaining, DELETED_AT_ONCE)):
+            check()
+            self._answered(some[0], partial(delete, self._store, some))
 
     def _answered(self, key: str, call: Callable[[], _T]) -> _T:
         from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError

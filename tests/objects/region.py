@@ -1,0 +1,186 @@
+"""A region whose warehouse is a bucket: its project, commands of a console, a producer beside them, and the independent check."""
+
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+
+from tests.objects.server import BUCKET, client
+
+FILES = {
+    "plans/web/pipeline.yaml": "name: web\ndescription: requests\n",
+    "plans/web/tables/landing.yaml": (
+        "kind: landing\nmanaged: false\ntime: ts\ncolumns: {id: string, ts: timestamp, payload: string}\n"
+    ),
+    "plans/web/tables/requests.yaml": (
+        "kind: append\ntime: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date}\n"
+    ),
+    "plans/web/tables/per_day.yaml": (
+        "kind: aggregate\ntime: day\npartition_by: [day]\ncolumns: {day: date, requests: bigint}\n"
+    ),
+    "plans/web/materializations/parse.sql": (
+        "/*\ninto: requests\n*/\nSELECT id, ts, to_date(ts) AS day FROM landing\n"
+    ),
+    "plans/web/materializations/count_days.sql": (
+        "/*\ninto: per_day\n*/\nSELECT day, count(*) AS requests FROM requests GROUP BY day\n"
+    ),
+}
+# a change that computes every row of `requests` anew
+CHANGED = {
+    "plans/web/tables/requests.yaml": (
+        "kind: append\ntime: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date, status: int}\n"
+    ),
+    "plans/web/materializations/parse.sql": (
+        "/*\ninto: requests\n*/\nSELECT id, ts, to_date(ts) AS day,"
+        " CAST(get_json_object(payload, '$.status') AS INT) AS status FROM landing\n"
+    ),
+}
+SECONDS = 900.0
+ENDING_SECONDS = 60.0
+NOON = datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.UTC)
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
+
+
+@dataclass(slots=True, kw_only=True)
+class Region:
+    """warehouse: its URI;  store: deltalake's options around any proxy;  environment: of consoles and agents"""
+
+    home: Path
+    warehouse: str
+    store: Mapping[str, str]
+    environment: Mapping[str, str]
+    sent: int = 0
+    _followers: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+
+    def write(self, files: Mapping[str, str] = FILES) -> None:
+        region = f"warehouse: {self.warehouse}\nspark: {{master: 'local[1]', conf: {{spark.driver.extraJavaOptions: '{BRIEF}'}}}}\n"
+        for name, text in {**files, "regions/us.yaml": region}.items():
+            path = self.home / "project" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def produce(self, rows: int, days: int = 3) -> None:
+        """Append rows to the landing table, one commit, spread over days."""
+        numbers = range(self.sent, self.sent + rows)
+        times = [NOON + datetime.timedelta(days=n % days, seconds=n) for n in numbers]
+        table = pa.table(
+            {
+                "id": [f"r{n}" for n in numbers],
+                "ts": pa.array(times, pa.timestamp("us", "UTC")),
+                "payload": [json.dumps({"status": 200 + n % 5}) for n in numbers],
+            }
+        )
+        write_deltalake(f"{self.warehouse}/landing", table, mode="append", storage_options=dict(self.store))
+        self.sent += rows
+
+    def attempt(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "console.main", *words], cwd=self.home / "project", env=dict(self.environment),
+            capture_output=True, text=True, check=False, timeout=SECONDS,
+        )  # fmt: skip
+
+    def console(self, *words: str, code: int = 0) -> str:
+        done = self.attempt(*words)
+        assert done.returncode == code, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}\n{self.log()}"
+        return done.stdout
+
+    def log(self) -> str:
+        return "\n".join(path.read_text()[-8000:] for path in (self.home / "state" / "log").glob("agent-*.log"))
+
+    def follow(self) -> None:
+        """An agent in the foreground, as a service would start it."""
+        command = [sys.executable, "-m", "console.main", "follow", "--region", "us"]
+        with (self.home / "follow.log").open("ab") as out:
+            self._followers.append(
+                subprocess.Popen(command, cwd=self.home / "project", env=dict(self.environment), stdout=out, stderr=out)
+            )
+
+    def running(self) -> list[int]:
+        """The agents of this warehouse, by their command lines."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if b"console.agent" in words and self.warehouse.encode() in words:
+                    found.append(int(entry.name))
+        return found
+
+    def end(self) -> None:
+        """End every agent of this warehouse."""
+        until = time.monotonic() + ENDING_SECONDS
+        for pid in self.running():
+            for number in (signal.SIGCONT, signal.SIGTERM):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        while (left := self.running()) and time.monotonic() < until:
+            for process in self._followers:
+                process.poll()
+            time.sleep(0.2)
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for process in self._followers:
+            process.wait(ENDING_SECONDS)
+
+    def objects(self, path: str) -> list[str]:
+        """Keys below a folder of the warehouse."""
+        store = client(self.store["AWS_ENDPOINT_URL"])
+        bucket, _, prefix = self.warehouse.removeprefix("s3://").partition("/")
+        assert bucket == BUCKET
+        return [entry["path"] for entry in store.list(f"{prefix}/{path}").collect()]
+
+    def commits(self, table: str) -> int:
+        return int(self.table(self.paths()[table]).version())
+
+    def table(self, path: str) -> DeltaTable:
+        return DeltaTable(f"{self.warehouse}/{path}", storage_options=dict(self.store))
+
+    def paths(self, state: str = "live") -> dict[str, str]:
+        """Of the release in a state, by the region's own table: logical name → version path."""
+        releases = self.table("_console/web/releases")
+        found = QueryBuilder().register("t", releases).execute(f"SELECT manifest FROM t WHERE state = '{state}'")
+        (manifest,) = found.read_all().column("manifest").to_pylist()
+        return {each["table"]["name"]: each["version"]["path"] for each in json.loads(manifest)["tables"]}
+
+    def differing(self, state: str = "live") -> dict[str, int]:
+        """Gaps and duplicates of a release against its landing table, by DuckDB: {"gaps": 0, "duplicates": 0, …}."""
+        paths = self.paths(state)
+        db = duckdb.connect()
+        for name in ("landing", "requests"):
+            db.register(name, self.table(paths[name]).to_pyarrow_table())
+        one = "SELECT count(*) FROM"
+        counts = {
+            "gaps": f"{one} (SELECT id FROM landing EXCEPT ALL SELECT id FROM requests)",
+            "duplicates": f"{one} (SELECT id FROM requests EXCEPT ALL SELECT id FROM landing)",
+            "other times": f"{one} requests r JOIN landing l USING (id) WHERE r.ts <> l.ts OR r.day <> CAST(l.ts AT TIME ZONE 'UTC' AS DATE)",
+        }
+        results = {name: db.sql(query).fetchall()[0][0] for name, query in counts.items()}
+        return {**results, "rows": self.table(paths["requests"]).to_pyarrow_table().num_rows}
+
+
+def environment(home: Path, store: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    own = {
+        "AWS_METADATA_ENDPOINT": "http://127.0.0.1:9",
+        "CONSOLE_HOME": str(home),
+        "XDG_RUNTIME_DIR": str(home / "run"),
+    }
+    jars = str(Path(__file__).resolve().parents[2] / ".console" / "jars")
+    return {
+        **kept,
+        **store,
+        **own,
+        "CONSOLE_JARS": os.environ.get("CONSOLE_JARS", jars),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }

@@ -1,0 +1,120 @@
+"""A region in a bucket through its whole life, with real consoles, agents and Spark; agents are killed where it hurts most."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from console.release import open_release
+from tests.objects.conftest import Place
+from tests.objects.region import CHANGED, Region, environment
+from tests.objects.server import options
+
+pytestmark = [pytest.mark.spark, pytest.mark.s3]
+
+EQUAL = {"gaps": 0, "duplicates": 0, "other times": 0}
+SECONDS = 120.0
+
+
+@pytest.fixture
+def region(place: Place, server: str, tmp_path: Path) -> Iterator[Region]:
+    for name in ("run", "crash", "crash/fired"):
+        (tmp_path / name).mkdir(mode=0o700)
+    around = options(server)
+    own = {**environment(tmp_path, around), "CONSOLE_CRASH_DIR": str(tmp_path / "crash")}
+    made = Region(home=tmp_path, warehouse=place.objects.address, store=around, environment=own)
+    made.write()
+    made.produce(300)
+    yield made
+    made.end()
+
+
+def becomes(region: Region, rows: int, state: str = "live") -> None:
+    """Wait until a release holds so many rows, and see that they are the landing table's."""
+    until = time.monotonic() + SECONDS
+    while (found := region.differing(state))["rows"] < rows and time.monotonic() < until:
+        time.sleep(0.3)
+    assert found == {**EQUAL, "rows": rows}
+
+
+def test_a_region_in_a_bucket_lives_like_one_on_a_disk(region: Region, monkeypatch: pytest.MonkeyPatch) -> None:
+    region.console("--headless", "--yes")
+    becomes(region, 300)
+    region.produce(200)
+    becomes(region, 500)
+    region.write(CHANGED)
+    region.console("apply", "--yes")
+    region.produce(100)
+    becomes(region, 600)
+    becomes(region, 600, "previous")
+    assert "all" in region.console("verify", "--rollout", "web-2")
+    for name, value in region.store.items():
+        monkeypatch.setenv(name, value)
+    opened = open_release(warehouse=region.warehouse, pipeline="web")
+    rows = opened.arrow("requests", where="status IS NOT NULL")
+    assert (opened.id, rows.num_rows, set(rows["status"].to_pylist())) == ("r2", 600, set(range(200, 205)))
+    region.console("rollback", "--yes", "--region", "us")
+    region.produce(50)
+    becomes(region, 650)
+    dropped = region.paths("previous")["requests"]
+    assert dropped in region.console("cleanup", "--previous", "--yes", "--regions", "us")
+    assert region.objects(dropped) == []
+    assert "E_STORE" in region.console("--output", "json", "maintain", code=1)
+    becomes(region, 650)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "point",
+    [
+        "before-commit-history",
+        "after-commit-history",
+        "before-commit-live",
+        "after-commit-live",
+        "before-swap",
+        "after-swap",
+    ],
+)
+def test_an_agent_killed_here_is_succeeded_and_no_row_is_lost_or_doubled(region: Region, point: str) -> None:
+    region.console("apply", "--yes")
+    region.write(CHANGED)
+    (region.home / "crash" / point).touch()
+    if point.endswith("live"):
+        region.produce(100)
+    # a console whose agent was killed waits for the next one; whether it ends well there or here is not what is asked
+    region.attempt("apply", "--yes")
+    assert [path.name for path in (region.home / "crash" / "fired").iterdir() if path.name.startswith(point)]
+    region.produce(100)
+    region.console("apply", "--yes")
+    becomes(region, region.sent)
+    becomes(region, region.sent, "previous")
+    assert "all" in region.console("verify", "--rollout", "web-2")
+
+
+@pytest.mark.soak
+def test_an_agent_that_was_stopped_and_succeeded_commits_nothing_when_it_goes_on(region: Region) -> None:
+    region.console("apply", "--yes")
+    becomes(region, 300)
+    (former,) = region.running()
+    os.kill(former, signal.SIGSTOP)
+    region.console("lock", "force", "--region", "us", "--yes")
+    region.environment = {**region.environment, "XDG_RUNTIME_DIR": str(region.home / "run2")}  # of another host
+    (region.home / "run2").mkdir(mode=0o700)
+    region.produce(100)
+    region.console("status")
+    region.follow()
+    becomes(region, 400)
+    before = region.commits("requests")
+    os.kill(former, signal.SIGCONT)
+    region.produce(100)
+    becomes(region, 500)
+    until = time.monotonic() + SECONDS
+    while former in region.running() and time.monotonic() < until:
+        time.sleep(0.3)
+    assert former not in region.running()
+    assert "the lease passed to" in region.log()
+    assert region.commits("requests") - before >= 1
+    becomes(region, 500)
