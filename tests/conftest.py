@@ -35,6 +35,7 @@ LONGEST = (
     "tests/life/test_from_now.py",
     "tests/life/test_landing_changes.py",
     "tests/life/test_landing_versions.py",
+    "tests/agent/test_watch_spark.py",
     "tests/agent/test_way_back_spark.py",
     "tests/life/test_aggregates.py",
     "tests/life/test_preview.py",

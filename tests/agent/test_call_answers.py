@@ -165,6 +165,9 @@ def test_a_few_files_more_are_no_loss_and_a_call_that_live_cannot_take_has_its_b
         ((2.1, 2.2, 2.1, 2.3), False),
         ((1.0, 2.2, 2.1, 2.3), True),  # one run was as fast: the host was busy
         ((2.1, 2.2), True),  # too few to say
+        ((3.2, 3.3), None),  # … unless they are seconds slower
+        ((16.4,), False),  # so slow that no other run began
+        ((1.05,), True),
         ((1.12, 1.13, 1.12, 1.12), True),
     ],
 )

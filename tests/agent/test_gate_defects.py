@@ -118,10 +118,10 @@ def its_feed_stops(region: WaitingRegion) -> None:
 @pytest.mark.parametrize(
     ("plant", "found"),
     [
-        (lost, {CHECK: "no day: 2 → 1"}),
+        (lost, {CHECK: "no day: 2 → 1", "feed every": "(DELETE) removed or changed rows"}),
         (added_by_somebody, {CHECK: "2026-11-01: 1 → 2", "feed every": "added rows under no feed"}),
-        (on_another_day, {CHECK: "2026-11-01: 1 → 0, 2026-11-02: 0 → 1"}),
-        (without_a_day, {CHECK: "no day: 2 → 3, 2026-11-01: 1 → 0"}),
+        (on_another_day, {CHECK: "2026-11-01: 1 → 0, 2026-11-02: 0 → 1", "feed every": "removed or changed rows"}),
+        (without_a_day, {CHECK: "no day: 2 → 3, 2026-11-01: 1 → 0", "feed every": "removed or changed rows"}),
         (moved_twice, {CHECK: "no day: 2 → 3", "feed every": "both hold commit 2"}),
         (its_feed_stops, {"feed every goes on": "only appends flow"}),
     ],

@@ -12,6 +12,8 @@ from console.agent.soak import rounds
 from console.agent.soak.gate_checks import GateRound
 from console.agent.soak.news import RoundNews
 from console.agent.soak.rounds import GateRounds
+from console.agent.soak.spark_checks import CheckPace, Checks, SparkCheck
+from console.agent.soak.watch_checks import GATE
 from console.errors import AtGate, CheckFailed, RegionError
 from console.model.consent import GateRules
 from console.model.event import Checked, ComparedDay, Entered
@@ -28,11 +30,14 @@ def lost(rows: int, day: str = "2026-11-02") -> Checked:
 
 
 class Rounds(GateRounds):
-    """The rounds of one region, run by hand: `finds` are the results of the next ones."""
+    """The rounds of one region, run by hand: `finds` are the results of the next ones. slow: the checks that would ask Spark"""
+
+    slow: tuple[SparkCheck, ...] = ()
 
     def once(self) -> None:
         self.tick()
         (known,) = self._known.values()
+        known.slow = self.slow
         (controller,) = self.controllers()
         self.round(controller, known)
         self.tick()
@@ -89,6 +94,51 @@ def test_what_a_later_round_finds_closes_the_gate_and_is_stored_once_however_lon
     assert region.line.promote("web-2", "r1", "ada", "laptop").release == "r2"
     checking.tick()
     assert region.line.recorder.status.soak is None
+
+
+def asking(checks: Checks, pace: CheckPace = GATE) -> tuple[SparkCheck, ...]:
+    return (SparkCheck(place="gate", name="planted", run=checks, pace=pace),)
+
+
+@pytest.mark.slow
+def test_what_spark_finds_in_a_later_round_closes_the_gate_and_is_asked_again_only_when_due(
+    region: Region, found: list[Checked]
+) -> None:
+    asked: list[int] = []
+
+    def values(*_: Any) -> Iterator[Checked]:
+        asked.append(1)
+        yield lost(9)
+
+    checking = rounds_of(region)
+    checking.slow = asking(values)
+    found[:] = [GOOD]
+    checking.once()
+    checking.once()
+    assert len(asked) == 1
+    with pytest.raises(CheckFailed, match="9 → 8") as refused:
+        region.line.promote("web-2", "r1", "ada", "laptop")
+    assert refused.value.code == "E_CHECK"
+
+
+@pytest.mark.slow
+def test_what_is_not_completed_in_time_says_nothing_at_a_gate_and_an_error_asks_a_person(
+    region: Region, found: list[Checked]
+) -> None:
+    def fails(*_: Any) -> Iterator[Checked]:
+        time.sleep(0.05)
+        raise RegionError("a file is gone")
+        yield
+
+    checking = rounds_of(region)
+    found[:] = [GOOD]
+    checking.slow = asking(fails, replace(GATE, most=0.01))
+    checking.once()
+    assert [check.ok for check in region.line.recorder.status.checks] == []
+    checking.slow = asking(fails)
+    checking.once()
+    (doubt,) = region.line.recorder.status.checks
+    assert (doubt.check, doubt.ok, doubt.detail) == ("planted", None, "a file is gone")
 
 
 @pytest.mark.slow

@@ -18,12 +18,12 @@ from console.agent.feeds.live_feed import LiveFeed
 from console.agent.recount.live import RecountResult
 from console.agent.soak import watch_checks
 from console.agent.soak.counted_days import CHECK
+from console.agent.soak.spark_checks import Checks, SparkCheck
 from console.agent.soak.watch_checks import (
-    Checks,
-    SparkCheck,
-    live_rows,
+    WATCH,
+    LiveRows,
+    RecordedCalls,
     policy_query,
-    recorded_calls,
     table_expectations,
 )
 from console.agent.soak.watch_rounds import WatchRounds
@@ -42,6 +42,7 @@ from console.model.recorded_call import (
     PlannedCall,
     ReplayedCall,
 )
+from console.model.step import Validate
 from tests.agent.copying import by_arrow
 from tests.agent.test_failing_feed import CARD
 from tests.agent.test_gate_defects import (
@@ -93,7 +94,8 @@ class PromotedRegion(WaitingRegion):
         recorder = self.line.recorder
         assert recorder.plan is not None
         rules = GateRules(watch=watch, on_breach=action, watch_query="SELECT true")
-        recorder._plan = replace(recorder.plan, gate=rules)
+        called = (replace(step, calls=(CALL,)) if isinstance(step, Validate) else step for step in recorder.plan.steps)
+        recorder._plan = replace(recorder.plan, gate=rules, steps=tuple(called))
         self.line.promote("web-2", "r1", "ada", "laptop")
         watching = Rounds(controllers=lambda: (self.line,), report=lambda *_: None)
         watching.once()
@@ -261,7 +263,7 @@ def says(answer: Any) -> Answers:
 
 def recounted(ok: bool | None) -> Answers:
     result = RecountResult(ok=ok, detail="version 4: n: 1 of 2 rows differ")
-    return lambda patch: patch.setattr(watch_checks.live, "recount", lambda *_: result)
+    return lambda patch: patch.setattr(watch_checks, "recount_arrived", lambda *_: result)
 
 
 def expected(ok: bool | None) -> Answers:
@@ -272,16 +274,16 @@ def expected(ok: bool | None) -> Answers:
 BY_SPARK: tuple[tuple[str, Checks, Answers, str], ...] = (
     (
         "more files than its budget",
-        recorded_calls,
+        RecordedCalls(),
         costs(DEAR, budget=BUDGET),
         "recorded calls: cost: all: 2 → 40 files",
     ),
-    ("more bytes than its budget", recorded_calls, costs(HEAVY, budget=BUDGET), "recorded calls: cost: all: 1,000"),
-    ("twice the files, no budget", recorded_calls, costs(DEAR), "without a budget"),
-    ("20 times slower", recorded_calls, costs(replace(CHEAP, seconds=2.1), SLOW), "recorded calls: cost: all: "),
-    ("another answer", recorded_calls, answers(Difference(only_live=1, only_new=1)), "recorded calls: answers: all: "),
+    ("more bytes than its budget", RecordedCalls(), costs(HEAVY, budget=BUDGET), "recorded calls: cost: all: 1,000"),
+    ("twice the files, no budget", RecordedCalls(), costs(DEAR), "without a budget"),
+    ("20 times slower", RecordedCalls(), costs(replace(CHEAP, seconds=2.1), SLOW), "recorded calls: cost: all: "),
+    ("another answer", RecordedCalls(), answers(Difference(only_live=1, only_new=1)), "recorded calls: answers: all: "),
     ("the query turns false", policy_query, says(False), "watch_query: it answers false"),
-    ("other values of live rows", live_rows, recounted(False), "feed every: live rows: version 4"),
+    ("other values of live rows", LiveRows(), recounted(False), "feed every: live rows: version 4"),
     ("an expectation", table_expectations, expected(False), "expectation: n is not null: 1 row"),
 )
 
@@ -294,7 +296,7 @@ def test_what_only_spark_can_see_is_taken_back_as_well(
 ) -> None:
     watching = region.promote()
     plant(monkeypatch)
-    watching.slow = (SparkCheck(name="planted", run=checks),)
+    watching.slow = (SparkCheck(place="watch", name="planted", run=checks, pace=WATCH),)
     assert found in region.sees(watching)
     assert (region.line.live().id, region.status.state) == ("r1", "rolled-back")
 
@@ -311,7 +313,7 @@ def test_a_table_that_is_not_fresh_says_nothing_about_its_release(
     recorder._plan = replace(recorder.plan, release=replace(known, tables=tables))
     old = Checked(table="copy", check="expects fresh", ok=False, detail="the newest row is 9.00 h old")
     monkeypatch.setattr(watch_checks.expectations, "checks", lambda *_: iter((old,)))
-    watching.slow = (SparkCheck(name="planted", run=table_expectations),)
+    watching.slow = (SparkCheck(place="watch", name="planted", run=table_expectations, pace=WATCH),)
     watching.once()
     assert (region.line.live().id, region.status.watched.breaches) == ("r2", ())
     assert [check.ok for check in region.status.checks if check.check == "expects fresh"] == [None]
@@ -322,13 +324,13 @@ def test_twenty_defects_are_on_the_list() -> None:
 
 
 UNSURE: tuple[tuple[Checks, Answers], ...] = (
-    (recorded_calls, costs(replace(CHEAP, seconds=0.22), (0.2, 0.21, 0.22, 0.23))),  # slower, by less than twice
+    (RecordedCalls(), costs(replace(CHEAP, seconds=0.22), (0.2, 0.21, 0.22, 0.23))),  # slower, by less than twice
     (policy_query, says(True)),
     (policy_query, says(None)),
     (policy_query, says(3)),
     (policy_query, says(RegionError("it gives no row"))),
     (policy_query, says(MemoryError("no heap"))),
-    (live_rows, recounted(None)),
+    (LiveRows(), recounted(None)),
     (table_expectations, expected(None)),
 )
 
@@ -338,6 +340,6 @@ def test_what_is_inconclusive_takes_nothing_back_and_holds_nothing(region: Promo
     for checks, plant in UNSURE:
         with pytest.MonkeyPatch.context() as patch:
             plant(patch)
-            watching.slow = (SparkCheck(name="planted", run=checks),)
+            watching.slow = (SparkCheck(place="watch", name="planted", run=checks, pace=WATCH),)
             watching.once()
     assert (region.line.live().id, region.status.watched.breaches, region.status.watched.holds) == ("r2", (), "")

@@ -1,6 +1,7 @@
 """What follows from a breach after a promotion, what people decide about it, and what the next agent knows. No Java."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,18 +15,19 @@ from console.agent.rollout import self_opening
 from console.agent.rollout.recorder import Recorder
 from console.agent.soak import looking, watch_rounds
 from console.agent.soak.gate_checks import GateRound, RoundMemory
-from console.agent.soak.watch_checks import SparkCheck
+from console.agent.soak.spark_checks import SparkCheck
+from console.agent.soak.watch_checks import WATCH
 from console.agent.soak.watch_rounds import WatchRounds
 from console.errors import CheckFailed, Conflict
 from console.model.breach import Breached, OnBreach
 from console.model.consent import GateRules
-from console.model.event import Logged, RolledBack
+from console.model.event import Checked, Logged, RolledBack
 from console.model.landing import RELAY
 from console.model.step import Comparison, CreateTable
 from tests.agent.test_failing_feed import CARD
-from tests.agent.test_gate_defects import added_by_somebody, lost
+from tests.agent.test_gate_defects import added_by_somebody
 from tests.agent.test_gate_rounds import GOOD
-from tests.agent.test_watch import PromotedRegion, Rounds, region
+from tests.agent.test_watch import PromotedRegion, Rounds, region, twice_in_one_commit
 from tests.faults.rules.tables import rows
 
 __all__ = ["region"]
@@ -63,7 +65,7 @@ def test_clean_rounds_with_and_without_traffic_leave_nothing_in_the_log_and_end_
     known.since -= 3600.0
     watching.once()
     assert (region.status.watched.ended > 0, region.status.watched.unclear, region.status.watch) == (True, (), None)
-    lost(region)
+    twice_in_one_commit(region)
     watching.once()
     assert (region.line.live().id, region.status.watched.breaches) == ("r2", ())
 
@@ -73,7 +75,7 @@ def test_a_breach_pauses_or_is_only_told_and_is_stored_once(
     region: PromotedRegion, action: OnBreach, holds: bool
 ) -> None:
     watching = region.promote(action)
-    lost(region)
+    twice_in_one_commit(region)
     for _ in range(3):
         watching.once()
     assert region.line.live().id == "r2"
@@ -89,7 +91,7 @@ def test_a_person_lets_the_next_wave_begin_in_spite_of_a_breach_and_another_chec
     region: PromotedRegion,
 ) -> None:
     watching = region.promote("pause")
-    lost(region)
+    twice_in_one_commit(region)
     watching.once()
     region.line.control("resume", "ada from laptop")
     watching.once()
@@ -106,7 +108,7 @@ def test_a_person_who_pauses_first_keeps_the_agent_from_taking_it_back(region: P
     watching = region.promote()
     region.line.control("pause", "ada from laptop")
     region.line.control("pause", "bob from desk")  # changes nothing
-    lost(region)
+    twice_in_one_commit(region)
     watching.once()
     assert (region.line.live().id, region.status.state) == ("r2", "live")
     assert (region.status.watched.held_by, len(region.status.watched.breaches)) == ("ada from laptop", 1)
@@ -121,7 +123,7 @@ def test_a_persons_decision_that_has_the_lock_first_wins(
 ) -> None:
     """It comes between the agent's own and the lock."""
     watching = region.promote()
-    lost(region)
+    twice_in_one_commit(region)
     due, decided = watch_rounds._to_take_back, list[str]()
 
     def after_it_was_due(*args: Any) -> bool:
@@ -147,7 +149,7 @@ def test_an_agent_that_died_before_it_took_back_what_failed_does_so_when_it_is_n
     region: PromotedRegion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watching = region.promote()
-    lost(region)
+    twice_in_one_commit(region)
     monkeypatch.setattr(WatchRounds, "_take_back", lambda *_: None)
     watching.once()
     monkeypatch.undo()
@@ -158,11 +160,24 @@ def test_an_agent_that_died_before_it_took_back_what_failed_does_so_when_it_is_n
     assert region.line.live().id == "r1"
 
 
+def test_what_fails_is_acted_on_before_the_next_result_of_the_same_check(region: PromotedRegion) -> None:
+    reached: list[str] = []
+
+    def calls(*_: Any) -> Iterator[Checked]:
+        yield Checked(table="top", check="recorded calls: cost", ok=False, detail="2 → 40 files")
+        reached.append("the next endpoint")
+
+    watching = region.promote()
+    watching.slow = (SparkCheck(place="watch", name="planted", run=calls, pace=WATCH),)
+    watching.once()
+    assert (region.line.live().id, reached) == ("r1", [])
+
+
 def test_a_return_that_fails_holds_the_next_wave_and_is_tried_again(
     region: PromotedRegion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watching = region.promote()
-    lost(region)
+    twice_in_one_commit(region)
     rollback = PipelineController.rollback
 
     def fails(*_: Any) -> Any:
@@ -182,7 +197,7 @@ def test_a_return_that_fails_holds_the_next_wave_and_is_tried_again(
 
 def test_after_a_return_no_gate_opens_by_itself_until_a_person_has_promoted(region: PromotedRegion) -> None:
     watching = region.promote()
-    lost(region)
+    twice_in_one_commit(region)
     watching.once()
     plan = region.line.recorder.plan
     assert plan is not None
@@ -215,7 +230,7 @@ def test_what_is_sent_to_a_promoted_landing_version_is_not_held_against_it(regio
 def test_without_a_watch_a_promoted_release_is_left_alone(region: PromotedRegion) -> None:
     region.waits()
     region.line.promote("web-2", "r1", "ada", "laptop")
-    lost(region)
+    twice_in_one_commit(region)
     watching = Rounds(controllers=lambda: (region.line,), report=lambda *_: None)
     watching.once()
     assert (region.status.watch, region.line.live().id) == (None, "r2")
@@ -229,7 +244,7 @@ def test_the_agent_begins_rounds_by_itself_and_returns_within_the_bound(
     monkeypatch.setattr(watch_rounds, "ROUND_SECONDS", 0.05)
     region.promote()
     own = WatchRounds(controllers=lambda: (region.line,), report=lambda *_: None)
-    lost(region)
+    twice_in_one_commit(region)
     end = time.monotonic() + 60
     while region.line.live().id == "r2" and time.monotonic() < end:
         own.tick()

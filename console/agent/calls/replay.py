@@ -80,11 +80,15 @@ class _Runs:
     bytes: int = 0
 
     @property
+    def counted(self) -> tuple[float, ...]:
+        """The seconds by which it is judged: the first run's alone if it took so long that none followed."""
+        return tuple(self.seconds) or ((self.first,) if self.answer is not None else ())
+
+    @property
     def cost(self) -> CallCost | None:
         if self.answer is None:
             return None
-        seconds = statistics.median(self.seconds) if self.seconds else self.first
-        return CallCost(round(seconds, 4), self.files, self.bytes)
+        return CallCost(round(statistics.median(self.counted), 4), self.files, self.bytes)
 
 
 def replay(context: RolloutContext, call: PlannedCall, live: CalledRelease, new: CalledRelease) -> ReplayedCall:
@@ -166,7 +170,7 @@ def _judged(call: PlannedCall, before: _Runs | None, after: _Runs) -> ReplayedCa
     assert cost is not None
     live = before.answer if before is not None else None
     was = before.cost if before is not None else None
-    same_cost, why_cost = judge_cost(was, cost, call.budget, (before.seconds if before else (), after.seconds))
+    same_cost, why_cost = judge_cost(was, cost, call.budget, (before.counted if before else (), after.counted))
     same, why, only = _answers(call, before, after)
     return ReplayedCall(
         endpoint=call.endpoint,

@@ -23,6 +23,8 @@ ANSWERS, COST = "recorded calls: answers", "recorded calls: cost"
 JUDGED_RUNS = 3  # per side, for time to count
 SLOWER, MUCH_SLOWER = 1.25, 2.0
 SLOWER_SECONDS, MUCH_SLOWER_SECONDS = 0.1, 0.25  # in addition: a few milliseconds do not matter
+# of fewer runs, since each one took seconds
+FEW_SLOWER, FEW_SECONDS = 4.0, 2.0
 NAMED = 4  # calls named in one line
 
 
@@ -95,10 +97,15 @@ def _over(what: str, was: int | None, reads: int, budget: int | None, factor: fl
 def _slower(
     live: CallCost | None, new: CallCost, before: Sequence[float], after: Sequence[float]
 ) -> tuple[bool | None, str]:
-    if live is None or min(len(before), len(after)) < JUDGED_RUNS or min(after) <= max(before):
+    """Whether it is as fast. A call that is slow enough is not repeated often: then a few runs decide, if they are far apart."""
+    if live is None or not before or not after or min(after) <= max(before):
         return True, ""
     more = new.seconds - live.seconds
     words = f"{live.seconds:.2f} s → {new.seconds:.2f} s"
+    if min(len(before), len(after)) < JUDGED_RUNS:
+        if more < FEW_SECONDS or new.seconds < live.seconds * MUCH_SLOWER:
+            return True, ""
+        return (False, words) if new.seconds >= live.seconds * FEW_SLOWER else (None, f"{words}, in too few runs")
     if new.seconds >= live.seconds * MUCH_SLOWER and more >= MUCH_SLOWER_SECONDS:
         return False, words
     if new.seconds >= live.seconds * SLOWER and more >= SLOWER_SECONDS:

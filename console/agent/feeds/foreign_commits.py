@@ -11,8 +11,6 @@ from console.agent.errors import CommitGone, PositionsExpire
 from console.agent.store import log
 from console.errors import FeedStopped
 
-ACCEPTED = "accepted"  # kind of the note by which a person accepts the foreign commits before it
-
 
 def last_own(target: str, app_id: str, latest: int) -> log.Commit | None:
     """The last commit of a feed up to version `latest`; None if the log has none.
@@ -27,7 +25,7 @@ def last_own(target: str, app_id: str, latest: int) -> log.Commit | None:
             return None
         if app_id in commit.txn:
             return commit
-        accepted |= commit.note.get("kind") == ACCEPTED
+        accepted |= commit.note.get("kind") == log.ACCEPTED
         if not accepted:
             _refuse(target, commit)
     return None

@@ -13,7 +13,6 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from console.agent.errors import CompactionDiffers
 from console.agent.failure import cause, message
-from console.agent.feeds import foreign_commits
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import followed_with
 from console.agent.maintenance.compaction import MANY, compact, crowded
@@ -265,7 +264,7 @@ def accept(controller: PipelineController, follower: FeedFollower, table: str, b
     feeds = [feed for feed in follower.feeds(controller.pipeline) if table in (feed.spec.source, feed.spec.target)]
     if not paths and not feeds:
         raise DataError(f"{controller.pipeline} keeps no table {table!r:.60}", hint="console status")
-    note = {"kind": foreign_commits.ACCEPTED, "by": by}
+    note = {"kind": log.ACCEPTED, "by": by}
 
     def write(table: DeltaTable, properties: CommitProperties) -> None:
         no_rows = pa.schema(table.schema().to_arrow()).empty_table()

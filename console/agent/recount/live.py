@@ -3,7 +3,7 @@ with the target's whole rows.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -20,6 +20,8 @@ from console.errors import RegionError
 from console.model.live import Feed, TableState
 from console.model.newest import BUCKET, BUCKETS, ROW_HASH
 from console.model.schema import quoted, types
+
+Draw = Callable[[Sequence[LiveCommit]], Sequence[LiveCommit]]
 
 # texts that a partition cannot hold: the empty one in Delta's protocol, the other is NULL in Hive's folder names
 NULL_PARTITION_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")
@@ -49,7 +51,7 @@ class RecountedFeed(Protocol):
 class RecountResult:
     """The result of a recount. ok: None if it was not possible, for the reason in `detail`.
 
-    commits, rows  of the sample;  moved_rows  of all live commits
+    commits, rows  of the sample;  moved_rows  of all live commits;  last  version of the newest of them
     """
 
     ok: bool | None
@@ -57,6 +59,7 @@ class RecountResult:
     commits: int = 0
     rows: int = 0
     moved_rows: int = 0
+    last: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,16 +110,19 @@ def recount(session: Any, pinned: PinnedFeed, seed: str) -> RecountResult | None
     commits = samples.live_commits(pinned.target.path, pinned.app_id)
     if not commits:
         return None
-    return replace(_sampled(session, pinned, commits, seed), moved_rows=sum(commit.rows for commit in commits))
+    result = computed(session, pinned, commits, lambda readable: samples.sample(readable, seed))
+    return replace(result, moved_rows=sum(commit.rows for commit in commits))
 
 
-def _sampled(session: Any, pinned: PinnedFeed, commits: Sequence[LiveCommit], seed: str) -> RecountResult:
+def computed(session: Any, pinned: PinnedFeed, commits: Sequence[LiveCommit], draw: Draw) -> RecountResult:
+    """Recompute those of some commits that are drawn."""
     if overlap := samples.overlap(commits):
         return RecountResult(ok=False, detail=overlap)
     readable = checkable(commits, pinned.joined_names, pinned.versions)
     if not readable.commits:
         return RecountResult(ok=None, detail=readable.gone)
-    drawn = samples.sample(readable.commits, seed)
+    drawn = draw(readable.commits)
+    number = sum(commit.parts for commit in drawn)
     name, rows = pinned.source.driving.state.table.name, sum(commit.rows for commit in drawn)
     shape = target_shape(pinned)
     if not shape.exact and not shape.sums:
@@ -136,16 +142,16 @@ def _sampled(session: Any, pinned: PinnedFeed, commits: Sequence[LiveCommit], se
         return RecountResult(
             ok=False,
             detail=summary(differing, [commit.version for commit in drawn], name),
-            commits=len(drawn),
+            commits=number,
             rows=rows,
         )
-    compared = f"{len(drawn)} of {len(commits)} live commits" if len(commits) > 1 else "the one live commit"
+    compared = f"{number} of {len(commits)} live commits" if len(commits) > 1 else "the one live commit"
     older = f"; {readable.gone}" if readable.gone else ""
     exceptions = f", but for {first(shape.left_out)}" if shape.left_out else ""
     return RecountResult(
         ok=True,
         detail=f"{compared} ({rows:,} rows) computed again from {name}: equal{exceptions}{older}",
-        commits=len(drawn),
+        commits=number,
         rows=rows,
     )
 
@@ -203,7 +209,7 @@ def _compared(
     source_spans = [
         Span(i, first, last) for i, commit in enumerate(drawn) for first, last in _source_runs(pinned, commit)
     ]
-    target_spans = [Span(i, commit.version, commit.version) for i, commit in enumerate(drawn)]
+    target_spans = [Span(i, commit.since, commit.version) for i, commit in enumerate(drawn)]
     tasks = 1 + sum(commit.rows for commit in drawn) // samples.ROWS
     # few rows in one task, so that no shuffle follows; finding them uses all cores
     source_rows = rows_of(session, pinned.source.driving, source_spans).repartition(tasks).cache()

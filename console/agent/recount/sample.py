@@ -1,8 +1,8 @@
-"""The live commits of a feed, from its target's log, and the sample of them to recompute."""
+"""The live commits of a feed, from its target's log, and those of them to recompute."""
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from console.agent.errors import CommitGone
@@ -10,6 +10,7 @@ from console.agent.store import log
 
 COMMITS = 4  # in a sample
 ROWS = 50_000  # source rows in a sample of several commits
+NEWEST_ROWS = 200_000  # source rows of the newest commits that are computed together
 MAX_COMMITS = 5000  # commits of the target's log
 
 
@@ -23,6 +24,7 @@ class LiveCommit:
     joins        joined table → Delta version; None if an older console did not record it
     joined       joined table → path of its version at that time, as releases name it; None likewise
     passed       source commits that were skipped
+    parts        live commits that are taken together, of consecutive versions up to `version`
     """
 
     version: int
@@ -33,6 +35,12 @@ class LiveCommit:
     at_ms: int = 0
     passed: tuple[int, ...] = ()
     joined: dict[str, str] | None = None
+    parts: int = 1
+
+    @property
+    def since(self) -> int:
+        """The first version of the target that holds its rows."""
+        return self.version - self.parts + 1
 
     def runs(self) -> tuple[tuple[int, int], ...]:
         """The source commits contained in it, as (first, last) between the skipped ones."""
@@ -95,6 +103,51 @@ def unpositioned_rows(target: str, after: int = -1) -> str:
         if commit.kind == "append" and not commit.txn:
             return f"version {commit.version} ({commit.operation}) added rows under no feed"
     return ""
+
+
+def rewritten_rows(target: str, after: int = -1) -> str:
+    """The commit that removed or changed rows and is neither our retention's nor accepted, as one line; "" where there is none.
+
+    after  a version
+    """
+    for commit in _backwards(target, after):
+        if commit.note.get("kind") == log.ACCEPTED:
+            return ""
+        if commit.kind == "rewrite" and not commit.is_retention:
+            return f"version {commit.version} ({commit.operation}) removed or changed rows, under no feed"
+    return ""
+
+
+def newest(commits: Sequence[LiveCommit], most: int) -> tuple[LiveCommit, ...]:
+    """The newest of them, so many at most, of `NEWEST_ROWS` rows at most unless it is a single one. Oldest first"""
+    chosen: list[LiveCommit] = []
+    rows = 0
+    for commit in reversed(commits):
+        rows += commit.rows
+        if chosen and (rows > NEWEST_ROWS or len(chosen) == most):
+            break
+        chosen.append(commit)
+    return tuple(reversed(chosen))
+
+
+def together(commits: Sequence[LiveCommit]) -> tuple[LiveCommit, ...]:
+    """Runs of commits that follow each other in source and target, each as one; for feeds that join nothing, whose rows do not
+    depend on where a range ends.
+    """
+    runs: list[LiveCommit] = []
+    for commit in commits:
+        if runs and (runs[-1].version, runs[-1].last) == (commit.version - 1, commit.first - 1):
+            before = runs[-1]
+            runs[-1] = replace(
+                commit,
+                first=before.first,
+                rows=before.rows + commit.rows,
+                passed=(*before.passed, *commit.passed),
+                parts=before.parts + commit.parts,
+            )
+        else:
+            runs.append(commit)
+    return tuple(runs)
 
 
 def sample(commits: Sequence[LiveCommit], seed: str) -> tuple[LiveCommit, ...]:

@@ -74,7 +74,7 @@ class GateRound:
         """
         target, name = feed.spec.target, f"feed {feed.spec.materialization}"
         after = self.memory.looked.get(feed.target_path, -1)
-        wrong = samples.unpositioned_rows(feed.target_path, after)
+        wrong = samples.unpositioned_rows(feed.target_path, after) or samples.rewritten_rows(feed.target_path, after)
         fresh = samples.live_commits(feed.target_path, feed.app_id, after)
         before = self.memory.last.get(feed.app_id)  # which the first new one may repeat
         if before is not None and before.version <= after:

@@ -6,6 +6,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from console.agent.pipeline import PipelineController
 from console.agent.rollout.context import RolloutContext
 from console.errors import RegionError
+from console.model.live import Release
 
 ALIGN_SECONDS = 120.0  # for the feeds to reach one landing position
 
@@ -21,6 +22,14 @@ def context_of(controller: PipelineController) -> RolloutContext:
         follower=controller.feeds.follower,
         keep_hours=execution.keep_hours,
     )
+
+
+def older_release(context: RolloutContext) -> Release | None:
+    """The release that the new one is compared with: the live one at the gate, after that the one before it while it is fed."""
+    if context.before is not None:
+        return context.before
+    stored = context.releases.in_state("live")
+    return stored.release if stored is not None and stored.row.id != context.plan.release.id else None
 
 
 def aligned(context: RolloutContext, seconds: float = ALIGN_SECONDS) -> dict[str, int]:

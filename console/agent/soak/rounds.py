@@ -1,13 +1,13 @@
 """Runs the checks of each rollout that waits at its gate, round by round, in one thread for all pipelines of a region.
 
-A round reads Delta logs, no data. It holds no lock; a decision about the rollout ends it within seconds. It takes at most
-one part in `SHARE` of the time.
+A round reads Delta logs first, then asks Spark what is due. It holds no lock; a decision about the rollout ends it within
+seconds. Each part takes at most one part in `SHARE` of the time.
 """
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 
 from console.agent.errors import AgentEnding
@@ -19,6 +19,8 @@ from console.agent.soak.gate_checks import GateRound, RoundMemory, going_on, not
 from console.agent.soak.looking import aligned, context_of
 from console.agent.soak.news import RoundNews
 from console.agent.soak.round_loop import RoundLoop
+from console.agent.soak.spark_checks import SparkCheck
+from console.agent.soak.watch_checks import gate_checks
 from console.model.event import Checked
 from console.model.gate import OPEN, gate_of
 from console.model.soak import CHECK_SECONDS, UNABLE_ROUNDS, SoakProgress
@@ -41,6 +43,7 @@ class Soaking:
     due: float
     news: RoundNews = field(default_factory=RoundNews)
     memory: RoundMemory = field(default_factory=RoundMemory)
+    slow: tuple[SparkCheck, ...] = field(default_factory=gate_checks)
     progress: SoakProgress = field(default_factory=SoakProgress)
     unable: int = 0
 
@@ -85,7 +88,7 @@ class GateRounds(RoundLoop[Soaking]):
         """
         context = context_of(controller)
         why, results, began = "", list[Checked](), time.monotonic()
-        memory = known.memory
+        memory, pins = known.memory, dict[str, int]()
         with self._halted(controller, known, context):
             try:
                 pins = aligned(context)
@@ -110,40 +113,49 @@ class GateRounds(RoundLoop[Soaking]):
             results = [not_going_on(table, UNABLE_ROUNDS, why)] if known.unable >= UNABLE_ROUNDS else []
         else:
             results.append(going_on(table))
-        self._store(controller, known, results, memory, why)
-        return 0.0 if why else looked
+        if not self._store(controller, known, results):
+            return 0.0 if why else looked
+        known.memory = memory
+        if why:
+            known.progress = replace(known.progress, clean=0, unable=safe_text(redacted(why), 300))
+            return 0.0
+        self._ask_spark(controller, known, pins)
+        checks = (each for each in gate_of(controller.recorder.status).conditions if each.kind == "check")
+        clean = known.progress.clean + 1 if all(each.state in OPEN for each in checks) else 0
+        known.progress = SoakProgress(at=time.time(), rounds=known.progress.rounds + 1, clean=clean)
+        return looked
 
-    def _store(
-        self,
-        controller: PipelineController,
-        known: Soaking,
-        results: Iterable[Checked],
-        memory: RoundMemory,
-        why: str,
-    ) -> None:
-        """Store the news, unless the rollout was decided about meanwhile."""
+    def _store(self, controller: PipelineController, known: Soaking, results: Iterable[Checked]) -> bool:
+        """Store the news; False if the rollout was decided about meanwhile."""
         recorder = controller.recorder
         if not controller.lock.acquire(timeout=LOCK_SECONDS):
-            return
+            return False
         try:
-            status = recorder.status
             if not _stands(controller, known):
-                return
-            news = known.news.of(status.checks, results)
-            for check in news:
+                return False
+            for check in known.news.of(recorder.status.checks, results):
                 recorder.store(check)
-            checks = (each for each in gate_of(recorder.status).conditions if each.kind == "check")
-            clean = not why and all(each.state in OPEN for each in checks)
         finally:
             controller.lock.release()
-        known.memory = memory
-        before = known.progress
-        known.progress = SoakProgress(
-            at=before.at if why else time.time(),
-            rounds=before.rounds + (not why),
-            clean=before.clean + 1 if clean else 0,
-            unable=safe_text(redacted(why), 300),
-        )
+        return True
+
+    def _ask_spark(self, controller: PipelineController, known: Soaking, pins: Mapping[str, int]) -> None:
+        """The checks that ask Spark, as far as they are due. What is not completed in time says nothing: the validation has
+        run them without a limit.
+        """
+        context = context_of(controller)
+        with self._halted(controller, known, context):
+            try:
+                for kind in known.slow:
+                    with closing(kind.results(context, pins)) as results:
+                        for check in results:
+                            if not self._store(controller, known, [planted_bugs.blind(check)]):
+                                break  # what is not stored is looked at again
+            except (AgentEnding, RolloutStopped):
+                return
+            except Exception:
+                if not context.spark.lost:  # else the agent restarts
+                    raise
 
     @contextmanager
     def _halted(self, controller: PipelineController, known: Soaking, context: RolloutContext) -> Iterator[None]:
@@ -154,6 +166,8 @@ class GateRounds(RoundLoop[Soaking]):
             while not over.wait(1.0):
                 if not _stands(controller, known) or self._ending.is_set() or time.monotonic() > end:
                     context.halt.set()
+                    if (job := context.job) is not None:
+                        job.cancel()
 
         watching = threading.Thread(target=watch, name="gate watch", daemon=True)
         watching.start()

@@ -1,84 +1,55 @@
-"""The checks of a promoted release that ask Spark: each is run again after a multiple of what it last took."""
+"""The checks that ask Spark, of a promoted release and of one that waits at its gate."""
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from console.agent.compared.by_day import day_records
-from console.agent.compared.checks import columns_check, compared_days, rows_check
-from console.agent.compared.quarantined import affected_tables
-from console.agent.compared.resumed import stored_time
-from console.agent.compared.round import ComparisonRound
 from console.agent.execution import expectations
 from console.agent.execution.endpoint_calls import call_checks
-from console.agent.execution.validation import but_for_quarantine, rebuilt_feeds, side_of, version_path
+from console.agent.execution.validation import but_for_quarantine, rebuilt_feeds
 from console.agent.expectations.at_gate import check_title
 from console.agent.failure import cause
-from console.agent.feeds.live_feed import logical_rows, stalled_targets
+from console.agent.feeds.live_feed import logical_rows
 from console.agent.recount import live
-from console.agent.rollout.context import RolloutContext, RolloutStopped
+from console.agent.recount.arrived import recount_arrived
+from console.agent.rollout.context import RolloutContext
+from console.agent.soak.looking import older_release
+from console.agent.soak.newest_days import NewestRows
+from console.agent.soak.spark_checks import CheckPace, Checks, Pins, SparkCheck
 from console.errors import ConsoleError
 from console.model.event import Checked
 from console.model.expectation import DayCheck, Fresh, RowsOfDayBefore
-from console.model.slices import cut
-from console.model.step import Comparison, Validate
+from console.model.step import Validate
 from console.text import redacted, safe_text
 
-EVERY_SECONDS = 15.0  # between two runs of a check, at least
-SHARE = 10.0  # it is run again after so many times what it last took
-MOST_SECONDS = 120.0  # after which a run is cancelled
-NEWEST_SLICES = 2  # of a table that are compared by their values
+WATCH = CheckPace(every=15.0, share=10.0, most=120.0)
+GATE = CheckPace(every=300.0, share=20.0, most=300.0, inconclusive=False)  # the validation has run them without a limit
+PART_SECONDS = 60.0  # after which calls of no further endpoint are begun
 QUERY = ("policy", "watch_query")  # table and check of the policy's query
 
-Pins = Mapping[str, int]
-Checks = Callable[[RolloutContext, Pins], Iterator[Checked]]
 
-
-@dataclass(slots=True, kw_only=True)
-class SparkCheck:
-    """One kind of check. due: monotonic; name, for a run that was not completed"""
-
-    name: str
-    run: Checks
-    due: float = 0.0
-
-    def results(self, context: RolloutContext, pins: Pins) -> Iterator[Checked]:
-        """Its results if it is due; inconclusive if it cannot be run.
-
-        raises  RolloutStopped
-        """
-        began = time.monotonic()
-        if began < self.due:
-            return
-        late = threading.Event()
-        try:
-            with _limited(context, late):
-                yield from self.run(context, pins)
-            yield Checked(table="watch", check=self.name, ok=True, detail="it was completed")
-        except RolloutStopped:
-            raise
-        except Exception as error:
-            context.check_halt()
-            why = f"no result within {MOST_SECONDS:.0f} s" if late.is_set() else cause(error)
-            yield Checked(table="watch", check=self.name, ok=None, detail=safe_text(redacted(why), 300))
-        finally:
-            ended = time.monotonic()
-            self.due = ended + max(EVERY_SECONDS, SHARE * (ended - began))
-
-
-def spark_checks() -> tuple[SparkCheck, ...]:
-    """All kinds, the cheapest first."""
+def watch_checks() -> tuple[SparkCheck, ...]:
+    """All kinds for a promoted release, the cheapest first."""
     kinds: tuple[tuple[str, Checks], ...] = (
         ("policy's query", policy_query),
-        ("newest rows", newest_rows),
-        ("live rows", live_rows),
+        ("newest rows", NewestRows()),
+        ("live rows", LiveRows()),
         ("expectations", table_expectations),
-        ("recorded calls", recorded_calls),
+        ("recorded calls", RecordedCalls()),
     )
-    return tuple(SparkCheck(name=name, run=run) for name, run in kinds)
+    return tuple(SparkCheck(place="watch", name=name, run=run, pace=WATCH) for name, run in kinds)
+
+
+def gate_checks() -> tuple[SparkCheck, ...]:
+    """Those of a release that waits at its gate: the validation has run them all, and rarely is enough."""
+    kinds: tuple[tuple[str, Checks], ...] = (
+        ("newest rows", NewestRows()),
+        ("live rows", LiveRows()),
+        ("expectations", row_expectations),
+        ("recorded calls", RecordedCalls()),
+    )
+    return tuple(SparkCheck(place="gate", name=name, run=run, pace=GATE) for name, run in kinds)
 
 
 def policy_query(context: RolloutContext, _: Pins) -> Iterator[Checked]:
@@ -119,118 +90,97 @@ def asked(context: RolloutContext, query: str, tables: tuple[str, ...]) -> Any:
     return rows[0][0]
 
 
-def newest_rows(context: RolloutContext, pins: Pins) -> Iterator[Checked]:
-    """The unchanged columns of the newest slices of each rebuilt table, in the version before and in the new one."""
-    if context.before is None:
-        return
-    stalled = stalled_targets(context.follower.feeds(context.plan.pipeline))
-    lacking = affected_tables(context)
-    for step in context.plan.steps:
-        for plan in step.comparisons if isinstance(step, Validate) else ():
-            paths = [version_path(context, plan.table, side) for side in (context.before, context.plan.release)]
-            known = all(path in pins and path not in stalled for path in paths)
-            sent = (
-                context.state(plan.table).table.kind == "landing"
-            )  # what is sent to it is relayed to the version before
-            if (
-                known
-                and not sent
-                and plan.table not in lacking
-                and plan.time
-                and not (plan.keys or plan.joins or plan.other_rows)
-            ):
-                yield from _newest_of(context, plan, pins)
+@dataclass(slots=True)
+class LiveRows:
+    """Live commits of each rebuilt table since the last look, computed again by code that shares nothing with the feeds.
 
+    looked  app id of a feed → version of its newest live commit then
+    """
 
-def _newest_of(context: RolloutContext, compared_table: Comparison, pins: Pins) -> Iterator[Checked]:
-    assert context.before is not None
-    plan = replace(compared_table, changed=())
-    old = side_of(context, plan.table, context.before, dict(pins))
-    new = side_of(context, plan.table, context.plan.release, dict(pins))
-    column = stored_time(new.state, plan.time)
-    days = context.stats(plan.table, new.path, column, new.version).days if column else ()
-    slices = cut(days)[:NEWEST_SLICES]
-    if not slices or not all(day.exact for day in days):
-        return  # a day would be read from files of all days
-    session = context.spark.session()
-    with context.jobs(session, f"newest rows of {plan.table}"):
-        portion = ComparisonRound(portions=(tuple(slices),))
-        records = [record for each in day_records(session, plan, old, new, portion) for record in each]
-    compared = compared_days(records)
-    for check in (rows_check(plan, compared, records), columns_check(plan, compared, records)):
-        context.check_halt()
-        yield replace(check, check=f"{check.check}, newest days", summaries=())
+    looked: dict[str, int] = field(default_factory=dict)
 
-
-def live_rows(context: RolloutContext, pins: Pins) -> Iterator[Checked]:
-    """Live commits of each rebuilt table, computed again by code that shares nothing with the feeds."""
-    session = context.spark.session()
-    for feed in rebuilt_feeds(context):
-        if feed.target_path not in pins or feed.source_path not in pins:
-            continue
-        seed = f"{context.recorder.rollout}/{feed.spec.materialization}/{int(time.time() // EVERY_SECONDS)}"
-        with context.jobs(session, f"live rows of {feed.spec.target}"):
-            result = live.recount(session, live.pinned_feed(feed, pins), seed)
-        context.check_halt()
-        if result is None:
-            continue  # without traffic there is nothing to compute
-        check = Checked(
-            table=feed.spec.target,
-            check=f"feed {feed.spec.materialization}: live rows",
-            ok=result.ok,
-            detail=result.detail,
-            commits=result.commits,
-            rows=result.rows,
-        )
-        yield but_for_quarantine(context, check)
+    def __call__(self, context: RolloutContext, pins: Pins) -> Iterator[Checked]:
+        session = context.spark.session()
+        for feed in rebuilt_feeds(context):
+            if feed.target_path not in pins or feed.source_path not in pins:
+                continue
+            with context.jobs(session, f"live rows of {feed.spec.target}"):
+                pinned = live.pinned_feed(feed, pins)
+                result = recount_arrived(session, pinned, self.looked.get(feed.app_id, -1))
+            context.check_halt()
+            if result is None:
+                continue  # without traffic there is nothing to compute
+            check = Checked(
+                table=feed.spec.target,
+                check=f"feed {feed.spec.materialization}: live rows",
+                ok=result.ok,
+                detail=result.detail,
+                commits=result.commits,
+                rows=result.rows,
+            )
+            yield but_for_quarantine(context, check)
+            self.looked[feed.app_id] = result.last
 
 
 def table_expectations(context: RolloutContext, pins: Pins) -> Iterator[Checked]:
     """Expectations of the rebuilt tables, over all rows of the live version. Those of traffic, such as freshness, say nothing
     about the release if they fail.
     """
-    of_traffic = {
-        (state.table.name, check_title(check))
-        for state in context.plan.release.tables
-        for check in state.checks
-        if isinstance(check, DayCheck) and isinstance(check.rule, Fresh | RowsOfDayBefore)
-    }
+    of_traffic = _of_traffic(context)
     for check in expectations.checks(context, context.spark.session(), pins):
         traffic = check.ok is False and (check.table, check.check) in of_traffic
         yield replace(check, ok=None, detail=f"of the traffic: {check.detail}") if traffic else check
 
 
-def recorded_calls(context: RolloutContext, pins: Pins) -> Iterator[Checked]:
+def row_expectations(context: RolloutContext, pins: Pins) -> Iterator[Checked]:
+    """Expectations of the rebuilt tables, but those of traffic: a night without rows is no reason to keep a gate closed."""
+    of_traffic = _of_traffic(context)
+    for check in table_expectations(context, pins):
+        if (check.table, check.check) not in of_traffic:
+            yield check
+
+
+def _of_traffic(context: RolloutContext) -> set[tuple[str, str]]:
+    """Table and check of the expectations that depend on what arrives."""
+    return {
+        (state.table.name, check_title(check))
+        for state in context.plan.release.tables
+        for check in state.checks
+        if isinstance(check, DayCheck) and isinstance(check.rule, Fresh | RowsOfDayBefore)
+    }
+
+
+@dataclass(slots=True)
+class RecordedCalls:
     """Recorded calls of endpoints, between the release before and the new one. They are run so often during a watch that one
     slow minute of the host must not count: what fails has to fail again at once.
+
+    last  the endpoint whose calls were run last: the next run begins behind it, so that a long list is run part by part
     """
-    if context.before is None:
-        return
-    for step in context.plan.steps:
-        if not isinstance(step, Validate):
-            continue
-        checks = list(call_checks(context, step, pins))
-        again = list(call_checks(context, step, pins)) if any(check.ok is False for check in checks) else checks
-        confirmed = {(check.table, check.check) for check in again if check.ok is False}
-        for check in checks:
-            stands = check.ok is not False or (check.table, check.check) in confirmed
-            passing = replace(check, ok=None, detail=f"failed once, and not again: {check.detail}")
-            yield but_for_quarantine(context, check if stands else passing)
 
+    last: str = ""
 
-@contextmanager
-def _limited(context: RolloutContext, late: threading.Event) -> Iterator[None]:
-    """Context of a run, whose Spark job is cancelled once it takes too long."""
+    def __call__(self, context: RolloutContext, pins: Pins) -> Iterator[Checked]:
+        if older_release(context) is None:
+            return
+        began = time.monotonic()
+        for step, endpoint in self._in_turn(context):
+            if time.monotonic() - began > PART_SECONDS:
+                return
+            self.last = endpoint
+            own = replace(step, calls=tuple(call for call in step.calls if call.endpoint == endpoint))
+            checks = list(call_checks(context, own, pins))
+            again = list(call_checks(context, own, pins)) if any(check.ok is False for check in checks) else checks
+            confirmed = {check.check for check in again if check.ok is False}
+            for check in checks:
+                stands = check.ok is not False or check.check in confirmed
+                passing = replace(check, ok=None, detail=f"failed once, and not again: {check.detail}")
+                yield but_for_quarantine(context, check if stands else passing)
 
-    def cancel() -> None:
-        late.set()
-        if (job := context.job) is not None:
-            job.cancel()
-
-    timer = threading.Timer(MOST_SECONDS, cancel)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    def _in_turn(self, context: RolloutContext) -> list[tuple[Validate, str]]:
+        """The endpoints with calls, and their steps, from the one after the last on."""
+        steps = [step for step in context.plan.steps if isinstance(step, Validate)]
+        known = [(step, endpoint) for step in steps for endpoint in dict.fromkeys(call.endpoint for call in step.calls)]
+        names = [endpoint for _, endpoint in known]
+        first = names.index(self.last) + 1 if self.last in names else 0
+        return [*known[first:], *known[:first]]

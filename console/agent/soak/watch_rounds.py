@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 
 from console.agent.errors import AgentEnding
@@ -23,7 +23,8 @@ from console.agent.soak.gate_checks import GateRound, RoundMemory, goes_on, goin
 from console.agent.soak.looking import aligned, context_of
 from console.agent.soak.news import RoundNews
 from console.agent.soak.round_loop import RoundLoop
-from console.agent.soak.watch_checks import SparkCheck, spark_checks
+from console.agent.soak.spark_checks import SparkCheck
+from console.agent.soak.watch_checks import watch_checks
 from console.model.breach import Breached, OnBreach, WatchEnded, WatchNews, WatchProgress, news_text
 from console.model.event import Checked, Logged
 from console.model.gate import check_name
@@ -49,7 +50,7 @@ class Watching:
     due: float = 0.0
     news: RoundNews = field(default_factory=RoundNews)
     memory: RoundMemory = field(default_factory=RoundMemory)
-    slow: tuple[SparkCheck, ...] = field(default_factory=spark_checks)
+    slow: tuple[SparkCheck, ...] = field(default_factory=watch_checks)
     progress: WatchProgress = field(default_factory=WatchProgress)
     unable: int = 0
     again: float = 0.0
@@ -103,7 +104,10 @@ class WatchRounds(RoundLoop[Watching]):
                 for kind in known.slow:
                     if not _stands(controller, known):
                         return looked
-                    self._store(controller, known, list(kind.results(context, pins)))
+                    with closing(kind.results(context, pins)) as results:
+                        for check in results:  # acted on one by one: the next may take a minute
+                            if not self._store(controller, known, [check]) or not _stands(controller, known):
+                                break  # what is not stored is looked at again
             except AgentEnding:
                 return 0.0
             except RolloutStopped:

@@ -30,7 +30,7 @@ def noted(kind: str) -> CommitProperties:
 
 
 def accept(table: str) -> None:
-    write_deltalake(table, rows(), mode="append", commit_properties=noted(foreign_commits.ACCEPTED))
+    write_deltalake(table, rows(), mode="append", commit_properties=noted(log.ACCEPTED))
 
 
 def stopped(table: str, app_id: str = OWN) -> str:

@@ -11,6 +11,7 @@ DECIDED, HELD, FOLDED = (
 )
 _DEFECTS = "tests/agent/test_watch.py::test_a_defect_that_shows_only_after_the_promotion_is_taken_back_in_the_first_round_that_could_see_it"
 _BY_SPARK = "tests/agent/test_watch.py::test_what_only_spark_can_see_is_taken_back_as_well"
+_DAYS = "tests/agent/test_newest_days.py"
 _UNSURE = "tests/agent/test_watch.py::test_what_is_inconclusive_takes_nothing_back_and_holds_nothing"
 
 
@@ -25,11 +26,18 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("no commit is looked at after a promotion", ROUNDS, "[*made.rows(), *(", "[*(", f"{_DEFECTS}[moved_twice]"),
     bug("no row is counted after a promotion", ROUNDS, "*(made.tables() if context.before else ())", "", f"{_DEFECTS}[lost]"),
     bug("the policy's query never fails", CHECKS, "ok=answer if isinstance(answer, bool) else None", "ok=answer or None", f"{_BY_SPARK}[the query turns false]"),
-    bug("no call is run after a promotion", CHECKS, "        checks = list(call_checks(context, step, pins))", "        checks = list[Checked]()", f"{_BY_SPARK}[more files than its budget]"),
-    bug("no answer is compared after a promotion", CHECKS, "        checks = list(call_checks(context, step, pins))", "        checks = list[Checked]()", f"{_BY_SPARK}[another answer]"),
-    bug("no live row is computed again", CHECKS, "        if result is None:\n", "        if True:\n", f"{_BY_SPARK}[other values of live rows]"),
+    bug("no call is run after a promotion", CHECKS, "            checks = list(call_checks(context, own, pins))", "            checks = list[Checked]()", f"{_BY_SPARK}[more files than its budget]"),
+    bug("no answer is compared after a promotion", CHECKS, "            checks = list(call_checks(context, own, pins))", "            checks = list[Checked]()", f"{_BY_SPARK}[another answer]"),
+    bug("no live row is computed again", CHECKS, "            if result is None:\n", "            if True:\n", f"{_BY_SPARK}[other values of live rows]"),
     bug("nothing is expected of what is live", CHECKS, "for check in expectations.checks(context, context.spark.session(), pins):", "for check in list[Checked]():", f"{_BY_SPARK}[an expectation]"),
+    bug("no commit that changed rows is noticed", "console/agent/soak/gate_checks.py", " or samples.rewritten_rows(feed.target_path, after)", "", "tests/agent/test_gate_defects.py::test_a_defect_at_the_gate_closes_it_by_name_in_the_first_round_that_could_see_it"),
+    bug("a day whose bytes alone have changed is passed over", "console/agent/soak/newest_days.py", "(day.rows, day.bytes) != seen.get(name)", "day.rows != seen.get(name, (0, 0))[0]", f"{_DAYS}::test_a_day_that_changed_by_rows_or_by_bytes_alone_is_compared_whichever_it_is"),
+    bug("rows of a clock that is ahead are the newest", "console/agent/soak/newest_days.py", "if name and name <= tomorrow]", "if name]", f"{_DAYS}::test_the_newest_days_are_not_those_of_a_clock_that_is_ahead"),
+    bug("commits with a gap between them are computed as one", "console/agent/recount/sample.py", "(runs[-1].version, runs[-1].last) == (commit.version - 1, commit.first - 1)", "runs[-1].version == commit.version - 1", f"{_DAYS}::test_commits_are_taken_together_as_long_as_both_logs_go_on_without_a_gap"),
+    bug("a gate asks Spark nothing", "console/agent/soak/rounds.py", "        self._ask_spark(controller, known, pins)", "        pass", "tests/agent/test_gate_rounds.py::test_what_spark_finds_in_a_later_round_closes_the_gate_and_is_asked_again_only_when_due"),
+    bug("a call that is too slow to be repeated is fast enough", "console/agent/calls/verdict.py", "if more < FEW_SECONDS or new.seconds < live.seconds * MUCH_SLOWER:", "if True:", "tests/agent/test_call_answers.py::test_time_alone_decides_from_twice_as_slow_and_is_inconclusive_below"),
     # what follows, and what does not
+    bug("a breach waits for the end of its check", ROUNDS, "                        for check in results:  #", "                        for check in list(results):  #", f"{DECIDED}::test_what_fails_is_acted_on_before_the_next_result_of_the_same_check"),
     bug("what is unclear is taken back", ROUNDS, "if check.ok is False and not recorder.status.watched.knows", "if check.ok is not True and not recorder.status.watched.knows", _UNSURE),
     bug("a query that answers nothing is false", CHECKS, "ok=answer if isinstance(answer, bool) else None", "ok=bool(answer)", _UNSURE),
     bug("a feed that neither release can move is taken back", ROUNDS, "and context.path(state.version.path) in stalled", "and False", f"{DECIDED}::test_a_row_that_neither_version_converts_is_no_reason_to_go_back"),

@@ -1,0 +1,137 @@
+"""A watch after a promotion on real Spark and Delta: every kind of check finds a defect planted for it, by name, and a clean
+release is left alone. A release that is taken back is, in one commit and without a lost row.
+
+The agent runs in this process; one JVM for all tests, which run in this order.
+"""
+
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from deltalake import DeltaTable
+
+from console.agent.calls import replay
+from console.agent.soak import rounds, watch_checks, watch_rounds
+from console.agent.soak.spark_checks import CheckPace
+from console.errors import CheckFailed
+from console.model.event import RolledBack
+from console.model.identity import AgentReason, agent_reason
+from tests.agent.watched_region import DEFECTS, NEWEST, VALUES, Defect, WatchedRegion, another_value, lost_and_doubled
+
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WatchedRegion]:
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in (
+            (watch_rounds, "ROUND_SECONDS"),
+            (watch_rounds, "SHARE"),
+            (rounds, "CHECK_SECONDS"),
+            (rounds, "SHARE"),
+        ):
+            patch.setattr(module, name, 0.1)
+        patch.setattr(replay, "RUNS", 4)
+        patch.setattr(watch_checks, "WATCH", CheckPace(every=3600.0, share=0.1, most=120.0))  # run when a test says so
+        patch.setattr(watch_checks, "GATE", CheckPace(every=0.1, share=0.1, most=120.0, inconclusive=False))
+        live = WatchedRegion(tmp_path_factory.mktemp("watched"))
+        try:
+            await live.releases(live.root / "first", first=True)
+            live.watched("pause")
+            await live.releases(live.root / "second")
+            yield live
+        finally:
+            live.service.agent.stop()
+            await live.close()
+
+
+@contextmanager
+def traffic(region: WatchedRegion) -> Iterator[None]:
+    over = threading.Event()
+
+    def write() -> None:
+        while not over.wait(0.7):
+            region.arrive({}, {})
+
+    writer = threading.Thread(target=write, name="writer", daemon=True)
+    writer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        writer.join(60)
+
+
+async def test_a_clean_release_passes_every_check_beside_a_writer(region: WatchedRegion) -> None:
+    with traffic(region):
+        region.clean_rounds(1)
+        region.due("newest rows", "live rows")
+        progress = region.clean_rounds(3)
+    assert progress.rounds >= 3
+    assert all(kind.due > 0 for kind in region.service.agent.rounds._watch._known["web"].slow)
+    assert region.status.watched.breaches == ()
+    assert [check for check in region.status.checks if check.ok is not True] == []
+
+
+def planted(defect: Defect) -> Any:
+    """A second one for recorded calls takes a minute, and is left to long runs."""
+    again = defect.name == "more files to read"
+    return pytest.param(defect, id=defect.name, marks=[pytest.mark.soak] if again else [])
+
+
+@pytest.mark.parametrize("defect", [planted(defect) for defect in DEFECTS])
+async def test_each_defect_is_a_breach_that_names_its_check(region: WatchedRegion, defect: Defect) -> None:
+    before = {breach.name for breach in region.status.watched.breaches}
+    assert defect.check not in before
+    defect.plant(region)
+    if defect.kind:
+        region.follow()
+    region.due("policy's query", "newest rows", "live rows", "expectations", defect.kind)
+    breach = region.breached(defect.check)
+    found = {breach.name for breach in region.status.watched.breaches} - before
+    assert found <= {defect.check, defect.also}, breach.detail
+    assert breach.action == "pause"
+    assert (region.status.state, bool(region.status.watched.holds)) == ("live", True)
+
+
+async def test_a_value_that_changes_while_a_release_waits_at_its_gate_closes_it_until_it_is_right_again(
+    region: WatchedRegion,
+) -> None:
+    region.controller.rollback(region.status.release, "ada", "laptop")
+    region.watched("rollback", query="")
+    await region.waits(region.root / "third", lenient=True)
+    region.service.agent.tick()
+    another_value(region)
+    region.due("newest rows")
+    name = "unchanged columns, newest days"
+    region.until(lambda status: any(check.check == name and check.ok is False for check in status.checks))
+    with pytest.raises(CheckFailed, match=name) as refused:
+        region.promote()
+    assert refused.value.code == "E_CHECK"
+    region.rewrite(f"{NEWEST:%Y-%m-%d}", "ip", "CASE WHEN ip = '0.0.0.0' THEN '192.0.2.9' ELSE ip END")
+    region.until(lambda status: all(check.ok for check in status.checks))
+
+
+async def test_a_breach_takes_the_release_back_in_one_commit_and_no_row_is_lost(region: WatchedRegion) -> None:
+    """The release that the test before this one has left at its gate."""
+    controller = region.controller
+    was = controller.live().id
+    region.promote()
+    releases = str(region.warehouse / "_console" / "web" / "releases")
+    with traffic(region):
+        region.until(lambda status: status.watch is not None)
+        promoted = DeltaTable(releases).version()
+        lost_and_doubled(region)
+        region.due("live rows")
+        status = region.until(lambda status: status.state == "rolled-back")
+    assert DeltaTable(releases).version() == promoted + 1
+    assert (controller.live().id, agent_reason(status.decided_by)) == (was, AgentReason.BREACH)
+    assert {breach.name for breach in status.watched.breaches} <= {VALUES, "requests: feed parse: live rows"}
+    assert len(controller.recorder.events(RolledBack)) == 1
+    region.follow()
+    live, previous = sorted(region.judged(), key=lambda release: str(release["state"]))
+    assert (live["id"], live["lost"], live["extra"]) == (was, 0, 0)
+    assert previous["lost"] == previous["extra"] > 0  # by the defect; it is still fed
