@@ -14,7 +14,6 @@ from deltalake import DeltaTable, write_deltalake
 from console.agent.execution import validation
 from console.agent.execution.validation import _complete
 from console.agent.feeds import commit
-from console.agent.feeds import foreign_commits as foreign_hands
 from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
@@ -226,7 +225,7 @@ def test_a_person_may_let_the_feeds_go_on_that_fill_or_read_a_table(region: Regi
     assert region.stands() == ""
     copy = str(region.place / "copy/a-1")
     if table == "copy":
-        assert log.commit(copy, version).note == {"kind": foreign_hands.ACCEPTED, "by": "ada"}
+        assert log.commit(copy, version).note == {"kind": log.ACCEPTED, "by": "ada"}
     assert version == (log.latest_version(copy) if table == "copy" else -1)
     with pytest.raises(DataError, match="keeps no table 'nothing'"):
         maintainer.accept(region.line, region.follower, "nothing", "ada")
