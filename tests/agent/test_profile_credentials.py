@@ -1,10 +1,12 @@
 """Whose credentials reach an object store: the environment's, a profile's, or the instance's."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from console.agent.object_store.credentials import of_profile
+from console.agent.object_store.credentials import export, of_profile
+from console.agent.object_store.s3 import S3Access
 from console.errors import RegionError
 
 KEYS = "[{name}]\naws_access_key_id = AKIA{name}\naws_secret_access_key = s3%cret/{name}\n"
@@ -29,6 +31,20 @@ def test_a_named_profile_gives_its_keys_and_its_region(home: Path) -> None:
         "aws_session_token": "t",
         "aws_region": "eu-south-2",
     }
+
+
+def test_a_process_has_a_profiles_keys_in_its_environment_where_its_libraries_and_its_jvm_look(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(home, "credentials", KEYS.format(name="lake") + "aws_session_token = t\nregion = eu-south-2\n")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("AWS_PROFILE", "lake")
+    export()
+    assert S3Access.of(os.environ) == S3Access(region="eu-south-2", key_id="AKIAlake", secret="s3%cret/lake", token="t")
+    export()  # now from the environment
+    assert S3Access.of(os.environ).key_id == "AKIAlake"
 
 
 def test_the_default_profile_counts_where_none_is_named(home: Path) -> None:

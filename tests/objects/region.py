@@ -140,9 +140,6 @@ class Region:
         assert bucket == BUCKET
         return [entry["path"] for entry in store.list(f"{prefix}/{path}").collect()]
 
-    def commits(self, table: str) -> int:
-        return int(self.table(self.paths()[table]).version())
-
     def table(self, path: str) -> DeltaTable:
         return DeltaTable(f"{self.warehouse}/{path}", storage_options=dict(self.store))
 
@@ -161,12 +158,12 @@ class Region:
             db.register(name, self.table(paths[name]).to_pyarrow_table())
         one = "SELECT count(*) FROM"
         counts = {
+            "rows": f"{one} requests",  # of the same moment as the others
             "gaps": f"{one} (SELECT id FROM landing EXCEPT ALL SELECT id FROM requests)",
             "duplicates": f"{one} (SELECT id FROM requests EXCEPT ALL SELECT id FROM landing)",
             "other times": f"{one} requests r JOIN landing l USING (id) WHERE r.ts <> l.ts OR r.day <> CAST(l.ts AT TIME ZONE 'UTC' AS DATE)",
         }
-        results = {name: db.sql(query).fetchall()[0][0] for name, query in counts.items()}
-        return {**results, "rows": self.table(paths["requests"]).to_pyarrow_table().num_rows}
+        return {name: db.sql(query).fetchall()[0][0] for name, query in counts.items()}
 
 
 def environment(home: Path, store: Mapping[str, str]) -> dict[str, str]:

@@ -178,6 +178,28 @@ def test_a_lost_answer_does_not_hide_that_a_rival_won(place: Place, proxy: Proxy
     assert [rival.epoch for rival in rivals] == [1]
 
 
+def test_whatever_a_store_says_renewals_continue(tmp_path: Any) -> None:
+    class Odd(DiskObjects):
+        failures = 3
+
+        def put(self, key: str, data: bytes) -> None:
+            if self.failures:
+                self.failures -= 1
+                raise RuntimeError("no error of ours")
+            super().put(key, data)
+
+    clock, halt = SteppedClock(), threading.Event()
+    lease = taken(Odd(tmp_path), clock)
+
+    def meanwhile() -> None:
+        if clock.seconds >= 1000.0 + TIMES.hold + 1:
+            halt.set()
+
+    clock.meanwhile = meanwhile
+    lease.keep(halt, lambda error: pytest.fail(f"lost: {error}"))
+    lease.check()
+
+
 def test_an_agent_cut_from_its_store_stops_before_a_successor_may_take_its_place(place: Place, proxy: Proxy) -> None:
     clock = SteppedClock()
     first = taken(place.cut_off, clock)

@@ -44,6 +44,23 @@ def test_a_warehouse_is_a_place_below_the_project_an_absolute_path_or_a_uri(tmp_
     assert place_of("/srv/lake", root, remote=True) == ("/srv/lake", "", "")
 
 
+SSH = "transport: {ssh: {host: far.example.net}}"
+REFUSED = {
+    "gs://lake/eu": "is an object store other than S3",
+    f"s3://lake/eu\n{SSH}": "is in a bucket, and its agent on another host",
+    "s3a://lake/eu\nspark: {master: 'spark://host:7077'}": "is in a bucket, and its Spark is not a local one",
+    "s3://lake/eu\nspark: {remote: 'sc://host'}": "is in a bucket, and its Spark is not a local one",
+}
+
+
+@pytest.mark.parametrize("text", ["s3://lake/eu", "s3a://lake/eu\nspark: {master: 'local[4]'}", "lake/us", *REFUSED])
+def test_a_region_whose_agent_would_not_start_is_refused_in_its_plans(project: Write, text: str) -> None:
+    region = load(project({"regions/us.yaml": f"warehouse: {text}\n"})).region("us")
+    refused = [problem for problem in region.ineffective if problem.severity == "refuse"]
+    assert [problem.code for problem in refused] == (["P043"] if text in REFUSED else [])
+    assert all(REFUSED[text] in problem.message for problem in refused)
+
+
 @pytest.mark.slow
 def test_two_regions_never_share_a_warehouse_however_it_is_spelt(project: Write) -> None:
     root = project({}).resolve()
@@ -53,9 +70,12 @@ def test_two_regions_never_share_a_warehouse_however_it_is_spelt(project: Write)
         with pytest.raises(Problems, match=r"regions eu and us have the same|of eu and us are nested") as error:
             load(project({"regions/us.yaml": f"warehouse: {text}\n"}))
         assert "regions/eu.yaml" in error.value.problems[0].hint
-    ssh = "transport: {ssh: {host: far.example.net}}"
-    for text in ["lake/euro", f"{root}/lake/eu\n{ssh}", "s3://lake/eu"]:
+    for text in ["lake/euro", f"{root}/lake/eu\n{SSH}", "s3://lake/eu"]:
         assert len(load(project({"regions/us.yaml": f"warehouse: {text}\n"})).regions) == 2
+    for other in ["s3a://lake/eu", "s3://lake/eu/deeper"]:
+        files = {"regions/us.yaml": "warehouse: s3://lake/eu\n", "regions/ap.yaml": f"warehouse: {other}\n"}
+        with pytest.raises(Problems, match=r"have the same|are nested"):
+            load(project(files))
 
 
 @pytest.mark.parametrize("name", ["a`; DROP TABLE x; --", "a'", "a\n", "a\x00", "", "a" * 64, "аb", "\u202ea", "delta.x",

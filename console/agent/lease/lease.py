@@ -142,7 +142,7 @@ class Lease:
             except LeaseLost as error:
                 lost(error)
                 return
-            except StoreUnreachable:
+            except Exception:  # of whatever kind: without this thread an agent would hold nothing and end never
                 pass
             self._clock.wait(halt, self._times.renew)
 
