@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from console.agent.soak import rounds
+from console.agent.soak import at_gate
+from console.agent.soak.at_gate import GateRounds
 from console.agent.soak.gate_checks import GateRound
 from console.agent.soak.news import RoundNews
-from console.agent.soak.rounds import GateRounds
 from console.agent.soak.spark_checks import CheckPace, Checks, SparkCheck
 from console.agent.soak.watch_checks import GATE
 from console.errors import AtGate, CheckFailed, RegionError
@@ -211,7 +211,7 @@ def test_a_decision_ends_a_round_at_once_and_nothing_of_it_is_stored(
             time.sleep(0.01)
 
     monkeypatch.setattr(GateRound, "results", takes_long)
-    monkeypatch.setattr(rounds, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(at_gate, "CHECK_SECONDS", 0.0)
     checking = rounds_of(region)
     checking.tick()
     region.until(lambda: begun)

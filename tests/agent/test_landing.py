@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from console.agent.feeds.follower import FeedFollower
 from console.agent.ingest import loads
 from console.agent.ingest.landing import LandingWriter
-from console.agent.ingest.values import parse_lines, typed
+from console.agent.ingest.parsing import parse_lines, typed
 from console.agent.pipeline import PipelineController
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log

@@ -17,6 +17,7 @@ from console.agent.feeds.health import TRIES
 from console.agent.feeds.live_feed import LiveFeed
 from console.agent.recount.live import RecountResult
 from console.agent.soak import watch_checks
+from console.agent.soak.after_promotion import WatchRounds
 from console.agent.soak.counted_days import CHECK
 from console.agent.soak.spark_checks import Checks, SparkCheck
 from console.agent.soak.watch_checks import (
@@ -26,7 +27,6 @@ from console.agent.soak.watch_checks import (
     policy_query,
     table_expectations,
 )
-from console.agent.soak.watch_rounds import WatchRounds
 from console.errors import RegionError
 from console.model.breach import OnBreach
 from console.model.consent import GateRules

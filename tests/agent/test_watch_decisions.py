@@ -13,11 +13,11 @@ from console.agent.execution.validation import rebuilt_feeds
 from console.agent.pipeline import PipelineController
 from console.agent.rollout import self_opening
 from console.agent.rollout.recorder import Recorder
-from console.agent.soak import looking, watch_rounds
+from console.agent.soak import after_promotion, looking
+from console.agent.soak.after_promotion import WatchRounds
 from console.agent.soak.gate_checks import GateRound, RoundMemory
 from console.agent.soak.spark_checks import SparkCheck
 from console.agent.soak.watch_checks import WATCH
-from console.agent.soak.watch_rounds import WatchRounds
 from console.errors import CheckFailed, Conflict
 from console.model.breach import Breached, OnBreach
 from console.model.consent import GateRules
@@ -124,7 +124,7 @@ def test_a_persons_decision_that_has_the_lock_first_wins(
     """It comes between the agent's own and the lock."""
     watching = region.promote()
     twice_in_one_commit(region)
-    due, decided = watch_rounds._to_take_back, list[str]()
+    due, decided = after_promotion._to_take_back, list[str]()
 
     def after_it_was_due(*args: Any) -> bool:
         is_due = due(*args)
@@ -136,7 +136,7 @@ def test_a_persons_decision_that_has_the_lock_first_wins(
                 region.line.control("pause", "ada")
         return is_due
 
-    monkeypatch.setattr(watch_rounds, "_to_take_back", after_it_was_due)
+    monkeypatch.setattr(after_promotion, "_to_take_back", after_it_was_due)
     watching.once()
     assert decided
     decisions = [event for event in region.line.recorder.progress() if isinstance(event, RolledBack)]
@@ -239,9 +239,9 @@ def test_without_a_watch_a_promoted_release_is_left_alone(region: PromotedRegion
 def test_the_agent_begins_rounds_by_itself_and_returns_within_the_bound(
     region: PromotedRegion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert watch_rounds.ROUND_SECONDS <= 20
+    assert after_promotion.ROUND_SECONDS <= 20
     monkeypatch.setattr(SparkCheck, "results", lambda *_: iter(()))
-    monkeypatch.setattr(watch_rounds, "ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(after_promotion, "ROUND_SECONDS", 0.05)
     region.promote()
     own = WatchRounds(controllers=lambda: (region.line,), report=lambda *_: None)
     twice_in_one_commit(region)

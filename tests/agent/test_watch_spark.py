@@ -14,7 +14,7 @@ import pytest_asyncio
 from deltalake import DeltaTable
 
 from console.agent.calls import replay
-from console.agent.soak import rounds, watch_checks, watch_rounds
+from console.agent.soak import after_promotion, at_gate, watch_checks
 from console.agent.soak.spark_checks import CheckPace
 from console.errors import CheckFailed
 from console.model.event import RolledBack
@@ -28,10 +28,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WatchedRegion]:
     with pytest.MonkeyPatch.context() as patch:
         for module, name in (
-            (watch_rounds, "ROUND_SECONDS"),
-            (watch_rounds, "SHARE"),
-            (rounds, "CHECK_SECONDS"),
-            (rounds, "SHARE"),
+            (after_promotion, "ROUND_SECONDS"),
+            (after_promotion, "SHARE"),
+            (at_gate, "CHECK_SECONDS"),
+            (at_gate, "SHARE"),
         ):
             patch.setattr(module, name, 0.1)
         patch.setattr(replay, "RUNS", 4)

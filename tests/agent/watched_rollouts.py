@@ -22,8 +22,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from console.agent.soak.after_promotion import WatchRounds
 from console.agent.soak.spark_checks import SparkCheck
-from console.agent.soak.watch_rounds import WatchRounds
 from console.model.breach import WatchEnded
 from console.model.event import Logged, RolledBack
 from console.model.status import Status

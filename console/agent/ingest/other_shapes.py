@@ -9,9 +9,9 @@ from typing import Any
 from deltalake import DeltaTable
 
 from console.agent.failure import cause, kind
+from console.agent.ingest.parsing import parse_lines, spread_over, typed
 from console.agent.ingest.shape import in_stored_columns
 from console.agent.ingest.shapes import Shapes
-from console.agent.ingest.values import parse_lines, spread_over, typed
 from console.errors import DataError
 
 Session = Callable[[], Any]

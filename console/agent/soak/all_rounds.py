@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from console.agent.pipeline import PipelineController
-from console.agent.soak.rounds import GateRounds
-from console.agent.soak.watch_rounds import WatchRounds
+from console.agent.soak.after_promotion import WatchRounds
+from console.agent.soak.at_gate import GateRounds
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from console.cli.format import count, size
 from console.cli.plan import blocks
 from console.cli.plan.blocks import Paint
-from console.cli.plan.histories import histories
+from console.cli.plan.histories_table import histories
 from console.errors import Problem
 from console.model.codec import encode
 from console.model.live import TableState

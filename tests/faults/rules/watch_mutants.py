@@ -2,7 +2,7 @@
 
 from tests.faults.planted import Mutant
 
-ROUNDS, CHECKS = "console/agent/soak/watch_rounds.py", "console/agent/soak/watch_checks.py"
+ROUNDS, CHECKS = "console/agent/soak/after_promotion.py", "console/agent/soak/watch_checks.py"
 WAVES, AFTER = "console/runner/wave_run.py", "console/runner/after_promotion.py"
 DECIDED, HELD, FOLDED = (
     "tests/agent/test_watch_decisions.py",
@@ -34,7 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a day whose bytes alone have changed is passed over", "console/agent/soak/newest_days.py", "(day.rows, day.bytes) != seen.get(name)", "day.rows != seen.get(name, (0, 0))[0]", f"{_DAYS}::test_a_day_that_changed_by_rows_or_by_bytes_alone_is_compared_whichever_it_is"),
     bug("rows of a clock that is ahead are the newest", "console/agent/soak/newest_days.py", "if name and name <= tomorrow]", "if name]", f"{_DAYS}::test_the_newest_days_are_not_those_of_a_clock_that_is_ahead"),
     bug("commits with a gap between them are computed as one", "console/agent/recount/sample.py", "(runs[-1].version, runs[-1].last) == (commit.version - 1, commit.first - 1)", "runs[-1].version == commit.version - 1", f"{_DAYS}::test_commits_are_taken_together_as_long_as_both_logs_go_on_without_a_gap"),
-    bug("a gate asks Spark nothing", "console/agent/soak/rounds.py", "        self._ask_spark(controller, known, pins)", "        pass", "tests/agent/test_gate_rounds.py::test_what_spark_finds_in_a_later_round_closes_the_gate_and_is_asked_again_only_when_due"),
+    bug("a gate asks Spark nothing", "console/agent/soak/at_gate.py", "        self._ask_spark(controller, known, pins)", "        pass", "tests/agent/test_gate_rounds.py::test_what_spark_finds_in_a_later_round_closes_the_gate_and_is_asked_again_only_when_due"),
     bug("a call that is too slow to be repeated is fast enough", "console/agent/calls/verdict.py", "if more < FEW_SECONDS or new.seconds < live.seconds * MUCH_SLOWER:", "if True:", "tests/agent/test_call_answers.py::test_time_alone_decides_from_twice_as_slow_and_is_inconclusive_below"),
     # what follows, and what does not
     bug("a breach waits for the end of its check", ROUNDS, "                        for check in results:  #", "                        for check in list(results):  #", f"{DECIDED}::test_what_fails_is_acted_on_before_the_next_result_of_the_same_check"),
