@@ -31,7 +31,7 @@ from console.runner.recording.writer import RecordingWriter
 from console.runner.region_planner import compiled
 from console.runner.region_run import OnFailure, RegionRun, RunOptions, nothing_to_do
 from console.runner.together.barrier import Barrier, Declared
-from console.runner.together.promotions import Promotions
+from console.runner.together.fleet_decisions import Promotions
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import Changes, RegionBoard, RegionWatcher, WitnessSearch, under_way
 from console.runner.wave_run import WaveRun
