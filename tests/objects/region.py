@@ -166,12 +166,13 @@ class Region:
         return {name: db.sql(query).fetchall()[0][0] for name, query in counts.items()}
 
 
-def environment(home: Path, store: Mapping[str, str]) -> dict[str, str]:
+def environment(home: Path, store: Mapping[str, str], run: Path) -> dict[str, str]:
+    """run: for sockets, whose path may have some hundred characters"""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     own = {
         "AWS_METADATA_ENDPOINT": "http://127.0.0.1:9",
         "CONSOLE_HOME": str(home),
-        "XDG_RUNTIME_DIR": str(home / "run"),
+        "XDG_RUNTIME_DIR": str(run),
     }
     jars = str(Path(__file__).resolve().parents[2] / ".console" / "jars")
     return {

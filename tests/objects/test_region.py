@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,15 +24,16 @@ SECONDS = 120.0
 @pytest.fixture
 def region(place: Place, server: str, proxy: Proxy, tmp_path: Path) -> Iterator[Region]:
     """Its agents and consoles reach the bucket through the proxy, the producer and the check around it."""
-    for name in ("run", "crash", "crash/fired"):
+    for name in ("crash", "crash/fired"):
         (tmp_path / name).mkdir(mode=0o700)
     around = options(server)
-    own = {**environment(tmp_path, options(proxy.address)), "CONSOLE_CRASH_DIR": str(tmp_path / "crash")}
-    made = Region(home=tmp_path, warehouse=place.objects.address, store=around, environment=own)
-    made.write()
-    made.produce(300)
-    yield made
-    made.end()
+    with tempfile.TemporaryDirectory(prefix="console-") as run:
+        own = environment(tmp_path, options(proxy.address), Path(run)) | {"CONSOLE_CRASH_DIR": str(tmp_path / "crash")}
+        made = Region(home=tmp_path, warehouse=place.objects.address, store=around, environment=own)
+        made.write()
+        made.produce(300)
+        yield made
+        made.end()
 
 
 def becomes(region: Region, rows: int, state: str = "live") -> None:
@@ -112,8 +114,9 @@ def test_an_agent_that_was_stopped_and_succeeded_commits_nothing_when_it_goes_on
     (former,) = region.running()
     os.kill(former, signal.SIGSTOP)
     region.console("lock", "force", "--region", "us", "--yes")
-    region.environment = {**region.environment, "XDG_RUNTIME_DIR": str(region.home / "run2")}  # of another host
-    (region.home / "run2").mkdir(mode=0o700)
+    other = Path(region.environment["XDG_RUNTIME_DIR"]) / "2"  # of another host
+    other.mkdir(mode=0o700)
+    region.environment = {**region.environment, "XDG_RUNTIME_DIR": str(other)}
     region.produce(100)
     region.follow()
     becomes(region, 400)
