@@ -12,6 +12,7 @@ from console.agent.feeds import commit
 from console.agent.feeds.backfill import History
 from console.agent.rows.data_files import DataFile, files_at
 from console.agent.store import log
+from console.agent.store.small_files import sync_folder
 from console.agent.store.spark_files import FileAction
 from console.errors import RegionError
 
@@ -42,7 +43,7 @@ def link_history(history: History) -> commit.CommitResult:
     folder.mkdir(exist_ok=True)
     for each in linked:
         _link(each.file.path, log.root_of(history.target_path) / each.name)
-    _sync(folder)
+    sync_folder(folder)
     note = {
         "kind": "history",
         "feed": history.writer.app_id,
@@ -73,12 +74,3 @@ def _link(source: str, target: Path) -> None:
         message = f"{source}: the file system cannot link it: {error.strerror}"
         hint = "console discard, then `history: carry`, which copies the rows"
         raise RegionError(message, hint=hint, code="E_LINK") from None
-
-
-def _sync(folder: Path) -> None:
-    """Flush the directory entries to disk: after a power loss no commit may name a missing file."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -23,11 +23,11 @@ def replace(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to disk: after a power loss no row may be without its file."""
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to disk: after a power loss no row or commit may name a missing file."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
