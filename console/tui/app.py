@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rich.console import RenderableType
 from rich.text import Text
 from textual.command import Provider
+from textual.events import Event, Key, MouseDown, MouseScrollDown, MouseScrollUp
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.theme import Theme
@@ -216,6 +217,15 @@ class ConsoleApp(CommandApp):
             except ConsoleError as error:
                 self.dispatcher.show_error(error)
             await asyncio.sleep(1)
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key | MouseDown | MouseScrollDown | MouseScrollUp) and not event.is_forwarded:
+            self.repaints.key(time.monotonic())
+            self.screen.call_after_refresh(self.repaints.key_painted)
+        await super().on_event(event)
+
+    def on_repaint_request(self) -> None:
+        self.repaints.outdate()
 
     def _repaint(self) -> None:
         started = time.monotonic()

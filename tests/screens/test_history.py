@@ -33,7 +33,9 @@ from console.model.tuning import Tuned, Tuning
 from console.runner.view import plan_label
 from console.tui.app import ConsoleApp
 from console.tui.fleet.events import Happening, Happenings
+from console.tui.history.rollouts import RolloutList
 from console.tui.history.state import HistoryState, listed_rollouts
+from console.tui.panes.pane import Pane
 from console.tui.screens import history
 from console.tui.screens.base import BaseScreen
 from console.tui.screens.handover import HandoverScreen
@@ -209,6 +211,38 @@ async def test_a_region_that_gives_no_answer_is_named_and_the_others_are_listed(
         assert "not read" not in screen_text(app)
 
 
+async def test_a_rollout_is_chosen_by_key_and_by_click_and_stays_chosen_when_one_is_added(
+    cockpit: s.ScriptedCockpit,
+) -> None:
+    async with running_app(cockpit, size=(200, 60)) as (app, pilot):
+        await pilot.press("5")
+        await read(pilot, app)
+        await settle(pilot)
+        listed = app.screen.query_one(RolloutList)
+        keys = [rollout.key for rollout in listed_rollouts(app.state.views, app.state.history)]
+        await pilot.press("end")
+        assert listed.chosen == keys[-1]
+        await pilot.press("up", "up")
+        assert listed.chosen == keys[-3]
+        await pilot.press("pageup")
+        assert listed.chosen == keys[0]
+        await pilot.click(RolloutList, offset=(4, 3))  # the border is line 0
+        assert listed.chosen == keys[2]
+        await pilot.click(RolloutList, offset=(4, 0))
+        assert listed.chosen == keys[2], "the border is no rollout"
+        await pilot.click(RolloutList, offset=(4, 2), times=2)
+        await settle(pilot)
+        assert listed.chosen == keys[1]
+        assert isinstance(app.focused, Pane), "a double click leads to the rollout in full"
+        newest = replace(OLDER, rollout="web-3", started=s.NOON + 60)
+        cockpit.rollouts["eu"] = (*cockpit.rollouts["eu"], newest)
+        await pilot.press("r")
+        async with asyncio.timeout(30):
+            while "rollouts of all regions: 7" not in screen_text(app):
+                await settle(pilot)
+        assert listed.chosen == keys[1]
+
+
 async def test_esc_leads_back_and_the_panes_take_turns(cockpit: s.ScriptedCockpit) -> None:
     async with running_app(cockpit) as (app, pilot):
         await pilot.press("5", "right_square_bracket", "right_square_bracket")
@@ -318,7 +352,7 @@ async def test_the_list_of_events_is_drawn_once_a_second_and_none_is_left_out(
         assert drawn == []
         screen = app.screen
         assert isinstance(screen, HistoryScreen)
-        screen._show_later_events()  # the second has passed
+        screen._request_events()  # the second has passed
         await settle(pilot)
         assert len(drawn) == 1
         assert "ana5" in screen_text(app)

@@ -1,6 +1,14 @@
 """When a repaint is due, by a clock of the test's own."""
 
-from console.tui.repaint import BACKOFF, LAG_REPAINTS, LONGEST_PAUSE, UNSEEN_SECONDS, RepaintSchedule
+from console.tui.repaint import (
+    BACKOFF,
+    KEY_SECONDS,
+    KEYS_SECONDS,
+    LAG_REPAINTS,
+    LONGEST_PAUSE,
+    UNSEEN_SECONDS,
+    RepaintSchedule,
+)
 
 
 def painted(seconds: float = 1.0, at: float = 100.0) -> RepaintSchedule:
@@ -68,3 +76,34 @@ def test_what_changes_during_a_repaint_is_drawn_by_the_next_one() -> None:
     schedule.end(200)
     assert not schedule.settled
     assert schedule.begin(200 + LAG_REPAINTS)
+
+
+def test_a_key_is_drawn_before_what_the_regions_report() -> None:
+    schedule = painted()
+    schedule.outdate()
+    schedule.key(200)
+    assert not schedule.begin(200.1)
+    schedule.key_painted()
+    assert schedule.begin(200.2)
+
+
+def test_a_key_whose_effect_is_never_shown_delays_a_repaint_for_a_while_only() -> None:
+    schedule = painted()
+    schedule.outdate()
+    schedule.key(200)
+    assert not schedule.begin(200 + KEY_SECONDS - 0.1)
+    assert schedule.begin(200 + KEY_SECONDS)
+
+
+def test_a_key_held_down_delays_a_repaint_for_a_while_only() -> None:
+    schedule = painted()
+    schedule.outdate()
+    times = [200 + n * 0.05 for n in range(60)]
+    drawn = []
+    for now in times:
+        schedule.key(now)
+        if schedule.begin(now):
+            schedule.end(now)
+            schedule.outdate()
+            drawn.append(now)
+    assert len(drawn) >= len(times) * 0.05 // (KEYS_SECONDS + 0.1)

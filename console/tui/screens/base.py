@@ -44,6 +44,10 @@ class GoTo(Message):
     pane: str = ""
 
 
+class RepaintRequest(Message):
+    """A part of the screen is outdated although no region has changed."""
+
+
 @dataclass
 class CopyRequest(Message):
     """The operator asked for a text on the clipboard.

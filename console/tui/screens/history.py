@@ -9,7 +9,6 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import OptionList
 
 from console.model.event import ENDED, Recorded
 from console.model.region import Region
@@ -27,7 +26,7 @@ from console.tui.history.state import AuditState, ListedRollout, RolloutKey, lis
 from console.tui.history.whole import of_rollout, whole_lines
 from console.tui.panes.pane import Pane
 from console.tui.rollout.log import LogEntries
-from console.tui.screens.base import BaseScreen, GoTo, ScreenName
+from console.tui.screens.base import BaseScreen, GoTo, RepaintRequest, ScreenName
 from console.tui.state import ScreenState
 
 LOW = 20  # lines of a screen
@@ -118,12 +117,13 @@ class HistoryScreen(BaseScreen):
         self._events.show(self.current_view or NOWHERE, self.state.at)
         self._events.renew()
         if self.state.position is None:  # a playback is drawn as it is moved
-            self._events_timer = self.set_timer(EVENTS_SECONDS, self._show_later_events)
+            self._events_timer = self.set_timer(EVENTS_SECONDS, self._request_events)
 
-    def _show_later_events(self) -> None:
+    def _request_events(self) -> None:
+        """Events that came meanwhile are drawn at the next repaint, which waits for keys."""
         self._events_timer = None
         if self._events_waiting:
-            self._show_events()
+            self.post_message(RepaintRequest())
 
     def _list_title(self, number: int) -> str:
         history = self.state.history
@@ -132,11 +132,11 @@ class HistoryScreen(BaseScreen):
         parts += [f"not read: {', '.join(sorted(history.errors))}"] if history.errors else []
         return " · ".join(parts)
 
-    def on_option_list_option_highlighted(self, message: OptionList.OptionHighlighted) -> None:
+    def on_rollout_list_moved(self, message: RolloutList.Moved) -> None:
         self._show_whole()
         self.update_keys()
 
-    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+    def on_rollout_list_opened(self, message: RolloutList.Opened) -> None:
         self.remove_class("-events")
         self._whole.focus()
 
