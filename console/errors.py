@@ -195,7 +195,7 @@ class NoAgent(Unreachable):
     code: str = field(default="E_NO_AGENT", kw_only=True)
 
 
-def away(error: ConsoleError) -> bool:
+def is_unreachable(error: ConsoleError) -> bool:
     """Whether the region may become reachable by itself: it does not answer, or its warehouse's disk is not mounted."""
     return isinstance(error, Unreachable | NoWarehouse)
 

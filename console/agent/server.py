@@ -78,7 +78,7 @@ class Server:
             while line := await reader.readline():
                 connection.take(line)
         except (ValueError, ConnectionError, asyncio.CancelledError):
-            pass  # a frame over the limit, or either side went away
+            pass  # a frame over the limit, or either side closed it
         finally:
             connection.close()
             writer.close()

@@ -48,7 +48,7 @@ def _line(event: Event) -> str:
         case Expiring(_, _, message):
             return f"warning: {message}"
         case DriverLost(step, why):
-            return f"warning: Spark went away in {step}" + (f": {why}" if why else "")
+            return f"warning: Spark was lost in {step}" + (f": {why}" if why else "")
         case TakenOver(by, host, _):
             return f"{by} on {host} took the rollout over"
         case Accepted(release=release, was=was, plan=_, by=by):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 from console.drivers.protocol import Driver
-from console.errors import Conflict, ConsoleError, RegionError, Unreachable, away
+from console.errors import Conflict, ConsoleError, RegionError, Unreachable, is_unreachable
 from console.model.event import Promoted
 from console.model.fleet import FleetWaves
 from console.model.identity import AgentReason, agent_reason
@@ -93,7 +93,7 @@ class RegionRun:
                 await self._ops.refresh([name])
             return await self._run_rollout(name, fleet, yes)
         except ConsoleError as error:
-            if away(error) and name in self.options.without:
+            if is_unreachable(error) and name in self.options.without:
                 return Outcome(name, "behind")
             return Outcome(name, self._board[name].status.shown, error)
         finally:

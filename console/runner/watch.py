@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
 from console.drivers.protocol import Driver, RegionState, Who
-from console.errors import ConsoleError, NoAgent, Unreachable, away
+from console.errors import ConsoleError, NoAgent, Unreachable, is_unreachable
 from console.model.event import ENDED, Accepted, Ended, Promoted, Recorded, RolledBack
 from console.model.live import Live
 from console.model.plan import Plan
@@ -286,7 +286,7 @@ class RegionWatcher:
                 lost = going or not isinstance(error, NoAgent)
                 self._board.set(self._name, link="unreachable" if lost else "connecting", link_why=str(error))
             except ConsoleError as error:
-                if not (away(error) and under_way(self._board[self._name].status)):
+                if not (is_unreachable(error) and under_way(self._board[self._name].status)):
                     self._give_up(error)
                     return
                 self._board.set(self._name, link="unreachable", link_why=str(error))

@@ -163,10 +163,10 @@ def retried(commit: Callable[[], T], overtaken: type[Exception] | tuple[type[Exc
 
 
 @contextmanager
-def client_errors(store: str, lake: str, address: str, away: Callable[[Exception], bool]) -> Iterator[None]:
+def client_errors(store: str, lake: str, address: str, unanswered: Callable[[Exception], bool]) -> Iterator[None]:
     """A client's errors as the project's own.
 
-    away    whether an error means that the store did not answer
+    unanswered  whether an error means that the store did not answer
     raises  Unreachable, which is safe to repeat; RegionError for a refusal
     """
     try:
@@ -174,7 +174,7 @@ def client_errors(store: str, lake: str, address: str, away: Callable[[Exception
     except (ConsoleError, TypeError):
         raise
     except Exception as error:
-        if away(error):
+        if unanswered(error):
             raise Unreachable(
                 f"{store}: no answer from {lake} at {address}: {first_line(error)}",
                 hint="check that it runs and that its address is right; the same command continues where it stopped",

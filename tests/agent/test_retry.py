@@ -378,7 +378,7 @@ def test_a_jvm_that_dies_in_a_batch_counts_although_the_agent_ends_for_it_meanwh
     assert dies.carried(monkeypatch) == ["DriverLost", "Failed"]
     assert setup.context.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
     assert any(
-        line.endswith(f"warning: Spark went away in {STEP.id}: {HOW}") for line in setup.context.recorder.status.log
+        line.endswith(f"warning: Spark was lost in {STEP.id}: {HOW}") for line in setup.context.recorder.status.log
     )
 
 

@@ -52,7 +52,7 @@ async def test_a_batch_that_kills_the_jvm_is_carried_in_smaller_ones_and_the_day
     assert status.why == f"the driver was lost 3 times in {STEP} at {FIRST_DAY:%Y-%m-%d}: its memory ran out"
     assert "spark.driver.memory" in status.hint
     # once with all days, three times with the first alone; on a busy machine once more with the others together
-    lost = sum(line.endswith(f"Z warning: Spark went away in {STEP}: its memory ran out") for line in status.log)
+    lost = sum(line.endswith(f"Z warning: Spark was lost in {STEP}: its memory ran out") for line in status.log)
     assert lost in (4, 5), status.log
     carried = next(step for step in status.steps if step.id == STEP)
     assert (carried.rows_done, carried.slices_done) == (ROWS * (DAYS - 1), DAYS - 1)

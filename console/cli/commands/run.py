@@ -18,7 +18,7 @@ from console.cli.progress import printing_progress
 from console.cli.reports.reporter import Reporter
 from console.cli.status_text import outcomes_data, outcomes_text
 from console.cli.wiring import OpenProject, cli_context
-from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError, away
+from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError, is_unreachable
 from console.model.codec import encode
 from console.model.event import RUNNING
 from console.model.live import Live
@@ -83,7 +83,7 @@ def _planned(project: OpenProject, lives: Sequence[Live | ConsoleError]) -> tupl
     for region, live in zip(project.regions, lives, strict=True):
         try:
             if isinstance(live, ConsoleError):
-                if not (away(live) and region.name in project.without):
+                if not (is_unreachable(live) and region.name in project.without):
                     unanswered.append((region.name, live))
                 problems += _structural(project, region.name)
             else:

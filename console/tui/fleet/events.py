@@ -134,7 +134,7 @@ def _texts(event: Event, text: str) -> tuple[str, str]:
         case Entered(state=state):
             return state_words(state), state_words(state)
         case DriverLost(step=step, why=why) if why:
-            return text, f"warning: Spark went away: {why} ({_brief_step(step)})"
+            return text, f"warning: Spark was lost: {why} ({_brief_step(step)})"
         case Fenced(step=step) | BatchDone(step=step) | StepDone(step=step) | DriverLost(step=step) | Failed(step=step):
             return text, text.replace(step, _brief_step(step), 1)
         case _:
