@@ -15,7 +15,7 @@ from tests.worlds.drawn import FEATURES, HIVE, PARTS, acts, worlds
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED, MANY, READ = (
-    os.environ.get(f"WORLDS_{name}", default) for name, default in (("SEED", "12829"), ("MANY", "3"), ("READ", "3"))
+    os.environ.get(f"WORLDS_{name}", default) for name, default in (("SEED", "12829"), ("MANY", "2"), ("READ", "2"))
 )
 
 
