@@ -271,9 +271,8 @@ class Command(click.Command):
             refuse_readonly(ctx, str(self.name))
         flags = ctx.obj.flags
         if (flags.junit or flags.report) and not any(param.name == "report" for param in self.params):
-            raise UsageError(
-                f"{self.name} writes no report", hint="--junit and --report are for apply, status and --headless"
-            )
+            hint = "--junit and --report are for apply, promote, status and --headless"
+            raise UsageError(f"{self.name} writes no report", hint=hint)
         if (form := flags.output) not in self.forms:
             raise UsageError(f"{self.name} does not support {form}", hint=f"--output {' or '.join(self.forms)}")
         return super().invoke(ctx)

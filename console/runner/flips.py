@@ -91,6 +91,11 @@ def skew_text(skew: FlipSkew) -> str:
     return f"at most {most} s apart" if not skew.least else f"between {least} and {most} s apart"
 
 
+def flips_text(flips: Flips, skew: FlipSkew) -> str:
+    """`3 regions flipped between 0.02 and 0.14 s apart, as measured by this console`."""
+    return f"{len(flips.promoted)} regions flipped {skew_text(skew)}, as measured by this console"
+
+
 def _seconds(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
 

@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_happens(deploy
         ("--headless", "--report", "r.pdf"),
         ("--report", "r.html"),
         ("--junit", "j.xml", "plan"),
-        ("--report", "r.md", "promote"),
+        ("--report", "r.md", "rollback"),
     ],
 )
 def test_a_report_is_for_those_commands_and_suffixes_alone(deployed: World, words: tuple[str, ...]) -> None:

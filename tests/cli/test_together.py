@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -74,6 +75,44 @@ def test_a_wave_is_promoted_at_once_and_its_skew_is_text_and_figures(wave: World
     done = wave.call("promote", "--regions", "eu,us", "--yes")
     assert "us: r3 is live (was r1)\n" in done.stdout
     assert "2 regions flipped at most 0." in done.stdout
+
+
+def cases(world: World) -> dict[str, set[str]]:
+    """Of `p.xml`: each region, and its cases that failed."""
+    suites = ElementTree.parse(world.root / "p.xml").getroot().iter("testsuite")
+    return {
+        str(suite.get("name")): {
+            str(case.get("name")) for case in suite.iter("testcase") if case.find("failure") is not None
+        }
+        for suite in suites
+    }
+
+
+def test_the_report_of_a_promotion_has_its_skew_and_the_cases_of_each_region(wave: World) -> None:
+    files = ("--report", str(wave.root / "p.html"), "--junit", str(wave.root / "p.xml"))
+    done = wave.call("promote", "--regions", "@wave2", "--yes", *files)
+    assert done.exit_code == 0, done.output
+    page = (wave.root / "p.html").read_text()
+    printed = next(line for line in done.stdout.splitlines() if "flipped" in line)
+    assert f"promotion: {printed}" in page
+    assert page.count("✓ passed") >= 2
+    assert "console promote" in page
+    assert not set().union(*cases(wave).values())
+    assert len(cases(wave)) == 2
+
+
+@pytest.mark.parametrize("regions", ["@wave2", "eu"])
+def test_the_report_of_a_refused_promotion_names_the_region_and_why(wave: World, regions: str) -> None:
+    wave.scripts["eu"].inconclusive = ("requests",)
+    assert wave.call("retry", "--region", "eu").exit_code == 0
+    files = ("--report", str(wave.root / "p.md"), "--junit", str(wave.root / "p.xml"))
+    refused = wave.call("promote", "--regions", regions, "--yes", *files)
+    assert (refused.exit_code, live(wave)) == (3, {"us": "r1", "eu": "r1"})
+    text = (wave.root / "p.md").read_text()
+    assert "exit code: 3" in text
+    assert "is inconclusive" in text
+    assert "promotion:" not in text
+    assert "eu" in text
 
 
 def test_of_a_wave_that_is_not_ready_the_message_has_region_condition_remedy_and_the_command_without_it(

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from console.cli.wiring import OpenProject
     from console.model.plan import Plan
     from console.model.receipt import Past
+    from console.runner.flips import Flips
     from console.runner.view import Cockpit, Outcome, RegionView
 
 EVERY_SECONDS = 10.0  # seconds between two writes during a run
@@ -56,7 +57,8 @@ class Reporter:
     """The known state of a run, and the files to which it is written.
 
     views     the latest of each region;  pasts: its stored events and receipts, asked for at the end
-    outcomes  () until the run has ended
+    outcomes  empty until the run has ended
+    errors    of regions that a promotion has left;  flips: its outcome, where it was one of several regions
     """
 
     command: str
@@ -73,6 +75,8 @@ class Reporter:
     views: "dict[str, RegionView]" = field(default_factory=dict)
     pasts: "dict[str, Past]" = field(default_factory=dict)
     outcomes: "dict[str, Outcome]" = field(default_factory=dict)
+    errors: "dict[str, ConsoleError]" = field(default_factory=dict)
+    flips: "Flips | None" = None
     standing: tuple[RegionReport, ...] = ()  # of a command that only reads
 
     @property
@@ -155,6 +159,7 @@ class Reporter:
             exit_code=self.exit_code,
             error=reported(self.error) if self.error else None,
             regions=self.standing or tuple(self._regions()),
+            flips=self.flips,
         )
 
     def _regions(self) -> Iterator[RegionReport]:

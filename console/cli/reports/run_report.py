@@ -17,6 +17,7 @@ from console.model.receipt import Past, Receipt
 from console.model.status import Status
 from console.runner import after_promotion
 from console.runner.actions import gate
+from console.runner.flips import Flips
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import under_way
 from console.text import redacted
@@ -98,7 +99,12 @@ class RegionReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """A whole run. began, at: seconds since 1970, UTC; error: what ended it as a whole;  exit_code: None while it runs"""
+    """A whole run.
+
+    began, at  seconds since 1970, UTC
+    exit_code  None while it runs;  error: the reason that it ended as a whole
+    flips      the outcome of a promotion of several regions at once
+    """
 
     pipeline: str
     command: str
@@ -110,6 +116,7 @@ class RunReport:
     exit_code: int | None
     error: ReportedError | None
     regions: tuple[RegionReport, ...]
+    flips: Flips | None = None
 
     def count(self, *verdicts: RegionVerdict) -> int:
         return sum(region.verdict in verdicts for region in self.regions)

@@ -10,6 +10,7 @@ from console.model.compared import TOGETHER
 from console.model.event import Checked, ComparedDay
 from console.model.identity import identity
 from console.model.recorded_call import ReplayedCall
+from console.runner.flips import flips_text
 
 DAYS_NAMED = 20  # maximum of differing days in one text
 ROWS_SHOWN = 400  # of one table of days or receipts
@@ -58,6 +59,8 @@ def facts(run: RunReport) -> Iterator[tuple[str, str]]:
     yield "ended" if run.state is RunState.ENDED else "written", moment(run.at)
     yield "took", span(run.at - run.began)
     yield "exit code", "none yet" if run.exit_code is None else str(run.exit_code)
+    if run.flips and run.flips.skew:
+        yield "promotion", flips_text(run.flips, run.flips.skew)
     yield "tool", run.tool
 
 

@@ -16,9 +16,10 @@ from console.cli.commands.rollout.declared import (
 )
 from console.cli.commands.rollout.status import views_of
 from console.cli.commands.rollout.together import promote_together, return_together
-from console.cli.flags import command
+from console.cli.flags import command, report_options
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
+from console.cli.reports.reporter import reporting
 from console.cli.status_text import gate_text, way_back_lines
 from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, Conflict
@@ -41,6 +42,7 @@ console promote --region eu --accept "requests: sums" --reason "two late rows, r
 @click.option("--accept", multiple=True, metavar="CHECK", help="Accept this inconclusive check; repeatable.")
 @click.option("--reason", metavar="TEXT", default="", help="Why it is accepted; kept with the rollout.")
 @click.option("--ticket", metavar="TEXT", default="", help="The ticket of this promotion; kept with the rollout.")
+@report_options
 def promote(accept: tuple[str, ...], reason: str, ticket: str) -> int:
     """Open the gate: make the checked release live, in one commit.
 
@@ -53,7 +55,20 @@ def promote(accept: tuple[str, ...], reason: str, ticket: str) -> int:
     A check that is inconclusive keeps the gate closed until a person accepts it by name and says why; one that differs
     cannot be accepted. What people declare is a record of who said what, and grants no access.
     """
-    return _decide("promote", gate_words(accept, reason, ticket))
+    words, output = gate_words(accept, reason, ticket), Output(cli_context().flags)
+    with reporting("console promote", output) as reporter:
+        project = open_project(need_regions=True)
+        reporter.planned(project)
+        try:
+            if len(project.names) > 1:
+                reporter.exit_code = promote_together(project, output, words, reporter)
+            else:
+                reporter.exit_code = _decide(project, output, "promote", words)
+        finally:
+            if reporter.wanted:
+                views, errors = run_interruptible(views_of(project))
+                run_interruptible(reporter.look(views, {**errors, **reporter.errors}))
+        return reporter.exit_code
 
 
 @command("rollback", changes=True, examples="console rollback --region eu\nconsole rollback --regions @wave2")
@@ -64,14 +79,16 @@ def rollback() -> int:
 
     Of several regions it rolls back, at once, those that are live with the change, and leaves the others alone.
     """
-    return _decide("rollback", GateWords())
+    project, output = open_project(need_regions=True), Output(cli_context().flags)
+    return (
+        return_together(project, output)
+        if len(project.names) > 1
+        else _decide(project, output, "rollback", GateWords())
+    )
 
 
-def _decide(act: Act, words: GateWords) -> int:
-    project = open_project(need_regions=True)
-    output = Output(cli_context().flags)
-    if len(project.names) > 1:
-        return promote_together(project, output, words) if act == "promote" else return_together(project, output)
+def _decide(project: OpenProject, output: Output, act: Act, words: GateWords) -> int:
+    """Of one region."""
     view = run_interruptible(_look(project))
     declared = _answer(output, view, act, words)
     return run_interruptible(_act(project, output, act, view, declared))

@@ -19,12 +19,13 @@ from console.cli.commands.rollout.declared import (
 from console.cli.commands.rollout.status import views_of
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output, as_data
+from console.cli.reports.reporter import Reporter
 from console.cli.status_text import gate_text, way_back_lines
 from console.cli.wiring import OpenProject
 from console.errors import AtGate, Conflict, ConsoleError
 from console.runner import after_promotion
 from console.runner.exit_codes import worst
-from console.runner.flips import FlipEnd, Flips, RegionFlip, skew_text, wave_name
+from console.runner.flips import FlipEnd, Flips, RegionFlip, flips_text, wave_name
 from console.runner.together.readiness import readiness, returnable, without
 from console.runner.waves import next_waves
 from console.text import safe_text
@@ -43,8 +44,8 @@ STATES: Mapping[FlipEnd, str] = {
 }
 
 
-def promote_together(project: OpenProject, output: Output, words: GateWords) -> int:
-    """Promote all of the selected regions, or none if one is not ready."""
+def promote_together(project: OpenProject, output: Output, words: GateWords, reporter: Reporter) -> int:
+    """Promote all of the selected regions, or none if one is not ready. reporter: takes the outcome"""
     views, errors = run_interruptible(views_of(project))
     judged = {each.region: each for each in readiness(views, _desired(project))}
     ready = [view for view in views if not judged[view.region.name].live]
@@ -60,11 +61,12 @@ def promote_together(project: OpenProject, output: Output, words: GateWords) -> 
         except ConsoleError as error:
             refused.setdefault(view.region.name, error)
     if refused:
+        reporter.errors.update(refused)
         return _none_promoted(output, project, refused)
     if ready:
         _confirm(output, project, views, [view.region.name for view in ready])
     confirmed = {view.region.name: "" if judged[view.region.name].live else view.status.rollout for view in views}
-    work = _promote(project, output, confirmed, declared)
+    work = _promote(project, output, confirmed, declared, reporter)
     return run_interruptible(work, lambda: _settles(output, project, "interrupted; the regions know what is live: "))
 
 
@@ -158,9 +160,12 @@ async def _promote(
     output: Output,
     confirmed: Mapping[str, str],
     declared: "Mapping[str, Sequence[Declaration]]",
+    reporter: Reporter,
 ) -> int:
     async with project.fleet() as fleet:
         flips = await fleet.promote_together(confirmed, declared)
+        reporter.flips = flips
+        reporter.errors.update({flip.region: flip.error for flip in flips.left if flip.error})
         promoted = [flip.region for flip in flips.promoted]
         rest = [waves for name in promoted if (waves := next_waves(fleet.views[name]))]
         watched = [name for name in promoted if rest and after_promotion.is_watched(fleet.views[name])]
@@ -194,8 +199,7 @@ def _report(output: Output, project: OpenProject, flips: Flips) -> None:
             text = STATES[flip.end].format(release=flip.release, was=flip.was or NOTHING)
             output.data(f"{flip.region}: {safe_text(text)}")
         if flips.skew:
-            measured = f"{len(flips.promoted)} regions flipped {skew_text(flips.skew)}, as measured by this console"
-            output.data(measured)
+            output.data(flips_text(flips, flips.skew))
     for flip in flips.left:
         if flip.error:
             output.print_region_error(flip.region, flip.error)
