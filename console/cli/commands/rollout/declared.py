@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import click
 
-from console.cli.commands.rollout.status import views_of
+from console.cli.commands.rollout.regions_read import views_of
 from console.cli.flags import command
 from console.cli.gate_text import RECORDS, gate_data
 from console.cli.interrupt import run_interruptible

@@ -14,7 +14,7 @@ from console.cli.commands.rollout.declared import (
     declared_text,
     gate_words,
 )
-from console.cli.commands.rollout.status import views_of
+from console.cli.commands.rollout.regions_read import views_of
 from console.cli.commands.rollout.together import promote_together, return_together
 from console.cli.flags import command, report_options
 from console.cli.interrupt import run_interruptible

@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from console.cli.commands.rollout.status import stored_events, views_of
+from console.cli.commands.rollout.regions_read import stored_events, views_of
 from console.cli.flags import command
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output

@@ -16,7 +16,7 @@ from console.cli.commands.rollout.declared import (
     declarations,
     declared_text,
 )
-from console.cli.commands.rollout.status import views_of
+from console.cli.commands.rollout.regions_read import views_of
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output, as_data
 from console.cli.reports.reporter import Reporter
