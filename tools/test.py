@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from xml.etree import ElementTree
 
 from affected import ROOT, affected, changed_since
@@ -43,22 +44,29 @@ WORKERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What one area came to: `failed` has a line or more for each test that failed or was skipped."""
+    """What one area came to: `failed` has each test that failed or was skipped."""
 
     ok: bool
     summary: str
-    failed: tuple[str, ...]
+    failed: tuple["Failure", ...]
 
 
-def failures(suites: Iterable[ElementTree.Element]) -> Iterator[str]:
-    """Each test that failed, broke or was skipped, with the last lines of what it said."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A test that failed, broke or was skipped. name: with the kind in front; text: the last lines of what it said"""
+
+    name: str
+    text: str
+
+
+def failures(suites: Iterable[ElementTree.Element]) -> Iterator[Failure]:
     for suite in suites:
         for case in suite.iter("testcase"):
             for kind in ("failure", "error", "skipped"):
                 for result in case.iter(kind):
                     text = (result.text or result.get("message") or "").strip().splitlines()
-                    name = f"{case.get('classname')}::{case.get('name')}"
-                    yield "\n".join((f"{kind} {name}", *(f"    {line[:300]}" for line in text[-LINES:])))
+                    name = f"{kind} {case.get('classname')}::{case.get('name')}"
+                    yield Failure(name=name, text="\n".join(f"    {line[:300]}" for line in text[-LINES:]))
 
 
 def run(area: str, marks: str, files: Sequence[str] = ()) -> Result:
@@ -108,10 +116,15 @@ def main() -> int:
     for area in areas:
         results.append(run(area, AREAS[area], files))
         print(results[-1].summary, flush=True)
-    print("\n" + "\n".join(result.summary for result in results), flush=True)
+    failed = [failure for result in results for failure in result.failed]
+    # a fixture that fails does so in all of its tests, with one text
+    for text, names in groupby(failed, key=lambda failure: failure.text):
+        print("\n" + "\n".join(failure.name for failure in names) + f"\n{text}", flush=True)
     # last, since the end of a long log is what is kept of it and read first
-    for line in (line for result in results for line in result.failed):
-        print(f"\n{line}", flush=True)
+    print(
+        "\n" + "\n".join([*(failure.name for failure in failed), "", *(result.summary for result in results)]),
+        flush=True,
+    )
     return 0 if all(result.ok for result in results) else 1
 
 

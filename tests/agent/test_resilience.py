@@ -127,7 +127,8 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Regi
         patch.setattr(retry, "FIRST_SECONDS", 0.05)
         live = Region(tmp_path_factory.mktemp("patience"))
         try:
-            assert live.carry(await live.planned(live.root / "first")).shown == "awaiting-confirmation"
+            first = live.carry(await live.planned(live.root / "first"))
+            assert first.shown == "awaiting-confirmation", first.why
             live.promote()
             yield live
         finally:
