@@ -97,6 +97,7 @@ class SparkHandle:
         self._root: Any = None
         self._starting = threading.Lock()
         self._killed = ""  # why the JVM was killed
+        self._stopping = False  # its context is stopped on purpose, and its JVM is used again
         self.ending = False
         self.slots = _slots(settings.master)
 
@@ -141,7 +142,7 @@ class SparkHandle:
         """
         with suppress(Exception):  # a JVM that is gone is detected by its process
             stopped = self._root is not None and self._root.sparkContext._jsc.sc().isStopped()
-            if stopped and not self.ending:  # an ending JVM first deletes its own files
+            if stopped and not (self.ending or self._stopping):  # an ending JVM first deletes its own files
                 self.kill("its context was stopped, as when its application is lost")
 
     def kill(self, why: str) -> None:
@@ -170,12 +171,14 @@ class SparkHandle:
         """Stop Spark; its JVM is killed if that takes more than `STOP_SECONDS`."""
         if self._root is not None:
             if not self._gone():
+                self._stopping = True
                 stopping = threading.Thread(target=self._stop, name="stop", daemon=True)
                 stopping.start()
                 stopping.join(STOP_SECONDS)
                 if stopping.is_alive():
                     self.kill(f"it did not stop in {STOP_SECONDS:.0f} s")
             self._root = None
+            self._stopping = False
 
     def _stop(self) -> None:
         with suppress(Exception):  # it is killed otherwise

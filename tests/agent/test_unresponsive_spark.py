@@ -181,6 +181,32 @@ def test_a_context_that_is_stopped_because_the_agent_ends_is_left_to_its_jvm(jav
     assert java.proc.poll() is None
 
 
+def test_a_context_that_is_being_stopped_is_not_lost_for_whoever_still_asks_it_for_a_session(
+    java: Java, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round of checks, say, that has not ended yet: the process has no other JVM."""
+    monkeypatch.setattr(spark_session, "STOP_SECONDS", 60.0)
+    down, asked = threading.Event(), threading.Event()
+
+    def fails() -> None:
+        raise Py4JNetworkError("Cannot call methods on a stopped SparkContext")
+
+    def stop() -> None:
+        down.set()
+        asked.wait(60)
+
+    java.context(down.is_set, stop=stop, newSession=fails)
+    stopping = threading.Thread(target=java.spark.stop)
+    stopping.start()
+    assert down.wait(60)
+    with pytest.raises(Py4JNetworkError):
+        java.spark.session()
+    asked.set()
+    stopping.join(60)
+    assert java.proc.poll() is None
+    assert not java.spark.lost
+
+
 def test_an_agent_ends_though_its_spark_does_not(java: Java) -> None:
     java.context(lambda: False, stop=java.call)
     java.spark.stop()
