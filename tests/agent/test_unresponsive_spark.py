@@ -28,7 +28,7 @@ from tests.plans import bare_plan
 pytestmark = pytest.mark.slow
 
 PLAN = bare_plan(steps=(Promote(),), release=Release(id="r1", pipeline="web", digest="d", tables=(), feeds=()))
-DEAF = 0.2
+DEAF = 0.6
 WHY = f"it did not stop its running job within {DEAF:.0f} s"
 
 
