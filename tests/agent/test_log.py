@@ -10,7 +10,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console.agent.feeds import ranges
-from console.agent.store import log
+from console.agent.store import log, shape
 from console.agent.store.shape import layout_of
 from console.agent.store.table_stats import table_stats
 from console.errors import FeedStopped, RegionError, Unreachable
@@ -250,9 +250,39 @@ def test_a_range_behind_which_the_log_was_cleaned_has_the_schema_of_later_versio
     layout = layout_of(place, 2)
     for gone in (0, 1):
         (tmp_path / f"t/_delta_log/{gone:020}.json").unlink()
+    shape._KNOWN.clear()
     assert layout_of(place, 2) == layout  # from version 3, which a checkpoint tells
+    shape._KNOWN.clear()
     (tmp_path / f"t/_delta_log/{3:020}.checkpoint.parquet").unlink()
     with pytest.raises(RegionError) as caught:  # what tells more begins behind another schema
         layout_of(place, 2)
     assert caught.value.code == "E_LOG_GONE"
     assert '"m"' in layout_of(place, 5).schema
+
+
+def test_a_layout_is_read_again_only_where_a_commit_changed_it_or_another_table_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    reads = shape._read_layout
+
+    def counted(table: str, version: int) -> shape.TableLayout:
+        read.append(version)
+        return reads(table, version)
+
+    monkeypatch.setattr(shape, "_read_layout", counted)
+    place = tmp_path / "t"
+    for n in range(4):
+        write_deltalake(str(place), pa.table({"n": [n]}), mode="append")
+    layouts = [layout_of(str(place), version) for version in (1, 2, 3)]
+    assert (read, len(set(layouts))) == ([1], 1)
+    write_deltalake(str(place), pa.table({"n": [4], "m": [4]}), mode="append", schema_mode="merge")
+    write_deltalake(str(place), pa.table({"n": [5], "m": [5]}), mode="append")
+    assert '"m"' in layout_of(str(place), 5).schema
+    assert '"m"' not in layout_of(str(place), 3).schema  # an older one than the one read last
+    assert read == [1, 5, 3]
+    shutil.rmtree(place)
+    for n in range(7):
+        write_deltalake(str(place), pa.table({"k": [n]}), mode="append")
+    assert '"k"' in layout_of(str(place), 6).schema
+    assert read == [1, 5, 3, 6]

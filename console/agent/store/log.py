@@ -210,22 +210,35 @@ def _gone_error(table: str, version: int, hint: str) -> CommitGone:
     return CommitGone(f"{table}: commit {version} is gone from the log", hint=hint)
 
 
+Stamp = tuple[int, int, int]  # of a file: inode, time of its last change, size
+
+
+def stamp(table: str, version: int) -> Stamp | None:
+    """The stamp of a commit's file on a disk: a table that was dropped and recreated has other files. None without one."""
+    if in_bucket(table):
+        return None
+    try:
+        stat = os.stat(_commit_file(table, version))
+    except FileNotFoundError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
 def commit(table: str, version: int) -> Commit:
-    """One commit, cached by its file: a table that was dropped and recreated has other files under the same paths.
+    """One commit, cached by its file.
 
     raises  RegionError E_LOG_GONE if its JSON was cleaned up; E_LOG_EMPTY, E_LOG_DAMAGED
     """
     if in_bucket(table):
         return next(commits(table, version, version))
-    try:
-        stat = os.stat(_commit_file(table, version))
-    except FileNotFoundError:
-        raise _gone_error(table, version, LATE_HINT) from None
-    return _commit(table, version, (stat.st_ino, stat.st_mtime_ns, stat.st_size))
+    found = stamp(table, version)
+    if found is None:
+        raise _gone_error(table, version, LATE_HINT)
+    return _commit(table, version, found)
 
 
 @lru_cache(maxsize=4096)
-def _commit(table: str, version: int, _: tuple[int, int, int] | str) -> Commit:
+def _commit(table: str, version: int, _: Stamp | str) -> Commit:
     lines = action_lines(table, version)
     if not lines:
         raise _empty_error(table, version)

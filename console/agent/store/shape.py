@@ -33,8 +33,39 @@ class TableLayout:
         return tuple(f["name"] for f in fields if f["name"] in self.partition_by and f["type"] == "string")
 
 
+# Of each table the version whose layout was read last, and the stamp of that commit's file: to open a table costs a live step
+# 10 ms, and only a commit with metadata changes its layout.
+_KNOWN: dict[str, tuple[int, log.Stamp, TableLayout]] = {}
+_MOST_KNOWN = 4096
+
+
 def layout_of(table: str, version: int) -> TableLayout:
     """The layout of a version. raises  RegionError E_MAPPING for an unknown mapping mode, E_LOG_GONE if the log is gone"""
+    stamp = log.stamp(table, version)
+    if stamp is None:
+        return _read_layout(table, version)
+    layout = _known_layout(table, version) or _read_layout(table, version)
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[table] = version, stamp, layout
+    return layout
+
+
+def _known_layout(table: str, version: int) -> TableLayout | None:
+    """The layout read last, if this version is of the same log and has no other."""
+    if table not in _KNOWN:
+        return None
+    known, stamp, layout = _KNOWN[table]
+    if version < known or log.stamp(table, known) != stamp:  # or another table is there now
+        return None
+    try:
+        changed = any(commit.metadata for commit in log.commits(table, known + 1, version))
+    except CommitGone:
+        return None
+    return None if changed else layout
+
+
+def _read_layout(table: str, version: int) -> TableLayout:
     opened = _opened(table, version)
     metadata = opened.metadata()
     match metadata.configuration.get("delta.columnMapping.mode", "none"):
