@@ -37,6 +37,15 @@ def moment(at: float, now: float, zone: tzinfo = UTC) -> str:
     return then.strftime("%a %H:%M") if near else then.strftime("%Y-%m-%d")
 
 
+def between(low: float, high: float, now: float) -> str:
+    """`15:45–16:25`, `Sat 00:03–00:05`, or one moment where both read the same."""
+    first, last = moment(low, now), moment(high, now)
+    if first == last:
+        return first
+    day, space, _ = first.partition(" ")
+    return f"{first}–{last.removeprefix(day + space) if space else last}"
+
+
 def as_of(measured: float, now: float) -> str:
     """` at 01:52` beside a figure that is older than a minute, else ""."""
     return f" at {moment(measured, now)}" if now - measured > STALE_SECONDS else ""

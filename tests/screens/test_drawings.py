@@ -2,6 +2,7 @@
 
 import unicodedata
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import get_args
 
@@ -14,6 +15,7 @@ from console.drivers.replay import Given, Ran
 from console.errors import Problem
 from console.model.event import Ailing, Checked, State
 from console.model.gate import check_name, unaccepted
+from console.model.measured import FeedSample
 from console.model.plan import Answer, Rollback
 from console.model.sandbox import Sandbox
 from console.model.status import Status
@@ -37,6 +39,7 @@ from console.tui.panes.witness import draw_witness
 from console.tui.rollout.log import LogEntries, log_lines
 from console.tui.state import ScreenState, noteworthy
 from console.tui.terminal.ascii import to_ascii
+from console.tui.times import between
 from console.witness import NoWitness, Witness, WitnessProgress, WitnessResult
 from tests.screens import scripted as s
 
@@ -307,3 +310,30 @@ def test_a_note_is_labelled_by_its_kind_and_never_by_its_text() -> None:
     view = s.RegionView(region=s.US, note="us: the journal's disk is full")
     assert state_label(view).text == "noted"
     assert state_label(replace(view, notice="waits")).text == "waits"
+
+
+def test_a_feed_that_is_no_longer_measured_under_its_name_leaves_the_table_of_feeds_at_once() -> None:
+    """The feed of a version that is built gets the name of the live one with the promotion."""
+    building = tuple(
+        FeedSample(at=s.NOON - 20, feed=name, rows=268.0, lag=4.7, behind=1170)
+        for name in ("parse", "parse → requests/2")
+    )
+    live = tuple(FeedSample(at=s.NOON - 10, feed=name, rows=20.0, lag=0.4, behind=3) for name in ("", "parse"))
+    shown = draw_question(replace(s.live(s.EU), samples=(*building, *live)), (), (120, 0), s.NOON).plain
+    assert "parse " in shown
+    assert "requests/2" not in shown
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (60.0, 3600.0, "12:01–13:00"),
+        (60.0, 70.0, "12:01"),
+        (13 * 3600.0, 14 * 3600.0, "Tue 01:00–02:00"),
+        (11 * 3600.0, 13 * 3600.0, "23:00–Tue 01:00"),
+        (13 * 3600.0, 37 * 3600.0, "Tue 01:00–Wed 01:00"),
+    ],
+)
+def test_the_day_of_two_times_is_shown_once(low: float, high: float, shown: str) -> None:
+    noon = datetime(2026, 11, 23, 12, tzinfo=UTC).timestamp()  # a Monday
+    assert between(noon + low, noon + high, noon) == shown

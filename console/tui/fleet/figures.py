@@ -11,7 +11,7 @@ from console.tui.format import HOUR, short, span
 from console.tui.groups import drift_text
 from console.tui.labels import change_pending, feed_trouble, moving, running_step, under_way, working
 from console.tui.panes.plan import action_counts
-from console.tui.times import age, moment
+from console.tui.times import age, between, moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,14 @@ def behind(view: RegionView) -> str:
 
 def ready_at(view: RegionView) -> str:
     """`15:45–16:25`: between when its rollout is expected at its gate; "" if unknown."""
-    return "–".join(dict.fromkeys(_ready_times(view)))
+    expected = forecast_of(view, view.heard)
+    return between(expected.gate.low, expected.gate.high, view.heard) if expected else ""
 
 
 def ready_late(view: RegionView) -> str:
     """`16:25`: the later of the two; "" if unknown."""
-    return _ready_times(view)[-1]
-
-
-def _ready_times(view: RegionView) -> tuple[str, ...]:
     expected = forecast_of(view, view.heard)
-    return tuple(moment(at, view.heard) for at in (expected.gate.low, expected.gate.high)) if expected else ("",)
+    return moment(expected.gate.high, view.heard) if expected else ""
 
 
 def hour_of(

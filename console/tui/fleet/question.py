@@ -20,7 +20,6 @@ from console.tui.times import as_of, moment
 
 FEED_CELLS, FIGURE_CELLS = 40, 51  # widths of a feed's name and figures in the table of feeds
 LEAST_SPARE = 5  # lines; fewer of them below the answer stay empty
-RECENT_SECONDS = 60.0  # maximum age of the samples of a feed that is still followed
 
 
 def question_title(state: ScreenState, region: str) -> Content:
@@ -99,8 +98,8 @@ def _trouble(view: RegionView, width: int) -> list[Content]:
 def _feeds(view: RegionView, width: int, at: float) -> list[Content]:
     """Feed by feed: rows a second and lag with the last hour, and rows behind."""
     newest = max((sample.at for sample in view.samples), default=0.0)
-    recent = (sample.feed for sample in view.samples if sample.at > newest - RECENT_SECONDS)
-    names = list(dict.fromkeys(filter(None, recent)))  # without feeds of a release that is no longer followed
+    # all feeds are measured at once: one without the newest sample is of a release that is no longer followed, or was renamed
+    names = list(dict.fromkeys(sample.feed for sample in view.samples if sample.at == newest and sample.feed))
     lines = []
     if names:
         first = max(8, min(FEED_CELLS, width - FIGURE_CELLS))

@@ -108,7 +108,8 @@ class BaseScreen(Screen[None]):
         Binding("ctrl+z", "app.suspend_process", "Suspend", tooltip="suspend to the shell; fg resumes"),
         *PLAYBACK_BINDINGS,
     ]
-    state: reactive[ScreenState] = reactive(ScreenState(views={}), repaint=False)  # its widgets repaint themselves
+    # Its widgets repaint themselves. Never compared with the one before, since a repaint is asked for because of a change.
+    state: reactive[ScreenState] = reactive(ScreenState(views={}), repaint=False, always_update=True)
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)  # both widgets repaint themselves
     ALLOW_IN_MAXIMIZED_VIEW = "#banner,#guide,#coach,#foot"
     ESCAPE_TO_MINIMIZE = True
