@@ -20,6 +20,7 @@ BESIDE = "tests/faults/test_points.py::test_killed_beside_a_writer_no_row_is_los
 DAMAGE = "tests/faults/test_damage.py::test_a_damaged_commit_is_named_and_never_passed_over"
 DOCTOR = "tests/faults/test_damage.py::test_doctor_names_the_damaged_commit"
 MIDWAY = "tests/faults/test_outside.py::test_a_rollout_under_this_ends_whole"
+LAYOUT = "tests/agent/test_log.py::test_a_layout_is_read_again_only_where_a_commit_changed_it_or_another_table_is_there"
 AROUND = "tests/faults/test_cleanup_killed.py::test_killed_while"
 
 
@@ -100,7 +101,16 @@ UNDER_FIRE = (
            "console/agent/rollout/recorder.py", "            if self._unmirrored:  # of", "            if False:  # of"),
     Mutant("a commit is remembered by its number alone",
            "tests/agent/test_log.py::test_a_table_written_anew_in_the_place_of_one_that_was_dropped_is_read_anew",
-           "console/agent/store/log.py", "(stat.st_ino, stat.st_mtime_ns, stat.st_size))", "(0, 0, 0))"),
+           "console/agent/store/log.py", "    return _commit(table, version, found)", "    return _commit(table, version, (0, 0, 0))"),
+    Mutant("a layout is remembered although another table is there", LAYOUT, "console/agent/store/shape.py",
+           "    if version < known or log.stamp(table, known) != stamp:", "    if version < known:"),
+    Mutant("a layout is remembered although a commit changed it", LAYOUT, "console/agent/store/shape.py",
+           "    return None if changed else layout", "    return layout"),
+    Mutant("the layout of a later version is given for an earlier one", LAYOUT, "console/agent/store/shape.py",
+           "    if version < known or log", "    if log"),
+    Mutant("a check that still asks for a session kills a Spark that is being stopped",
+           "tests/agent/test_unresponsive_spark.py", "console/agent/spark_session.py",
+           "(self.ending or self._stopping)", "self.ending"),
     Mutant("a log that cannot be written ends a feed", "tests/agent/test_failure_isolation.py", "console/agent/agent_log.py",
            "    with suppress(OSError, ValueError):  # its disk", "    with suppress(KeyError):  # its disk"),
     Mutant("a watch that cannot begin is silent", "tests/agent/test_failure_isolation.py", "console/agent/server.py",
