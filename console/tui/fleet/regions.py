@@ -11,7 +11,6 @@ from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style
 
@@ -19,6 +18,7 @@ from console.runner.view import RegionView
 from console.tui.fleet.order import Order, arranged
 from console.tui.fleet.region_row import ListColumn, Row, columns, draw_header, draw_row, look_of, same_row
 from console.tui.labels import state_label
+from console.tui.panes.cursor_list import CursorList
 from console.tui.state import ScreenState
 
 CURRENT = "region-list--current"  # style class of the line under the cursor
@@ -36,7 +36,7 @@ def matches(view: RegionView, filter_text: str, plan: str = "") -> bool:
     return all((part[1:] not in text) if part[:1] == "!" else part in text for part in filter_text.lower().split())
 
 
-class RegionList(ScrollView, can_focus=True):
+class RegionList(CursorList):
     """Draws the regions of `state` that are in view; keeps cursor, marks, order and filter.
 
     One widget for all: with one widget per region, Textual would lay out and notify hundreds of them at each key. Regions
@@ -44,14 +44,8 @@ class RegionList(ScrollView, can_focus=True):
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {CURRENT}
-    ALLOW_SELECT = False  # a double click opens a region
+    header_rows = 1
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "move(1)", "down", show=False),
-        Binding("up,k", "move(-1)", "up", show=False),
-        Binding("pagedown", "page(1)", "next page", show=False),
-        Binding("pageup", "page(-1)", "previous page", show=False),
-        Binding("home", "move(-1000000)", "first", show=False),
-        Binding("end,G", "move(1000000)", "last", show=False),
         Binding("enter", "open", "Open", tooltip="open the region: its rollout, or its plan"),
         Binding("space", "mark", "Mark", tooltip="mark the region: actions then apply to all marked"),
     ]
@@ -232,13 +226,16 @@ class RegionList(ScrollView, can_focus=True):
         parts = line.render(style, end="", parse_style=self._get_style)
         return [Segment(text, (style + part).rich_style) for text, part in parts]
 
-    def action_move(self, by: int) -> None:
-        if self._shown:
-            at = self._index.get(self.current, 0)
-            self.current = self._shown[max(0, min(len(self._shown) - 1, at + by))]
+    @property
+    def line_count(self) -> int:
+        return len(self._shown)
 
-    def action_page(self, by: int) -> None:
-        self.action_move(by * max(1, self.size.height - 2))
+    @property
+    def cursor_line(self) -> int | None:
+        return self._index.get(self.current)
+
+    def move_cursor(self, line: int) -> None:
+        self.current = self._shown[line]
 
     def action_open(self) -> None:
         if self.current:

@@ -11,7 +11,6 @@ from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from console.model.identity import identity
@@ -20,6 +19,7 @@ from console.tui.drawing import cell, draw_label, safe
 from console.tui.format import DAY, plural, short
 from console.tui.history.state import ListedRollout, RolloutKey
 from console.tui.labels import status_label
+from console.tui.panes.cursor_list import CursorList
 from console.tui.quiet import Titled
 from console.tui.times import moment
 
@@ -28,23 +28,14 @@ WIDE = 76
 CURRENT = "rollout-list--current"  # style class of the line under the cursor
 
 
-class RolloutList(Titled, ScrollView, can_focus=True):
+class RolloutList(Titled, CursorList):
     """Draws the lines in view, and those only if they have changed.
 
     One widget with one style class of its own: `OptionList` has five, and computes each again whenever the focus changes.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {CURRENT}
-    ALLOW_SELECT = False  # a double click opens a rollout
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "move(1)", "down", show=False),
-        Binding("up,k", "move(-1)", "up", show=False),
-        Binding("pagedown", "page(1)", "next page", show=False),
-        Binding("pageup", "page(-1)", "previous page", show=False),
-        Binding("home", "move(-1000000)", "first", show=False),
-        Binding("end,G", "move(1000000)", "last", show=False),
-        Binding("enter", "open", "Open", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Open", show=False)]
     chosen: reactive[RolloutKey | None] = reactive(None, repaint=False)
 
     @dataclass
@@ -116,13 +107,16 @@ class RolloutList(Titled, ScrollView, can_focus=True):
             self._strips[key] = cached
         return cached[2]
 
-    def action_move(self, by: int) -> None:
-        if self._keys:
-            at = self._index.get(self.chosen, 0) if self.chosen else 0
-            self.chosen = self._keys[max(0, min(len(self._keys) - 1, at + by))]
+    @property
+    def line_count(self) -> int:
+        return len(self._keys)
 
-    def action_page(self, by: int) -> None:
-        self.action_move(by * max(1, self.size.height - 1))
+    @property
+    def cursor_line(self) -> int | None:
+        return self._index.get(self.chosen) if self.chosen else None
+
+    def move_cursor(self, line: int) -> None:
+        self.chosen = self._keys[line]
 
     def action_open(self) -> None:
         if self.chosen:
