@@ -19,10 +19,10 @@ from console.cli.commands.rollout.together import promote_together, return_toget
 from console.cli.flags import command, report_options
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
-from console.cli.reports.reporter import reporting
+from console.cli.reports.reporter import Reporter, reporting
 from console.cli.status_text import gate_text, way_back_lines
 from console.cli.wiring import OpenProject, cli_context, open_project
-from console.errors import AtGate, Conflict
+from console.errors import AtGate, Conflict, ConsoleError
 from console.runner import after_promotion
 from console.runner.waves import next_waves
 from console.text import safe_text
@@ -64,11 +64,18 @@ def promote(accept: tuple[str, ...], reason: str, ticket: str) -> int:
                 reporter.exit_code = promote_together(project, output, words, reporter)
             else:
                 reporter.exit_code = _decide(project, output, "promote", words)
-        finally:
-            if reporter.wanted:
-                views, errors = run_interruptible(views_of(project))
-                run_interruptible(reporter.look(views, {**errors, **reporter.errors}))
+        except ConsoleError:  # after an interrupt nothing is requested
+            _collect(project, reporter)
+            raise
+        _collect(project, reporter)
         return reporter.exit_code
+
+
+def _collect(project: OpenProject, reporter: Reporter) -> None:
+    """The regions after the promotion, for its report."""
+    if reporter.wanted:
+        views, errors = run_interruptible(views_of(project))
+        run_interruptible(reporter.look(views, {**errors, **reporter.errors}))
 
 
 @command("rollback", changes=True, examples="console rollback --region eu\nconsole rollback --regions @wave2")
