@@ -8,13 +8,13 @@ from typing import Any
 from console.agent.errors import LeaseLost
 from console.agent.lease.lease import Lease, LeaseTimes, holder
 from console.agent.object_store.object_path import ObjectPath
-from console.agent.object_store.s3 import Patience, S3Access, S3Objects
+from console.agent.object_store.s3 import ClientRetries, S3Access, S3Objects
 from console.agent.store import commits, log
 from console.agent.store.ledger import Releases
 from console.errors import RegionError
 from console.paths import version_path
 
-PATIENCE_SECONDS = 15.0  # with an agent that is ending
+RELEASE_SECONDS = 15.0  # with an agent that is ending
 SILENT_SECONDS = 45.0  # longer than a killed one keeps the lease (`LeaseTimes.term`)
 TAKEN_AT_ONCE = 8
 _LEDGERS = ("releases", "rollouts", "ops", "comparison", "quarantine")
@@ -38,11 +38,11 @@ class BucketLock:
         raises  Conflict E_LOCK naming the holder; StoreUnreachable; RegionError E_STORE for a store that does not arbitrate
         """
         lease = Lease(_objects(self._warehouse), facts, times=self._times)
-        lease.take(patience=PATIENCE_SECONDS, silent=SILENT_SECONDS)
+        lease.take(wait=RELEASE_SECONDS, silent=SILENT_SECONDS)
         self._lease = lease
         threading.Thread(target=lease.keep, args=(self._halt, self._lost), name="lease", daemon=True).start()
-        patient = S3Objects(self._warehouse.bucket, self._warehouse.key, S3Access.of(os.environ), Patience.SOME)
-        commits.hold(commits.Tenure(objects=patient, lease=lease))
+        objects = S3Objects(self._warehouse.bucket, self._warehouse.key, S3Access.of(os.environ), ClientRetries.SOME)
+        commits.hold(commits.Tenure(objects=objects, lease=lease))
         take_over(self._warehouse)
 
     def leave(self) -> None:

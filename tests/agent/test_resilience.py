@@ -125,7 +125,7 @@ class Region(LiveRegion):
 async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Region]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "FIRST_SECONDS", 0.05)
-        live = Region(tmp_path_factory.mktemp("patience"))
+        live = Region(tmp_path_factory.mktemp("resilience"))
         try:
             first = live.carry(await live.planned(live.root / "first"))
             assert first.shown == "awaiting-confirmation", first.why

@@ -15,7 +15,7 @@ from tests import soak
 from tests.faults import outside, points, stories
 from tests.faults.acts import Act, play
 from tests.faults.stories import Story
-from tests.faults.world import CASE, PIPELINE, WHOLE_PATIENCE, Operator, World, mounted, summary
+from tests.faults.world import CASE, PIPELINE, WHOLE_SECONDS, Operator, World, mounted, summary
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
@@ -86,12 +86,12 @@ async def back(world: World, ada: Operator, first: Act, change: Act) -> Act:
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def midway(world: World, back: Act) -> Story:
     """The column once more, with everything from outside that can hit a rollout on its way."""
-    async with asyncio.timeout(WHOLE_PATIENCE):
+    async with asyncio.timeout(WHOLE_SECONDS):
         return await stories.midway(world, back)
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def after(world: World, midway: Story) -> Story:
     """The same region while it only follows."""
-    async with asyncio.timeout(WHOLE_PATIENCE):
+    async with asyncio.timeout(WHOLE_SECONDS):
         return await stories.after(world, midway)

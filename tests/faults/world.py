@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 CASE = HERE / "case"
 PIPELINE = "web"
 TIMEOUT = 600.0  # seconds; a JVM's cold start on a crowded machine included
-WHOLE_PATIENCE = 2400.0  # for a command that may outlive dozens of agents
+WHOLE_SECONDS = 2400.0  # for a command that may outlive dozens of agents
 T = TypeVar("T")
 AGAIN = (-signal.SIGKILL, 1, 5)  # exits after which the same command is given again
 
@@ -234,7 +234,7 @@ class World(LiveRegion):
         return False
 
 
-async def before_long(process: subprocess.Popen[str], read: Callable[[], T], seconds: float = WHOLE_PATIENCE) -> T:
+async def before_long(process: subprocess.Popen[str], read: Callable[[], T], seconds: float = WHOLE_SECONDS) -> T:
     """What a process says, or its end.
 
     raises  AssertionError where it keeps silent for so long; it is killed

@@ -44,7 +44,7 @@ FIRST_BATCH = 1_000_000  # of the first release, which is not recorded
 BURST_ROWS, BURST_SECONDS = 10_000, 10.0
 BUSY_SECONDS, BUSY_PROCESSES = 20.0, 3
 FITS = ROWS + ROWS // 2  # rows of a batch that fits into the memory that the story says there is
-PATIENCE = 420.0
+LONGEST_SECONDS = 420.0
 CLOSES_IN = (15, 30)  # seconds from the acceptance to the end of the hours
 GATE = Entered("awaiting-confirmation")
 Act = Callable[["Recording"], Awaitable[None]]
@@ -311,7 +311,7 @@ async def record_all(stories: Sequence[Story], root: Path) -> None:
     try:
         await first_release(region, first)
         for story in stories:
-            keep(story, *await asyncio.wait_for(record(region, STORIES[story]), PATIENCE))
+            keep(story, *await asyncio.wait_for(record(region, STORIES[story]), LONGEST_SECONDS))
     finally:
         with contextlib.suppress(Unreachable):
             await region.close()

@@ -53,10 +53,10 @@ def objects(request: pytest.FixtureRequest, tmp_path: Any) -> Objects:
 
 
 def taken(
-    objects: Objects, clock: SteppedClock, *, patience: float = 0.0, silent: float = 0.0, force: bool = False
+    objects: Objects, clock: SteppedClock, *, wait: float = 0.0, silent: float = 0.0, force: bool = False
 ) -> Lease:
     lease = Lease(objects, {"tool": "test"}, clock=clock)
-    lease.take(patience=patience, silent=silent, force=force)
+    lease.take(wait=wait, silent=silent, force=force)
     return lease
 
 
@@ -85,9 +85,9 @@ def test_a_silent_holder_has_a_successor_after_a_whole_term_and_not_before(objec
     first = taken(objects, clock)
     clock.seconds += 1000  # silent for long already, but nobody has watched it
     with pytest.raises(Conflict):
-        taken(objects, clock, patience=TIMES.term - 1)
+        taken(objects, clock, wait=TIMES.term - 1)
     watched = clock.seconds
-    assert taken(objects, clock, patience=2 * TIMES.term).epoch == 2
+    assert taken(objects, clock, wait=2 * TIMES.term).epoch == 2
     assert clock.seconds - watched >= TIMES.term
     with pytest.raises(LeaseLost, match="the lease passed to pid"):
         first.renew()
@@ -100,7 +100,7 @@ def test_a_holder_that_renews_keeps_it_whatever_the_clocks_say(objects: Objects)
     first.take()
     clock.meanwhile = first.renew
     with pytest.raises(Conflict):
-        taken(objects, clock, patience=2 * TIMES.term)
+        taken(objects, clock, wait=2 * TIMES.term)
     first.check()
 
 
@@ -109,7 +109,7 @@ def test_an_agent_that_lives_is_named_sooner_than_a_dead_one_is_succeeded(object
     first = taken(objects, clock)
     clock.meanwhile = first.renew
     with pytest.raises(Conflict):
-        taken(objects, clock, patience=15, silent=45)
+        taken(objects, clock, wait=15, silent=45)
     assert clock.seconds == 1015.0
     alive_until = clock.seconds + 4
 
@@ -118,7 +118,7 @@ def test_an_agent_that_lives_is_named_sooner_than_a_dead_one_is_succeeded(object
             first.renew()
 
     clock.meanwhile = dying
-    assert taken(objects, clock, patience=15, silent=45).epoch == 2
+    assert taken(objects, clock, wait=15, silent=45).epoch == 2
     assert alive_until + TIMES.term - TIMES.poll <= clock.seconds <= 1015.0 + 45
 
 
@@ -137,8 +137,8 @@ def test_a_holder_without_a_beat_is_waited_for_like_any_other(objects: Objects) 
     clock = SteppedClock()
     taken(objects, clock)
     with pytest.raises(Conflict):
-        taken(objects, clock, patience=TIMES.term / 2)
-    assert taken(objects, clock, patience=2 * TIMES.term).epoch == 2
+        taken(objects, clock, wait=TIMES.term / 2)
+    assert taken(objects, clock, wait=2 * TIMES.term).epoch == 2
 
 
 def test_a_put_whose_answer_is_lost_is_found_to_have_won(place: Place, proxy: Proxy) -> None:
@@ -218,7 +218,7 @@ def test_an_agent_cut_from_its_store_stops_before_a_successor_may_take_its_place
         first.renew()
     cut = clock.seconds
     clock.meanwhile = meanwhile
-    second = taken(place.objects, clock, patience=10 * TIMES.term)
+    second = taken(place.objects, clock, wait=10 * TIMES.term)
     assert second.epoch == 2
     assert acting
     assert max(acting) - cut <= TIMES.hold < TIMES.term <= clock.seconds - cut
@@ -251,7 +251,7 @@ def test_a_store_that_was_away_for_all_gives_the_holder_the_time_to_renew(place:
         proxy.rule = lambda method, path: "drop" if away else "pass"
 
     clock.meanwhile = meanwhile
-    assert taken(place.cut_off, clock, patience=10 * TIMES.term).epoch == 2
+    assert taken(place.cut_off, clock, wait=10 * TIMES.term).epoch == 2
     assert clock.seconds - began >= 2 * TIMES.term
 
 
@@ -307,7 +307,7 @@ def test_a_process_stopped_past_its_lease_learns_that_it_has_a_successor(server:
         assert stopped.stdout.readline() == "holds\n"
         stopped.send_signal(signal.SIGSTOP)
         lease = Lease(reached(server, "stopped"), {}, times=BRIEF)
-        lease.take(patience=60)
+        lease.take(wait=60)
         assert lease.epoch == 2
         stopped.send_signal(signal.SIGCONT)
         assert stopped.stdout.readline() == "lost\n"

@@ -15,7 +15,7 @@ from console.agent.lease.fence import EPOCHS
 from console.agent.lease.lease import Lease
 from console.agent.object_store import object_path
 from console.agent.object_store.object_path import ObjectPath
-from console.agent.object_store.s3 import Patience, S3Access, S3Objects
+from console.agent.object_store.s3 import ClientRetries, S3Access, S3Objects
 from console.agent.store import commits, log
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.ops import Ops
@@ -84,7 +84,7 @@ def agent(warehouse: ObjectPath, proxy: Proxy) -> Agent:
     access = S3Access(endpoint=proxy.address, region="us-east-1", key_id="test", secret="test")
     lease = Lease(S3Objects(BUCKET, warehouse.key, access), {}, clock=StoppedClock())
     lease.take(force=True)
-    objects = S3Objects(BUCKET, warehouse.key, access, Patience.SOME)
+    objects = S3Objects(BUCKET, warehouse.key, access, ClientRetries.SOME)
     found = Agent(warehouse, commits.Tenure(objects=objects, lease=lease)).acts()
     take_over(warehouse)
     return found
@@ -192,7 +192,7 @@ def test_a_row_keeps_its_own_side_file_whatever_a_former_holder_puts(warehouse: 
 def test_a_region_that_is_held_names_its_agent_and_one_that_is_left_is_free(
     warehouse: ObjectPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bucket_lock, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(bucket_lock, "RELEASE_SECONDS", 0.5)
     monkeypatch.setattr(bucket_lock, "SILENT_SECONDS", 0.5)
     first = BucketLock(warehouse)
     first.take({"tool": "one"})

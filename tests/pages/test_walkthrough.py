@@ -14,7 +14,7 @@ from tests.pages.test_pages import COLOURS, look
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 PAGE, REGION = "docs/walkthrough.md", "local"
-PATIENCE = 300  # seconds for what is said to be there soon
+SOON_SECONDS = 300  # seconds for what is said to be there soon
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 def run(step: Command, folder: Path) -> list[str]:
     """What the page says otherwise than the command. What is promised for soon is called again, as its reader would."""
-    env, until = sittings.environment(folder), time.monotonic() + PATIENCE
+    env, until = sittings.environment(folder), time.monotonic() + SOON_SECONDS
     while True:
         wrong = look(step, on_terminal(step.text, folder, env, term=COLOURS, answer=REGION), COLOURS)
         if not wrong or not step.soon or time.monotonic() > until:

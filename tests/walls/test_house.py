@@ -112,7 +112,7 @@ def test_one_name_means_one_thing() -> None:
 
 
 # words that explain themselves to nobody, and are no name: a field of a stored record keeps the one that was stored
-OBSCURE = re.compile(r"_*(told|said|aside|mind|helm|vigil|deeds?|errands?|scene)_*|TOLD_\w+|SAID_\w+")
+OBSCURE = re.compile(r"_*(told|said|aside|mind|helm|vigil|deeds?|errands?|scene|patience)_*|TOLD_\w+|SAID_\w+")
 STORED_NAMES = {("model/event.py", "told"), ("model/plan.py", "said")}
 
 

@@ -80,16 +80,16 @@ class Lease:
         self._lost: LeaseLost | None = None
         self._renewing = threading.Lock()
 
-    def take(self, *, patience: float = 0.0, silent: float = 0.0, force: bool = False) -> None:
+    def take(self, *, wait: float = 0.0, silent: float = 0.0, force: bool = False) -> None:
         """Become the holder of the next epoch.
 
-        patience  seconds to wait for the present holder to release it or to fall silent; a silent one needs a whole term
+        wait      seconds to wait for the present holder to release it or to fall silent; a silent one needs a whole term
         silent    seconds to wait, if that is longer, while the holder does not renew it
         force     without waiting: the present holder is fenced at once, in the middle of whatever it does
         raises    Conflict E_LOCK naming the holder; StoreUnreachable, and then the epoch may be taken in vain
         """
         began = self._clock.elapsed()
-        deadlines = began + patience, began + max(patience, silent)
+        deadlines = began + wait, began + max(wait, silent)
         while True:
             held = holder(self._objects)
             if held.epoch and not force:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path, PosixPath
 from typing import Any, NoReturn
 
-from console.agent.object_store.s3 import Listed, Patience, S3Access, S3Objects
+from console.agent.object_store.s3 import ClientRetries, Listed, S3Access, S3Objects
 from console.errors import RegionError
 
 SCHEME = "s3"
@@ -174,4 +174,4 @@ class _Reader(io.RawIOBase):
 
 @lru_cache(maxsize=16)
 def _bucket(name: str) -> S3Objects:
-    return S3Objects(name, "", S3Access.of(os.environ), Patience.SOME)
+    return S3Objects(name, "", S3Access.of(os.environ), ClientRetries.SOME)

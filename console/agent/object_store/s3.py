@@ -18,7 +18,7 @@ TIMEOUT_SECONDS = 5.0
 DELETED_AT_ONCE = 1000  # keys in one request, S3's limit
 
 
-class Patience(Enum):
+class ClientRetries(Enum):
     """How long a request is repeated by the client itself."""
 
     NONE = 0  # its caller knows what a lost answer means, and how much time is left
@@ -78,7 +78,7 @@ class Listed:
 class S3Objects:
     """raises  RegionError E_EXTRA if the library is not installed"""
 
-    def __init__(self, bucket: str, prefix: str, access: S3Access, patience: Patience = Patience.NONE) -> None:
+    def __init__(self, bucket: str, prefix: str, access: S3Access, retries: ClientRetries = ClientRetries.NONE) -> None:
         try:
             from obstore.store import S3Store
         except ImportError:
@@ -94,7 +94,7 @@ class S3Objects:
             "secret_access_key": access.secret,
             "session_token": access.token,
         }
-        seconds = timedelta(seconds=TIMEOUT_SECONDS * (1 + patience.value))
+        seconds = timedelta(seconds=TIMEOUT_SECONDS * (1 + retries.value))
         client: dict[str, Any] = {"timeout": seconds, "connect_timeout": seconds}
         if access.endpoint.startswith("http://"):
             client["allow_http"] = True
@@ -103,7 +103,7 @@ class S3Objects:
             prefix=prefix or None,
             conditional_put="etag",
             client_options=client,
-            retry_config={"max_retries": patience.value},
+            retry_config={"max_retries": retries.value},
             **{name: value for name, value in given.items() if value},
         )
 
