@@ -11,6 +11,7 @@ from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style
 
@@ -18,7 +19,7 @@ from console.runner.view import RegionView
 from console.tui.fleet.order import Order, arranged
 from console.tui.fleet.region_row import ListColumn, Row, columns, draw_header, draw_row, look_of, same_row
 from console.tui.labels import state_label
-from console.tui.panes.cursor_list import CursorList
+from console.tui.panes.cursor import CURSOR_KEYS, moved
 from console.tui.state import ScreenState
 
 CURRENT = "region-list--current"  # style class of the line under the cursor
@@ -36,7 +37,7 @@ def matches(view: RegionView, filter_text: str, plan: str = "") -> bool:
     return all((part[1:] not in text) if part[:1] == "!" else part in text for part in filter_text.lower().split())
 
 
-class RegionList(CursorList):
+class RegionList(ScrollView, can_focus=True):
     """Draws the regions of `state` that are in view; keeps cursor, marks, order and filter.
 
     One widget for all: with one widget per region, Textual would lay out and notify hundreds of them at each key. Regions
@@ -44,8 +45,9 @@ class RegionList(CursorList):
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {CURRENT}
-    header_rows = 1
+    ALLOW_SELECT = False  # a double click opens a region
     BINDINGS: ClassVar[list[BindingType]] = [
+        *CURSOR_KEYS,
         Binding("enter", "open", "Open", tooltip="open the region: its rollout, or its plan"),
         Binding("space", "mark", "Mark", tooltip="mark the region: actions then apply to all marked"),
     ]
@@ -226,16 +228,12 @@ class RegionList(CursorList):
         parts = line.render(style, end="", parse_style=self._get_style)
         return [Segment(text, (style + part).rich_style) for text, part in parts]
 
-    @property
-    def line_count(self) -> int:
-        return len(self._shown)
+    def action_move(self, by: int) -> None:
+        if self._shown:
+            self.current = self._shown[moved(self._index.get(self.current, 0), by, len(self._shown))]
 
-    @property
-    def cursor_line(self) -> int | None:
-        return self._index.get(self.current)
-
-    def move_cursor(self, line: int) -> None:
-        self.current = self._shown[line]
+    def action_page(self, by: int) -> None:
+        self.action_move(by * max(1, self.size.height - 2))
 
     def action_open(self) -> None:
         if self.current:

@@ -11,6 +11,7 @@ from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from console.model.identity import identity
@@ -19,7 +20,7 @@ from console.tui.drawing import cell, draw_label, safe
 from console.tui.format import DAY, plural, short
 from console.tui.history.state import ListedRollout, RolloutKey
 from console.tui.labels import status_label
-from console.tui.panes.cursor_list import CursorList
+from console.tui.panes.cursor import CURSOR_KEYS, moved
 from console.tui.quiet import Titled
 from console.tui.times import moment
 
@@ -28,14 +29,15 @@ WIDE = 76
 CURRENT = "rollout-list--current"  # style class of the line under the cursor
 
 
-class RolloutList(Titled, CursorList):
+class RolloutList(Titled, ScrollView, can_focus=True):
     """Draws the lines in view, and those only if they have changed.
 
     One widget with one style class of its own: `OptionList` has five, and computes each again whenever the focus changes.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {CURRENT}
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Open", show=False)]
+    ALLOW_SELECT = False  # a double click opens a rollout
+    BINDINGS: ClassVar[list[BindingType]] = [*CURSOR_KEYS, Binding("enter", "open", "Open", show=False)]
     chosen: reactive[RolloutKey | None] = reactive(None, repaint=False)
 
     @dataclass
@@ -107,16 +109,13 @@ class RolloutList(Titled, CursorList):
             self._strips[key] = cached
         return cached[2]
 
-    @property
-    def line_count(self) -> int:
-        return len(self._keys)
+    def action_move(self, by: int) -> None:
+        if self._keys:
+            at = self._index.get(self.chosen, 0) if self.chosen else 0
+            self.chosen = self._keys[moved(at, by, len(self._keys))]
 
-    @property
-    def cursor_line(self) -> int | None:
-        return self._index.get(self.chosen) if self.chosen else None
-
-    def move_cursor(self, line: int) -> None:
-        self.chosen = self._keys[line]
+    def action_page(self, by: int) -> None:
+        self.action_move(by * max(1, self.size.height - 1))
 
     def action_open(self) -> None:
         if self.chosen:
