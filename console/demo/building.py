@@ -45,7 +45,8 @@ def with_release(view: RegionView, rollout: RegionView) -> RegionView:
     status, own = view.status, rollout.status
     if own.steps:
         state = "promoting" if own.state == "awaiting-confirmation" else own.state  # it needs no confirmation
-        steps, log = (view.status.steps[0], *own.steps), (*view.status.log, *own.log)
+        writing = replace(view.status.steps[0], seconds=0.0)  # rows are written many times faster than they are carried
+        steps, log = (writing, *own.steps), (*view.status.log, *own.log)
         status = replace(own, state=state, started=view.status.started, steps=steps, log=log)
     note = f"building: release r1, {own.shown}"
     return replace(rollout, region=view.region, status=status, note=note, notice="building", waits=True)

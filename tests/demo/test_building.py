@@ -58,6 +58,18 @@ def test_the_rollout_of_the_first_release_follows_the_days_and_the_bar_never_fal
     assert (state_label(view).text, view.region) == ("backfilling", EU)
 
 
+def test_rows_written_to_landing_say_nothing_about_the_rate_of_history() -> None:
+    days = written(DAYS)
+    before = building.with_release(
+        days, replace(rolling(), status=replace(rolling().status, steps=rolling().status.steps[:1]))
+    )
+    assert (before.status.rate, before.status.eta_seconds) == (0.0, None)
+    steps = tuple(replace(step, seconds=50.0 if step.rows_done else 0.0) for step in rolling().status.steps)
+    carried = building.with_release(days, replace(rolling(), status=replace(rolling().status, steps=steps)))
+    assert carried.status.rate == 10_000.0
+    assert carried.status.eta_seconds == pytest.approx(92.8)
+
+
 def test_it_asks_nobody_for_the_gate_of_its_first_release() -> None:
     view = building.with_release(written(DAYS), rolling("awaiting-confirmation"))
     assert state_label(view).text == "promoting"
