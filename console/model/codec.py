@@ -5,11 +5,13 @@ Keys added by newer versions are ignored, unless they are marked as required (do
 
 import dataclasses
 import json
+import re
 import types
 import typing
 from collections.abc import Hashable
+from enum import Enum, auto
 from functools import cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, assert_never, get_args, get_origin
 
 from console import __version__
 from console.errors import DataError, NewerFormat
@@ -25,6 +27,7 @@ NEEDED = "!"  # `name!0.3.0`: a key or a kind that readers before that version m
 Rest = list[tuple[list[str | int], Any]]  # path in the data → value stored beside it
 _DEPTH = 64
 _NEVER = object()
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def needed(since: str) -> dict[str, object]:
@@ -148,9 +151,81 @@ def decode(cls: type[T], data: Any, *, exact: bool = False) -> T:
     return result
 
 
+class _Kind(Enum):
+    """What a type hint asks for."""
+
+    RECORD = auto()
+    UNION = auto()
+    ROW = auto()  # tuple[int, str]
+    LIST = auto()  # tuple[int, ...], frozenset[int]
+    DICT = auto()
+    LITERAL = auto()
+    SCALAR = auto()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Hint:
+    """A type hint, read once.
+
+    made     of a list: the type that its items become
+    args     of a row one for each item, of a list one, of a dict that of its values, of a literal its values, of a union
+             those of no record
+    records  of a union: its records by their names;  optional: it has None as well
+    """
+
+    kind: _Kind
+    made: Any = None
+    args: tuple[Any, ...] = ()
+    records: dict[str, type] = dataclasses.field(default_factory=dict)
+    optional: bool = False
+
+
 @cache
-def _hints(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+def _read_hint(hint: Any) -> _Hint:
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return _Hint(_Kind.RECORD)
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        records = {arg.__name__: arg for arg in args if isinstance(arg, type) and dataclasses.is_dataclass(arg)}
+        plain = tuple(arg for arg in args if arg is not type(None) and not dataclasses.is_dataclass(arg))
+        return _Hint(_Kind.UNION, None, plain, records, type(None) in args)
+    if origin is tuple and args[-1] is not Ellipsis:
+        return _Hint(_Kind.ROW, tuple, args)
+    if origin is tuple or origin is frozenset:
+        return _Hint(_Kind.LIST, origin, args[:1])
+    if origin is dict:
+        return _Hint(_Kind.DICT, dict, args[1:])
+    return _Hint(_Kind.LITERAL, None, args) if origin is Literal else _Hint(_Kind.SCALAR)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Field:
+    """needed: it has no default;  beside: a value of a newer version is ignored for the default"""
+
+    hint: Any
+    needed: bool
+    beside: bool
+    default: Any
+
+
+@cache
+def _fields(cls: type) -> dict[str, _Field]:
+    """The fields of a record by their names."""
+    hints, missing = typing.get_type_hints(cls), dataclasses.MISSING
+    return {
+        f.name: _Field(
+            hints[f.name],
+            f.default is missing and f.default_factory is missing,
+            bool(f.metadata.get("beside")),
+            f.default,
+        )
+        for f in dataclasses.fields(cls)
+    }
+
+
+@cache
+def _needed(cls: type) -> tuple[str, ...]:
+    return tuple(name for name, spec in _fields(cls).items() if spec.needed)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -162,63 +237,70 @@ class _Reader:
     def value(self, hint: Any, data: Any, path: str, depth: int) -> Any:
         if depth > _DEPTH:
             raise DataError(f"{path}: nested too deeply")
-        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-            return self._record(hint, data, path, depth)
-        origin, args = get_origin(hint), get_args(hint)
-        if origin in (Union, types.UnionType):
-            return self._union(args, data, path, depth)
-        if origin is tuple or origin is frozenset:
-            return self._list(origin, args, data, path, depth)
-        if origin is dict:
-            if not isinstance(data, dict):
-                raise DataError(f"{path}: expected an object, found {type(data).__name__}")
-            return {key: self.value(args[1], item, f"{path}.{key}", depth + 1) for key, item in data.items()}
-        if origin is Literal:
-            if data not in args:
-                raise DataError(f"{path}: expected one of {', '.join(map(str, args))}, found {data!r:.60}")
-            return data
-        return _scalar(hint, data, path)
+        read = _read_hint(hint)
+        match read.kind:
+            case _Kind.SCALAR:
+                return _scalar(hint, data, path)
+            case _Kind.RECORD:
+                return self._record(hint, data, path, depth)
+            case _Kind.UNION:
+                return self._union(hint, read, data, path, depth)
+            case _Kind.LIST | _Kind.ROW:
+                return self._list(read, data, path, depth)
+            case _Kind.DICT:
+                if not isinstance(data, dict):
+                    raise DataError(f"{path}: expected an object, found {type(data).__name__}")
+                (of,) = read.args
+                return {key: self.value(of, item, f"{path}.{key}", depth + 1) for key, item in data.items()}
+            case _Kind.LITERAL:
+                if data not in read.args:
+                    raise DataError(f"{path}: expected one of {', '.join(map(str, read.args))}, found {data!r:.60}")
+                return data
+            case _:
+                assert_never(read.kind)
 
-    def _list(self, origin: Any, args: tuple[Any, ...], data: Any, path: str, depth: int) -> Any:
+    def _list(self, read: _Hint, data: Any, path: str, depth: int) -> Any:
         if not isinstance(data, list):
             raise DataError(f"{path}: expected a list, found {type(data).__name__}")
-        if origin is tuple and args[-1] is not Ellipsis:
-            if len(data) != len(args):
-                raise DataError(f"{path}: expected {len(args)} entries, found {len(data)}")
-            pairs = enumerate(zip(args, data, strict=True))
+        if read.kind is _Kind.ROW:
+            if len(data) != len(read.args):
+                raise DataError(f"{path}: expected {len(read.args)} entries, found {len(data)}")
+            pairs = enumerate(zip(read.args, data, strict=True))
             return tuple(self.value(a, d, f"{path}[{i}]", depth + 1) for i, (a, d) in pairs)
-        return origin(self.value(args[0], item, f"{path}[{i}]", depth + 1) for i, item in enumerate(data))
+        (of,) = read.args
+        return read.made(self.value(of, item, f"{path}[{i}]", depth + 1) for i, item in enumerate(data))
 
-    def _union(self, args: tuple[Any, ...], data: Any, path: str, depth: int) -> Any:
-        if data is None and type(None) in args:
+    def _union(self, hint: Any, read: _Hint, data: Any, path: str, depth: int) -> Any:
+        if data is None and read.optional:
             return None
-        kinds = {arg.__name__: arg for arg in args if isinstance(arg, type) and dataclasses.is_dataclass(arg)}
-        if isinstance(data, dict) and kinds:
+        if isinstance(data, dict) and read.records:
             name, newer, since = str(data.get(TAG)).partition(NEEDED)
-            if name in kinds:
-                return self.value(kinds[name], data, path, depth)
+            if name in read.records:
+                return self.value(read.records[name], data, path, depth)
             if newer:
                 raise _newer(path, name, since)
-        for arg in args:
-            if arg is not type(None) and not dataclasses.is_dataclass(arg):
-                try:
-                    return self.value(arg, data, path, depth)
-                except NewerFormat:
-                    raise
-                except DataError:
-                    continue
-        names = ", ".join(getattr(arg, "__name__", str(arg)) for arg in args)
+        for arg in read.args:
+            try:
+                return self.value(arg, data, path, depth)
+            except NewerFormat:
+                raise
+            except DataError:
+                continue
+        names = ", ".join(getattr(arg, "__name__", str(arg)) for arg in get_args(hint))
         raise DataError(f"{path}: expected one of {names}")
 
     def _record(self, cls: type, data: Any, path: str, depth: int) -> Any:
         if not isinstance(data, dict):
             raise DataError(f"{path}: expected an object, found {type(data).__name__}")
-        fields = {f.name: f for f in dataclasses.fields(cls)}
+        fields = _fields(cls)
         # a Column's or Parameter's own `type` takes the tag's place
         if TAG not in fields and str(data.get(TAG, cls.__name__)).partition(NEEDED)[0] != cls.__name__:
             raise DataError(f"{path}: expected {cls.__name__}, found {data[TAG]!r:.60}")
         given = {}
         for key, item in data.items():
+            if key in fields:
+                given[key] = item
+                continue
             name, newer, since = key.partition(NEEDED)
             if name in fields:
                 given[name] = item
@@ -226,20 +308,18 @@ class _Reader:
                 raise _newer(path, name, since)
             elif self.exact and key != TAG:
                 raise DataError(f"{path}: unknown key {key!r:.60}")
-        values = {}
-        for name, spec in fields.items():
-            if name in given:
-                values[name] = self._field(spec, _hints(cls)[name], given[name], f"{path}.{name}", depth + 1)
-            elif spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING:
+        for name in _needed(cls):
+            if name not in given:
                 raise DataError(f"{path}: {name} is missing")
+        values = {name: self._field(fields[name], item, f"{path}.{name}", depth + 1) for name, item in given.items()}
         return cls(**values)
 
-    def _field(self, spec: dataclasses.Field[Any], hint: Any, data: Any, path: str, depth: int) -> Any:
+    def _field(self, spec: _Field, data: Any, path: str, depth: int) -> Any:
         """A field's value. An optional one that requires a newer version is ignored like an unknown key."""
         try:
-            return self.value(hint, data, path, depth)
+            return self.value(spec.hint, data, path, depth)
         except NewerFormat:
-            if self.exact or not spec.metadata.get("beside"):
+            if self.exact or not spec.beside:
                 raise
             return spec.default
 
@@ -261,6 +341,6 @@ def _scalar(hint: Any, data: Any, path: str) -> Any:
         return None
     if not isinstance(hint, type) or not isinstance(data, hint) or (isinstance(data, bool) and hint is not bool):
         raise DataError(f"{path}: expected {getattr(hint, '__name__', hint)}, found {type(data).__name__}")
-    if isinstance(data, str) and any("\ud800" <= char <= "\udfff" for char in data):
+    if isinstance(data, str) and not data.isascii() and _SURROGATE.search(data):
         raise DataError(f"{path}: a lone surrogate is not text")
     return data

@@ -1,7 +1,7 @@
 """The status of a rollout: a fold over its events, and nothing else."""
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import field
 from functools import reduce
 from typing import Any, Literal, assert_never
 
@@ -49,7 +49,7 @@ from console.model.step_status import StepStatus
 from console.model.tuning import AS_PLANNED, Tuned, Tuning
 from console.model.watcher import Watcher
 from console.model.way_back import WayBackProof
-from console.record import dataclass
+from console.record import dataclass, replace
 
 Verb = Literal["pause", "resume", "retry", "cancel", "discard"]  # a person's commands to a rollout
 

@@ -1,11 +1,11 @@
 """The effect of events, and of a region's stored history, on its view. Pure: the watcher and a playback share it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from console.model.event import Lagging, Promoted, Recorded, RolledBack
 from console.model.measured import FeedSample
 from console.model.status import fold
+from console.record import replace
 from console.runner.view import RegionView
 
 EVENTS_KEPT = 400  # of one region, in its view

@@ -5,7 +5,6 @@ import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
@@ -17,6 +16,7 @@ from console.model.live import Live
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
+from console.record import replace
 from console.runner.journal import Journal
 from console.runner.view import RegionView
 from console.runner.view_events import with_event

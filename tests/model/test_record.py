@@ -48,10 +48,12 @@ def observed(kind: Any) -> list[object]:
         [[hash(one) == hash(other) for one in values] for other in values],
         [repr(each) for each in values],
         [copied == first for copied in (pickle.loads(pickle.dumps(first)), copy.copy(first), copy.deepcopy(first))],
-        [repr(dataclasses.replace(each, size=9.0)) for each in others],
+        [repr(replace(each, size=9.0)) for each in others for replace in (dataclasses.replace, record.replace)],
+        [record.replace(each) == each and record.replace(each) is not each for each in values],
         [error(refused) for refused in (
             kind, lambda: kind(name=""), lambda: kind(name="a", other=1), lambda: setattr(first, "name", "b"),
             lambda: delattr(first, "name"), lambda: dataclasses.replace(first, other=1),
+            lambda: record.replace(first, other=1), lambda: record.replace(first, name=""),
         )],
     ]  # fmt: skip
 
