@@ -4,6 +4,7 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import Conflict, DataError
@@ -106,3 +107,28 @@ def test_a_name_that_is_no_id_never_reaches_a_query(tmp_path: Path) -> None:
     rollouts.append("web-1", 1, Entered("preparing"))
     with pytest.raises(DataError):
         rollouts.events("web-1' OR '1'='1")
+
+
+def test_of_older_rollouts_no_file_is_opened(tmp_path: Path) -> None:
+    """A region keeps the events of years, mostly one in a file."""
+    rollouts = Rollouts(tmp_path, "web")
+    for number in (9, 10):
+        files = set(rollouts.path.glob("*.parquet"))
+        for seq in (1, 2):
+            rollouts.append(f"web-{number}", seq, Entered("preparing"))
+    for file in files:
+        file.unlink()
+    assert rollouts.latest() == "web-10"
+    assert [(recorded.rollout, recorded.seq) for recorded in rollouts.newest()] == [("web-10", 1), ("web-10", 2)]
+    assert rollouts.status().state == "preparing"
+
+
+def test_the_newest_rollout_of_a_file_that_holds_several_is_known(tmp_path: Path) -> None:
+    rollouts = Rollouts(tmp_path, "web")
+    for number in (2, 10, 9):
+        rollouts.append(f"web-{number}", 1, Entered("preparing"))
+    DeltaTable(str(rollouts.path)).optimize.compact()
+    assert len(DeltaTable(str(rollouts.path)).file_uris()) == 1
+    assert rollouts.latest() == "web-10"
+    rollouts.append("web-11", 1, Entered("preparing"))
+    assert [recorded.rollout for recorded in rollouts.newest()] == ["web-11"]
