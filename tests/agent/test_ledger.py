@@ -129,6 +129,6 @@ def test_the_newest_rollout_of_a_file_that_holds_several_is_known(tmp_path: Path
         rollouts.append(f"web-{number}", 1, Entered("preparing"))
     DeltaTable(str(rollouts.path)).optimize.compact()
     assert len(DeltaTable(str(rollouts.path)).file_uris()) == 1
-    assert rollouts.latest() == "web-10"
+    assert (rollouts.latest(), rollouts.names()) == ("web-10", ("web-10", "web-9", "web-2"))
     rollouts.append("web-11", 1, Entered("preparing"))
     assert [recorded.rollout for recorded in rollouts.newest()] == ["web-11"]

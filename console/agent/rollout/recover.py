@@ -3,7 +3,6 @@
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import ENDED, Entered, Promoted, RolledBack
-from console.model.rollout_id import rollout_number
 
 
 def record_missing_decision(recorder: Recorder, releases: Releases, rollouts: Rollouts) -> bool:
@@ -47,10 +46,9 @@ def record_missing_decision(recorder: Recorder, releases: Releases, rollouts: Ro
 
 
 def _last_decision(rollouts: Rollouts) -> Promoted | RolledBack | None:
-    """The last decision of all rollouts, by rollout and event number: each rollout numbers its events from 1."""
-    decisions = [
-        (rollout_number(recorded.rollout), recorded.seq, recorded.event)
-        for recorded in rollouts.all_events()
-        if isinstance(recorded.event, Promoted | RolledBack)
-    ]
-    return max(decisions, key=lambda entry: entry[:2])[2] if decisions else None
+    """The last decision of all rollouts. Only those since it are read: a region keeps the events of years."""
+    for name in rollouts.names():
+        decisions = [r.event for r in rollouts.events(name) if isinstance(r.event, Promoted | RolledBack)]
+        if decisions:
+            return decisions[-1]
+    return None

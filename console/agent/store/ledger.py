@@ -20,7 +20,7 @@ from console.model import codec
 from console.model.event import Accepted, Event, Promoted, Recorded, RolledBack
 from console.model.live import Release, ReleaseRow, ReleaseState
 from console.model.plan import Plan
-from console.model.rollout_id import newest_rollout, release_number
+from console.model.rollout_id import newest_rollout, release_number, rollout_number
 from console.model.status import Status, replay
 
 _RELEASE_COLUMNS = {
@@ -234,6 +234,11 @@ class Rollouts:
         table = open_table(self.path)
         return _newest_rollout(table) if table else ""
 
+    def names(self) -> tuple[str, ...]:
+        """The ids of all rollouts, newest first."""
+        table = open_table(self.path)
+        return tuple(sorted(_rollout_names(table), key=rollout_number, reverse=True)) if table else ()
+
     def events(self, rollout: str, after: int = 0) -> tuple[Recorded, ...]:
         table = open_table(self.path)
         return self._events(table, rollout, after) if table and rollout else ()
@@ -300,14 +305,18 @@ class Rollouts:
 
 
 def _newest_rollout(table: DeltaTable) -> str:
-    """The newest rollout, "" without any: by the log's statistics, since most files hold one event; else by all files."""
+    return newest_rollout(_rollout_names(table))
+
+
+def _rollout_names(table: DeltaTable) -> set[str]:
+    """By the log's statistics, since most files hold one event; by all files where these name no single rollout."""
     stated = table.get_add_actions(flatten=True)
     columns = [
         stated.column(name).to_pylist() for name in ("min.rollout", "max.rollout") if name in stated.column_names
     ]
     if len(columns) == 2 and all(low and low == high for low, high in zip(*columns, strict=True)):
-        return newest_rollout(columns[0])
-    return newest_rollout(row["rollout"] for row in select_rows(table, "SELECT DISTINCT rollout FROM t"))
+        return set(columns[0])
+    return {row["rollout"] for row in select_rows(table, "SELECT DISTINCT rollout FROM t")}
 
 
 def _moved_error(expected: str, current: StoredRelease | None) -> Conflict:
