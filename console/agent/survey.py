@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from console.model.event import BatchDone
 from console.model.live import READABLE, Live, Release, TableStats
 from console.paths import version_path
 
+READERS = 8  # tables whose logs are read at once
 NEWEST_FILES = 8  # newest files whose times are checked, for the foreign writer's current behaviour
 
 
@@ -40,11 +42,17 @@ def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) 
     )
     for name in landing:
         tables.setdefault(name, (str(warehouse / name), ""))
-    stats = [
-        replace(stats_of, finer=_nanosecond_columns(path, stats_of)) if name in landing else stats_of
-        for name, (path, time) in tables.items()
-        if (stats_of := _foreign_stats(name, path, time) if name in landing else table_stats(name, path, time))
-    ]
+
+    def read(named: tuple[str, tuple[str, str]]) -> TableStats | None:
+        name, (path, time) = named
+        if name not in landing:
+            return table_stats(name, path, time)
+        stats = _foreign_stats(name, path, time)
+        return stats and replace(stats, finer=_nanosecond_columns(path, stats))
+
+    # a log is parsed by a library that leaves the other cores to the others, and in a bucket it is waited for
+    with ThreadPoolExecutor(READERS) as readers:
+        stats = [stats for stats in readers.map(read, tables.items()) if stats]
     return Live(
         region=region,
         pipeline=pipeline,

@@ -8,6 +8,7 @@ sort as text in the order of their days.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 
 from console.model.incident import SlicedDay
 from console.model.live import Day
@@ -146,6 +147,7 @@ def _run_of_days(days: Sequence[SlicedDay]) -> SlicedDay:
     return SlicedDay(label=label, rows=sum(day.rows for day in days), slices=sum(day.slices for day in days))
 
 
+@lru_cache(1 << 14)  # the days of one region are those of all its tables
 def day_name(number: int) -> str:
     """The name of a day, counted from 1970; one of the ends for a day outside of the calendar."""
     if FIRST <= number <= LAST:

@@ -151,16 +151,21 @@ def _days(files: Mapping[str, Any], time: str, stored: str, counts: Sequence[int
     estimated: set[str] = set()
     for low, high, empty, total, size in zip(lows, highs, nulls, counts, sizes, strict=True):
         known = max(0, (total or 0) - (empty or 0))
+        if low == high and low is not None and not empty and FIRST <= low <= LAST:  # most files, of one day
+            day = totals[day_name(low)]
+            day[0] += known
+            day[1] += size
+            continue
         names = _between(low, high, has_statistics=bool(known) and empty is not None)
         if empty:
             totals[""][0] += empty
         share = names or [""]
-        for i, day in enumerate(share):
-            totals[day][0] += known // len(share) + (i < known % len(share))
-            totals[day][1] += size // len(share)
+        for i, name in enumerate(share):
+            totals[name][0] += known // len(share) + (i < known % len(share))
+            totals[name][1] += size // len(share)
         if len(names) > 1:
             estimated.update(names)
-    return tuple(Day(day, totals[day][0], totals[day][1], day not in estimated) for day in sorted(totals))
+    return tuple(Day(name, rows, size, name not in estimated) for name, (rows, size) in sorted(totals.items()))
 
 
 def _between(low: int | None, high: int | None, *, has_statistics: bool) -> list[str]:
