@@ -112,6 +112,7 @@ async def test_the_live_one_takes_rows_and_goes_back(version: str, tmp_path: Pat
         await stored.driver.start_agent()
         line = json.dumps({"id": "new", "ts": "2026-11-02T10:00:00Z", "payload": '{"ip": "192.0.2.1", "status": 500}'})
         await stored.driver.ingest(PIPELINE, "landing", "one", [line])
-        await stored.followed(PIPELINE)
-        assert faults(stored.warehouse) == {}
+        async with asyncio.timeout(120):  # a lag that is shown may be older than the row, on a busy machine by seconds
+            while faults(stored.warehouse):
+                await stored.followed(PIPELINE)
         await returned(stored)
