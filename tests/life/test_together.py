@@ -88,7 +88,7 @@ async def test_a_wave_flips_once_in_each_region_although_an_agent_and_a_console_
     assert (code, said["complete"], fired(root)) == (0, True, ["after-swap"]), said
     assert [each["end"] for each in said["regions"]] == ["promoted", "promoted"]
     spans = [each["known"] - each["sent"] for each in said["regions"]]
-    assert max(spans) - min(spans) > 1  # the killed one answered through its next agent
+    assert max(spans) > 2 * min(spans)  # the killed one answered through its next agent
     assert 0 <= said["skew"]["least_seconds"] <= said["skew"]["most_seconds"]
     assert said["skew"]["most_seconds"] >= max(spans) - 1
     for state in await states(root):
