@@ -163,7 +163,7 @@ class _Kind(Enum):
     SCALAR = auto()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Hint:
     """A type hint, read once.
 
@@ -183,19 +183,19 @@ class _Hint:
 @cache
 def _read_hint(hint: Any) -> _Hint:
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return _Hint(_Kind.RECORD)
+        return _Hint(kind=_Kind.RECORD)
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         records = {arg.__name__: arg for arg in args if isinstance(arg, type) and dataclasses.is_dataclass(arg)}
         plain = tuple(arg for arg in args if arg is not type(None) and not dataclasses.is_dataclass(arg))
-        return _Hint(_Kind.UNION, None, plain, records, type(None) in args)
+        return _Hint(kind=_Kind.UNION, args=plain, records=records, optional=type(None) in args)
     if origin is tuple and args[-1] is not Ellipsis:
-        return _Hint(_Kind.ROW, tuple, args)
+        return _Hint(kind=_Kind.ROW, made=tuple, args=args)
     if origin is tuple or origin is frozenset:
-        return _Hint(_Kind.LIST, origin, args[:1])
+        return _Hint(kind=_Kind.LIST, made=origin, args=args[:1])
     if origin is dict:
-        return _Hint(_Kind.DICT, dict, args[1:])
-    return _Hint(_Kind.LITERAL, None, args) if origin is Literal else _Hint(_Kind.SCALAR)
+        return _Hint(kind=_Kind.DICT, made=dict, args=args[1:])
+    return _Hint(kind=_Kind.LITERAL, args=args) if origin is Literal else _Hint(kind=_Kind.SCALAR)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
