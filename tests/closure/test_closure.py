@@ -23,7 +23,7 @@ from tests.closure.judge import left, losses, needless
 
 pytestmark = pytest.mark.slow
 
-QUICK, SLOW = 6, 300
+QUICK, SLOW = 6, 150
 STEPS = 8
 MECHANICAL = (Edit, Elsewhere, RunCommand, Stays)  # all others a program can carry out as they are
 

@@ -194,13 +194,14 @@ def _precision(digits: str) -> float:
     return 0.51 * 10 ** -len(digits.partition(".")[2])
 
 
-def missing(world: World, shown: ShownPane) -> list[str]:
-    """Numbers of a pane that none of its commands prints."""
-    printed = []
+def missing(world: World, shown: ShownPane, known: dict[str, Printed]) -> list[str]:
+    """Numbers of a pane that none of its commands prints. known: what commands of panes before it have printed"""
     for line in shown.lines:
-        done = world.call(*shlex.split(line)[1:])
-        assert done.exit_code == 0, (line, done.output)
-        printed.append(Printed(done.stdout, s.NOON))
+        if line not in known:
+            done = world.call(*shlex.split(line)[1:])
+            assert done.exit_code == 0, (line, done.output)
+            known[line] = Printed(done.stdout, s.NOON)
+    printed = [known[line] for line in shown.lines]
     scales = re.compile(r"^ *[\d.]+[kMGT]?(?: ?s)?[│└].*$", re.MULTILINE)  # of a chart: no figure of the region
     text = re.sub(r"\S*…", "", scales.sub("", shown.text))  # what is cut is not a number
     return [item.group() for item in NUMBER.finditer(text) if not any(each.has(item) for each in printed)]
@@ -240,8 +241,9 @@ def test_every_number_of_a_pane_is_printed_by_a_command_that_y_copies(world: Wor
     assert world.call().exit_code == 0
     assert {"fleet", "rollout", "plan", "gate", "history"} == {shown.screen for shown in screens.shown}
     assert sum(len(NUMBER.findall(shown.text)) for shown in screens.shown) > 100
+    known = dict[str, Printed]()
     for shown in screens.shown:
-        assert not missing(world, shown), f"{shown.screen} {shown.pane} {shown.lines}\n{shown.text}"
+        assert not missing(world, shown, known), f"{shown.screen} {shown.pane} {shown.lines}\n{shown.text}"
 
 
 def test_a_number_that_no_command_prints_is_noticed(world: World) -> None:
@@ -249,5 +251,5 @@ def test_a_number_that_no_command_prints_is_noticed(world: World) -> None:
     lines = ("console show web-8 --region us --output json",)
     right = ShownPane(screen="rollout", pane="slow", text="lag 12 m 05 s, 62,500 rows, 131k", lines=lines)
     wrong = replace(right, text="lag 13 m 05 s, 62,501 rows, 132k")
-    assert missing(world, right) == []
-    assert missing(world, wrong) == ["13 m 05 s", "62,501", "132k"]
+    assert missing(world, right, {}) == []
+    assert missing(world, wrong, {}) == ["13 m 05 s", "62,501", "132k"]

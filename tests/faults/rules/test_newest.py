@@ -208,7 +208,7 @@ def region(tmp_path: Path, spark: SparkHandle, session: Any, request: pytest.Fix
     return made
 
 
-@pytest.mark.parametrize("region", range(3), indirect=True)
+@pytest.mark.parametrize("region", [*(pytest.param(seed, marks=pytest.mark.soak) for seed in (0, 1)), 2], indirect=True)
 def test_in_any_order_with_kills_and_batches_redone_each_key_has_the_newest_row(
     region: Region, monkeypatch: pytest.MonkeyPatch
 ) -> None:
