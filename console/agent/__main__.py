@@ -206,7 +206,7 @@ def _serve(location: str, config: str) -> int:
     hide(settings.conf.items())
     socket_path = paths.socket_path(location)
     lock = _locked(warehouse, settings, {"socket": str(socket_path), "tool": __version__, "region": settings.region})
-    keep_settings(warehouse, dataclasses.asdict(settings))
+    keep_settings(warehouse, settings)
     service = Service(warehouse, settings, lock.fd)
     service.agent.start()
     code = asyncio.run(_loop(service, socket_path, lambda: lock.lost))

@@ -20,6 +20,7 @@ from console.agent.store.samples import SampleRing
 from console.agent.way_back.prover import WayBackProver
 from console.errors import DataError
 from console.model.event import Lagging
+from console.model.following import Following
 from console.model.measured import FeedSample
 from console.text import redacted
 
@@ -38,7 +39,7 @@ class RegionAgent:
     def __init__(self, warehouse: Path, settings: Settings, lock_fd: int) -> None:
         self.warehouse, self.settings = warehouse, settings
         self.spark = SparkHandle(settings, lock_fd, str(warehouse))
-        self.follower = FeedFollower(self.spark, settings.tick_seconds, self.report)
+        self.follower = FeedFollower(self.spark, settings.tick_seconds, self.report, settings.follow)
         self.ring = SampleRing(warehouse)
         self._last_seen = self.ring.last_at  # the agent before this one
         self.sampler = Sampler(ring=self.ring, follower=self.follower)
@@ -137,6 +138,7 @@ class RegionAgent:
             erased=self.erased.found(pipeline),
             soak=status.soak,
             watch=status.watch,
+            following=Following(self.settings.follow),
         )
 
     def tick(self) -> None:

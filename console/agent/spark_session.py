@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from console.agent.store.host_folder import own_folder
 from console.errors import DataError, RegionError
 from console.model import codec
 from console.model.measured import SparkJob
+from console.model.region import FOLLOW, Follow
 from console.text import redacted, secret
 
 # Not configurable in the inventory: correctness depends on them (docs/design.md, rules 3, 7; docs/security.md).
@@ -71,6 +72,7 @@ class Settings:
     tick_seconds           between two ticks of the follower
     rollback_window_hours  how long a rollback to the previous release is possible
     keep_failed_hours      how long a failed rollout keeps its versions
+    follow_…               `model.region.Follow`; sent and stored only where it is not the default
     """
 
     region: str = ""
@@ -79,6 +81,12 @@ class Settings:
     tick_seconds: float = 1.0
     rollback_window_hours: float = 72.0
     keep_failed_hours: float = 72.0
+    follow_share: float = field(default=FOLLOW.share, metadata=codec.QUIET)
+    follow_lag_seconds: float | None = field(default=None, metadata=codec.QUIET)
+
+    @property
+    def follow(self) -> Follow:
+        return Follow(self.follow_share, self.follow_lag_seconds)
 
 
 class SparkHandle:
@@ -348,18 +356,24 @@ def load_settings(text: str) -> Settings:
     raises  RegionError
     """
     try:
-        return codec.decode(Settings, codec.loads(text), exact=True)
+        settings = codec.decode(Settings, codec.loads(text), exact=True)
     except DataError as error:
         raise RegionError(f"agent settings: {error}") from None
+    if not 0 < settings.follow_share <= 1:
+        hint = "start it from its project: console follow --region NAME"
+        raise RegionError(
+            f"agent settings: follow_share: expected more than 0, up to 1: {settings.follow_share:g}", hint=hint
+        )
+    return settings
 
 
-def keep_settings(warehouse: Path, settings: Mapping[str, Any]) -> None:
+def keep_settings(warehouse: Path, settings: Settings) -> None:
     """Store the settings in `agent.json`, which only the agent's user can read."""
     path = own_folder(warehouse) / "agent.json"
     fresh = path.with_suffix(".new")
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "w") as file:
-        json.dump(settings, file)
+        json.dump({key: value for key, value in codec.encode(settings).items() if key != codec.TAG}, file)
     crash.point("before-settings")
     fresh.replace(path)
     crash.point("after-settings")

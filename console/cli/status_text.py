@@ -219,6 +219,8 @@ def _notes(view: RegionView, now: float) -> list[str]:
         notes += [safe_text(text) for text in view.accepted.showing_older(today)]
     if watching := watchers_text(view.others_watching):
         notes.append(f"watched by {safe_text(watching)}")
+    if status.following is not None and (followed := status.following.text(view.region.follow)):
+        notes.append(followed)
     notes += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
     notes += [safe_text(sandbox.text(view.live, now), 300) for sandbox in status.sandboxes]
     notes += way_back_lines(view, now)

@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,7 +29,7 @@ from console.errors import (
     no_warehouse,
     require_spark,
 )
-from console.model.region import Region
+from console.model.region import Follow, Region
 
 _LOG_BYTES = 4 << 20  # above this size the log is rotated before the next start
 _LOCK_BYTES = 1 << 16
@@ -179,7 +180,14 @@ def agent_config(region: Region, tick_seconds: float) -> dict[str, Any]:
         "tick_seconds": tick_seconds,
         "rollback_window_hours": region.policy.rollback_window_hours,
         "keep_failed_hours": region.policy.keep_failed_hours,
+        **_follow_config(region.follow),
     }
+
+
+def _follow_config(follow: Follow) -> dict[str, Any]:
+    """What differs from the defaults, since an agent of an older version refuses keys that it does not know."""
+    usual = fields(Follow)
+    return {f"follow_{each.name}": value for each in usual if (value := getattr(follow, each.name)) != each.default}
 
 
 def save_tail(region: str, tail: bytes) -> str:

@@ -8,6 +8,7 @@ from console.model.codec import BESIDE, QUIET
 from console.model.compared import ColumnSummary, DayTally
 from console.model.erased import ErasedRows
 from console.model.fleet import FleetWaves
+from console.model.following import Following
 from console.model.held_release import HeldRelease
 from console.model.incident import Incident, SlicedDay
 from console.model.measured import FeedSample, SparkJob
@@ -233,6 +234,7 @@ class Lagging:
     soak      the checks that continue at the gate; None elsewhere
     erased    kept files that may hold erased rows; None: not reported
     watch     those that continue after the promotion; None before, once their time is over, and without `policy.watch`
+    following how its agent follows; None: not reported
     """
 
     commits: int
@@ -247,6 +249,7 @@ class Lagging:
     soak: SoakProgress | None = field(default=None, metadata=BESIDE)
     erased: tuple[ErasedRows, ...] | None = field(default=None, metadata=BESIDE)
     watch: WatchProgress | None = field(default=None, metadata=BESIDE)
+    following: Following | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,21 @@ class Limits:
     target_seconds: float = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """How a region's agent follows its landing tables.
+
+    share        of one core that following takes at most, 0 < share ≤ 1; the rests between two ticks are by it
+    lag_seconds  within which a row is readable, whatever the share; None: only the share counts
+    """
+
+    share: float = 0.25
+    lag_seconds: float | None = None
+
+
+FOLLOW = Follow()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Rules for opening the gate, and retention of failed and superseded releases.
@@ -103,6 +118,7 @@ class Region:
     spark: Spark = field(default_factory=Spark)
     limits: Limits = field(default_factory=Limits)
     throttle: Throttle = field(default_factory=Throttle)
+    follow: Follow = field(default=FOLLOW, metadata=QUIET)
     policy: Policy = field(default_factory=Policy)
     prices: Prices = field(default_factory=Prices)
     where: str = ""

@@ -37,6 +37,7 @@ from console.model.event import (
     Waiting,
 )
 from console.model.fleet import FleetWaves
+from console.model.following import Following
 from console.model.held_release import HeldRelease
 from console.model.incident import Incident, SparkBack, TryFailed, WaitBegan, WaitEnded
 from console.model.logline import logline
@@ -82,6 +83,7 @@ class Status:
     consent     accepted checks, approvals and the ticket of its promotion
     watch       the checks that continue after its promotion; None elsewhere, from an older agent, and if no agent runs
     watched     what these have led to
+    following   how its agent follows; None from an older agent, and if no agent runs
     taken_back  the release that the agent rolled back before this rollout, so that only a person may promote it; "" for none
     """
 
@@ -126,6 +128,7 @@ class Status:
     soak: SoakProgress | None = field(default=None, metadata=BESIDE)
     consent: Consent = field(default=NO_CONSENT, metadata=BESIDE)
     watch: WatchProgress | None = field(default=None, metadata=BESIDE)
+    following: Following | None = field(default=None, metadata=BESIDE)
     watched: Watched = field(default=NOT_WATCHED, metadata=BESIDE)
     taken_back: str = field(default="", metadata=BESIDE)
 
@@ -217,7 +220,7 @@ def _folded(status: Status, recorded: Recorded) -> Status:
                 rollout=recorded.rollout, release=release, was=was, plan=plan, by=by, state="planned", seq=seq, started=recorded.at,
                 changed=recorded.at, steps=waiting, fleet=recorded.event.fleet, watchers=status.watchers,
                 sandboxes=status.sandboxes, way_back=status.way_back, on_hold=status.on_hold,
-                erased=status.erased,
+                erased=status.erased, following=status.following,
                 taken_back=recorded.event.taken_back,
             )  # fmt: skip
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
@@ -275,6 +278,7 @@ def _lagging(status: Status, lagging: Lagging) -> Status:
         erased=status.erased if lagging.erased is None or lagging.erased == status.erased else lagging.erased,
         soak=status.soak if lagging.soak == status.soak else lagging.soak,
         watch=status.watch if lagging.watch == status.watch else lagging.watch,
+        following=status.following if lagging.following == status.following else lagging.following,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from console.model.fixture import Tolerance
+from console.model.region import FOLLOW
 from console.model.sandbox import EXPIRES_HOURS
 from console.model.schema import HISTORY_WORDS, history_word
 from console.project import values
@@ -182,6 +183,11 @@ class ThrottleDoc(Doc):
     query: str = ""
 
 
+class FollowDoc(Doc):
+    share: Annotated[float, BeforeValidator(values.portion)] = FOLLOW.share
+    lag: Annotated[float | None, BeforeValidator(values.delay)] = None
+
+
 class SoakDoc(Doc):
     clean_intervals: Whole = 0
 
@@ -231,6 +237,7 @@ class RegionDoc(Doc):
     secrets: dict[str, Reference] = {}
     limits: LimitsDoc = LimitsDoc()
     throttle: ThrottleDoc = ThrottleDoc()
+    follow: FollowDoc = FollowDoc()
     policy: PolicyDoc = PolicyDoc()
     prices: PricesDoc = PricesDoc()
     overrides: dict[str, OverrideDoc] = {}

@@ -158,6 +158,21 @@ def is_day(written: str) -> bool:
         return False
 
 
+def delay(value: object) -> float:
+    """Seconds, at least one: nothing is quicker than the agent's own rounds."""
+    if not (waited := seconds(value)):
+        raise Unfit("a time of a second or more, such as 5s")
+    return waited
+
+
+def portion(value: object) -> float:
+    """`25%` as 0.25: a part that is neither nothing nor more than the whole."""
+    written = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if not written or not 1 <= float(written[1]) <= 100:
+        raise Unfit("a share from 1% to 100%, such as 25%")
+    return float(written[1]) / 100
+
+
 def days(value: object) -> int:
     """A duration of whole days: rows are kept or dropped by the day.
 

@@ -6,7 +6,8 @@ from itertools import pairwise
 from console.cli.commands.rollout.status import exit_of, feed_error
 from console.cli.status_text import progress_lines, region_data, status_text, way_back_data
 from console.model.event import Ailing, Lagging, Recorded
-from console.model.region import Region, Ssh
+from console.model.following import Following
+from console.model.region import FOLLOW, Follow, Region, Ssh
 from console.model.status import Status, fold, replay
 from console.model.watcher import Watcher
 from console.model.way_back import WayBackFinding, proof
@@ -214,3 +215,20 @@ def test_the_way_back_is_shown_with_its_age_and_its_countdown_and_a_failure_with
         [replace(view, attended=False, status=replace(view.status, way_back=None))], {}, now
     )
     assert way_back_data(replace(view, previous=""), now) is None
+
+
+def test_how_an_agent_follows_is_told_where_it_is_not_by_the_defaults_or_not_by_the_file() -> None:
+    slow, fast = Follow(0.1), Follow(0.4, 5.0)
+    expected = {
+        (FOLLOW, FOLLOW): "",
+        (fast, fast): "eu: follows with 40 % of a core at most, rows readable within 5 s",
+        (
+            slow,
+            FOLLOW,
+        ): "eu: follows with 10 % of a core at most; from its agent's next start: follows with 25 % of a core at most",
+    }
+    for (reported, declared), line in expected.items():
+        lagging = Lagging(commits=0, rows=0, seconds=0.0, following=Following(reported))
+        status = fold(Status(), Recorded("", 0, 1.0, lagging))
+        shown = status_text([RegionView(region=replace(EU, follow=declared), link="connected", status=status)], {}, 2.0)
+        assert [line for line in shown.splitlines() if "follows" in line] == [line] * bool(line)

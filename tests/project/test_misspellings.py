@@ -42,6 +42,24 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
     ),
     (
         EU,
+        "warehouse: w\nfollow: {share: 0%, lag: 0s}",
+        [
+            "regions/eu.yaml:2:17: follow.share: expected a share from 1% to 100%, such as 25%, found `0%` [P012]",
+            "regions/eu.yaml:2:26: follow.lag: expected a time of a second or more, such as 5s, found `0s` [P012]",
+        ],
+        "",
+    ),
+    (
+        EU,
+        "warehouse: w\nfollow: {share: 0.25, lags: 5s}",
+        [
+            "regions/eu.yaml:2:17: follow.share: expected a share from 1% to 100%, such as 25%, found `0.25` [P012]",
+            "regions/eu.yaml:2:23: follow: unknown key `lags` [P010]",
+        ],
+        "",
+    ),
+    (
+        EU,
         "warehouse: w\nsecrets: {aws: hunter2}",
         [
             "regions/eu.yaml:2:16: secrets.aws: expected a reference, never the secret itself: env:NAME, file:PATH "

@@ -55,6 +55,8 @@ READERS = {
     "RegionDoc.throttle.lag": "agent/resilience/throttle.py: self.context.limits.throttle.lag_seconds",
     "RegionDoc.throttle.hours": "agent/resilience/throttle.py: throttle.hours",
     "RegionDoc.throttle.query": "agent/resilience/throttle.py: throttle.query",
+    "RegionDoc.follow.share": "agent/feeds/pacing.py: self.follow.share",
+    "RegionDoc.follow.lag": "agent/feeds/pacing.py: self.follow.lag_seconds",
     "RegionDoc.policy.promote": "runner/actions.py: view.region.policy.promote",
     "RegionDoc.policy.min_soak": "planning/derived/plan.py: policy.min_soak_seconds",
     "RegionDoc.policy.soak.clean_intervals": "planning/derived/plan.py: policy.clean_intervals",

@@ -1,6 +1,5 @@
 """The live service: moves all feeds of the current releases, tick by tick. It never stops for a build."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,21 +12,18 @@ from typing import Any
 from console.agent.errors import AgentEnding
 from console.agent.failure import cause, fresh_copy, message
 from console.agent.feeds.live_feed import LiveFeed, downstream, stalled_targets
+from console.agent.feeds.pacing import Pacing
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import CheckFailed, ConsoleError
 from console.model.event import Ailing, Lagging
+from console.model.region import FOLLOW, Follow
 from console.text import redacted, safe_text
 
 HEARTBEAT_COMMITS = 200
 # Log clean-up waits for committed positions, so a position is also committed a day after it last changed, however few commits
 # it has passed; sooner after a start, so that an agent restarted every night commits one too.
 HEARTBEAT_SECONDS, FIRST_HEARTBEAT_SECONDS = 24 * 3600.0, 3600.0
-# After a tick the follower rests three times as long as the tick took, longer on an overloaded machine. So following takes at
-# most a quarter of a core from builds, queries and other processes, and rows arrive a few seconds late.
-REST_FACTOR = 3.0
-MAX_LOAD_FACTOR = 4.0
-MAX_REST_SECONDS = 12.0
 # A measured lag is reused for this long, or for ten times the duration of its measurement if that is longer.
 LAG_SECONDS = 1.0
 LAG_SHARE = 10.0
@@ -76,10 +72,16 @@ class FeedFollower(threading.Thread):
     report  called with (pipeline, level, text)
     """
 
-    def __init__(self, spark: SparkHandle, tick_seconds: float, report: Callable[[str, str, str], None]) -> None:
+    def __init__(
+        self,
+        spark: SparkHandle,
+        tick_seconds: float,
+        report: Callable[[str, str, str], None],
+        follow: Follow = FOLLOW,
+    ) -> None:
         super().__init__(name="follower", daemon=True)
         self._spark = spark
-        self._tick = tick_seconds
+        self._pacing = Pacing(tick_seconds=tick_seconds, follow=follow)
         self._report = report
         self._guard = threading.Lock()
         self._tick_lock = threading.Lock()
@@ -230,11 +232,7 @@ class FeedFollower(threading.Thread):
             elapsed = time.monotonic() - started
             with self._guard:
                 awaited = bool(self._requests)  # a build or a promotion is waiting: no long rest
-            self._wake.wait(
-                self._tick
-                if awaited
-                else max(self._tick, min(elapsed * REST_FACTOR * _load_factor(), MAX_REST_SECONDS))
-            )
+            self._wake.wait(self._pacing.rest(elapsed, awaited=awaited))
             self._wake.clear()
 
     def _tick_pipeline(self, name: str) -> None:
@@ -384,11 +382,6 @@ def _ailing_feed(feed: LiveFeed, tables: tuple[str, ...]) -> Ailing:
         code=error.code if error else "",
         below=tables,
     )
-
-
-def _load_factor() -> float:
-    """Runnable processes per core, between 1 and `MAX_LOAD_FACTOR`."""
-    return min(max(os.getloadavg()[0] / (os.cpu_count() or 1), 1.0), MAX_LOAD_FACTOR)
 
 
 def _ending_error() -> AgentEnding:
