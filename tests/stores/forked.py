@@ -15,8 +15,12 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOADED = (
-    "clickhouse_connect", "deltalake", "psycopg", "pyarrow", "pydantic", "pyiceberg.catalog.sql", "sqlglot", "yaml",
-    "console.main", "console.cli.commands.schema.apply", "console.runner.migrations", "console.propagation",
+    "clickhouse_connect", "deltalake", "pandas", "psycopg", "pyarrow.dataset", "pyarrow.pandas_compat", "pyarrow.parquet",
+    "pydantic", "pyiceberg.catalog.sql", "pyiceberg.io.pyarrow", "rich.console", "rich.table", "sqlalchemy.dialects.sqlite",
+    "sqlglot.dialects.clickhouse", "sqlglot.optimizer.annotate_types", "sqlglot.optimizer.simplify", "yaml",
+    "console.main", "console.cli.commands.schema.apply", "console.cli.commands.schema.verify", "console.drivers.identity",
+    "console.project.pipeline.desired", "console.project.regions", "console.runner.migrations", "console.propagation",
+    "console.propagation.clickhouse.after", "console.propagation.clickhouse.table_migration",
     "console.stores.apply", "console.stores.clickhouse", "console.stores.delta", "console.stores.iceberg",
 )  # fmt: skip
 
