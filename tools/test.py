@@ -32,8 +32,9 @@ LINES = 25
 # A region waits often enough, for commits, ticks and processes that start, to leave room for another beside it.
 # `tests/conftest.py` keeps together what shares one.
 TOGETHER = ("-n", "2", "--dist", "loadscope")
+# Without Spark two workers leave 40 % of two cores to screens, links and processes that are waited for.
 WORKERS = {
-    "pure": ("-n", "2"),
+    "pure": ("-n", "3"),
     "stores": ("-n", "2"),
     "ssh": TOGETHER,
     "s3": TOGETHER,
