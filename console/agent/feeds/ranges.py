@@ -86,16 +86,25 @@ def pending(source: str, position: int, end: int) -> tuple[int, int, float]:
     return len(commits), rows, max(0.0, (commits[-1].at_ms - commits[0].at_ms) / 1000)
 
 
-def read(session: Any, source: str, commits: Range, scratch: Path, foreign: Sequence[str] = ()) -> Any:
+def read(
+    session: Any,
+    source: str,
+    commits: Range,
+    scratch: Path,
+    *,
+    foreign: Sequence[str] = (),
+    columns: Sequence[str] = (),
+) -> Any:
     """The rows appended by a range, in the source's schema as of its end; reads exactly the files that its commits added.
 
     scratch  folder that must exist until the rows are read; see `log_excerpt.place`
     foreign  columns written by other programs
+    columns  as of `appended.rows`
     raises   FeedStopped E_NANOSECONDS if a time in one of these would be truncated
     """
     layout = layout_of(source, commits.last)
     nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.time_columns(layout.schema, foreign))
-    return appended.rows(session, source, layout, commits.files, scratch)
+    return appended.rows(session, source, layout, commits.files, scratch, columns)
 
 
 def _needs_decision(commit: log.Commit, policy: OnRewrite) -> bool:

@@ -26,10 +26,18 @@ _PLAIN_PATH = re.compile(r"(?:s3:/)?[A-Za-z0-9_/=.+-]*/[A-Za-z0-9][A-Za-z0-9_=.+
 Values = tuple[tuple[str, str | None], ...]
 
 
-def rows(session: Any, source: str, layout: TableLayout, files: Sequence[log.AddedFile], scratch: Path) -> Any:
+def rows(
+    session: Any,
+    source: str,
+    layout: TableLayout,
+    files: Sequence[log.AddedFile],
+    scratch: Path,
+    columns: Sequence[str] = (),
+) -> Any:
     """The rows of these files in the table's columns, partition columns last.
 
     scratch  folder for an excerpt of the log, if one is needed; it must exist until the rows are read
+    columns  columns in whose order they are given where that costs nothing: of a plain table that has these and no others
     """
     by_path = {file.path: file for file in files}  # a file that was added twice counts once
     fields = json.loads(layout.schema)["fields"]
@@ -52,9 +60,9 @@ def rows(session: Any, source: str, layout: TableLayout, files: Sequence[log.Add
             return log_excerpt.rows(session, source, layout, tuple(by_path.values()), scratch)
     if layout.mapping == "none" and not layout.partition_by:
         return read
-    number, columns = "1", ["*"]  # every named column costs calls into the JVM
+    number, read_columns = "1", ["*"]  # every named column costs calls into the JVM
     if len(parts) > 1:
-        columns = [quoted(_physical_name(field, layout.mapping)) for field in stored]
+        read_columns = [quoted(_physical_name(field, layout.mapping)) for field in stored]
         numbers = {_metadata_uri(uris[path]): parts[file.values] for path, file in by_path.items()}
         rows = sum(file.rows if file.rows >= 0 else MAPPED_ROWS for file in files)
         read, number = _numbered(session, read, numbers, rows)
@@ -64,7 +72,9 @@ def rows(session: Any, source: str, layout: TableLayout, files: Sequence[log.Add
         if field["name"] in layout.partition_by
     }
     if layout.mapping == "none":
-        return read.selectExpr(*columns, *sql_by_column.values())
+        if {field["name"] for field in fields} == set(columns):
+            return read.selectExpr(*(sql_by_column.get(name) or quoted(name) for name in columns))
+        return read.selectExpr(*read_columns, *sql_by_column.values())
     return read.select(*(_logical_column(field, layout.mapping, sql_by_column.get(field["name"])) for field in fields))
 
 

@@ -12,7 +12,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console.agent.feeds import commit
 from console.agent.feeds.live_feed import LiveFeed
-from console.model.live import Feed, TableState, Version
+from console.model.live import Feed, TableState, Version, plain_read
 from console.model.schema import Column, OnRewrite, Table
 
 COLUMNS = (Column(name="n", type="bigint"), Column(name="day", type="date"))
@@ -27,7 +27,7 @@ def state(name: str, columns: Sequence[Column] = COLUMNS, **more: Any) -> TableS
     return TableState(
         table=table,
         version=Version(content="c0", path=name, columns=tuple(columns), partition_by=partition),
-        read="SELECT * FROM stored",
+        read=plain_read(column.name for column in columns),
         rows="",
         values={},
     )
