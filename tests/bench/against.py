@@ -24,6 +24,7 @@ RECORD = ROOT / "docs" / "costs.jsonl"
 SCRIPT = "tests/bench/costs.py"
 FIRST = "e13cef7"  # its script also runs in the commits before there was one
 MOST = 1.05
+AMOUNTS = re.compile(r"^([A-Z_, ]+) = (.*)$", re.MULTILINE)  # how many steps, batches and rows are measured
 PLANNING = """
 import json, tempfile
 from pathlib import Path
@@ -73,15 +74,18 @@ def everything(tree: Path, measuring: Iterable[Callable[[Path], dict[str, float]
 
 
 def spark(tree: Path) -> dict[str, float]:
-    """What a tree's own `costs.py` says of it, since that knows the tree's names.
+    """What a tree's own `costs.py` says of it, since that knows the tree's names, with the amounts of this tree's.
 
-    raises  SystemExit if that fails, or measures other amounts than this tree's
+    raises  SystemExit if that fails, or has other constants than this tree's
     """
-    if not (tree / SCRIPT).is_file():
-        (tree / SCRIPT).write_text(git("show", f"{FIRST}:{SCRIPT}"))
-    if amounts(tree) != amounts(ROOT):
-        raise SystemExit(f"{SCRIPT} measures other amounts there: {amounts(tree)}, here {amounts(ROOT)}")
-    return printed(tree, str(tree / SCRIPT))
+    script = tree / SCRIPT
+    text = script.read_text() if script.is_file() else git("show", f"{FIRST}:{SCRIPT}")
+    ours, theirs = AMOUNTS.findall((ROOT / SCRIPT).read_text()), AMOUNTS.findall(text)
+    if [name for name, _ in ours] != [name for name, _ in theirs]:
+        raise SystemExit(f"{SCRIPT} has other constants there: {theirs}, here {ours}")
+    amounts = dict(ours)
+    script.write_text(AMOUNTS.sub(lambda line: f"{line[1]} = {amounts[line[1]]}", text))
+    return printed(tree, str(script))
 
 
 def plan(tree: Path) -> dict[str, float]:
@@ -104,11 +108,6 @@ def printed(tree: Path, *program: str) -> dict[str, float]:
         raise SystemExit(done.stderr[-2000:])
     data: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return data
-
-
-def amounts(tree: Path) -> list[str]:
-    """How many steps, batches and rows are measured: the script's constants."""
-    return re.findall(r"^[A-Z_, ]+ = .*$", (tree / SCRIPT).read_text(), re.MULTILINE)
 
 
 def git(*words: str) -> str:
