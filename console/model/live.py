@@ -1,6 +1,6 @@
 """The state of a region: its releases with their versions and feeds, and its tables' statistics from the Delta logs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Literal
@@ -10,16 +10,11 @@ from console.model.created import TableSettings
 from console.model.expectation import ExpectationCheck
 from console.model.newest import Newest
 from console.model.pipeline import Copy, Endpoint, Sink
-from console.model.schema import Column, Table, quoted
+from console.model.schema import Column, Table
 from console.model.sources import Sources
 from console.record import dataclass
 
 ReleaseState = Literal["preview", "live", "previous", "retired"]
-
-
-def plain_read(columns: Iterable[str]) -> str:
-    """The read of a table whose logical columns are stored under their own names."""
-    return f"SELECT {', '.join(map(quoted, columns))} FROM stored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +123,6 @@ class TableState:
     def stored_time(self) -> str:
         """The stored column of the time column; "" without one."""
         return self.stored_in(self.table.time)[0]
-
-    @property
-    def shown_unchanged(self) -> tuple[str, ...]:
-        """The columns of a read that shows the stored ones as they are, in its order; () if it renames or computes any."""
-        names = tuple(column.name for column in self.version.columns)
-        return names if self.read == plain_read(names) else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

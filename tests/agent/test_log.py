@@ -15,6 +15,7 @@ from console.agent.store.shape import layout_of
 from console.agent.store.table_stats import table_stats
 from console.errors import FeedStopped, RegionError, Unreachable
 from console.model.schema import OnRewrite
+from console.record import replace
 
 pytestmark = pytest.mark.slow
 
@@ -211,6 +212,30 @@ def test_days_are_counted_from_file_statistics_and_shared_out_where_files_span_d
         ("2026-11-02", 24, False),
         ("2026-11-03", 24, False),
     ]
+
+
+def test_statistics_are_read_again_after_a_commit_of_another_time_column_and_of_a_table_in_its_place(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "landing")
+
+    def counted(time: str = "") -> tuple[int, int] | None:
+        stats = table_stats("landing", path, time)
+        return stats and (stats.rows, len(stats.days))
+
+    write_deltalake(path, rows(0, 24), mode="append")
+    first = table_stats("landing", path)
+    assert table_stats("again", path) == (first and replace(first, name="again"))
+    assert (counted(), counted("id")) == ((24, 1), (24, 2))  # days by the text are none: before and after all
+    write_deltalake(path, rows(24, 24), mode="append")
+    assert counted() == (48, 2)
+    assert table_stats("landing", path, version=0) == first
+    shutil.rmtree(path)
+    write_deltalake(path, rows(0, 1), mode="append")
+    write_deltalake(path, rows(1, 1), mode="append")
+    assert counted() == (2, 1)
+    shutil.rmtree(path)
+    assert counted() is None
 
 
 def test_what_is_left_of_a_cleaned_log_is_not_taken_for_the_whole(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tests.faults.rules.tables import copying_feed, foreign, rows, state
 
 # After ten steps the JVM's compilers still take two thirds of a step's processor time, and differ by a third between two runs.
 WARM, STEPS, ROWS = 200, 60, 250
-BATCHES, BATCH_ROWS = 3, 200_000
+BATCHES, BATCH_ROWS = 7, 200_000
 
 
 def main() -> None:

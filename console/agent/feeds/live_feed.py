@@ -13,6 +13,7 @@ from console.agent.feeds.health import Health
 from console.agent.feeds.newest import placed
 from console.agent.rows import log_excerpt
 from console.agent.rows.snapshot import stored_at
+from console.agent.rows.unchanged import shown_unchanged
 from console.agent.store import days, log
 from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, FeedStopped
@@ -102,7 +103,7 @@ class LiveFeed:
 
     def _copy_range(self, session: Any, writer: commit.FeedWriter, commits: ranges.Range, scratch: Path) -> None:
         join_pins = join_versions(self.joins)
-        shown = self.source.shown_unchanged
+        shown = shown_unchanged(self.source)
         appended = ranges.read(
             session, self.source_path, commits, scratch, foreign=self._foreign_columns(), columns=shown
         )
@@ -201,7 +202,7 @@ def compute(session: Any, feed: LiveFeed, stored: Any, joined: Mapping[str, int]
     joined  table → version, from `join_versions`
     """
     # Each view and each projection costs a live step some ten milliseconds: one that would change nothing is left out.
-    as_shown = tuple(stored.columns) == feed.source.shown_unchanged
+    as_shown = tuple(stored.columns) == shown_unchanged(feed.source)
     logical = stored if as_shown else logical_rows(session, feed.source, stored)
     logical.createOrReplaceTempView(feed.spec.source)
     register_joins(session, feed.joins, joined)

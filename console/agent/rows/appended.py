@@ -44,17 +44,11 @@ def rows(
     if any(file.vector for file in files) or any(_needs_delta(field) for field in fields):
         return log_excerpt.rows(session, source, layout, tuple(by_path.values()), scratch)
     stored = [field for field in fields if field["name"] not in layout.partition_by]
-    if layout.mapping == "id":
-        session.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
-    schema = _struct({"type": "struct", "fields": [_physical_field(field, layout.mapping) for field in stored]})
-    # recursive lookup disables partition discovery, which would take values from folder names
-    reader = session.read.schema(schema).option("recursiveFileLookup", "true")
-    read = reader.parquet(*map(_escaped, by_path))
+    read = _reader(session, stored, layout.mapping).parquet(*map(_escaped, by_path))
     parts = {values: at for at, values in enumerate(dict.fromkeys(file.values for file in files), 1)}
     uris: dict[str, str] = {}
-    if len(parts) > 1 or not all(
-        map(_PLAIN_PATH.fullmatch, by_path)
-    ):  # Spark's list of files takes a twentieth of a live step
+    # Spark's list of files takes a twentieth of a live step
+    if len(parts) > 1 or not all(map(_PLAIN_PATH.fullmatch, by_path)):
         uris = {_path_of(uri): uri for uri in read.inputFiles()}
         if uris.keys() != by_path.keys():  # Spark's listing skips names that begin with _ or a dot
             return log_excerpt.rows(session, source, layout, tuple(by_path.values()), scratch)
@@ -76,6 +70,15 @@ def rows(
             return read.selectExpr(*(sql_by_column.get(name) or quoted(name) for name in columns))
         return read.selectExpr(*read_columns, *sql_by_column.values())
     return read.select(*(_logical_column(field, layout.mapping, sql_by_column.get(field["name"])) for field in fields))
+
+
+def _reader(session: Any, stored: Sequence[dict[str, Any]], mapping: str) -> Any:
+    """A reader of Parquet files. stored: the fields that they have"""
+    if mapping == "id":
+        session.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
+    schema = _struct({"type": "struct", "fields": [_physical_field(field, mapping) for field in stored]})
+    # recursive lookup disables partition discovery, which would take values from folder names
+    return session.read.schema(schema).option("recursiveFileLookup", "true")
 
 
 def _partition_sql(field: dict[str, Any], layout: TableLayout, parts: Sequence[Values], number: str) -> str:

@@ -8,14 +8,20 @@ from typing import Any
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from console.agent.object_store.object_path import in_bucket
 from console.agent.store import days, log
 from console.agent.store.shape import physical_name
 from console.errors import Unreachable
 from console.model.live import Day, TableStats
 from console.model.schema import Column
 from console.model.slices import EARLY, FIRST, LAST, LATE, day_name
+from console.record import replace
 
 MAX_SPAN_DAYS = 40
+# Of each table and time column the statistics that were read last, with their version and the stamp of that commit's file: an
+# agent is asked again and again about tables that have not changed.
+_KNOWN: dict[tuple[str, str], tuple[int, log.Stamp, TableStats]] = {}
+_MOST_KNOWN = 4096
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 
 
@@ -29,6 +35,24 @@ def table_stats(
     options  deltalake's, for an object store
     raises   Unreachable if the log cannot be read
     """
+    if options or in_bucket(path):
+        return _read_stats(name, path, time, version, options)
+    wanted = log.latest_version(path, missing_ok=True) if version is None else version
+    stamp = log.stamp(path, wanted)
+    known = _KNOWN.get((path, time))
+    if known is not None and stamp is not None and known[:2] == (wanted, stamp):
+        return replace(known[2], name=name)
+    stats = _read_stats(name, path, time, version, options)
+    if stats is not None and stats.version == wanted and stamp is not None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[path, time] = wanted, stamp, stats
+    return stats
+
+
+def _read_stats(
+    name: str, path: str, time: str, version: int | None, options: Mapping[str, str] | None
+) -> TableStats | None:
     opened = _opened(name, path, version, options)
     return None if opened is None else _stats(name, path, time, *opened)
 

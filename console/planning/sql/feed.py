@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from console.model.live import Feed, Terms, plain_read
+from console.model.live import Feed, Terms
 from console.model.schema import Column, Table
-from console.planning.sql.aggregates import Split, split
+from console.planning.sql.aggregates import STORED, Split, split
 from console.planning.sql.compile import NameScope, guarded, resolve_names
 from console.planning.sql.relation import Relation
 from console.planning.sql.semantics import relation_of
@@ -105,7 +105,7 @@ def _evaluated(resolved: ResolvedFeed, text: Text, table: Table, known: NameScop
     return FeedCode(
         feed=feed,
         stored=parts.stored if parts else table.columns,
-        read=parts.read if parts else plain_read(column.name for column in table.columns),
+        read=parts.read if parts else _plain_read(table.columns),
         rows=relation.rows,
         values={name: value.hash for name, value in columns.items()},
         reads={name: value.reads for name, value in columns.items()},
@@ -289,3 +289,8 @@ def _is_literal(node: exp.Expr) -> bool:
     if isinstance(node, (exp.Cast, exp.Neg)):
         return _is_literal(node.this)
     return isinstance(node, (exp.Literal, exp.Null, exp.Boolean))
+
+
+def _plain_read(columns: tuple[Column, ...]) -> str:
+    """A read that shows stored columns unchanged."""
+    return render(exp.select(*(exp.column(name(c.name)) for c in columns)).from_(exp.to_table(STORED)))

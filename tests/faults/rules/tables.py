@@ -12,7 +12,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console.agent.feeds import commit
 from console.agent.feeds.live_feed import LiveFeed
-from console.model.live import Feed, TableState, Version, plain_read
+from console.agent.rows.unchanged import plain_read
+from console.model.live import Feed, TableState, Version
 from console.model.schema import Column, OnRewrite, Table
 
 COLUMNS = (Column(name="n", type="bigint"), Column(name="day", type="date"))
