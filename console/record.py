@@ -1,7 +1,7 @@
 """Frozen dataclasses, made in a third of the time that Python's own take; they do the same.
 
 A start of the console makes some 140 of them, and Python below 3.13 compiles six functions for each: half of what was loaded
-before the first picture. Here `__init__` is compiled, `__eq__` and `__hash__` when they are first called, and the rest is shared.
+before the first picture. Here `__init__`, `__eq__` and `__hash__` are compiled when they are first called, and the rest is shared.
 """
 
 import dataclasses
@@ -32,7 +32,17 @@ def _frozen(*, frozen: bool, slots: bool = False, kw_only: bool = False) -> Call
     return decorate
 
 
-def _init(kind: type) -> Any:
+def _init(kind: Any) -> Any:
+    """Compiles its successor when it is first called: most classes that a console loads have no value before its first picture."""
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:
+        kind.__init__ = _compiled_init(kind)
+        kind.__init__(self, *values, **named)
+
+    return __init__
+
+
+def _compiled_init(kind: type) -> Any:
     """Its parameters are the fields, in Python's order and with their defaults."""
     scope: dict[str, Any] = {"__set": object.__setattr__, "__MADE": _MADE}
     by_place, by_name, lines = ["self"], ["*"], ["pass"]
