@@ -55,6 +55,7 @@ soak: bucket clocks
 	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"
 	@$(BIN)/python -m tests.closure.soak pairs --minutes $(MINUTES)
 	@$(BIN)/python -m tests.closure.soak carried --minutes $(MINUTES)
+	@$(BIN)/python -m tests.closure.soak from-now --minutes 10
 	@$(BIN)/python -m tests.drawn clients --minutes $(MINUTES)
 	@$(BIN)/python -m tests.worlds.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.propagation.worlds.soak --minutes $(MINUTES)

@@ -1,7 +1,7 @@
 """Remedies of a problem, as values: a hint is their text, so that people read the same remedy that programs apply.
 
 `SetKey`, `DropKey`, `KeepLive` and `Flag` can be carried out by a program as they are, where no value is left to the operator;
-the others describe a person's change in words.
+`AnotherColumn` and `StopReading` say what a query has to be changed to; the others describe a person's change in words.
 """
 
 from collections.abc import Iterable
@@ -56,6 +56,30 @@ class KeepLive:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnotherColumn:
+    """A changed column declared beside the live one, which stays as it is, under a name that its author finds. effect: its result"""
+
+    node: str
+    column: str
+    effect: str = ""
+
+    def __str__(self) -> str:
+        return f"give the new {self.column} another name" + (f": {self.effect}" if self.effect else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopReading:
+    """A query changed so that it no longer reads a table, or one column of it. node: the query;  column: "" for the whole table"""
+
+    node: str
+    table: str
+    column: str = ""
+
+    def __str__(self) -> str:
+        return "change it as well"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """A change of a file that only its author can make. how: in words"""
 
@@ -107,7 +131,7 @@ class Stays:
         return self.instead
 
 
-Remedy = SetKey | DropKey | KeepLive | Edit | Flag | RunCommand | Elsewhere | Stays
+Remedy = SetKey | DropKey | KeepLive | AnotherColumn | StopReading | Edit | Flag | RunCommand | Elsewhere | Stays
 
 
 def hint(remedies: Iterable[Remedy]) -> str:

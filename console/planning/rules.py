@@ -18,7 +18,7 @@ from console.planning.loss.allowed import LOSSES
 from console.planning.routes.verdict import Recomputation, Verdict
 from console.planning.sql.convert import read_wider
 from console.planning.sql.tree import UnknownColumn, kind
-from console.remedy import DropKey, Edit, Elsewhere, Flag, KeepLive, Remedy, SetKey
+from console.remedy import DropKey, Edit, Elsewhere, Flag, KeepLive, Remedy, SetKey, StopReading
 
 
 def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
@@ -134,7 +134,7 @@ def _dropped(problem: Problem, read: UnknownColumn | None, live_columns: set[tup
         return None
     what = KeepLive(node=table, column=read.column)
     message = f"{problem.node} still reads {'.'.join(filter(None, (table, read.column)))}, which this change drops"
-    remedies = (Edit(node=problem.node, how="change it as well"), what)
+    remedies = (StopReading(node=problem.node, table=table, column=read.column), what)
     return Problem(code="C104", message=message, where=problem.where, node=problem.node, remedies=remedies)
 
 

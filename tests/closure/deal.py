@@ -51,6 +51,18 @@ def dealt(seed: str, kinds: Sequence[Kind], tables: int | None = None) -> list[C
     return made
 
 
+def drawn_from_now(rng: random.Random) -> tuple[tuple[Kind, ...], str]:
+    """Edits of one table, and what its older rows are to show, sensible or not."""
+    table = rng.choice(_TABLES)
+    own = [kind for kind in KINDS if kind.table == table and "table" not in kind.name]
+    together: tuple[Kind, ...] = (rng.choice(own),)
+    for kind in rng.sample(own, min(len(own), 6)):
+        if len(together) < 3 and fit((*together, kind)):
+            together = (*together, kind)
+    word = rng.choice(("", "", "", " as null", " as default", " as computed"))
+    return together, "" if table == "hourly" else word
+
+
 def fit(kinds: tuple[Kind, ...]) -> bool:
     """Whether each edit has its effect beside the others, in whatever order they are made."""
     whole = _made(kinds)

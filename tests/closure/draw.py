@@ -72,6 +72,8 @@ def stands_alone(kind: Kind, before: Sequence[Kind], old: World) -> bool:
     touching = [edit for edit in before if edit.table == kind.table]
     if not touching or any(table.name == kind.table for table in old.landing):
         return True
+    if len(touching) > 1:  # an edit, and what a remedy made of it
+        return False
     with suppress(StopIteration):
         (edit,) = touching
         orders = (edit.apply(kind.apply(old)), kind.apply(edit.apply(old)))

@@ -10,10 +10,22 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.schema import Accepts, Column, Table
 from console.planning import PlannerCache, plan
-from console.remedy import DropKey, Edit, Elsewhere, Flag, KeepLive, Remedy, RunCommand, SetKey, Stays
+from console.remedy import (
+    AnotherColumn,
+    DropKey,
+    Edit,
+    Elsewhere,
+    Flag,
+    KeepLive,
+    Remedy,
+    RunCommand,
+    SetKey,
+    Stays,
+    StopReading,
+)
 from tests.closure.edits import Kind
 from tests.closure.facts import REGION
-from tests.closure.shapes import World, fed_by
+from tests.closure.shapes import Fed, World, fed_by
 
 LITERALS = {"string": "'?'", "boolean": "false", "date": "DATE '1970-01-01'", "timestamp": "TIMESTAMP '1970-01-01'"}
 
@@ -93,6 +105,10 @@ def followed(attempt: Attempt, problem: Problem, remedy: Remedy, live: Live) -> 
             return attempt.patched(node, lambda table: _dropped(table, key))
         case KeepLive(node=node):
             return _undone(attempt, {node})
+        case AnotherColumn(node=node, column=column):
+            return _edited(attempt, node, lambda fed: fed.beside(column, attempt.old.table(node)))
+        case StopReading(node=node, column=column):
+            return _edited(attempt, fed_by(node), lambda fed: fed.not_reading(column))
         case Flag(flag=flag):
             return _flagged(attempt, flag)
         case Edit(node=node):
@@ -113,6 +129,18 @@ def _flagged(attempt: Attempt, flag: str) -> Attempt:
             name, _, word = choice.partition("=")
             return replace(attempt, history={**attempt.history, name: word})
     raise AssertionError(f"no such option: {flag}")
+
+
+def _edited(attempt: Attempt, table: str, change: Callable[[Fed], Fed]) -> Attempt | None:
+    """With one more edit of a table that is fed; None where that leaves it as it was, or without what it is declared by."""
+    if all(fed.name != table for fed in attempt.world.fed):
+        return None
+    fed = attempt.world.table(table)
+    changed = change(fed)
+    if changed == fed or not changed.is_whole() or not changed.items:
+        return None
+    edit = Kind(name="as the remedy says", table=table, apply=lambda world: world.with_fed(change(world.table(table))))
+    return replace(attempt, edits=(*attempt.edits, edit))
 
 
 def _undone(attempt: Attempt, nodes: set[str]) -> Attempt | None:
@@ -170,6 +198,8 @@ def _dropped(table: Table, key: str) -> Table:
             return replace(table, forward_query="")
         case "partition_by":
             return replace(table, partition_by=())
+        case "cluster_by":
+            return replace(table, cluster_by=())
         case "managed":
             return replace(table, managed=False)
         case "backward_query":

@@ -1,5 +1,6 @@
 """Pipelines as small values: the effect of an edit on rows and values is known before the planner sees it."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -80,6 +81,22 @@ class Fed:
 
     def without(self, name: str) -> "Fed":
         return replace(self, items=tuple(own for own in self.items if own[0] != name))
+
+    def beside(self, name: str, live: "Fed") -> "Fed":
+        """With an item as it is live, and the one that is wanted under another name."""
+        was = next((item for item in live.items if item[0] == name), None)
+        if was is None:
+            return self
+        _, type, sql = next(item for item in self.items if item[0] == name)
+        fresh = f"new_{name}"
+        defaults = tuple((fresh if own == name else own, value) for own, value in self.defaults)
+        return replace(self.with_item(*was).with_item(fresh, type, sql), defaults=defaults)
+
+    def not_reading(self, column: str) -> "Fed":
+        """Without the items and conditions that name a column of its source."""
+        named = re.compile(rf"\b{column}\b", re.I)
+        items = tuple(item for item in self.items if not named.search(item[2]))
+        return replace(self, items=items, where=tuple(one for one in self.where if not named.search(one)))
 
     def reading(self, old: str, new: str) -> "Fed":
         """With another name for one of its sources, whose alias stays."""

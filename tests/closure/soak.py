@@ -2,18 +2,22 @@
 
 python -m tests.closure.soak pairs --minutes 20      planned, and followed by their remedies
 python -m tests.closure.soak carried --minutes 40    edits of ten tables a seed on Spark, under a writer, back and forward again
+python -m tests.closure.soak from-now --minutes 10   edits whose files are taken over, on files without Spark
 """
 
 import asyncio
+import random
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from console.planning import PlannerCache
 from tests import soak
 from tests.closure.carried import carry
-from tests.closure.deal import CARRIED, dealt
+from tests.closure.deal import CARRIED, dealt, drawn_from_now
 from tests.closure.draw import SEED, pair
+from tests.closure.from_now import carried_from_now
 from tests.closure.test_closure import Outcome
 from tests.life.region import LiveRegion
 
@@ -25,6 +29,18 @@ def planned(seed: int) -> list[str]:
     for number in range(seed, seed + BLOCK):
         outcome.judge(pair(f"{SEED}/{number}"))
     return outcome.wrong
+
+
+def taken_over(seed: int) -> list[str]:
+    cache, wrong = PlannerCache(), list[str]()
+    for number in range(seed, seed + BLOCK):
+        rng = random.Random(f"{SEED}/from now/{number}")
+        kinds, word = drawn_from_now(rng)
+        with tempfile.TemporaryDirectory(prefix="console-from-now-") as place:
+            done = carried_from_now(kinds, word, Path(place), rng, cache)
+        if done.difference:
+            wrong.append(f"[{number}] {' + '.join(map(str, kinds))}{word}: {done.difference}")
+    return wrong
 
 
 def on_spark(seed: int) -> list[str]:
@@ -46,6 +62,7 @@ def on_spark(seed: int) -> list[str]:
 GENERATORS: dict[str, tuple[str, Callable[[int], list[str]], int, int]] = {
     "pairs": ("changes", planned, BLOCK, 1),
     "carried": ("changes carried", on_spark, 1, TOGETHER),
+    "from-now": ("changes from now", taken_over, BLOCK, 1),
 }
 
 

@@ -26,6 +26,10 @@ GENERATORS = {
         "pipelines, the contents of their regions, and edits; the remedy of every refusal is followed",
         "days and columns, by the edits",
     ),
+    "changes from now": (
+        "edits whose files are taken over (`history: from now`), without Spark",
+        "whole rows by DuckDB",
+    ),
     "changes carried": ("edits carried out on Spark, rolled back and promoted again", "whole rows by DuckDB"),
     "clients": ("files sent, edited and sent again by clients that die", "a ledger of every line"),
     "days": ("rows of any day, at both ends of the calendar, and without a day", "whole numbers of microseconds"),

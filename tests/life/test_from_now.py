@@ -1,4 +1,4 @@
-"""`from now` of an aggregate, of a table with two feeds and of one with a rebuilt table below, in one plan: the agent is killed on either side
+"""`from now` of an aggregate, of a table with two feeds, of the newest row of each key and of a table with a rebuilt one below, in one plan: the agent is killed on either side
 of the commit that takes files over, rows go on arriving, and it is rolled back. Judged from the landing rows alone.
 """
 
@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ ROWS = "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day:
 def files(*, changed: bool) -> dict[str, str]:
     more, chosen = (", ua: string", "history: from now\n") if changed else ("", "")
     row = f"id, ts, to_date(ts) AS day, {IP} AS ip{f', {UA} AS ua' if changed else ''}"
+    # what its files cannot show as it is wanted: another type, and a default where later rows may be NULL
+    wide = "BIGINT" if changed else "INT"
+    marked = ", ua: {type: string, default: unknown}" if changed else ""
+    newest = f"{IP} AS ip, ts, id, {f'{UA} AS ua' if changed else f'{STATUS} AS code'}"
     # the change renames one column of the second table, and drops another
     own = ROWS.replace("ip: string", "client: string") if changed else f"{ROWS}, code: int"
     second = row.replace("AS ip", "AS client") if changed else f"{row}, {STATUS} AS code"
@@ -40,18 +45,23 @@ def files(*, changed: bool) -> dict[str, str]:
     return {
         "pipeline.yaml": "description: three tables that go on from now\n",
         "tables/landing.yaml": LANDING,
-        "tables/requests.yaml": f"{ROWS}{more}}}\n{chosen}",
-        "materializations/parse.sql": f"/* into: requests */\nSELECT {row} FROM landing\n",
+        "tables/requests.yaml": f"{ROWS}, size: {wide.lower()}{marked}}}\n{chosen}",
+        "materializations/parse.sql": f"/* into: requests */\nSELECT {row}, CAST({BYTES} AS {wide}) AS size FROM landing\n",
+        "tables/last.yaml": (
+            "kind: latest\nkey: [ip]\norder_by: [ts, id]\ntime: ts\ncolumns: {ip: string, ts: timestamp, id: string, "
+            f"{'ua: string' if changed else 'code: int'}}}\n{chosen}"
+        ),
+        "materializations/newest.sql": f"/* into: last */\nSELECT {newest} FROM landing\n",
         "tables/seen.yaml": f"time: ts\ncolumns: {{id: string, ts: timestamp{below[1]}}}\n",
         "materializations/see.sql": f"/* into: seen */\nSELECT {below[0]} FROM requests\n",
         "tables/both.yaml": f"{own}{more}}}\n{chosen}",
         "materializations/fine.sql": f"/* into: both */\nSELECT {second} FROM landing WHERE {STATUS} < 400\n",
         "materializations/failed.sql": f"/* into: both */\nSELECT {second} FROM landing WHERE {STATUS} >= 400\n",
         "tables/hosts.yaml": (
-            f"kind: aggregate\ntime: day\npartition_by: [day]\ncolumns: {{day: date, ip: string, hits: bigint{', known: bigint' if changed else ''}}}\n{chosen}"
+            f"kind: aggregate\ntime: day\npartition_by: [day]\ncolumns: {{day: date, ip: string, hits: bigint{', known: bigint' if changed else ', most: bigint'}}}\n{chosen}"
         ),
         "materializations/count.sql": (
-            f"/* into: hosts */\nSELECT to_date(ts) AS day, {IP} AS ip, count(*) AS hits{f', count({BYTES}) AS known' if changed else ''}"
+            f"/* into: hosts */\nSELECT to_date(ts) AS day, {IP} AS ip, count(*) AS hits, {f'count({BYTES}) AS known' if changed else f'max({BYTES}) AS most'}"
             " FROM landing GROUP BY ALL\n"
         ),
     }
@@ -102,12 +112,16 @@ def taken_over_once(region: LiveRegion, version: str) -> None:
 async def holds(region: LiveRegion, *, before: Collection[str], at_gate: Collection[str]) -> None:
     """before, at_gate: ids that had landed when the rollout began, and at its gate"""
     truth = landed(region)
-    for table in ("requests", "both", "seen"):
+    newest = {row["ip"]: id for id, row in sorted(truth.items(), key=lambda item: (_of(item[1]["ts"]), item[0]))}
+    for table in ("requests", "both", "seen", "last"):
         rows = await region.table("web", "id, ua", table)
-        assert Counter(row[0] for row in rows) == Counter([*truth]), table
+        assert Counter(row[0] for row in rows) == Counter(newest.values() if table == "last" else [*truth]), table
+        older = "unknown" if table in ("requests", "seen") else None
         for id, ua in rows:
             own = truth[id].get("ua")
-            assert ua == own if id not in at_gate else ua is None if id in before else ua in (None, own), (table, id)
+            assert ua == own if id not in at_gate else ua == older if id in before else ua in (older, own), (table, id)
+    sizes = await region.table("web", "id, size", "requests")
+    assert dict(sizes) == {id: row["bytes"] for id, row in truth.items()}
     clients = await region.table("web", "id, client", "both")
     assert {id: client for id, client in clients} == {id: row["ip"] for id, row in truth.items()}
     hosts = await region.table("web", "ip, day, hits, known", "hosts")
@@ -116,6 +130,11 @@ async def holds(region: LiveRegion, *, before: Collection[str], at_gate: Collect
     assert {(ip, day): hits for ip, day, hits, _ in hosts} == by_host(truth.values())
     for ip, day, _, known in hosts:
         assert least[ip, day] <= (known or 0) <= most[ip, day], (ip, day)
+
+
+def _of(ts: datetime | None) -> float:
+    """A row without a time is the oldest."""
+    return ts.timestamp() if ts is not None else float("-inf")
 
 
 def by_host(rows: Iterable[dict[str, Any]]) -> Counter[tuple[str, str | None]]:
@@ -133,7 +152,7 @@ async def went_back(region: LiveRegion) -> None:
 
 
 def stored_anew(release: Any) -> list[str]:
-    return [state.version.path for name in ("requests", "both", "hosts") if (state := release.table(name))]
+    return [state.version.path for name in ("requests", "both", "hosts", "last") if (state := release.table(name))]
 
 
 async def test_tables_go_on_from_now_whenever_the_agent_is_killed(region: LiveRegion, tmp_path: Path) -> None:
@@ -145,6 +164,7 @@ async def test_tables_go_on_from_now_whenever_the_agent_is_killed(region: LiveRe
     assert actions == {
         "landing": ("keep", ""), "requests": ("forward", "from now"), "seen": ("replay", ""),
         "both": ("forward", "from now"), "hosts": ("forward", "from now"),
+        "last": ("forward", "from now"),
     }  # fmt: skip
     before = {*landed(region)}
     region.write("web")

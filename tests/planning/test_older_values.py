@@ -42,10 +42,9 @@ def test_each_word_is_carried_out_and_says_what_is_shown() -> None:
     ("word", "value"), [("", "EU"), (" as computed", "EU"), (" as default", "none"), (" as null", None)]
 )
 def test_files_that_are_taken_over_show_what_the_word_says(word: str, value: str | None) -> None:
-    loud = {"nullable": False} if word == " as default" else {}
-    done = chosen(with_loud(**loud), f"from now{word}")
+    done = chosen(with_loud(), f"from now{word}")
     assert (actions(done)["requests"], done.refusals, node(done, "requests").price) == ("forward", (), Price())
-    rows = read_rows(done, "requests", f"{ROW}, NULL loud UNION ALL {ROW}, 'x' loud")
+    rows = read_rows(done, "requests", f"{ROW}, NULL loud, NULL \"later@1\" UNION ALL {ROW}, 'x' loud, true")
     assert [row[-1] for row in rows] == [value, "x"]
 
 
@@ -58,9 +57,8 @@ def test_a_changed_column_of_older_rows_is_as_the_word_says() -> None:
     assert older(changed, "carry") == "older rows: host keeps its values"
     assert older(changed, "carry as null") == "older rows: host is NULL"
     assert older(changed, "carry as default") == "older rows: host is 'none'"
-    (kept,) = problems_of(chosen(changed, "from now as null"), "C140")
-    assert "they hold other values of host" in kept.message
-    assert "history: carry as null" in kept.hint
+    assert older(changed, "from now as null") == "older rows: host is NULL"
+    assert older(changed, "from now as default") == "older rows: host is 'none'"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +68,6 @@ def test_a_changed_column_of_older_rows_is_as_the_word_says() -> None:
         (AGENT, "from now as computed", "agent is not proven to be computable", "from now"),
         (AGENT, "carry as default", "agent has no default", "carry"),
         (AGENT, "since 2026-11-10 as default", "agent has no default", "since 2026-11-10"),
-        (with_loud(), "from now as default", "would not show which of them are older", "carry as default"),
         (with_loud(nullable=False), "carry as null", "loud may not be NULL", "carry"),
         (with_sql(pipeline(), "parse", f"{PARSE} WHERE region <> 'lab'"), "carry as null", "none of its columns", "carry"),
     ],
@@ -92,20 +89,25 @@ def test_a_word_is_not_offered_where_it_is_refused_as_well(plain: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("older", "says"), [("computed", "not proven to be computable"), ("default", "status is stored in another type")]
-)
-def test_what_would_be_refused_as_well_is_not_offered_where_files_hold_another_type(older: str, says: str) -> None:
-    """Neither a default of the column, of which files know nothing, nor a copy, which its values do not survive."""
+def test_what_would_be_refused_as_well_is_not_offered_where_values_do_not_survive_another_type() -> None:
+    """Neither a copy nor the files; a default of the column stands for all of its older values."""
     table = replace(
         REQUESTS, columns=tuple(replace(c, type="boolean") if c.name == "status" else c for c in REQUESTS.columns)
     )
     desired = with_sql(
         with_table(pipeline(), table), "parse", PARSE.replace("AS INT) AS status", "AS BOOLEAN) AS status")
     )
-    (problem,) = problems_of(chosen(desired, f"from now as {older}"), "C140")
-    assert says in problem.message
+    (problem,) = problems_of(chosen(desired, "from now as computed"), "C140")
+    assert "not proven to be computable" in problem.message
     assert [type(remedy) for remedy in problem.remedies] == [DropKey]
+    (problem,) = problems_of(chosen(desired, "from now as default"), "C140")
+    assert problem.remedies == (SetKey(node="requests", key="default", columns=("status",)),)
+    declared = replace(
+        table, columns=tuple(replace(c, default="false") if c.name == "status" else c for c in table.columns)
+    )
+    done = chosen(with_table(desired, declared), "from now as default")
+    assert node(done, "requests").older_rows == "older rows: status is false"
+    assert {problem.code for problem in done.refusals} == {"C103"}  # as without a choice
     assert not problems_of(chosen(desired, "all"), "C140")
 
 

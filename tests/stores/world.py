@@ -30,8 +30,6 @@ ARROW = pyarrow.schema(
     [("id", pyarrow.int64()), ("title", pyarrow.string()), ("a", pyarrow.string()), ("b", pyarrow.string()),
      ("n", pyarrow.int32()), ("_version", pyarrow.int64()), ("_deleted", pyarrow.bool_())]
 )  # fmt: skip
-# seconds: some rows between any two statements of a migration; more of both take the processors from what is tested
-WRITES_EVERY, READS_EVERY = 0.02, 0.1
 Write = Callable[[psycopg.Connection[Any], int], None]
 
 
@@ -120,7 +118,7 @@ class World:
                     while not ended.is_set():
                         one(connection, first + count)
                         count += 1
-                        time.sleep(WRITES_EVERY)
+                        time.sleep(0.005)
             except psycopg.Error as error:
                 self.troubles.append(f"a writer: {error}")
 
@@ -155,7 +153,7 @@ class World:
                         count += 1
                     except Exception as error:  # whatever a reader meets is what this is about
                         self.troubles.append(f"{query}: {error}")
-                time.sleep(READS_EVERY)
+                time.sleep(0.01)
 
         thread = threading.Thread(target=loop, daemon=True)
         thread.start()

@@ -13,7 +13,7 @@ from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.landing import conversion, new_version
 from console.planning.reuse.carried import reads_carried
 from console.planning.routes.verdict import Verdict, Verdicts
-from console.planning.sql.newest import newest_of, stored_names
+from console.planning.sql.newest import newest_of, stored_as, stored_names
 
 
 def release(
@@ -124,7 +124,8 @@ def merging(verdict: Verdict, wanted: DesiredTable) -> Newest | None:
         return newest
     if not verdict.rebuilt:
         return verdict.live.newest
-    return newest if ties_anew(verdict) else replace(newest, tie=_tie(verdict))
+    made = newest if ties_anew(verdict) else replace(newest, tie=_tie(verdict))
+    return stored_as(made, verdict.places, wanted.columns) if verdict.places else made
 
 
 def ties_anew(verdict: Verdict) -> bool:

@@ -166,7 +166,7 @@ def _comparison(verdict: Verdict) -> Comparison:
         time=wanted.table.time,
         other_rows=not diff.rows,
         joins=joins,
-        ties=verdict.recomputed is not None and ties_anew(verdict),
+        ties=ties_anew(verdict),
         changed=tuple(changed),
     )
 

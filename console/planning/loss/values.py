@@ -18,7 +18,7 @@ from console.planning.sql.reads import projections
 from console.planning.sql.semantics.functions import called
 from console.planning.sql.syntax.flat import merged
 from console.planning.sql.tree import DIALECT, kind
-from console.remedy import Edit, Elsewhere, Remedy, SetKey
+from console.remedy import AnotherColumn, Edit, Elsewhere, Remedy, SetKey
 
 # functions that return NULL for a value that does not convert
 _TRYING = {"try_to_date": "date", "try_to_timestamp": "timestamp", "try_to_binary": "binary"}
@@ -125,7 +125,7 @@ def conversion(table: Table, change: ColumnChange) -> Problem | None:
             message = f"{name} narrows from {old} to {new}, which loses digits without an error"
             remedies = (
                 Edit(node=table.name, how="compute it with try_cast and a default"),
-                Edit(node=table.name, how="give it another name"),
+                AnotherColumn(node=table.name, column=column.name),
                 accepting("C103", table.name, "cuts them"),
             )
             return Problem(

@@ -49,12 +49,15 @@ def parts(wanted: DesiredTable, live: TableState, feeds: Iterable[Feed], diff: D
     keys = {key.lower() for key in wanted.keys}
     replayed = tuple((feed.materialization, _without(feed.sql, kept - keys, wanted.columns)) for feed in wanted.feeds)
     shown = tuple(column.name for column in wanted.table.columns if column.name in diff.computed)
-    return Parts(shown, select_states(wanted.table.name, wanted.columns, kept), replayed)
+    return Parts(shown, select_states(wanted.table.name, wanted.columns, {column: column for column in kept}), replayed)
 
 
-def select_states(table: str, columns: Iterable[Column], kept: Collection[str]) -> str:
-    """Stored columns over a view with the table's name; NULL for those that are not kept. kept: in lower case"""
-    chosen = exp.select(*(_state(column, kept) for column in columns))
+def select_states(table: str, columns: Iterable[Column], places: Mapping[str, str]) -> str:
+    """Stored columns over a view with the table's name; NULL for those that are not kept.
+
+    places  column in lower case → the live version's
+    """
+    chosen = exp.select(*(_state(column, places) for column in columns))
     return render(chosen.from_(exp.Table(this=name(table))))
 
 
@@ -78,23 +81,51 @@ def _bytes(region: Live, table: str) -> int:
 
 
 def kept_states(wanted: DesiredTable, live: TableState, columns: Collection[str]) -> frozenset[str]:
-    """Stored columns, in lower case, whose meaning in the live version is the wanted one.
-
-    Name and type are not enough: where a column was renamed at read, its states are stored under another column's name.
-    So both releases must read the column in the same way from the same stored ones.
+    """Stored columns, in lower case, whose meaning in the live version is the wanted one, under the same names.
 
     columns  those of the table with unchanged values
     """
-    live_states = {(state.name.lower(), kind(state.type)) for state in live.version.columns}
+    return frozenset(state_places(wanted, live, {column: column for column in columns}, renamed=False))
+
+
+def state_places(
+    wanted: DesiredTable, live: TableState, origins: Mapping[str, str], *, renamed: bool = True
+) -> dict[str, str]:
+    """Wanted stored column, in lower case → the live version's that has its meaning.
+
+    Name and type are not enough: where a column was renamed at read, its states are stored under another column's name.
+    So both releases must read the column in the same way from stored ones of the same types.
+
+    origins  column → the live one with the same values;  renamed: whether stored names may differ
+    """
+    live_types = {state.name.lower(): kind(state.type) for state in live.version.columns}
     stored = {state.name.lower(): kind(state.type) for state in wanted.columns}
     wanted_reads, live_reads = _reads(wanted.read), _reads(live.read)
-    kept: set[str] = set()
-    for column in columns:
-        reading, live_reading = wanted_reads[column.lower()], live_reads.get(column.lower())
-        states = {part.name.lower() for part in reading.find_all(exp.Column)}
-        if reading == live_reading and all((state, stored[state]) in live_states for state in states):
-            kept |= states
-    return frozenset(kept)
+    places: dict[str, str] = {}
+    for column, origin in origins.items():
+        reading, live_reading = wanted_reads[column.lower()], live_reads.get(origin.lower())
+        if live_reading is None:
+            continue
+        if not renamed:
+            named = {part.name: part.name for part in reading.find_all(exp.Column)}
+        else:
+            mine, theirs = ([part.name for part in each.find_all(exp.Column)] for each in (reading, live_reading))
+            if len(mine) != len(theirs):
+                continue
+            named = dict(zip(mine, theirs, strict=True))
+            reading = _under(reading, named)
+        alike = all(stored[state.lower()] == live_types.get(place.lower()) for state, place in named.items())
+        if reading == live_reading and alike:
+            places |= {state.lower(): place for state, place in named.items()}
+    return places
+
+
+def _under(reading: exp.Expr, named: Mapping[str, str]) -> exp.Expr:
+    """The same expression over columns of other names."""
+    renamed = reading.copy()
+    for part in renamed.find_all(exp.Column):
+        part.set("this", name(named[part.name]))
+    return renamed
 
 
 def _reads(read: str) -> dict[str, exp.Expr]:
@@ -114,8 +145,9 @@ def _reread(diff: Diff) -> set[str]:
     return {pick.name for pick in diff.picks if pick.fresh}
 
 
-def _state(column: Column, kept: Collection[str]) -> exp.Expr:
-    value = exp.column(name(column.name)) if column.name.lower() in kept else cast(exp.null(), column.type)
+def _state(column: Column, places: Mapping[str, str]) -> exp.Expr:
+    place = places.get(column.name.lower())
+    value = exp.column(name(place)) if place is not None else cast(exp.null(), column.type)
     return exp.alias_(value, name(column.name))
 
 

@@ -86,6 +86,7 @@ class Verdict:
     problems  problems of and notes on the operator's `forward_query` or `history`
     states_read  of an aggregate, the wanted read over the live version's stored states, "" if their names are unchanged
     older     values of the days that the sources have lost;  remedy  the declaration that avoids a refusal
+    places    of a table of rows whose files are taken over: column → where it is stored
     history   the operator's choice, if taken;  older_rows: the values of older rows;  carried: columns of
               which older rows do not follow the query;  older_until: the day on which the last of these rows expires
     alternatives  the choices for its history, this verdict's among them; () if there is nothing to choose
@@ -111,6 +112,7 @@ class Verdict:
     layout: tuple[str, ...] | None = None
     problems: tuple[Problem, ...] = ()
     states_read: str = ""
+    places: Mapping[str, str] = field(default_factory=dict)
     older: str = ""
     remedy: SetKey | None = None
     history: str = ""

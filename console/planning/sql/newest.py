@@ -1,6 +1,6 @@
 """Tables that keep one row of each key: the fingerprint of their rows, and the read that merges them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import sqlglot
@@ -9,6 +9,7 @@ from sqlglot import exp
 from console.model.newest import ROW_HASH, Newest, hashed, listed
 from console.model.schema import Column, Table
 from console.planning.sql.aggregates import STORED
+from console.planning.sql.reads import in_later_rows
 from console.planning.sql.relation import mix
 from console.planning.sql.tree import DIALECT, name, render
 
@@ -30,6 +31,13 @@ def _merged(newest: Newest, stored: tuple[str, ...]) -> str:
     return render(sqlglot.parse_one(sql, read=DIALECT))
 
 
+def stored_as(newest: Newest, places: Mapping[str, str], stored: Iterable[Column]) -> Newest:
+    """The same where columns are stored under other names. stored: all columns of the version"""
+    key, order, tie = (tuple(places[each] for each in names) for names in (newest.key, newest.order, newest.tie))
+    plain = replace(newest, key=key, order=order, tie=tie)
+    return replace(plain, merged=_merged(plain, tuple(column.name for column in stored)))
+
+
 def merged_rows(rows: str, table: Table, values: Mapping[str, str]) -> str:
     """The fingerprint of the merged rows, which depends on key and order as well."""
     key, order = (sorted(values[c] for c in table.key), [values[c] for c in table.order_by])
@@ -39,10 +47,19 @@ def merged_rows(rows: str, table: Table, values: Mapping[str, str]) -> str:
 def merged_read(newest: Newest, shown: tuple[Column, ...]) -> str:
     """The read over the view `stored`. shown: the stored columns that it shows"""
     columns = ", ".join(f"{name(c.name).sql(DIALECT)} AS {name(c.name).sql(DIALECT)}" for c in shown)
-    return render(sqlglot.parse_one(f"SELECT {columns} FROM ({newest.merged}) AS `kept`", read=DIALECT))
+    return render(sqlglot.parse_one(f"SELECT {columns or 1} FROM ({newest.merged}) AS `kept`", read=DIALECT))
+
+
+def over_merged(read: str, newest: Newest) -> str:
+    """A read of stored columns, over the newest row of each key."""
+    tree, merged = (sqlglot.parse_one(each, read=DIALECT) for each in (read, merged_read(newest, ())))
+    tree.set("from_", merged.args["from_"])
+    return render(tree)
 
 
 def stored_names(read: str) -> dict[str, str]:
-    """Shown column → the stored one, for columns shown unchanged."""
+    """Shown column → the stored one, for columns shown unchanged, if not in all rows then in those that a flag tells apart."""
     parts = sqlglot.parse_one(read, read=DIALECT).expressions
-    return {part.alias_or_name: part.unalias().name for part in parts if isinstance(part.unalias(), exp.Column)}
+    flagged = {part.alias_or_name: in_later_rows(part.unalias()) for part in parts}
+    places = {part.alias_or_name: flagged[part.alias_or_name] or part.unalias() for part in parts}
+    return {column: place.name for column, place in places.items() if isinstance(place, exp.Column)}

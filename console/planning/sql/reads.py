@@ -8,6 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from console.errors import Problem
+from console.model.landing import is_reserved, numbered_name
 from console.model.live import TableState
 from console.model.schema import Column, Table, types
 from console.planning.sql.aggregates import STORED
@@ -16,6 +17,7 @@ from console.planning.sql.semantics.functions import aggregates, generates, wind
 from console.planning.sql.syntax import roundtrip
 from console.planning.sql.tree import DIALECT, Text, cast, kind, name, parse, render
 
+_LATER = "later"
 _FORBIDDEN = (
     "from_", "joins", "laterals", "where", "group", "having", "distinct", "order", "limit", "offset", "qualify", "windows",
     "with_",
@@ -57,6 +59,23 @@ def projections(read: str) -> dict[str, exp.Expr]:
 
 def _projections(tree: exp.Expr) -> dict[str, exp.Expr]:
     return {part.alias_or_name.lower(): part.unalias() for part in tree.expressions}
+
+
+def is_flag(stored: str) -> bool:
+    """Whether a stored column tells rows that came after files taken over from those in them (`history: from now`)."""
+    return stored.startswith(numbered_name(_LATER, 0)[:-1]) and is_reserved(stored)
+
+
+def flag(number: int) -> str:
+    return numbered_name(_LATER, number)
+
+
+def in_later_rows(shown: exp.Expr) -> exp.Column | None:
+    """The stored column that a flagged column shows in later rows; None for others."""
+    if not isinstance(shown, exp.If) or not is_flag(shown.this.unnest().name):
+        return None
+    place = shown.args["true"].unnest()
+    return place if isinstance(place, exp.Column) else None
 
 
 def select(table: str, picks: Sequence[Pick], conditions: Sequence[str] = ()) -> str:

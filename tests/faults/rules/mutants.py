@@ -162,7 +162,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a word is offered that starves a table below", "console/planning/routes/history/choice.py", " and not _is_too_little(change):", ":", OLDER),
     bug("files are copied where links were promised", "console/agent/execution/linked_history.py", "        os.link(source, target)", "        target.write_bytes(Path(source).read_bytes())", "tests/agent/test_linked_history.py::test_a_million_rows_are_less_than_a_second_of_work_and_no_data_file"),
     bug("every word reads files in one way", "console/planning/routes/history/linked.py", "_TAKEN_OVER[older]", '_TAKEN_OVER[""]', OLDER),
-    bug("files show other values than they hold", "console/planning/routes/history/linked.py", "if older and changed else None", "if False else None", OLDER),
+    bug("files show other values than they hold", "console/planning/routes/history/linked_columns.py", "return bool(self._older) and column in self._change.diff.computed", "return False", OLDER),
     # feeds that stand still
     bug("a follower passes over a shorter source", FOLLOW, "while feed.seen != end and", "while feed.seen < end and", STANDING),
     bug("any source is believed", ONCE, "if last is not None and source and (recorded", "if last is None and source and (recorded", STANDING),

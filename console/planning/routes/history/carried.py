@@ -7,7 +7,7 @@ from console.errors import Problem
 from console.model.schema import OLDER_VALUES, Carry, Column, OlderValues, Table
 from console.planning.cache.planner_cache import Memo
 from console.planning.cache.releases import shared_release
-from console.planning.reuse.states import kept_states, select_states
+from console.planning.reuse.states import select_states, state_places
 from console.planning.routes.change import Change
 from console.planning.routes.reasons import last_day, listed
 from console.planning.routes.verdict import Impossible, LiveCopy, Verdict
@@ -15,10 +15,10 @@ from console.planning.sql.convert import kept
 from console.planning.sql.reads import Pick, select
 from console.planning.sql.states import is_state_of
 from console.planning.sql.tree import kind
-from console.remedy import DropKey, Edit, Remedy, SetKey
+from console.remedy import AnotherColumn, DropKey, Remedy, SetKey
 
 _CONVERTED = ("same", "wider", "whole")
-_OTHER_NAME = "give it another name: under that one older rows show NULL"
+_UNDER_IT = "under that one older rows show NULL"
 _COMPUTED = "all rows are computed from the source"
 
 
@@ -194,7 +194,7 @@ def _older_value(change: Change, column: Column) -> tuple[Pick, str] | Impossibl
             )
         if kept(kind(before.type), kind(column.type)) not in _CONVERTED:
             why = f"values of {name} may not survive the change from {before.type} to {column.type}"
-            return _no(why, Edit(node=change.name, how=_OTHER_NAME))
+            return _no(why, AnotherColumn(node=change.name, column=name, effect=_UNDER_IT))
         cast = "" if kind(before.type) == kind(column.type) else column.type
         return Pick(name=name, of=name, type=cast), f"{name} keeps its values"
     if column.default is not None:
@@ -207,32 +207,49 @@ def _older_value(change: Change, column: Column) -> tuple[Pick, str] | Impossibl
 
 def _states(change: Change) -> CarriedRows | Impossible:
     """Copies partial states unchanged; those of new columns are NULL, which the merge ignores."""
-    wanted, live, diff = change.wanted, change.live, change.diff
+    wanted, diff = change.wanted, change.diff
     if why := _other_keys(change):
         return _no(why, without(change, _COMPUTED))
-    stored = [column.name for column in wanted.table.columns if live.table.column(column.name)]
-    kept_columns = kept_states(wanted, live, stored)
+    origins, places = state_origins(change), kept_places(change)
     older: list[str] = []
     words: list[str] = []
     for column in wanted.table.columns:
         if column.name in wanted.keys:
             continue
         states = [state for state in wanted.columns if is_state_of(state.name, column.name)]
-        if live.table.column(column.name) is not None:
-            if not all(state.name.lower() in kept_columns for state in states):
+        kept_all = all(state.name.lower() in places for state in states)
+        if column.name in origins:
+            if not kept_all:
                 why = f"the partial states of {column.name} do not merge with those that are stored"
-                return _no(why, Edit(node=change.name, how=_OTHER_NAME))
+                return _no(why, AnotherColumn(node=change.name, column=column.name, effect=_UNDER_IT))
             if column.name in diff.computed:
                 older.append(column.name)
                 words.append(f"{column.name} keeps its values, and later rows are merged with them")
+            continue
+        if kept_all:
             continue
         if not column.nullable:
             why = f"{column.name} is new and may not be NULL, and older rows have no value"
             return _no(why, _declared(change, column.name, "nullable", "true"))
         older.append(column.name)
         words.append(f"{column.name} counts nothing")
-    copied = LiveCopy(select_states(change.name, wanted.columns, kept_columns), states=True)
+    copied = LiveCopy(select_states(change.name, wanted.columns, places), states=True)
     return CarriedRows(copied, _older(change, words, older))
+
+
+def kept_places(change: Change) -> dict[str, str]:
+    """An aggregate's stored column, in lower case → the live version's that has its meaning."""
+    places = state_places(change.wanted, change.live, state_origins(change))
+    if change.groups is None:
+        return places
+    return places | {name.lower(): state.name for name, state in change.groups.states.items() if not state.wider}
+
+
+def state_origins(change: Change) -> dict[str, str]:
+    """An aggregate's column → the live one whose states it continues: the renamed one, else that of its name."""
+    names = [column.name for column in change.wanted.table.columns]
+    own = {name: name for name in names if change.live.table.column(name) is not None}
+    return own | {new: old for new, old in change.diff.pairs.items() if new in names}
 
 
 def _other_keys(change: Change) -> str:

@@ -15,7 +15,7 @@ from console.planning.routes.history.landing import landing_from_now
 from console.planning.routes.history.linked import from_now
 from console.planning.routes.reasons import listed
 from console.planning.routes.verdict import Alternative, Impossible, Verdict
-from console.remedy import DropKey, Edit, Flag, Remedy, SetKey
+from console.remedy import AnotherColumn, DropKey, Edit, Flag, Remedy, SetKey
 
 WEEK = 7  # days of the example of `since`
 _GIVEN = "its forward_query computes every row that it holds"
@@ -62,7 +62,7 @@ def _made(change: Change, choice: HistoryChoice) -> Verdict | Impossible:
     made = _by_kind(change, choice)
     if isinstance(made, Verdict):
         return made
-    remedies = tuple(remedy for remedy in made.remedies if _is_helpful(change, choice, remedy))
+    remedies = tuple(remedy for remedy in made.remedies if _is_helpful(change, remedy))
     plain = replace(choice, older="")
     if choice.older and isinstance(_by_kind(change, plain), Verdict) and not _is_too_little(change):
         remedies = (*remedies, SetKey(node=change.name, key="history", value=str(plain)))
@@ -77,14 +77,12 @@ def _is_too_little(change: Change) -> bool:
     return own is not None and any(not own.rows or expired_days(stats, own, (), change.cache) for stats in known)
 
 
-def _is_helpful(change: Change, choice: HistoryChoice, remedy: Remedy) -> bool:
-    """Whether a remedy would not be refused as well. Linked files cannot show a default for a nullable column."""
+def _is_helpful(change: Change, remedy: Remedy) -> bool:
+    """Whether a remedy would not be refused as well."""
     match remedy:
         case SetKey(key="history", value=value):
             other = history_word(value)
             return other is None or isinstance(_by_kind(change, other), Verdict)
-        case SetKey(key="default", columns=columns) if isinstance(choice, FromNow):
-            return not any(c.nullable for c in change.wanted.table.columns if c.name in columns)
         case _:
             return True
 
@@ -137,7 +135,7 @@ def _since(change: Change) -> tuple[Since, ...]:
 def _refusal(change: Change, choice: HistoryChoice, made: Impossible) -> Problem:
     """C140: the choice is not possible; the remedies name the possible ones."""
     message = f"history of {change.name} ({choice}) is not possible: {made.why}"
-    edits = all(isinstance(one, Edit) for one in made.remedies)
+    edits = all(isinstance(one, Edit | AnotherColumn) for one in made.remedies)
     remedies = (*made.remedies, without(change)) if edits else made.remedies
     where = change.wanted.table.where
     return Problem(code="C140", message=message, where=where, node=change.name, remedies=remedies)
