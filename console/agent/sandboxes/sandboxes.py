@@ -64,7 +64,7 @@ class Sandboxes:
     created_with: TableSettings
     store: SandboxStore = field(init=False)
     _open: dict[str, OpenSandbox] = field(default_factory=dict, init=False)
-    _taken: tuple[int, frozenset[str]] = field(default=(0, frozenset()), init=False)
+    _taken: tuple[int, frozenset[str]] = field(default=(-1, frozenset()), init=False)
 
     def __post_init__(self) -> None:
         self.store = SandboxStore(self.warehouse, self.pipeline)
@@ -214,10 +214,10 @@ class Sandboxes:
         sandbox.executor.start()
 
     def _shown(self, sandbox: OpenSandbox) -> Sandbox:
-        # every second, so that the table is read only after a commit
-        changed = (self.releases.path / "_delta_log").stat().st_mtime_ns
-        if changed != self._taken[0]:
-            self._taken = changed, named_paths(self.releases)
+        # every second, so that the table is read only after a change; nobody but this process makes any
+        written = self.releases.written
+        if written != self._taken[0]:
+            self._taken = written, named_paths(self.releases)
         return described(sandbox.order, sandbox.plan, sandbox.recorder.status, self._taken[1])
 
     def _named(self, name: str) -> OpenSandbox:

@@ -92,10 +92,14 @@ class StoredRelease:
 
 
 class Releases:
-    """`_console/<pipeline>/releases`: one row per release; a promotion is one commit (P3)."""
+    """`_console/<pipeline>/releases`: one row per release; a promotion is one commit (P3).
+
+    written  how many times releases were added or dropped through this object, in vain included
+    """
 
     def __init__(self, warehouse: Path, pipeline: str) -> None:
         self.path = warehouse / "_console" / pipeline / "releases"
+        self.written = 0
         self._side_files = SideFiles(self.path.parent)
         self._manifests: dict[str, Release] = {}
 
@@ -128,7 +132,10 @@ class Releases:
         manifest = self._side_files.split(plain_id(release.id), release)
         row = {"id": release.id, "state": "preview", "manifest": manifest, "rollout": rollout}
         crash.point("before-propose")
-        _append(self.path, _RELEASE_COLUMNS, {**row, "at": time.time(), "by": by, "host": host})
+        try:
+            _append(self.path, _RELEASE_COLUMNS, {**row, "at": time.time(), "by": by, "host": host})
+        finally:
+            self.written += 1
         crash.point("after-propose")
 
     def swap(self, live: str, to: str, by: str, host: str) -> int:
@@ -213,10 +220,13 @@ class Releases:
         if table is not None:
             which = f"id = '{plain_id(release)}' AND state NOT IN ('live')"
             crash.point("before-forget")
-            if not in_bucket(str(self.path)):
-                table.delete(which)
-            elif select_rows(table, f"SELECT id FROM t WHERE {which}"):
-                commits.commit(str(self.path), lambda t, p: t.delete(which, commit_properties=p))
+            try:
+                if not in_bucket(str(self.path)):
+                    table.delete(which)
+                elif select_rows(table, f"SELECT id FROM t WHERE {which}"):
+                    commits.commit(str(self.path), lambda t, p: t.delete(which, commit_properties=p))
+            finally:
+                self.written += 1
             crash.point("after-forget")
             self._side_files.forget(plain_id(release))
 
