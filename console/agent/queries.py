@@ -20,7 +20,7 @@ from console.agent.object_store.object_path import in_bucket
 from console.agent.pipeline import PipelineController
 from console.agent.rows.arguments import arguments
 from console.agent.spark_session import SparkHandle
-from console.agent.store import exports, log
+from console.agent.store import commits, copy_commit, exports, log
 from console.errors import DataError, RegionError
 from console.model.compared import DayExamples
 from console.model.live import Release
@@ -148,26 +148,32 @@ def run_copy(reading: PipelineReader, spark: SparkHandle, name: str, run: str, b
     if copy is None:
         known = ", ".join(c.name for c in release.copies) or "none"
         raise DataError(f"no copy {name} in release {release.id} (there is: {known})")
-    _refuse_in_bucket(reading.controller, f"copy {name}")
     path = reading.copy_path(copy.into)
     app_id = f"copy/{reading.controller.pipeline}/{name}/{run}"
     with _exclusive(path):
         before = log.latest_version(path) if log.exists(path) else -1
+        if before >= 0:
+            commits.own(path)
         if log.position(path, app_id) is not None:
             return {"rows": 0, "already": True, "path": path}
         session = spark.session()
         register(reading, session, release, [state.table.name for state in release.tables])
-        note = json.dumps({"kind": "copy", "copy": name, "release": release.id, "by": by, "run": run})
-        writer = session.sql(copy.sql).coalesce(1).write.format("delta")
-        writer = writer.options(txnAppId=app_id, txnVersion="1", userMetadata=note)
-        if copy.mode == "replace":
-            writer = writer.mode("overwrite").option("overwriteSchema", "true")
+        rows, replaces = session.sql(copy.sql).coalesce(1), copy.mode == "replace"
+        note = {"kind": "copy", "copy": name, "release": release.id, "by": by, "run": run}
+        if in_bucket(path):
+            copy_commit.run(session, rows, path, replaces=replaces, app_id=app_id, note=note)
         else:
-            writer = writer.mode("append")
-        crash.point("before-commit-copy")
-        writer.save(path)
-        crash.point("after-commit-copy")
+            _save(rows.write.format("delta"), path, replaces=replaces, app_id=app_id, note=json.dumps(note))
         return {"rows": _read_back(path, before, app_id), "already": False, "path": path}
+
+
+def _save(writer: Any, path: str, *, replaces: bool, app_id: str, note: str) -> None:
+    """Write and commit the rows by Spark."""
+    writer = writer.options(txnAppId=app_id, txnVersion="1", userMetadata=note)
+    writer = writer.mode("overwrite").option("overwriteSchema", "true") if replaces else writer.mode("append")
+    crash.point("before-commit-copy")
+    writer.save(path)
+    crash.point("after-commit-copy")
 
 
 def _read_back(path: str, before: int, app_id: str) -> int:
@@ -204,7 +210,6 @@ def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> d
     if sink is None:
         known = ", ".join(s.name for s in release.sinks) or "none"
         raise DataError(f"no sink {name} in release {release.id} (there is: {known})")
-    _refuse_in_bucket(controller, f"sink {name}")
     out = exports.output(controller.warehouse, sink.path, controller.pipeline, sink.name)
 
     def write(fresh: Path) -> int:
@@ -223,16 +228,6 @@ def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> d
         return count
 
     return {"rows": exports.put(out, write), "path": str(out.target)}
-
-
-def _refuse_in_bucket(controller: PipelineController, what: str) -> None:
-    """raises  RegionError E_STORE: Spark commits nothing in a bucket, and a folder there cannot be replaced as a whole"""
-    if in_bucket(str(controller.warehouse)):
-        raise RegionError(
-            f"{what}: its output in a bucket is not supported yet",
-            hint="read the release with console.open_release, or query it",
-            code="E_STORE",
-        )
 
 
 def plain(value: Any) -> Any:

@@ -1,12 +1,18 @@
 """One S3 server for all tests of a worker; each test has a folder of its own in it, behind a proxy that it may cut."""
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from console.agent.object_store import object_path
+from console.agent.object_store.object_path import ObjectPath
 from console.agent.object_store.s3 import S3Access, S3Objects
+from console.agent.store import commits
 from tests.objects.proxy import Proxy, between
-from tests.objects.server import BUCKET, running
+from tests.objects.region import Region, environment
+from tests.objects.server import BUCKET, options, running
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +40,27 @@ class Place:
 @pytest.fixture
 def place(request: pytest.FixtureRequest, server: str, proxy: Proxy) -> Place:
     return Place(f"{abs(hash(request.node.nodeid)):x}", server, proxy)
+
+
+@pytest.fixture
+def bare_region(place: Place, server: str, proxy: Proxy, tmp_path: Path) -> Iterator[Region]:
+    """Without files and rows. Its agents and consoles reach the bucket through the proxy, the producer and the check around it."""
+    for name in ("crash", "crash/fired"):
+        (tmp_path / name).mkdir(mode=0o700)
+    with tempfile.TemporaryDirectory(prefix="console-") as run:
+        own = environment(tmp_path, options(proxy.address), Path(run)) | {"CONSOLE_CRASH_DIR": str(tmp_path / "crash")}
+        made = Region(home=tmp_path, warehouse=place.objects.address, store=options(server), environment=own)
+        yield made
+        made.end()
+
+
+@pytest.fixture
+def warehouse(place: Place, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectPath]:
+    for name, value in options(proxy.address).items():
+        monkeypatch.setenv(name, value)
+    object_path._bucket.cache_clear()
+    found = object_path.place(place.objects.address)
+    assert isinstance(found, ObjectPath)
+    yield found
+    commits.hold(None)
+    object_path._bucket.cache_clear()

@@ -1,93 +1,25 @@
 """The region's own tables in a bucket: what two agents see of them, one of which no longer holds the lease. No Java."""
 
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import pytest
 from deltalake import DeltaTable
 
 from console.agent import bucket_lock
-from console.agent.bucket_lock import BucketLock, take_over
+from console.agent.bucket_lock import BucketLock
 from console.agent.cleanup.hold_store import HoldStore
 from console.agent.errors import LeaseLost
 from console.agent.lease.fence import EPOCHS
-from console.agent.lease.lease import Lease
-from console.agent.object_store import object_path
 from console.agent.object_store.object_path import ObjectPath
-from console.agent.object_store.s3 import ClientRetries, S3Access, S3Objects
-from console.agent.store import commits, log
-from console.agent.store.ledger import Releases, Rollouts
+from console.agent.store import log
 from console.agent.store.ops import Ops
 from console.errors import Conflict
 from console.model.event import Ended, Entered, Logged
 from console.model.held_release import HeldRelease
 from console.model.incident import SparkBack
 from console.model.live import Release
-from tests.objects.conftest import Place
+from tests.objects.holders import agent
 from tests.objects.proxy import Fate, Proxy
-from tests.objects.server import BUCKET, options
 
 pytestmark = pytest.mark.s3
-
-
-class StoppedClock:
-    """Of a process that stood still: however late it is, its last renewal was just now."""
-
-    def now(self) -> float:
-        return 0.0
-
-    def elapsed(self) -> float:
-        return 0.0
-
-    def wait(self, halt: threading.Event, seconds: float) -> None:
-        raise AssertionError("nobody waits here")
-
-
-@dataclass(frozen=True)
-class Agent:
-    """One that holds, or held, the lease; its commits are this process's after `acts`."""
-
-    warehouse: ObjectPath
-    tenure: commits.Tenure
-
-    def acts(self) -> "Agent":
-        commits.hold(self.tenure)
-        return self
-
-    @property
-    def releases(self) -> Releases:
-        return Releases(self.warehouse, "web")
-
-    @property
-    def rollouts(self) -> Rollouts:
-        return Rollouts(self.warehouse, "web")
-
-    def states(self) -> dict[str, str]:
-        return {stored.row.id: stored.row.state for stored in self.releases.all()}
-
-
-@pytest.fixture
-def warehouse(place: Place, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectPath]:
-    for name, value in options(proxy.address).items():
-        monkeypatch.setenv(name, value)
-    object_path._bucket.cache_clear()
-    found = object_path.place(place.objects.address)
-    assert isinstance(found, ObjectPath)
-    yield found
-    commits.hold(None)
-    object_path._bucket.cache_clear()
-
-
-def agent(warehouse: ObjectPath, proxy: Proxy) -> Agent:
-    """The next holder, at once; it has taken every log over."""
-    access = S3Access(endpoint=proxy.address, region="us-east-1", key_id="test", secret="test")
-    lease = Lease(S3Objects(BUCKET, warehouse.key, access), {}, clock=StoppedClock())
-    lease.take(force=True)
-    objects = S3Objects(BUCKET, warehouse.key, access, ClientRetries.SOME)
-    found = Agent(warehouse, commits.Tenure(objects=objects, lease=lease)).acts()
-    take_over(warehouse)
-    return found
 
 
 def release(name: str) -> Release:

@@ -1,21 +1,27 @@
 """Output folders of sinks: below the warehouse, replaced as a whole, and only if our mark shows that they are ours.
 
-The path comes from the operator's file, and may already hold a table, another pipeline's output or foreign files. So
+In a bucket no folder can be replaced, but an object can: the output is one file, which gets the name of the last one
+(docs/stores.md). The path comes from the operator's file, and may already hold a table, another pipeline's output or foreign files. So
 each output has a mark, and a folder without one is refused before anything is read or written.
 """
 
 import json
 import shutil
+import tempfile
 import threading
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from console import crash
-from console.errors import DataError
+from console.agent.object_store.object_path import ObjectPath
+from console.agent.store import commits
+from console.errors import DataError, RegionError
 
 MARK = "_CONSOLE_SINK"  # beside Spark's `_SUCCESS`: readers of such folders skip names that begin with `_`
 _FRESH, _OLD = "fresh", "old"
+_FILE = "part-00000"  # of an output in a bucket, with the suffix of its format
 _export_lock = threading.Lock()  # one export at a time: two exports of one sink would collide in its folder
 
 
@@ -51,6 +57,8 @@ def put(export: ExportTarget, write: Callable[[Path], int]) -> int:
     raises   DataError E_SINK_TAKEN if the target holds anything but an output of this pipeline; nothing was touched
     """
     with _export_lock:
+        if isinstance(export.target, ObjectPath):
+            return _put_in_bucket(export, export.target, write)
         _check_free(export)
         _clear(export)
         export.stage.mkdir(parents=True, exist_ok=True)
@@ -66,6 +74,57 @@ def put(export: ExportTarget, write: Callable[[Path], int]) -> int:
         crash.point("after-sink")
         _clear(export)
         return rows
+
+
+def _put_in_bucket(export: ExportTarget, target: ObjectPath, write: Callable[[Path], int]) -> int:
+    """As `put`. The file is uploaded beside the target, and copied to its name in one request: a reader of that name finds the
+    old output or the new one. Uploading takes longer than a lease is checked for, a copy does not.
+    """
+    _check_free(export)
+    _clear_stage(export)
+    with tempfile.TemporaryDirectory(prefix="console-sink-") as scratch:
+        rows = write(Path(scratch) / _FRESH)
+        file = _only_part(export, Path(scratch) / _FRESH)
+        _check_free(export)
+        commits.check_tenure()
+        (export.stage / MARK).touch()
+        staged = export.stage / uuid.uuid4().hex
+        target.objects.upload(_key(staged), file)
+    commits.check_tenure()
+    # before the file: a folder with a file and no mark would be taken for somebody else's
+    (target / MARK).write_text(json.dumps({"format_version": 1, "pipeline": export.pipeline, "sink": export.sink}))
+    fresh = target / f"{_FILE}{file.suffix}"
+    crash.point("before-sink")
+    commits.check_tenure()
+    target.objects.copy(_key(staged), _key(fresh))
+    crash.point("after-sink")
+    others = {entry.key for entry in target.listed()} - {_key(fresh), _key(target / MARK)}
+    target.objects.delete(sorted(others), commits.check_tenure)  # of another format
+    _clear_stage(export)
+    return rows
+
+
+def _only_part(export: ExportTarget, folder: Path) -> Path:
+    """The file that Spark wrote. raises  RegionError E_SINK_FILES"""
+    parts = sorted(path for path in folder.iterdir() if path.name.startswith("part-"))
+    if len(parts) != 1:
+        raise RegionError(
+            f"sink {export.sink}: Spark wrote {len(parts)} files, and an output in a bucket is one; nothing was replaced",
+            hint="leave spark.sql.files.maxRecordsPerFile out of the region's spark.conf",
+            code="E_SINK_FILES",
+        )
+    return parts[0]
+
+
+def _clear_stage(export: ExportTarget) -> None:
+    """Delete what a run that died has left beside the target."""
+    if isinstance(export.stage, ObjectPath) and (export.stage / MARK).is_file():
+        export.stage.delete_below(commits.check_tenure)
+
+
+def _key(path: Path) -> str:
+    assert isinstance(path, ObjectPath)
+    return path.key
 
 
 def _clear(export: ExportTarget) -> None:

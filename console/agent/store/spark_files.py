@@ -25,16 +25,23 @@ class FileAction:
     stats: str
 
 
-def write(session: Any, rows: Any, table: str) -> tuple[FileAction, ...]:
+def write(session: Any, rows: Any, table: str, schema: str = "") -> tuple[FileAction, ...]:
     """Write rows as files of a table, and commit nothing.
 
     rows    DataFrame with the table's stored columns
+    schema  of the rows, as Delta's JSON, if they are to replace the table's rows and columns: they may be other ones then
     raises  RegionError E_COLUMNS if it has other ones; whatever Spark raises. Files of a failed job are left behind, and named
             by no log
     """
-    check_columns(table, json.loads(log.schema_json(table)), json.loads(rows.schema.json()))
     delta = session._jvm.org.apache.spark.sql.delta.DeltaLog
     transaction = delta.forTable(session._jsparkSession, table).startTransaction()
+    if schema:
+        was = transaction.metadata()
+        own = (was.id(), was.name(), was.description(), was.format())
+        fresh = was.copy(*own, schema, was.partitionColumns(), was.configuration(), was.createdTime())
+        transaction.updateMetadataForTableOverwrite(fresh)
+    else:
+        check_columns(table, json.loads(log.schema_json(table)), json.loads(rows.schema.json()))
     written = transaction.writeFiles(rows._jdf)
     return tuple(_added(table, written.apply(at).json()) for at in range(written.size()))
 

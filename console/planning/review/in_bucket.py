@@ -13,10 +13,10 @@ _BUCKETS = ("s3://", "s3a://")
 
 
 def with_limits_of_bucket(plan: Plan, region: Region) -> Plan:
-    """The plan with P044 for each part that its region cannot carry out: refused, or a warning where the rollout can do without."""
+    """The plan with P044 for each part that its region cannot carry out."""
     if not region.warehouse.startswith(_BUCKETS):
         return plan
-    return replace(plan, problems=(*plan.problems, *_refused(plan), *_without(plan)))
+    return replace(plan, problems=(*plan.problems, *_refused(plan)))
 
 
 def _refused(plan: Plan) -> Iterator[Problem]:
@@ -25,10 +25,3 @@ def _refused(plan: Plan) -> Iterator[Problem]:
             message = f"{step.target}: files in a bucket have one name each, so a version's history cannot be linked to another"
             remedies = (Edit(node=step.target, how="`history: carry`, which copies the rows"),)
             yield Problem(code="P044", message=message, node=step.target, remedies=remedies)
-
-
-def _without(plan: Plan) -> Iterator[Problem]:
-    for kind, nodes in (("copy", plan.release.copies), ("sink", plan.release.sinks)):
-        for node in nodes:
-            message = f"{node.name}: a {kind} of a region in a bucket cannot be run yet"
-            yield Problem(code="P044", message=message, node=node.name, severity="warn")
