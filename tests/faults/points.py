@@ -101,6 +101,7 @@ ELSEWHERE = {
     "schema-": "tests/stores",
     "commit-compact": "tests/faults/rules/test_maintenance_killed.py",
     "commit-retention": "tests/faults/rules/test_maintenance_killed.py",
+    "commit-vacuum": "tests/objects/test_maintenance_in_bucket.py",
     "quarantine": "tests/faults/rules/test_killed.py",
     "comparison": "tests/faults/rules/test_compared.py",
     "commit-columns": "tests/faults/rules/test_killed.py",

@@ -13,7 +13,9 @@ from console.agent.errors import CompactionDiffers
 from console.agent.feeds.backfill import clustered
 from console.agent.feeds.checksum import sums_per_day
 from console.agent.feeds.newest import reduced
-from console.agent.store import days, log, write_lock
+from console.agent.maintenance.bucket_tables import partition_files, replace_files
+from console.agent.object_store.object_path import in_bucket
+from console.agent.store import commits, days, log, spark_files, write_lock
 from console.model.live import TableState
 from console.model.schema import quoted, text_literal
 from console.model.slices import EARLY, LATE
@@ -75,30 +77,48 @@ def crowded(table: str, many: int = MANY) -> tuple[Crowd, ...]:
 def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1, state: TableState | None = None) -> Compacted:
     """Rewrite one partition into larger files, in one commit without data change, which feeds skip.
 
-    Rows are read from the table's latest version, never from a pinned one: rows appended between a pinned read and the
-    write would be replaced and lost without a conflict. Rows appended during the write are not touched.
+    On a disk rows are read from the table's latest version, never from a pinned one: rows appended between a pinned read and
+    the write would be replaced and lost without a conflict. In a bucket the commit names the files that were read, which are
+    those of a pinned version. Rows appended during the write are not touched.
 
     session     a session of its own
     most_tasks  upper limit of tasks, so that a slot stays free for live feeds (rule 10)
     state       for the clustering columns
-    raises      RegionError E_COMPACTION if the commit's rows are not those of the version before it
+    raises      RegionError E_COMPACTION if the commit's rows are not those of the version before it; in a bucket E_BUSY, E_DV
     """
     where = _where(crowd.values)
-    rows = session.read.format("delta").load(table)
+    note = {"kind": "compact", "partition": crowd.label, "files": crowd.files}
+    if in_bucket(table):
+        commits.own(table)
+        pinned = log.latest_version(table)
+        gone = partition_files(table, pinned, crowd.values)
+        rows = session.read.format("delta").option("versionAsOf", pinned).load(table)
+        files = spark_files.write(session, _rewritten(session, rows, where, crowd, most_tasks, state), table)
+        version = replace_files(table, gone, files, crowd.values, note)
+    else:
+        rows = session.read.format("delta").load(table)
+        rows_out = _rewritten(session, rows, where, crowd, most_tasks, state)
+        version = _save(rows_out, table, where, note)
+    _check_unchanged(session, table, where, version, state)
+    return Compacted(crowd, _files(table, version, crowd), version)
+
+
+def _rewritten(session: Any, rows: Any, where: str, crowd: Crowd, most_tasks: int, state: TableState | None) -> Any:
     rows = _merged(session, rows.where(where) if where else rows, state)
     rows_out = rows.coalesce(max(1, min(most_tasks, crowd.bytes // FILE_BYTES + 1)))
-    rows_out = clustered(rows_out, state) if state else rows_out
+    return clustered(rows_out, state) if state else rows_out
+
+
+def _save(rows_out: Any, table: str, where: str, note: dict[str, Any]) -> int:
+    """Write and commit the rows by Spark. Returns the version."""
     writer = rows_out.write.format("delta").mode("overwrite").option("dataChange", "false")
-    note = {"kind": "compact", "partition": crowd.label, "files": crowd.files}
     before = log.latest_version(table)
     with write_lock.shared(table):
         crash.point("before-commit-compact")
         (writer.option("replaceWhere", where) if where else writer).option("userMetadata", json.dumps(note)).save(table)
         crash.point("after-commit-compact")
-    commits = log.commits(table, before + 1, log.latest_version(table))
-    version = next(commit.version for commit in commits if commit.note == note)
-    _check_unchanged(session, table, where, version, state)
-    return Compacted(crowd, _files(table, version, crowd), version)
+    written = log.commits(table, before + 1, log.latest_version(table))
+    return next(commit.version for commit in written if commit.note == note)
 
 
 def _merged(session: Any, rows: Any, state: TableState | None) -> Any:

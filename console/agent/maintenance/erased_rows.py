@@ -123,7 +123,7 @@ class ErasedRowsSearch:
 
     def _look_everywhere(self) -> None:
         for controller in self.controllers():
-            if in_bucket(str(controller.warehouse)):  # nothing is erased there yet: maintenance is refused
+            if in_bucket(str(controller.warehouse)):  # a request for each commit of each table
                 continue
             try:
                 self._found[controller.pipeline] = self.look(controller)

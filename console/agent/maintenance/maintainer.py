@@ -13,8 +13,10 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from console.agent.errors import CompactionDiffers
 from console.agent.failure import cause, message
+from console.agent.feeds.commit import supports_small_appends
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import followed_with
+from console.agent.maintenance import bucket_tables
 from console.agent.maintenance.compaction import MANY, compact, crowded
 from console.agent.maintenance.retention import cutoff, expire, expired
 from console.agent.maintenance.vacuum import Need, blocking_need, kept_hours, vacuum
@@ -77,12 +79,6 @@ class Maintainer:
 
     def run(self, controller: PipelineController, request: MaintenanceRequest) -> tuple[MaintenanceResult, ...]:
         """Run one pass. raises  Conflict E_BUSY if another is running; RegionError E_COMPACTION if rows were lost or added"""
-        if in_bucket(str(controller.warehouse)):
-            raise RegionError(
-                f"{controller.warehouse}: files in a bucket are neither compacted nor vacuumed yet",
-                hint="nothing is lost by it: old and small files stay (docs/stores.md)",
-                code="E_STORE",
-            )
         if not self._busy.acquire(blocking=False):
             raise Conflict("maintenance is running already", hint="try again later", code="E_BUSY")
         try:
@@ -109,7 +105,7 @@ class Maintainer:
             return
         try:
             for controller in self._controllers():
-                if not under_way(controller) and not in_bucket(str(controller.warehouse)):
+                if not under_way(controller):
                     self._compact_all(controller)
         finally:
             self._busy.release()
@@ -153,6 +149,9 @@ class Maintainer:
             return []
         if under_way(controller):
             return [MaintenanceResult(state.table.name, "left", f"rows before {keep}: a rollout is under way")]
+        if in_bucket(path) and not supports_small_appends(path):
+            why = "in a bucket deltalake deletes, which writes some of its columns otherwise than Spark"
+            return [MaintenanceResult(state.table.name, "left", f"rows before {keep}: {why}")]
         session = self._spark.session()
         rows = expired(session, path, state, keep) if request.dry_run else expire(session, path, state, keep)
         return [MaintenanceResult(state.table.name, "expired", f"{rows:,} rows before {keep}")] if rows else []
@@ -172,7 +171,10 @@ class Maintainer:
                     state.table.name, "left", f"its old files are still needed: {need.why}, version {need.version}"
                 )
             ]
-        vacuum(self._spark.session(), path)
+        if in_bucket(path):
+            bucket_tables.vacuum(path)
+        else:
+            vacuum(self._spark.session(), path)
         return [
             MaintenanceResult(
                 state.table.name, "vacuumed", f"but for what was removed in the last {kept_hours(path):.0f} h"

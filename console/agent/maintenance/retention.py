@@ -5,6 +5,8 @@ from datetime import date, timedelta
 from typing import Any
 
 from console import crash
+from console.agent.maintenance.bucket_tables import delete_older
+from console.agent.object_store.object_path import in_bucket
 from console.agent.store import log, write_lock
 from console.model.live import TableState
 from console.model.schema import quoted
@@ -36,14 +38,19 @@ def expire(session: Any, table: str, state: TableState, keep: date) -> int:
     from delta.tables import DeltaTable
 
     rows = expired(session, table, state, keep)
-    if rows:
-        note = json.dumps({"kind": log.RETENTION, "keep": keep.isoformat(), "rows": rows})
-        session.conf.set("spark.databricks.delta.commitInfo.userMetadata", note)
+    if rows and in_bucket(table):
+        delete_older(table, state.stored_time, keep, or_null=bool(state.table.order_by), note=_note(keep, rows))
+    elif rows:
+        session.conf.set("spark.databricks.delta.commitInfo.userMetadata", json.dumps(_note(keep, rows)))
         with write_lock.shared(table):
             crash.point("before-commit-retention")
             DeltaTable.forPath(session, table).delete(_older(state, keep))
             crash.point("after-commit-retention")
     return rows
+
+
+def _note(keep: date, rows: int) -> dict[str, Any]:
+    return {"kind": log.RETENTION, "keep": keep.isoformat(), "rows": rows}
 
 
 def _older(state: TableState, keep: date) -> Any:
