@@ -204,6 +204,7 @@ def _serve(location: str, config: str) -> int:
     text = sys.stdin.read() if config == "-" else stored.read_text() if stored.exists() else "{}"
     settings = load_settings(text)
     hide(settings.conf.items())
+    hide((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))
     socket_path = paths.socket_path(location)
     lock = _locked(warehouse, settings, {"socket": str(socket_path), "tool": __version__, "region": settings.region})
     keep_settings(warehouse, settings)

@@ -8,7 +8,7 @@ import socket
 import struct
 import subprocess
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from console import paths
 from console.drivers.frames import Link
 from console.drivers.rpc import RpcDriver
+from console.drivers.store_secrets import of_region
 from console.drivers.survey import Surveyor, agent_command, agent_environment
 from console.drivers.transport import Surveyed, SurveyRequest, greet
 from console.errors import (
@@ -94,7 +95,11 @@ class LocalTransport:
         return await self._start_agent()
 
     async def survey(self, request: SurveyRequest) -> Surveyed:
-        return await self._surveyor.survey(request)
+        return await self._surveyor.survey(request, await self._credentials())
+
+    async def _credentials(self) -> Mapping[str, str]:
+        """In a thread, since a reference may be a command. raises  RegionError E_CREDENTIALS"""
+        return await asyncio.to_thread(of_region, self._region) if self._region.secrets else {}
 
     def save_tail(self, tail: bytes) -> str:
         return save_tail(self._region.name, tail)
@@ -143,7 +148,8 @@ class LocalTransport:
 
     async def _start_agent(self) -> Link:
         require_spark()
-        agent = AgentProcess(self._region.warehouse, self._config, agent_log(self._region.name))
+        environment = agent_environment(credentials=await self._credentials())
+        agent = AgentProcess(self._region.warehouse, self._config, agent_log(self._region.name), environment)
         loop = asyncio.get_running_loop()
         until, delay = loop.time() + self._start_seconds, 0.05
         lost_race = False
@@ -216,7 +222,7 @@ class AgentProcess:
     code  its exit code, None while it runs
     """
 
-    def __init__(self, warehouse: str, config: dict[str, Any], log: Path) -> None:
+    def __init__(self, warehouse: str, config: dict[str, Any], log: Path, environment: Mapping[str, str]) -> None:
         self.code: int | None = None
         self.log = log
         if log.exists() and log.stat().st_size > _LOG_BYTES:
@@ -229,7 +235,7 @@ class AgentProcess:
                 stdout=out,
                 stderr=out,
                 start_new_session=True,
-                env=agent_environment(),
+                env=environment,
             )
         self.pid = process.pid
         assert process.stdin

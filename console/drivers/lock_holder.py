@@ -11,13 +11,14 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from console.drivers.frames import rebuild
-from console.drivers.survey import agent_command, agent_environment
+from console.drivers.survey import NO_CREDENTIALS, agent_command, agent_environment
 from console.errors import Conflict, RegionError, Unreachable, no_warehouse
 
 _BYTES = 1 << 16
@@ -53,7 +54,7 @@ class LockHolder:
         return f"pid {self.pid or '?'} on {self.host or '?'} since {when}"
 
 
-def lease_holder(warehouse: str, *, force: bool = False) -> LockHolder:
+def lease_holder(warehouse: str, *, force: bool = False, credentials: Mapping[str, str] = NO_CREDENTIALS) -> LockHolder:
     """The holder of the lease of a region in a bucket, from any host; with `force` it has lost the lease when this returns.
 
     Whether a holder that has not released it is alive, only time tells: the next agent waits for it (docs/stores.md).
@@ -63,7 +64,7 @@ def lease_holder(warehouse: str, *, force: bool = False) -> LockHolder:
     command = agent_command("lease", "force" if force else "show", "--warehouse", warehouse)
     try:
         done = subprocess.run(
-            command, env=agent_environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=LEASE_SECONDS, check=False
+            command, env=agent_environment(credentials=credentials), stdin=subprocess.DEVNULL, capture_output=True, timeout=LEASE_SECONDS, check=False
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise Unreachable(

@@ -4,11 +4,13 @@ import asyncio
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import console
+from console.drivers import store_secrets
 from console.drivers.frames import rebuild
 from console.drivers.protocol import RegionState
 from console.drivers.transport import Surveyed, SurveyRequest, decoded
@@ -19,6 +21,7 @@ from console.model.measured import FeedSample
 from console.model.receipt import Past
 from console.process import run_process
 
+NO_CREDENTIALS: Mapping[str, str] = {}
 _TOGETHER = 0.01  # seconds to gather requests for one process
 _SECONDS = 60.0
 _ANSWER = 1 << 28  # maximum bytes of all answers together
@@ -71,27 +74,34 @@ def agent_command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "console.agent", *arguments]
 
 
-def agent_environment(outside: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Our environment, with the package on the child's path."""
-    environment = dict(os.environ if outside is None else outside)
+def agent_environment(
+    outside: Mapping[str, str] | None = None, credentials: Mapping[str, str] = NO_CREDENTIALS
+) -> dict[str, str]:
+    """Our environment, with the package on the child's path.
+
+    credentials  of the bucket that it is to reach, in place of ours (`drivers/store_secrets`)
+    """
+    environment = store_secrets.environment(os.environ if outside is None else outside, credentials)
     root = str(Path(console.__file__).resolve().parent.parent)
     others = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path and path != root]
     environment["PYTHONPATH"] = os.pathsep.join([root, *others])
     return environment
 
 
-async def survey_many(requests: Sequence[SurveyRequest]) -> tuple[Surveyed | ConsoleError, ...]:
+async def survey_many(
+    requests: Sequence[SurveyRequest], credentials: Mapping[str, str] = NO_CREDENTIALS
+) -> tuple[Surveyed | ConsoleError, ...]:
     """Answers to all requests, in order, from one process; no lock, no JVM. One region's error does not affect others.
 
     raises  RegionError, Unreachable or Protocol if the process itself fails
     """
-    lines = (await raw_answers(requests)).rstrip(b"\n").split(b"\n")
+    lines = (await raw_answers(requests, credentials)).rstrip(b"\n").split(b"\n")
     if len(lines) != len(requests):
         raise Protocol(f"the survey answered {len(lines)} of {len(requests)} regions", code="E_PROTOCOL")
     return tuple(surveyed(request, line) for request, line in zip(requests, lines, strict=True))
 
 
-async def raw_answers(requests: Sequence[SurveyRequest]) -> bytes:
+async def raw_answers(requests: Sequence[SurveyRequest], credentials: Mapping[str, str] = NO_CREDENTIALS) -> bytes:
     """A line of JSON for each request, as written by the survey's process."""
     question = json.dumps(
         [
@@ -100,7 +110,7 @@ async def raw_answers(requests: Sequence[SurveyRequest]) -> bytes:
             for a in requests
         ]
     )  # fmt: skip
-    return await _run(question.encode())
+    return await _run(question.encode(), credentials=credentials)
 
 
 def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
@@ -133,7 +143,7 @@ def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
     )
 
 
-async def raw_profile(warehouse: str, sample: Sample) -> bytes:
+async def raw_profile(warehouse: str, sample: Sample, credentials: Mapping[str, str] = NO_CREDENTIALS) -> bytes:
     """A line of JSON about one column, as written by the agent's process: a `Profile`, or an error."""
     place = f"{warehouse.rstrip('/')}/{sample.table}"
     question = {
@@ -143,7 +153,7 @@ async def raw_profile(warehouse: str, sample: Sample) -> bytes:
         "bytes": sample.bytes,
         "seconds": sample.seconds,
     }
-    return await _run(json.dumps(question).encode(), "profile", sample.seconds + GRACE)
+    return await _run(json.dumps(question).encode(), "profile", sample.seconds + GRACE, credentials)
 
 
 def profiled(region: str, line: bytes) -> Profile:
@@ -161,12 +171,16 @@ def profiled(region: str, line: bytes) -> Profile:
     return decoded(Profile, answer, region)
 
 
-async def _run(question: bytes, command: str = "survey", seconds: float = _SECONDS) -> bytes:
+async def _run(
+    question: bytes,
+    command: str = "survey",
+    seconds: float = _SECONDS,
+    credentials: Mapping[str, str] = NO_CREDENTIALS,
+) -> bytes:
+    environment = agent_environment(credentials=credentials)
     try:
         async with asyncio.timeout(seconds):
-            output = await run_process(
-                agent_command(command), question, agent_environment(), answer=_ANSWER, errors=_ERRORS
-            )
+            output = await run_process(agent_command(command), question, environment, answer=_ANSWER, errors=_ERRORS)
     except TimeoutError:
         raise Unreachable(
             f"the {command} gave no answer in {seconds:g} s", hint="is the warehouse's disk reachable?"
@@ -180,15 +194,19 @@ async def _run(question: bytes, command: str = "survey", seconds: float = _SECON
 
 
 class Surveyor:
-    """Batches concurrent requests, so that planning twenty regions starts one process."""
+    """Batches concurrent requests, so that planning twenty regions starts one process; regions with credentials of their own
+    share one with those that have the same.
+    """
 
     def __init__(self) -> None:
         self._requests: dict[tuple[str, str], SurveyRequest] = {}
+        self._credentials: dict[tuple[str, str], Mapping[str, str]] = {}
         self._round: asyncio.Task[dict[tuple[str, str], Surveyed | ConsoleError]] | None = None
 
-    async def survey(self, request: SurveyRequest) -> Surveyed:
+    async def survey(self, request: SurveyRequest, credentials: Mapping[str, str] = NO_CREDENTIALS) -> Surveyed:
         """raises  the region's error, or the error that kept it from answering"""
         key = (request.warehouse, request.pipeline)
+        self._credentials[key] = credentials
         known = self._requests.get(key, request)
         landing = tuple(sorted({*known.landing, *request.landing}))
         self._requests[key] = replace(
@@ -209,8 +227,18 @@ class Surveyor:
     async def _answer(self) -> dict[tuple[str, str], Surveyed | ConsoleError]:
         await asyncio.sleep(_TOGETHER)
         requests, self._requests, self._round = self._requests, {}, None
+        credentials, self._credentials = self._credentials, {}
+        groups: dict[frozenset[tuple[str, str]], list[tuple[str, str]]] = defaultdict(list)
+        for key in requests:
+            groups[frozenset(credentials[key].items())].append(key)
+        asked = [self._ask({key: requests[key] for key in keys}, dict(own)) for own, keys in groups.items()]
+        return {key: answer for answers in await asyncio.gather(*asked) for key, answer in answers.items()}
+
+    async def _ask(
+        self, requests: Mapping[tuple[str, str], SurveyRequest], credentials: Mapping[str, str]
+    ) -> dict[tuple[str, str], Surveyed | ConsoleError]:
         try:
-            answers = await survey_many(tuple(requests.values()))
+            answers = await survey_many(tuple(requests.values()), credentials)
         except ConsoleError as error:
             return dict.fromkeys(requests, error)
         return dict(zip(requests, answers, strict=True))

@@ -10,6 +10,9 @@ from console.model.policy import Throttle
 from console.model.sandbox import EXPIRES_HOURS
 from console.record import dataclass
 
+# names in `secrets` that have an effect, as AWS's own files call them
+STORE_SECRETS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "aws_profile")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ssh:
@@ -104,6 +107,7 @@ class Prices:
 class Region:
     """One deployment. `warehouse` is an absolute path or URI, resolved against the project when loaded.
 
+    secrets      credentials of its bucket: name → reference, never a value
     ineffective  warnings about unused keys of its file, and the refusal of plans for a warehouse that no agent serves
     """
 
@@ -122,6 +126,7 @@ class Region:
     policy: Policy = field(default_factory=Policy)
     prices: Prices = field(default_factory=Prices)
     where: str = ""
+    secrets: tuple[tuple[str, str], ...] = field(default=(), metadata=QUIET)
     ineffective: tuple[Problem, ...] = field(default=(), metadata=QUIET)
 
     @property

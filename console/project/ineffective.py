@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from console.errors import Problem
+from console.model.region import STORE_SECRETS
 from console.project import documents as docs
 from console.project.yaml import Document, Keys
 from console.remedy import DropKey, Edit, Remedy
@@ -17,7 +18,6 @@ UNREAD: dict[type[docs.Doc], dict[Keys, tuple[str, str]]] = {
     docs.RegionDoc: {
         ("backfill_spark",): ("batches of history run on the region's `spark`", "size `spark` for them"),
         ("catalog",): ("no table is published to a catalog", "read through endpoints or console.open_release"),
-        ("secrets",): ("nothing reads them", "give them to Spark and its storage where the agent runs"),
     },
     docs.CopyDoc: {("schedule",): (_BY_HAND, "call `console copy` from a scheduler of your own")},
     docs.SinkDoc: {("schedule",): (_BY_HAND, "call `console sink` from a scheduler of your own")},
@@ -43,9 +43,21 @@ def unread(doc: docs.Doc, document: Document, node: str = "") -> tuple[Problem, 
     if isinstance(doc, docs.RegionDoc) and not doc.policy.watch:
         why, hint = "without `watch` no check continues after a promotion", "say for how long: policy: {watch: 30m, …}"
         listed += [_Unread(("policy", key), why, hint) for key in ("on_breach", "watch_query")]
+    if isinstance(doc, docs.RegionDoc):
+        listed += _secrets(doc)
     if isinstance(doc, docs.TableDoc):
         listed += _of_table(doc, document)
     return tuple(_warning(one, document, node) for one in listed if document.get(one.path) is not None)
+
+
+def _secrets(doc: docs.RegionDoc) -> Iterator[_Unread]:
+    """Names that are no credentials of a bucket of S3, or are not needed."""
+    if doc.secrets and not doc.warehouse.startswith(("s3://", "s3a://")):
+        yield _Unread(("secrets",), "only a warehouse in a bucket of S3 needs them", "leave them out")
+        return
+    for name in doc.secrets:
+        if name not in STORE_SECRETS:
+            yield _Unread(("secrets", name), "nothing reads it", f"its name is one of {', '.join(STORE_SECRETS)}")
 
 
 def _of_table(doc: docs.TableDoc, document: Document) -> Iterator[_Unread]:

@@ -150,7 +150,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
             watch_seconds=doc.policy.watch, on_breach=doc.policy.on_breach, watch_query=doc.policy.watch_query,
         ),
         prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month, doc.prices.currency),
-        where=document.place(()), ineffective=(*unread(doc, document), *_planned_only(warehouse, doc, document, name)),
+        secrets=tuple(sorted(doc.secrets.items())), where=document.place(()), ineffective=(*unread(doc, document), *_planned_only(warehouse, doc, document, name)),
     )  # fmt: skip
     return RegionEntry(name, region, document, doc.overrides), problems
 

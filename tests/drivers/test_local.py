@@ -70,10 +70,10 @@ async def test_three_regions_are_surveyed_by_one_process_and_each_has_its_own_an
     processes = 0
     run = survey_module._run
 
-    async def counted(question: bytes) -> bytes:
+    async def counted(question: bytes, **more: Any) -> bytes:
         nonlocal processes
         processes += 1
-        return await run(question)
+        return await run(question, **more)
 
     survey_module._run = counted
     try:

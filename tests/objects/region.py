@@ -46,7 +46,23 @@ CHANGED = {
         " CAST(get_json_object(payload, '$.status') AS INT) AS status FROM landing\n"
     ),
 }
-SECONDS = 900.0
+# as FILES, and lines land through console; what is written below is left out of the region's own tables
+MANAGED = {
+    **FILES,
+    "plans/web/tables/landing.yaml": (
+        "kind: landing\nmanaged: true\ntime: ts\ncolumns: {id: string, ts: timestamp, payload: string}\n"
+    ),
+    "plans/web/copies/all_days.sql": (
+        "/*\ninto: all_days\nmode: replace\n*/\nSELECT day, sum(requests) AS requests FROM per_day GROUP BY day\n"
+    ),
+    "plans/web/copies/runs.sql": "/*\ninto: runs\nmode: append\n*/\nSELECT count(*) AS n FROM requests\n",
+    "plans/web/sinks/days.sql": (
+        "/*\npath: exports/days\nformat: ndjson\n*/\nSELECT day, sum(requests) AS requests FROM per_day GROUP BY day\n"
+    ),
+}
+EQUAL = {"gaps": 0, "duplicates": 0, "other times": 0}
+SECONDS = 120.0  # for what an agent does by itself
+COMMAND_SECONDS = 900.0
 ENDING_SECONDS = 60.0
 NOON = datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.UTC)
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
@@ -54,17 +70,20 @@ BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC
 
 @dataclass(slots=True, kw_only=True)
 class Region:
-    """warehouse: its URI;  store: deltalake's options around any proxy;  environment: of consoles and agents"""
+    """warehouse: its URI;  store: deltalake's options around any proxy;  environment: of consoles and agents
+    more: lines of its file in the inventory
+    """
 
     home: Path
     warehouse: str
     store: Mapping[str, str]
     environment: Mapping[str, str]
+    more: str = ""
     sent: int = 0
     _followers: list["subprocess.Popen[bytes]"] = field(default_factory=list)
 
     def write(self, files: Mapping[str, str] = FILES) -> None:
-        region = f"warehouse: {self.warehouse}\nspark: {{master: 'local[1]', conf: {{spark.driver.extraJavaOptions: '{BRIEF}'}}}}\n"
+        region = f"warehouse: {self.warehouse}\n{self.more}spark: {{master: 'local[1]', conf: {{spark.driver.extraJavaOptions: '{BRIEF}'}}}}\n"
         for name, text in {**files, "regions/us.yaml": region}.items():
             path = self.home / "project" / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,10 +103,22 @@ class Region:
         write_deltalake(f"{self.warehouse}/landing", table, mode="append", storage_options=dict(self.store))
         self.sent += rows
 
+    def lines(self, rows: int, days: int = 3) -> Path:
+        """A file with the next rows as lines of JSON, for `console ingest`."""
+        numbers = range(self.sent, self.sent + rows)
+        events = [
+            {"id": f"r{n}", "ts": (NOON + datetime.timedelta(days=n % days, seconds=n)).isoformat(), "payload": json.dumps({"status": 200 + n % 5})}
+            for n in numbers
+        ]  # fmt: skip
+        file = self.home / f"events-{self.sent}.ndjson"
+        file.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+        self.sent += rows
+        return file
+
     def attempt(self, *words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-m", "console.main", *words], cwd=self.home / "project", env=dict(self.environment),
-            capture_output=True, text=True, check=False, timeout=SECONDS,
+            capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS,
         )  # fmt: skip
 
     def console(self, *words: str, code: int = 0) -> str:
@@ -135,10 +166,15 @@ class Region:
 
     def objects(self, path: str) -> list[str]:
         """Keys below a folder of the warehouse."""
-        store = client(self.store["AWS_ENDPOINT_URL"])
+        store = client(self.store["AWS_ENDPOINT_URL"], self.store)
         bucket, _, prefix = self.warehouse.removeprefix("s3://").partition("/")
         assert bucket == BUCKET
         return [entry["path"] for entry in store.list(f"{prefix}/{path}").collect()]
+
+    def text(self, path: str) -> str:
+        """The content of an object."""
+        store = client(self.store["AWS_ENDPOINT_URL"], self.store)
+        return bytes(store.get(f"{self.warehouse.removeprefix(f's3://{BUCKET}/')}/{path}").bytes()).decode()
 
     def table(self, path: str) -> DeltaTable:
         return DeltaTable(f"{self.warehouse}/{path}", storage_options=dict(self.store))
@@ -164,6 +200,14 @@ class Region:
             "other times": f"{one} requests r JOIN landing l USING (id) WHERE r.ts <> l.ts OR r.day <> CAST(l.ts AT TIME ZONE 'UTC' AS DATE)",
         }
         return {name: db.sql(query).fetchall()[0][0] for name, query in counts.items()}
+
+
+def becomes(region: Region, rows: int, state: str = "live") -> None:
+    """Wait until a release holds so many rows, and see that they are the landing table's."""
+    until = time.monotonic() + SECONDS
+    while (found := region.differing(state))["rows"] < rows and time.monotonic() < until:
+        time.sleep(0.3)
+    assert found == {**EQUAL, "rows": rows}
 
 
 def environment(home: Path, store: Mapping[str, str], run: Path) -> dict[str, str]:

@@ -7,15 +7,18 @@ read whole, and then answered under one lock: the server arbitrates as S3 does, 
 """
 
 import io
+import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
+from urllib.parse import unquote
 
 BUCKET = "lake"
 ACCOUNT = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
+OWNED = "owned-"  # folders of the bucket that begin so are opened by the key and the token of their name alone
 
 Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
@@ -34,6 +37,25 @@ class OneAtATime:
             return list(self._application(environ, start_response))
 
 
+class Owned:
+    """Refuses requests for a folder `owned-NAME` without the key id KEY-NAME and the session token TOKEN-NAME: moto itself
+    takes any credentials.
+    """
+
+    def __init__(self, application: Wsgi) -> None:
+        self._application = application
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        asked = f"{environ['PATH_INFO']}?{unquote(environ.get('QUERY_STRING', ''))}"
+        if named := re.search(rf"[/=]{OWNED}(\w+)", asked):
+            key, token = f"Credential=KEY-{named[1]}/", f"TOKEN-{named[1]}"
+            signed = environ.get("HTTP_AUTHORIZATION", ""), environ.get("HTTP_X_AMZ_SECURITY_TOKEN", "")
+            if key not in signed[0] or signed[1] != token:
+                start_response("403 Forbidden", [("Content-Type", "application/xml")])
+                return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
+        return self._application(environ, start_response)
+
+
 def serve(racing: bool) -> None:
     import logging
 
@@ -45,7 +67,7 @@ def serve(racing: bool) -> None:
     WSGIRequestHandler.protocol_version = "HTTP/1.1"
     WSGIRequestHandler.disable_nagle_algorithm = True
     gate: AbstractContextManager[Any] = nullcontext() if racing else threading.Lock()
-    application = OneAtATime(DomainDispatcherApplication(create_backend_app), gate)
+    application = OneAtATime(Owned(DomainDispatcherApplication(create_backend_app)), gate)
     server = make_server("127.0.0.1", 0, application, threaded=True)
     print(server.port, flush=True)
     server.serve_forever()
@@ -72,11 +94,18 @@ def options(address: str) -> dict[str, str]:
     return {**ACCOUNT, "AWS_ENDPOINT_URL": address, "AWS_ALLOW_HTTP": "true"}
 
 
-def client(address: str) -> Any:
+def owner(name: str) -> dict[str, str]:
+    """The account that may read and write `owned-NAME`."""
+    keys = {"AWS_ACCESS_KEY_ID": f"KEY-{name}", "AWS_SECRET_ACCESS_KEY": f"SECRET-{name}"}
+    return {**ACCOUNT, **keys, "AWS_SESSION_TOKEN": f"TOKEN-{name}"}
+
+
+def client(address: str, account: Mapping[str, str] = ACCOUNT) -> Any:
     """obstore's client of the bucket."""
     from obstore.store import S3Store
 
-    account = {"access_key_id": "test", "secret_access_key": "test", "region": "us-east-1"}
+    names = ("access_key_id", "secret_access_key", "session_token", "region")
+    account = {name: account[f"AWS_{name.upper()}"] for name in names if f"AWS_{name.upper()}" in account}
     return S3Store(BUCKET, endpoint=address, client_options={"allow_http": True}, **account)
 
 

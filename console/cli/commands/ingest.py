@@ -22,6 +22,7 @@ from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.wiring import OpenProject, choices, cli_context, open_project
 from console.drivers.local import agent_config
+from console.drivers.store_secrets import environment, of_region
 from console.drivers.survey import agent_command
 from console.errors import DataError, UsageError, require_spark
 from console.model.codec import loads
@@ -172,6 +173,10 @@ def follow(warehouse: str | None, stop: bool) -> int:
                 hint=f"there: console follow --warehouse {shlex.quote(region.warehouse)}; --stop ends it from here",
             )
         place, config = region.warehouse, agent_config(region, FOLLOW_TICK_SECONDS)
+        if credentials := of_region(region):  # of this process, which is about to become the agent
+            own = environment(os.environ, credentials)
+            os.environ.clear()
+            os.environ.update(own)
     execute = cli_context().wiring.execute
     if execute is None:
         raise UsageError("this console cannot start another program", hint="python -m console.agent serve")

@@ -154,8 +154,10 @@ def decision_line(entry: Entry) -> str:
 
 
 def header_line(header: Header) -> bytes:
-    """The header, without transports: addresses, keys and Spark's settings do not concern viewers."""
-    regions = tuple(replace(region, transport=None, spark=Spark(), ineffective=()) for region in header.regions)
+    """The header, without transports: addresses, keys, secrets' names and Spark's settings do not concern viewers."""
+    regions = tuple(
+        replace(region, transport=None, spark=Spark(), secrets=(), ineffective=()) for region in header.regions
+    )
     return _line(encode(replace(header, regions=regions)))
 
 

@@ -11,7 +11,9 @@ from console.cli.flags import command, refuse_readonly
 from console.cli.output import Output
 from console.cli.wiring import cli_context, open_project
 from console.drivers.lock_holder import LockHolder, end, here, holder, lease_holder
+from console.drivers.store_secrets import of_region
 from console.errors import AtGate, ConsoleError, UsageError
+from console.model.region import Region
 
 
 @dataclass(frozen=True)
@@ -20,19 +22,24 @@ class HostRegion:
 
     name: str
     warehouse: str
+    region: Region | None = None
 
     @property
     def in_bucket(self) -> bool:
         return "://" in self.warehouse
 
     def holder(self) -> LockHolder:
-        return lease_holder(self.warehouse) if self.in_bucket else holder(Path(self.warehouse))
+        return self._lease(force=False) if self.in_bucket else holder(Path(self.warehouse))
 
     def end(self, expected: LockHolder) -> None:
         if self.in_bucket:
-            lease_holder(self.warehouse, force=True)
+            self._lease(force=True)
         else:
             end(Path(self.warehouse), expected)
+
+    def _lease(self, *, force: bool) -> LockHolder:
+        credentials = of_region(self.region) if self.region else {}
+        return lease_holder(self.warehouse, force=force, credentials=credentials)
 
 
 @command(
@@ -74,7 +81,7 @@ def _host_regions(warehouse: str | None, *, one: bool) -> list[HostRegion]:
                 hint=f"there: console lock show --warehouse {shlex.quote(region.warehouse)}",
             )
         if not region.transport:
-            host_regions.append(HostRegion(region.name, region.warehouse.removeprefix("file://")))
+            host_regions.append(HostRegion(region.name, region.warehouse.removeprefix("file://"), region))
     return host_regions
 
 

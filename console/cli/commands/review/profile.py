@@ -10,6 +10,7 @@ from console.cli.flags import command
 from console.cli.format import count, size, table
 from console.cli.output import Output
 from console.cli.wiring import choices, cli_context, open_project
+from console.drivers.store_secrets import of_region
 from console.drivers.survey import Sample, profiled, raw_profile
 from console.errors import UsageError
 from console.model.pipeline import Pipeline
@@ -87,7 +88,7 @@ def _column(landing: Table) -> str:
 async def _profile(region: "Region", sample: "Sample") -> "Profile":
     """Computed near the files: by a process on this machine, or on the region's host."""
     if region.transport is None:
-        return profiled(region.name, await raw_profile(region.warehouse, sample))
+        return profiled(region.name, await raw_profile(region.warehouse, sample, of_region(region)))
     from console.drivers.ssh.driver import SshDriver
 
     driver = SshDriver(region)
