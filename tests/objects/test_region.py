@@ -2,46 +2,23 @@
 
 import os
 import signal
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from console.release import open_release
-from tests.objects.conftest import Place
 from tests.objects.proxy import Fate, Proxy
-from tests.objects.region import CHANGED, Region, environment
-from tests.objects.server import options
+from tests.objects.region import CHANGED, SECONDS, Region, becomes
 
 pytestmark = [pytest.mark.spark, pytest.mark.s3]
 
-EQUAL = {"gaps": 0, "duplicates": 0, "other times": 0}
-SECONDS = 120.0
-
 
 @pytest.fixture
-def region(place: Place, server: str, proxy: Proxy, tmp_path: Path) -> Iterator[Region]:
-    """Its agents and consoles reach the bucket through the proxy, the producer and the check around it."""
-    for name in ("crash", "crash/fired"):
-        (tmp_path / name).mkdir(mode=0o700)
-    around = options(server)
-    with tempfile.TemporaryDirectory(prefix="console-") as run:
-        own = environment(tmp_path, options(proxy.address), Path(run)) | {"CONSOLE_CRASH_DIR": str(tmp_path / "crash")}
-        made = Region(home=tmp_path, warehouse=place.objects.address, store=around, environment=own)
-        made.write()
-        made.produce(300)
-        yield made
-        made.end()
-
-
-def becomes(region: Region, rows: int, state: str = "live") -> None:
-    """Wait until a release holds so many rows, and see that they are the landing table's."""
-    until = time.monotonic() + SECONDS
-    while (found := region.differing(state))["rows"] < rows and time.monotonic() < until:
-        time.sleep(0.3)
-    assert found == {**EQUAL, "rows": rows}
+def region(bare_region: Region) -> Region:
+    bare_region.write()
+    bare_region.produce(300)
+    return bare_region
 
 
 def test_a_region_in_a_bucket_lives_like_one_on_a_disk(region: Region, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,8 +43,17 @@ def test_a_region_in_a_bucket_lives_like_one_on_a_disk(region: Region, monkeypat
     dropped = region.paths("previous")["requests"]
     assert dropped in region.console("cleanup", "--previous", "--yes", "--regions", "us")
     assert region.objects(dropped) == []
-    assert "E_STORE" in region.console("--output", "json", "maintain", code=1)
-    becomes(region, 650)
+    for rows in (655, 660):  # small files of one day
+        region.produce(5, days=1)
+        becomes(region, rows)
+    before = len(region.table(region.paths()["requests"]).file_uris())
+    maintained = region.console("maintain", "--region", "us", "--small-files", "5")
+    assert "requests: compacted: day=2026-11-01: " in maintained, maintained
+    assert " files to 1 in version" in maintained
+    assert "requests: vacuumed: " in maintained
+    assert len(region.table(region.paths()["requests"]).file_uris()) <= before - 4
+    region.produce(40)
+    becomes(region, 700)
 
 
 @pytest.mark.soak
