@@ -163,12 +163,16 @@ def _expected(old: Fed, new: Fed, kinds: Sequence[Kind], word: str) -> str:
     was = {name: sql for name, _, sql in old.items}
     same = {sql for _, _, sql in old.items}
     fresh = {column for kind in kinds for column in kind.columns}
-    own = {column for kind in kinds for column in kind.columns if kind.needs in ("own", "read")}
+    narrower = {column for kind in kinds for column in kind.columns if kind.name == "a narrower type"}
+    same_rows = all(kind.rows == "same" for kind in kinds)  # else nothing is proven of the table's own columns
+    own = {column for kind in kinds for column in kind.columns if kind.needs in ("own", "read") and same_rows}
     defaults = dict(new.defaults)
     items = []
     for name, type, sql in new.items:
-        chosen = name in fresh and not (name in was and was[name] == sql)
-        if chosen and word in (" as null", " as default"):
+        chosen = name in fresh and (was.get(name) != sql or name in narrower)
+        if sql.startswith("'"):  # the same for all rows, supplied by the release whatever is chosen
+            value = sql
+        elif chosen and word in (" as null", " as default"):
             value = "NULL" if word == " as null" else defaults[name]
         elif name in was:
             value = sql if word == " as computed" and chosen else was[name]
@@ -198,12 +202,23 @@ def _of_groups(old: Fed, new: Fed, *, counted: bool) -> str:
         rows.append(f"SELECT *, {later} AS later FROM every_hits WHERE later = {later} AND {condition}")
     chosen = []
     for name, type, sql in new.items:
-        plain = name in new.grouped or sql in same or (counted and _over_states(sql, same))
-        chosen.append(f"CAST({sql}{'' if plain else ' FILTER (WHERE later)'} AS {type}) AS {name}")
+        kept = sql in same and (counted or any(name == own for own, _, _ in old.items))
+        plain = name in new.grouped or kept or (counted and _over_states(sql, same))
+        chosen.append(f"CAST({sql if plain else _of_later_rows(sql)} AS {type}) AS {name}")
     hits = HITS.sql().replace("FROM events", "FROM every_events").replace("SELECT ", "SELECT later, ")
     keys = ", ".join(sql for name, _, sql in new.items if name in new.grouped)
     text = f"WITH every_hits AS ({hits}), u AS ({' UNION ALL '.join(rows)}) SELECT {', '.join(chosen)} FROM u GROUP BY {keys}"
     return in_duckdb(text)
+
+
+def _of_later_rows(sql: str) -> str:
+    """The same over later rows alone, call by call."""
+
+    def put(node: exp.Expr) -> exp.Expr:
+        later = exp.Where(this=exp.column("later"))
+        return exp.Filter(this=node.copy(), expression=later) if isinstance(node, exp.AggFunc) else node
+
+    return sqlglot.parse_one(sql, read="spark").transform(put).sql("spark")
 
 
 def _over_states(sql: str, same: set[str]) -> bool:
