@@ -14,6 +14,7 @@ from console.agent.maintenance.erased_rows import ErasedRowsSearch
 from console.agent.maintenance.maintainer import Maintainer
 from console.agent.pipeline import PipelineController
 from console.agent.sampler import Sampler
+from console.agent.sleeper import SparkSleeper
 from console.agent.soak.all_rounds import CheckRounds
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.samples import SampleRing
@@ -52,6 +53,13 @@ class RegionAgent:
             controllers=self._all, keep_hours=settings.rollback_window_hours, report=self.report
         )
         self.rounds = CheckRounds(controllers=self._all, report=self.report)
+        self.sleeper = SparkSleeper(
+            spark=self.spark,
+            follower=self.follower,
+            follow=settings.follow,
+            controllers=self._all,
+            busy=(lambda: self.maintainer.running, lambda: self.prover.running, lambda: self.rounds.running),
+        )
         self._guard = threading.Lock()
         self._failed_pipelines: dict[str, str] = {}  # pipelines that failed to load → why
         self._tried = 0.0  # monotonic: last retry of the failed pipelines
@@ -95,6 +103,7 @@ class RegionAgent:
         """Stop the follower, every executor and Spark; rollouts keep their state for the next agent."""
         self.follower.stop()
         self.rounds.stop()
+        self.sleeper.stop()
         for controller in self._controllers.values():
             controller.halt()
         if self.follower.is_alive():
@@ -138,7 +147,7 @@ class RegionAgent:
             erased=self.erased.found(pipeline),
             soak=status.soak,
             watch=status.watch,
-            following=Following(self.settings.follow),
+            following=Following(self.settings.follow, self.spark.asleep_since),
         )
 
     def tick(self) -> None:
@@ -164,6 +173,7 @@ class RegionAgent:
         self.prover.tick()
         self.erased.tick()
         self.rounds.tick()
+        self.sleeper.tick()
 
     def _sampled(self, controllers: Mapping[str, PipelineController]) -> dict[str, tuple[FeedSample, ...]]:
         failed = self.sampler.failed

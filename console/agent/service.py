@@ -161,11 +161,12 @@ class Service:
         return ownership.take_over(self.agent.controller(pipeline), console, by, host)
 
     def promote(self, pipeline: str, rollout: str, live: str, by: str, host: str, console: str = "") -> Any:
-        with ownership.owned(self.agent.controller(pipeline), console) as controller:
+        with self.agent.spark.in_use(), ownership.owned(self.agent.controller(pipeline), console) as controller:
             return controller.promote(rollout, live, by, host)
 
     def rollback(self, pipeline: str, live: str, by: str, host: str) -> Any:
-        return self.agent.controller(pipeline).rollback(live, by, host)
+        with self.agent.spark.in_use():
+            return self.agent.controller(pipeline).rollback(live, by, host)
 
     def cleanup(
         self,
@@ -191,36 +192,41 @@ class Service:
         if accept:
             maintainer.accept(controller, self.agent.follower, accept, f"{by} from {host}")
             return {"done": [maintainer.MaintenanceResult(accept, "accepted", "its feeds continue")]}
-        return {"done": list(self.agent.maintainer.run(controller, maintainer.MaintenanceRequest(**request)))}
+        with self.agent.spark.in_use():
+            return {"done": list(self.agent.maintainer.run(controller, maintainer.MaintenanceRequest(**request)))}
 
     def query(
         self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int, release: str = ""
     ) -> dict[str, Any]:
         reading = queries.PipelineReader(self.agent.controller(pipeline), release)
-        return queries.query(reading, self.agent.spark, sql, tables=tables, args=args, limit=limit)
+        with self.agent.spark.in_use():
+            return queries.query(reading, self.agent.spark, sql, tables=tables, args=args, limit=limit)
 
     def examples(self, pipeline: str, table: str, day: str) -> DayExamples:
-        return queries.examples(self.agent.controller(pipeline), self.agent.spark, table, day)
+        with self.agent.spark.in_use():
+            return queries.examples(self.agent.controller(pipeline), self.agent.spark, table, day)
 
     def verify(self, pipeline: str, rollout: str) -> Any:
         return self.audit(AuditListener(), pipeline, rollout)
 
     def audit(self, listener: AuditListener, pipeline: str, rollout: str) -> Any:
         """`verify` with progress, for a console that cancels it by closing its connection."""
-        return audit.verify(
-            self.agent.warehouse, self.agent.controller(pipeline).pipeline, rollout, self.agent.spark, listener
-        )
+        with self.agent.spark.in_use():
+            return audit.verify(
+                self.agent.warehouse, self.agent.controller(pipeline).pipeline, rollout, self.agent.spark, listener
+            )
 
     def run(
         self, pipeline: str, kind: str, name: str, by: str, host: str, *, run: str = "", release: str = ""
     ) -> dict[str, Any]:
-        match kind:
-            case "copy":
-                run = run or uuid4().hex  # an older console names no run, and cannot repeat it
-                reading = queries.PipelineReader(self.agent.controller(pipeline), release)
-                return queries.run_copy(reading, self.agent.spark, name, run, f"{by} from {host}")
-            case "sink":
-                return queries.run_sink(self.agent.controller(pipeline), self.agent.spark, name)
+        with self.agent.spark.in_use():
+            match kind:
+                case "copy":
+                    run = run or uuid4().hex  # an older console names no run, and cannot repeat it
+                    reading = queries.PipelineReader(self.agent.controller(pipeline), release)
+                    return queries.run_copy(reading, self.agent.spark, name, run, f"{by} from {host}")
+                case "sink":
+                    return queries.run_sink(self.agent.controller(pipeline), self.agent.spark, name)
         raise DataError(f"{kind!r:.60} is neither copy nor sink")
 
     def ingest(

@@ -6,7 +6,8 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +16,10 @@ from typing import Any
 from console import crash, paths
 from console.agent.object_store import spark_conf
 from console.agent.object_store.object_path import in_bucket
+from console.agent.spark_jobs import JobGroup
 from console.agent.store.host_folder import own_folder
 from console.errors import DataError, RegionError
 from console.model import codec
-from console.model.measured import SparkJob
 from console.model.region import FOLLOW, Follow
 from console.text import redacted, secret
 
@@ -43,6 +44,7 @@ GC = "-XX:+UseParallelGC -Xshare:auto"
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
 OUT_OF_MEMORY = (3, 52)  # exit codes: of the JVM with -XX:+ExitOnOutOfMemoryError, and of Spark (SparkExitCode.OOM)
 STOP_SECONDS = 60.0  # time for Spark to stop
+EXIT_SECONDS = 20.0  # time for a JVM to exit whose Spark has stopped, after which it is killed
 KILLED_SECONDS = 5.0  # time for a killed JVM to exit, after which it is abandoned
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is not reported
 _LOCAL = {
@@ -83,17 +85,20 @@ class Settings:
     keep_failed_hours: float = 72.0
     follow_share: float = field(default=FOLLOW.share, metadata=codec.QUIET)
     follow_lag_seconds: float | None = field(default=None, metadata=codec.QUIET)
+    follow_idle_seconds: float | None = field(default=FOLLOW.idle_seconds, metadata=codec.QUIET)
 
     @property
     def follow(self) -> Follow:
-        return Follow(self.follow_share, self.follow_lag_seconds)
+        return Follow(self.follow_share, self.follow_lag_seconds, self.follow_idle_seconds)
 
 
 class SparkHandle:
-    """Starts Spark at the first use, and gives each user a session of its own.
+    """Starts Spark at the first use, gives each user a session of its own, and ends it while nobody uses it.
 
-    slots   tasks at once of a local master; 0 for another master
-    ending  the agent ends on purpose: a JVM that exits from now on is not lost
+    slots         tasks at once of a local master; 0 for another master
+    ending        the agent ends on purpose: a JVM that exits from now on is not lost
+    last_used     monotonic: when a session was last asked for, or a use ended
+    asleep_since  seconds since 1970, UTC: since when it has no Spark; 0 while it has one
     """
 
     def __init__(self, settings: Settings, lock_fd: int, warehouse: str = "") -> None:
@@ -106,7 +111,13 @@ class SparkHandle:
         self._starting = threading.Lock()
         self._killed = ""  # why the JVM was killed
         self._stopping = False  # its context is stopped on purpose, and its JVM is used again
+        self._sleeping = False  # its JVM is ended on purpose: one that exits now is not lost
+        self._left: Any = None  # the process of an ended JVM that has not exited yet
+        self._uses = 0
+        self._counting = threading.Lock()
         self.ending = False
+        self.last_used = time.monotonic()
+        self.asleep_since = time.time()
         self.slots = _slots(settings.master)
 
     @property
@@ -116,7 +127,7 @@ class SparkHandle:
     @property
     def lost(self) -> bool:
         """Whether the JVM of a started, or starting, Spark has exited unexpectedly."""
-        return not self.ending and self._gone()
+        return not (self.ending or self._sleeping) and self._gone()
 
     @property
     def ended(self) -> str:
@@ -131,17 +142,76 @@ class SparkHandle:
     def session(self, **conf: str) -> Any:
         """A new SparkSession, with its own views and settings, over the one SparkContext.
 
+        It may be used for `follow.idle`, and within `in_use` as long as that lasts.
+
         conf    settings, with `__` for the dots in their names
-        raises  RegionError E_JARS without Delta's jars; any error of Spark
+        raises  RegionError E_JARS without Delta's jars, E_JVM while an ended JVM does not exit; any error of Spark
         """
+        return self._new_session(conf, renews=True)
+
+    def passing_session(self) -> Any:
+        """A session whose use does not keep Spark from being ended later; for work that the sleeper waits for by itself."""
+        return self._new_session({}, renews=False)
+
+    def _new_session(self, conf: Mapping[str, str], *, renews: bool) -> Any:
         try:
-            session = self._start().newSession()
-            for name, value in conf.items():
-                session.conf.set(name.replace("__", "."), value)
+            with self._starting:  # a JVM that is being ended gives no session, and one that has given one is not ended
+                session = self._started_root().newSession()
+                for name, value in conf.items():
+                    session.conf.set(name.replace("__", "."), value)
+                if renews:
+                    self.last_used = time.monotonic()
         except Exception:
             self.look()
             raise
         return session
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Context in which Spark is not ended, however long it lasts."""
+        with self._counting:
+            self._uses += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._uses -= 1
+                self.last_used = time.monotonic()
+
+    def sleep(self, idle_seconds: float) -> bool:
+        """End the JVM, unless a session was asked for within that time, or it is in use; the next session starts another.
+
+        returns  whether it has ended it
+        """
+        with self._starting:
+            used = self._uses or time.monotonic() - self.last_used < idle_seconds
+            if used or self._root is None or self.ending or self._gone():
+                return False
+            self._sleeping = True
+            try:
+                self._end()
+            finally:
+                self._sleeping = False
+            return True
+
+    def _end(self) -> None:
+        root, jvm, self._root = self._root, self._jvm, None
+        stopping = threading.Thread(target=_close, args=(root, jvm), name="stop", daemon=True)
+        stopping.start()
+        stopping.join(STOP_SECONDS)
+        process = jvm.proc
+        if process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()  # the JVM exits at the end of its input
+        try:
+            process.wait(0.0 if stopping.is_alive() else EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(KILLED_SECONDS)
+        self._left = process
+        _forget_gateway()
+        self._jvm, self.asleep_since = None, time.time()
 
     def look(self) -> None:
         """Kill the JVM if its Spark context was stopped, since it is unusable then.
@@ -166,7 +236,7 @@ class SparkHandle:
                 process.wait(KILLED_SECONDS)
 
     @contextmanager
-    def job(self, session: Any, group: str) -> Iterator["JobGroup"]:
+    def job(self, session: Any, group: str) -> Iterator[JobGroup]:
         """Context of Spark jobs of this thread: one job group, with readable progress, that can be cancelled."""
         context = session.sparkContext
         context.setJobGroup(group, group, interruptOnCancel=True)
@@ -192,81 +262,20 @@ class SparkHandle:
         with suppress(Exception):  # it is killed otherwise
             self._root.stop()
 
-    def _start(self) -> Any:
-        with self._starting:
-            if self._root is None:
-                conf = _conf(self._settings, self.slots, in_bucket=self._in_bucket)
-                self._jvm = self._jvm or _java(conf, self._lock_fd)
-                self._root = _spark(conf, self._jvm)
-            return self._root
-
-
-class JobGroup:
-    """The jobs of one group."""
-
-    def __init__(self, context: Any, group: str) -> None:
-        self._context = context
-        self._group = group
-
-    def fraction(self) -> float:
-        """Finished tasks ÷ known tasks of all stages so far; 0 before the first."""
-        tracker = self._context.statusTracker()
-        done = total = 0
-        for job in tracker.getJobIdsForGroup(self._group):
-            info = tracker.getJobInfo(job)
-            for stage in info.stageIds if info else ():
-                tasks = tracker.getStageInfo(stage)
-                if tasks:
-                    done, total = done + tasks.numCompletedTasks, total + tasks.numTasks
-        return done / total if total else 0.0
-
-    def job(self) -> SparkJob | None:
-        """The running job of the group, at its current stage; None between two jobs. Some twenty short calls into the JVM."""
-        tracker = self._context.statusTracker()
-        for number in sorted(tracker.getJobIdsForGroup(self._group), reverse=True):
-            info = tracker.getJobInfo(number)
-            if info is None or info.status != "RUNNING":
-                continue
-            ids = sorted(info.stageIds)
-            stages = [(at, stage) for at, id in enumerate(ids, 1) if (stage := tracker.getStageInfo(id))]
-            unfinished = [entry for entry in stages if entry[1].numCompletedTasks < entry[1].numTasks]
-            running = [entry for entry in unfinished if entry[1].numActiveTasks]
-            if not (running or unfinished):
-                continue
-            at, stage = (running or unfinished)[0]
-            longest, median, spilled = self._of_tasks(stage.stageId, stage.currentAttemptId)
-            return SparkJob(
-                job=number,
-                stage=at,
-                stages=len(ids),
-                done=stage.numCompletedTasks,
-                tasks=stage.numTasks,
-                longest=longest,
-                median=median,
-                spilled=spilled,
-            )
-        return None
-
-    def _of_tasks(self, stage: int, attempt: int) -> tuple[float, float, int]:
-        """Longest and median seconds of a stage's tasks, and bytes spilled to disk. From what Spark keeps for its UI."""
-        gateway, store = self._context._gateway, self._context._jsc.sc().statusStore()
-        quantiles = gateway.new_array(gateway.jvm.double, 2)
-        quantiles[0], quantiles[1] = 0.5, 1.0
-        summary = store.taskSummary(stage, attempt, quantiles)
-        median = longest = 0.0
-        if summary.isDefined():
-            durations = summary.get().duration()
-            median, longest = durations.apply(0) / 1000, durations.apply(1) / 1000
-        running = gateway.jvm.java.util.ArrayList()
-        running.add(gateway.jvm.org.apache.spark.status.api.v1.TaskStatus.RUNNING)
-        oldest = store.taskList(stage, attempt, 0, 1, gateway.jvm.scala.Option.apply("lt"), True, running)
-        if oldest.size():
-            now = gateway.jvm.java.lang.System.currentTimeMillis()
-            longest = max(longest, (now - oldest.apply(0).launchTime().getTime()) / 1000)
-        return round(longest, 3), round(median, 3), int(store.lastStageAttempt(stage).diskBytesSpilled())
-
-    def cancel(self) -> None:
-        self._context.cancelJobGroup(self._group)
+    def _started_root(self) -> Any:
+        """The first session of its Spark, which is started if there is none. The caller holds `_starting`."""
+        if self._root is None:
+            if self._left is not None and self._left.poll() is None:
+                raise RegionError(
+                    f"the JVM {self._left.pid} of a Spark that was ended does not exit, and a second one beside it is not started",
+                    hint=f"kill -9 {self._left.pid} on the region's host; without effect there, its disk does not answer",
+                    code="E_JVM",
+                )
+            conf = _conf(self._settings, self.slots, in_bucket=self._in_bucket)
+            self._jvm = self._jvm or _java(conf, self._lock_fd)
+            self._root, self._left, self.asleep_since = _spark(conf, self._jvm), None, 0.0
+            self.last_used = time.monotonic()
+        return self._root
 
 
 def _ended(code: int) -> str:
@@ -326,6 +335,23 @@ def _java(conf: Any, lock_fd: int) -> Any:
     if lock_fd >= 0:
         os.set_inheritable(lock_fd, True)
     return launch_gateway(_open(conf), popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {})
+
+
+def _close(root: Any, gateway: Any) -> None:
+    """Stop Spark and close the connections to its JVM: a late call with an old session fails from then on."""
+    with suppress(Exception):  # the JVM is ended by the end of its input, or killed
+        root.stop()
+    with suppress(Exception):
+        gateway.shutdown()
+
+
+def _forget_gateway() -> None:
+    """pyspark keeps its first gateway, alive or dead, and would use it for the next Spark."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def _spark(conf: Any, gateway: Any) -> Any:

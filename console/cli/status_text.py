@@ -219,8 +219,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
         notes += [safe_text(text) for text in view.accepted.showing_older(today)]
     if watching := watchers_text(view.others_watching):
         notes.append(f"watched by {safe_text(watching)}")
-    if status.following is not None and (followed := status.following.text(view.region.follow)):
-        notes.append(followed)
+    notes += _following_lines(view)
     notes += [note_line(note) for note in status.notes[-NOTES_SHOWN:]]
     notes += [safe_text(sandbox.text(view.live, now), 300) for sandbox in status.sandboxes]
     notes += way_back_lines(view, now)
@@ -240,6 +239,17 @@ def _notes(view: RegionView, now: float) -> list[str]:
         notes.append(f"what it built is kept until {until:%Y-%m-%d %H:%M}Z")
     notes += declared_lines(view) if status.state == "awaiting-confirmation" else []
     return [*notes, *(f"check {check_line(check, status)}" for check in status.checks), *comparison_lines(status)]
+
+
+def _following_lines(view: RegionView) -> list[str]:
+    """How its agent follows, where that is not by the defaults, and since when its Spark sleeps."""
+    following, lines = view.status.following, list[str]()
+    if following is not None and (followed := following.text(view.region.follow)):
+        lines.append(followed)
+    if following is not None and following.asleep_since:
+        since = datetime.fromtimestamp(following.asleep_since, UTC)
+        lines.append(f"Spark sleeps since {since:%Y-%m-%d %H:%M}Z; new rows, a rollout or a query wake it")
+    return lines
 
 
 def note_line(note: Note) -> str:

@@ -51,16 +51,26 @@ class Limits:
     target_seconds: float = 60.0
 
 
+WAKE_SECONDS = 15.0  # from the landing commit that wakes a region's Spark to its row, at most
+
+
 @dataclass(frozen=True, slots=True)
 class Follow:
     """How a region's agent follows its landing tables.
 
-    share        of one core that following takes at most, 0 < share ≤ 1; the rests between two ticks are by it
-    lag_seconds  within which a row is readable, whatever the share; None: only the share counts
+    share         of one core that following takes at most, 0 < share ≤ 1; the rests between two ticks are by it
+    lag_seconds   within which a row is readable, whatever the share; None: only the share counts
+    idle_seconds  after which Spark is ended if nothing has needed it; None: never
     """
 
     share: float = 0.25
     lag_seconds: float | None = None
+    idle_seconds: float | None = 300.0
+
+    @property
+    def keeps_spark(self) -> bool:
+        """Whether Spark is started with the agent and never ended: a row could not be readable in time otherwise."""
+        return self.idle_seconds is None or (self.lag_seconds is not None and self.lag_seconds < WAKE_SECONDS)
 
 
 FOLLOW = Follow()

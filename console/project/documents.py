@@ -186,6 +186,7 @@ class ThrottleDoc(Doc):
 class FollowDoc(Doc):
     share: Annotated[float, BeforeValidator(values.portion)] = FOLLOW.share
     lag: Annotated[float | None, BeforeValidator(values.delay)] = None
+    idle: Annotated[float | None, BeforeValidator(values.idle)] = FOLLOW.idle_seconds
 
 
 class SoakDoc(Doc):

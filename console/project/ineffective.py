@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from console.errors import Problem
-from console.model.region import STORE_SECRETS
+from console.model.region import STORE_SECRETS, WAKE_SECONDS
 from console.project import documents as docs
 from console.project.yaml import Document, Keys
 from console.remedy import DropKey, Edit, Remedy
@@ -45,6 +45,10 @@ def unread(doc: docs.Doc, document: Document, node: str = "") -> tuple[Problem, 
         listed += [_Unread(("policy", key), why, hint) for key in ("on_breach", "watch_query")]
     if isinstance(doc, docs.RegionDoc):
         listed += _secrets(doc)
+    if isinstance(doc, docs.RegionDoc) and (lag := doc.follow.lag) is not None and lag < WAKE_SECONDS:
+        why = f"rows are to be readable within {lag:g} s (`lag`, which wins), and a Spark that sleeps takes up to {WAKE_SECONDS:g} s"
+        hint = f"write a `lag` of {WAKE_SECONDS:g}s or more, or `idle: never`"
+        listed += [_Unread(("follow", "idle"), why, hint)] if doc.follow.idle is not None else []
     if isinstance(doc, docs.TableDoc):
         listed += _of_table(doc, document)
     return tuple(_warning(one, document, node) for one in listed if document.get(one.path) is not None)

@@ -142,7 +142,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
         spark=_spark(doc.spark, document, ("spark", "conf")),
         limits=Limits(doc.limits.rows, doc.limits.bytes, doc.limits.target_seconds),
         throttle=Throttle(lag_seconds=doc.throttle.lag, hours=doc.throttle.hours, zone=doc.zone, query=doc.throttle.query),
-        follow=Follow(doc.follow.share, doc.follow.lag),
+        follow=Follow(doc.follow.share, doc.follow.lag, doc.follow.idle),
         policy=Policy(
             promote=doc.policy.promote, on_failure=doc.policy.on_failure, keep_failed_hours=doc.policy.keep_failed, rollback_window_hours=doc.policy.rollback_window,
             quarantine_rows=doc.policy.quarantine_rows, preview_expires_hours=doc.policy.preview_expires, approvals=doc.policy.approvals, ticket=doc.policy.ticket,

@@ -165,6 +165,16 @@ def delay(value: object) -> float:
     return waited
 
 
+def idle(value: object) -> float | None:
+    """Seconds, at least a minute, since a start costs many seconds of processor time; None for `never`."""
+    if value == "never":
+        return None
+    with suppress(Unfit):
+        if (waited := seconds(value)) >= 60:
+            return waited
+    raise Unfit("never, or a time of a minute or more, such as 5m")
+
+
 def portion(value: object) -> float:
     """`25%` as 0.25: a part that is neither nothing nor more than the whole."""
     written = _PERCENT.fullmatch(value) if isinstance(value, str) else None

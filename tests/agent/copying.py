@@ -1,6 +1,6 @@
 """Feeds that copy their rows by the real logs, positions and commits, without Java: Arrow reads what Spark would."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ class Rows:
 def by_arrow(monkeypatch: pytest.MonkeyPatch, look: Callable[[pa.Table], None] = lambda _: None) -> None:
     """From now on every feed carries its rows as they are; `look` sees them first, and may raise as Spark would."""
 
-    def read(session: Any, source: str, part: ranges.Range, _: Path, foreign: Sequence[str] = ()) -> Rows:
+    def read(session: Any, source: str, part: ranges.Range, _: Path, **more: Any) -> Rows:
         files = [pq.read_table(file.path, schema=SCHEMA, partitioning="hive") for file in part.files]
         return Rows(pa.concat_tables(files).select(SCHEMA.names).cast(SCHEMA))
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.agent.feeds.follower import FeedFollower
-from console.agent.feeds.pacing import MIN_REST_SECONDS, REMEMBERED_TICKS, Pacing
+from console.agent.feeds.pacing import ASLEEP_TICKS, MIN_REST_SECONDS, REMEMBERED_TICKS, Pacing
 from console.agent.spark_session import keep_settings, load_settings
 from console.drivers.local import agent_config
 from console.errors import RegionError
@@ -48,6 +48,11 @@ def test_ticks_that_are_not_beyond_the_longest_rest_take_at_most_the_share(share
     rests = pacing(Follow(share))
     resting = sum(rests.rest(took) for took in ticks)
     assert sum(ticks) <= share * (sum(ticks) + resting) + 1e-6
+
+
+def test_a_region_at_rest_is_looked_at_less_often_unless_somebody_waits() -> None:
+    assert pacing().rest(0.01, asleep=True) == ASLEEP_TICKS * TICK
+    assert pacing().rest(0.01, awaited=True, asleep=True) == TICK
 
 
 def test_whoever_waits_for_the_feeds_does_not_wait_for_a_rest() -> None:
@@ -100,7 +105,9 @@ def test_the_follower_rests_by_the_durations_of_its_ticks(monkeypatch: pytest.Mo
     assert rests == [2.0, 2.0, 2.0]
 
 
-@pytest.mark.parametrize("follow", [FOLLOW, Follow(0.4, 5.0), Follow(lag_seconds=2.0)])
+@pytest.mark.parametrize(
+    "follow", [FOLLOW, Follow(0.4, 5.0, 600.0), Follow(lag_seconds=2.0), Follow(idle_seconds=None)]
+)
 def test_a_regions_settings_reach_its_agent_and_are_kept_there(tmp_path: Path, follow: Follow) -> None:
     """What is not set is not sent: an older agent would refuse the keys."""
     (tmp_path / "_console").mkdir()

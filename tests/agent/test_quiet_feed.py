@@ -13,6 +13,7 @@ from console.agent.feeds import follower, health
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.health import LAST_SECONDS
 from console.agent.feeds.live_feed import LiveFeed
+from console.agent.session_on_demand import SessionOnDemand
 from console.agent.store import log
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, column_values, copying_feed, foreign, rows
@@ -130,8 +131,7 @@ def test_a_feed_that_moves_commits_nothing_but_its_rows(between: float, setup: Q
 def test_after_a_failure_a_session_is_asked_for_anew(setup: QuietFeedSetup) -> None:
     """So that a Spark which is of no more use is found by the feed that fails on it, where nobody else asks for one."""
     sessions = iter(range(9))
-    setup.follower._spark = cast(Any, SimpleNamespace(session=lambda: next(sessions)))
-    setup.follower._session = None
+    setup.follower._session = SessionOnDemand(cast(Any, SimpleNamespace(session=lambda: next(sessions))))
     setup.broken = True
     setup.arrive(2)
     setup.after(0.0)

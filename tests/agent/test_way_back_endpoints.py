@@ -96,11 +96,23 @@ def test_a_slow_endpoint_takes_no_more_than_its_share(asking: Asking) -> None:
     assert "count" in asking.asked
 
 
-def test_without_spark_an_endpoint_that_was_never_asked_proves_nothing(asking: Asking) -> None:
-    asking.round.spark = cast(Any, SimpleNamespace(started=False, lost=False))
+def test_with_a_lost_spark_an_endpoint_that_was_never_asked_proves_nothing(asking: Asking) -> None:
+    asking.round.spark = cast(Any, SimpleNamespace(started=True, lost=True))
     assert {(finding.state, finding.why) for finding in asking.ask()} == {("inconclusive", "Spark does not run")}
     asking.round.spark = cast(Any, SimpleNamespace(started=True, lost=False))
     assert asking.ask() == ()
+
+
+def test_a_spark_that_sleeps_is_woken_for_rows_that_no_endpoint_has_answered_over_and_for_no_others(
+    asking: Asking,
+) -> None:
+    asking.round.spark = cast(Any, SimpleNamespace(started=False, lost=False))
+    asking.finding = BROKEN
+    assert (len(asking.ask()), len(asking.asked)) == (2, 4)
+    asking.clock += 3600
+    assert (len(asking.ask()), asking.asked) == (2, []), "the findings stand"
+    asking.row("landing")
+    assert (len(asking.ask()), set(asking.asked)) == (2, {"count"})
 
 
 def test_arguments_are_those_of_a_recorded_call_of_this_release_else_defaults_else_made_up() -> None:

@@ -197,7 +197,7 @@ class Defect:
     """A defect of the new version.
 
     check  the name of the breach;  kind: of the checks that find it, "" for those of logs
-    also   another check that may find it first
+    also   another check that may find it first, of the newest rows
     """
 
     name: str
@@ -205,6 +205,11 @@ class Defect:
     kind: str
     also: str = ""
     plant: Callable[[WatchedRegion], None]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of all checks that may find it."""
+        return (self.kind, "newest rows") if self.also else (self.kind,)
 
 
 def turns_false(region: WatchedRegion) -> None:

@@ -218,17 +218,24 @@ def test_the_way_back_is_shown_with_its_age_and_its_countdown_and_a_failure_with
 
 
 def test_how_an_agent_follows_is_told_where_it_is_not_by_the_defaults_or_not_by_the_file() -> None:
-    slow, fast = Follow(0.1), Follow(0.4, 5.0)
+    slow, fast, kept = Follow(0.1), Follow(0.4, 5.0), Follow(idle_seconds=None)
+    usual = "follows with 25 % of a core at most"
     expected = {
         (FOLLOW, FOLLOW): "",
         (fast, fast): "eu: follows with 40 % of a core at most, rows readable within 5 s",
-        (
-            slow,
-            FOLLOW,
-        ): "eu: follows with 10 % of a core at most; from its agent's next start: follows with 25 % of a core at most",
+        (kept, kept): f"eu: {usual}, never ends Spark",
+        (slow, FOLLOW): f"eu: follows with 10 % of a core at most; from its agent's next start: {usual}",
     }
     for (reported, declared), line in expected.items():
         lagging = Lagging(commits=0, rows=0, seconds=0.0, following=Following(reported))
         status = fold(Status(), Recorded("", 0, 1.0, lagging))
         shown = status_text([RegionView(region=replace(EU, follow=declared), link="connected", status=status)], {}, 2.0)
         assert [line for line in shown.splitlines() if "follows" in line] == [line] * bool(line)
+
+
+def test_a_spark_that_sleeps_is_told_with_its_time() -> None:
+    told = "eu: Spark sleeps since 1970-01-01 00:01Z; new rows, a rollout or a query wake it"
+    for since, lines in ((0.0, []), (60.0, [told])):
+        lagging = Lagging(commits=0, rows=0, seconds=0.0, following=Following(FOLLOW, since))
+        view = RegionView(region=EU, link="connected", status=fold(Status(), Recorded("", 0, 1.0, lagging)))
+        assert [line for line in status_text([view], {}, 99.0).splitlines() if "sleeps" in line] == lines

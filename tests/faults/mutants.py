@@ -22,6 +22,7 @@ DOCTOR = "tests/faults/test_damage.py::test_doctor_names_the_damaged_commit"
 MIDWAY = "tests/faults/test_outside.py::test_a_rollout_under_this_ends_whole"
 LAYOUT = "tests/agent/test_log.py::test_a_layout_is_read_again_only_where_a_commit_changed_it_or_another_table_is_there"
 AROUND = "tests/faults/test_cleanup_killed.py::test_killed_while"
+SLEEP = "tests/agent/test_sleeper.py"
 
 
 def only(*points: str) -> dict[str, str]:
@@ -111,6 +112,18 @@ UNDER_FIRE = (
     Mutant("a check that still asks for a session kills a Spark that is being stopped",
            "tests/agent/test_unresponsive_spark.py", "console/agent/spark_session.py",
            "(self.ending or self._stopping)", "self.ending"),
+    Mutant("a JVM that is ended at rest counts as lost", SLEEP, "console/agent/spark_session.py",
+           "not (self.ending or self._sleeping) and", "not self.ending and"),
+    Mutant("a second JVM is started beside one that does not die", SLEEP, "console/agent/spark_session.py",
+           "            if self._left is not None and self._left.poll() is None:", "            if False:"),
+    Mutant("Spark is ended under a request", SLEEP, "console/agent/spark_session.py", "used = self._uses or time", "used = time"),
+    Mutant("a session is given while Spark is ended", SLEEP, "console/agent/spark_session.py",
+           "            with self._starting:  # a JVM that is being", "            with suppress():  # a JVM that is being"),
+    Mutant("a rollout at its gate keeps no Spark", SLEEP, "console/agent/sleeper.py", "    if in_progress(status) or", "    if"),
+    Mutant("a region at rest starts Spark", SLEEP, "console/agent/feeds/live_feed.py",
+           "writer = self.open(session)\n        commits =", "writer = self.open(session)\n        opened(session)\n        commits ="),
+    Mutant("a rest forgets the tick that has just ended", "tests/agent/test_pacing.py", "console/agent/feeds/pacing.py",
+           "lag - self._ticks[-1] - max(self._ticks)", "lag - max(self._ticks)"),
     Mutant("a log that cannot be written ends a feed", "tests/agent/test_failure_isolation.py", "console/agent/agent_log.py",
            "    with suppress(OSError, ValueError):  # its disk", "    with suppress(KeyError):  # its disk"),
     Mutant("a watch that cannot begin is silent", "tests/agent/test_failure_isolation.py", "console/agent/server.py",

@@ -22,6 +22,10 @@ LIST = "### The list (written by `report.py`)"
 GENERATORS = {
     "clean rounds": ("clean rollouts that are watched beside a writer, without Spark", "none is taken back"),
     "clean watches": ("clean rollouts that are watched beside a writer, on Spark", "none is taken back"),
+    "defects after a promotion": (
+        "releases with a defect that shows only after their promotion, on Spark",
+        "taken back within 60 s, no row lost",
+    ),
     "changes": (
         "pipelines, the contents of their regions, and edits; the remedy of every refusal is followed",
         "days and columns, by the edits",

@@ -9,6 +9,7 @@ from console.record import dataclass
 from tests.forecast.recorded import RecordedRollout, recorded_rollouts
 
 SHARES = (0.25, 0.5, 0.75)  # of a rollout's time
+LEAST_HELD, MOST_WIDTH = 8, 0.6  # at half time: of ten, and the median
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,8 @@ def main() -> None:
     for rollout in rollouts:
         each = [(share, judged(rollout, share)) for share in SHARES]
         words = (f"at {share:.0%} {'held' if v.held else 'missed'}, width {v.width:.2f}" for share, v in each)
-        print(f"{rollout.story.value}, {rollout.ended - rollout.began:.0f} s: {'; '.join(words)}")
+        load = " to ".join(map(str, rollout.load))
+        print(f"{rollout.story.value}, {rollout.ended - rollout.began:.0f} s, load {load}: {'; '.join(words)}")
     halves = [judged(rollout, 0.5) for rollout in rollouts]
     held, width = sum(verdict.held for verdict in halves), median(verdict.width for verdict in halves)
     print(f"at half time held {held} of {len(halves)}, median width {width:.2f}")

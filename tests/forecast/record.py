@@ -1,7 +1,8 @@
 """Records rollouts on real Spark, by which the forecast is judged: `python -m tests.forecast.record [NAME …]`.
 
 Each one is a change of a region that is live, from its acceptance to its gate, under a condition of its own. What the agent sent goes to
-`recordings/NAME.jsonl.gz`: a line with the plan, then one line per event. A minute or two each; all by default.
+`recordings/NAME.jsonl.gz`: a line with the plan and the load of the machine, then one line per event. Some minutes each, at load 15 up to
+seven; all by default. Name those of one first release together, as a first release takes a minute as well.
 """
 
 import asyncio
@@ -10,7 +11,6 @@ import gzip
 import json
 import multiprocessing
 import os
-import random
 import signal
 import sys
 import tempfile
@@ -21,6 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark.errors import PySparkException
@@ -36,29 +37,33 @@ from tests.forecast.stories import PIPELINE, Files, Story, files
 from tests.life.region import FIRST_DAY, LANDING, ME, LiveRegion
 
 FOLDER = Path(__file__).parent / "recordings"
-DAYS, ROWS = 8, 5_000  # of landing, and of each day
-HEAVY_DAY, HEAVY_ROWS = 3, 12 * ROWS
+DAYS, MORE_DAYS, MANY_DAYS = 15, 24, 36  # of landing
+ROWS = 20_000  # of a day
+HEAVY_DAY, HEAVY_ROWS = MANY_DAYS // 3, 12 * ROWS  # history runs from the newest day to the oldest: in its second half
 # queries are compiled, as in production: without that the checks take several times as long as the batches
 SPARK = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": BRIEF}
 FIRST_BATCH = 1_000_000  # of the first release, which is not recorded
 BURST_ROWS, BURST_SECONDS = 10_000, 10.0
-BUSY_SECONDS, BUSY_PROCESSES = 20.0, 3
+BUSY_SECONDS, BUSY_PROCESSES = 30.0, 3
 FITS = ROWS + ROWS // 2  # rows of a batch that fits into the memory that the story says there is
-LONGEST_SECONDS = 420.0
-CLOSES_IN = (15, 30)  # seconds from the acceptance to the end of the hours
+LONGEST_SECONDS = 900.0
+CLOSES_IN = (30, 45)  # seconds from the acceptance to the end of the hours
 GATE = Entered("awaiting-confirmation")
 Act = Callable[["Recording"], Awaitable[None]]
 
 
-def landing(day: int, rows: int, rng: random.Random) -> pa.Table:
-    start = FIRST_DAY + timedelta(days=day)
-    made = []
-    for number in range(rows):
-        payload = {"ip": f"192.0.2.{rng.randrange(250)}", "status": rng.choice([200, 200, 304, 404, 500]),
-                   "bytes": rng.randrange(10_000), "ms": round(rng.expovariate(0.02), 3), "ua": f"agent/{rng.randrange(90)}"}  # fmt: skip
-        at = start + timedelta(seconds=rng.randrange(86_400))
-        made.append({"id": f"d{day}-{number}", "ts": at, "payload": json.dumps(payload)})
-    return pa.Table.from_pylist(made, LANDING)
+def landing(day: int, rows: int, name: str = "") -> pa.Table:
+    """Rows of one day, always the same. name: by which rows that arrive later differ from those of history"""
+    start, step = FIRST_DAY + timedelta(days=day), 86_400_000_000 // rows
+    drawn = duckdb.sql(
+        f"""
+        SELECT 'd{day}-{name}' || i AS id, TIMESTAMPTZ '{start.isoformat()}' + to_microseconds(i * {step}) AS ts,
+          json_object('ip', '192.0.2.' || hash(i, {day}) % 250, 'status', list_extract([200, 200, 304, 404, 500], 1 + (hash(i, 'status') % 5)::INT),
+            'bytes', hash(i, 'bytes') % 10000, 'ms', round(hash(i, 'ms') % 400000 / 1000.0, 3), 'ua', 'agent/' || hash(i, 'ua') % 90) AS payload
+        FROM range({rows}) drawn(i)
+        """
+    )
+    return drawn.to_arrow_table().cast(LANDING)
 
 
 @dataclass(kw_only=True)
@@ -66,6 +71,7 @@ class Conditions:
     """One recorded rollout.
 
     files   the pipeline before and after the change
+    days    of landing
     batch   rows a batch
     heavy   one day holds many times the rows of the others
     limits  further lines of the region's file, as of the moment of acceptance
@@ -74,6 +80,7 @@ class Conditions:
     """
 
     files: Files = Files.TABLE
+    days: int = DAYS
     batch: int = ROWS + ROWS // 10
     heavy: bool = False
     limits: Callable[[], Mapping[str, Any]] = dict
@@ -83,7 +90,7 @@ class Conditions:
     @property
     def first(self) -> tuple[object, ...]:
         """By which stories have a first release in common."""
-        return self.files, self.heavy, self.inside
+        return self.files, self.days, self.heavy, self.inside
 
 
 @dataclass(kw_only=True)
@@ -111,10 +118,10 @@ class Recording:
 
 async def bursts(recording: Recording) -> None:
     """Many live rows at once, again and again, so that live feeds fall behind."""
-    rng, number = random.Random(5), 0
+    number = 0
     while not recording.ended:
         number += 1
-        rows = await asyncio.to_thread(landing, DAYS - 1 + number % 2, BURST_ROWS, rng)
+        rows = await asyncio.to_thread(landing, DAYS - 1 + number % 2, BURST_ROWS, f"live{number}-")
         write_deltalake(str(recording.region.warehouse / "landing"), rows, mode="append")
         await asyncio.sleep(BURST_SECONDS)
 
@@ -182,15 +189,15 @@ def closed_for_a_minute() -> Mapping[str, Any]:
 
 STORIES: Mapping[Story, Conditions] = {
     Story.STEADY: Conditions(),
-    Story.HEAVY_DAY: Conditions(heavy=True),
+    Story.HEAVY_DAY: Conditions(heavy=True, days=MANY_DAYS),
     Story.HOURS: Conditions(limits=closed_for_a_minute),
-    Story.LAG: Conditions(limits=lambda: {"throttle": {"lag": "3s"}}, during=bursts),
     Story.JVM_LOST: Conditions(during=jvm_lost),
-    Story.MEMORY: Conditions(batch=3 * ROWS + ROWS // 2, during=little_memory, inside=True),
+    Story.MEMORY: Conditions(days=MORE_DAYS, batch=3 * ROWS + ROWS // 2, during=little_memory, inside=True),
     Story.BUSY_EARLY: Conditions(during=busy_from(2)),
     Story.BUSY_LATE: Conditions(during=busy_from(DAYS // 2)),
-    Story.TWO_TABLES: Conditions(files=Files.TABLES),
-    Story.AGGREGATE: Conditions(files=Files.AGGREGATE),
+    Story.LAG: Conditions(limits=lambda: {"throttle": {"lag": "3s"}}, during=bursts),  # the last one: its rows stay
+    Story.TWO_TABLES: Conditions(files=Files.TABLES, days=MORE_DAYS // 2),
+    Story.AGGREGATE: Conditions(files=Files.AGGREGATE, days=MORE_DAYS),
 }
 
 
@@ -256,10 +263,9 @@ async def _inside(region: Inside, after: int) -> AsyncIterator[Recorded]:
 
 
 async def first_release(region: LiveRegion, story: Conditions) -> None:
-    rng = random.Random(11)
-    for day in range(DAYS):
+    for day in range(story.days):
         rows = HEAVY_ROWS if story.heavy and day == HEAVY_DAY else ROWS
-        write_deltalake(str(region.warehouse / "landing"), landing(day, rows, rng), mode="append")
+        write_deltalake(str(region.warehouse / "landing"), landing(day, rows), mode="append")
     configured(region, FIRST_BATCH, {})
     files(region.root / "before", story.files, changed=False)
     region.install(PIPELINE, region.root / "before")
@@ -296,12 +302,19 @@ async def record(region: LiveRegion, story: Conditions) -> tuple[Plan, list[Reco
     return plan, recording.events
 
 
-def keep(story: Story, plan: Plan, events: list[Recorded]) -> None:
-    lines = [json.dumps({"story": story.value, "plan": encode(plan)}), *(json.dumps(encode(event)) for event in events)]
+def keep(story: Story, plan: Plan, events: list[Recorded], load: tuple[float, float]) -> None:
+    """load: mean of the last minute, before the acceptance and at the gate"""
+    machine = {"cores": os.cpu_count(), "load": [round(each, 1) for each in load]}
+    head = json.dumps({"story": story.value, "machine": machine, "plan": encode(plan)})
+    lines = [head, *(json.dumps(encode(event)) for event in events)]
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{story.value}.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode() + b"\n", 9, mtime=0))
     took = events[-1].at - events[0].at
-    print(f"{story.value}: {len(events)} events, {took:.0f} s to the gate", file=sys.stderr, flush=True)
+    print(
+        f"{story.value}: {len(events)} events, {took:.0f} s to the gate, load {machine['load']}",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 async def record_all(stories: Sequence[Story], root: Path) -> None:
@@ -311,7 +324,9 @@ async def record_all(stories: Sequence[Story], root: Path) -> None:
     try:
         await first_release(region, first)
         for story in stories:
-            keep(story, *await asyncio.wait_for(record(region, STORIES[story]), LONGEST_SECONDS))
+            before = os.getloadavg()[0]
+            plan, events = await asyncio.wait_for(record(region, STORIES[story]), LONGEST_SECONDS)
+            keep(story, plan, events, (before, os.getloadavg()[0]))
     finally:
         with contextlib.suppress(Unreachable):
             await region.close()

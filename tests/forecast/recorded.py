@@ -21,9 +21,10 @@ REGION = Region(name="eu", warehouse="warehouse", spark=Spark(master="local[2]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRollout:
-    """One rollout, from its acceptance to its gate (`tests/forecast/record`)."""
+    """One rollout, from its acceptance to its gate (`tests/forecast/record`). load: of the machine, before it and at its end"""
 
     story: Story
+    load: tuple[float, ...]
     plan: Plan
     events: tuple[Recorded, ...]
 
@@ -52,4 +53,5 @@ def recorded_rollouts() -> Iterator[RecordedRollout]:
         head, *lines = gzip.decompress(file.read_bytes()).decode().splitlines()
         first = json.loads(head)
         events = tuple(decode(Recorded, json.loads(line)) for line in lines)
-        yield RecordedRollout(story=Story(first["story"]), plan=decode(Plan, first["plan"]), events=events)
+        load = tuple(first.get("machine", {}).get("load", ()))
+        yield RecordedRollout(story=Story(first["story"]), load=load, plan=decode(Plan, first["plan"]), events=events)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
+from statistics import median
 
 import pytest
 
@@ -9,6 +10,7 @@ from console.model.event import BatchDone, BatchStarted, Logged, Recorded
 from console.model.incident import WaitBegan
 from console.model.status import Status, fold
 from console.model.step_id import BACKFILL, CATCH_UP, StepId
+from tests.forecast.judge import LEAST_HELD, MOST_WIDTH, judged
 from tests.forecast.recorded import RecordedRollout, recorded_rollouts
 from tests.forecast.stories import Story
 
@@ -49,6 +51,14 @@ def test_of_two_tables_the_newest_days_of_both_are_carried_before_the_second_bat
     assert len({batch.step for batch in batches[:2]}) == 2
     assert [batch.first for batch in batches[:2]] == [1, 1]
     assert batches[2].first > 1
+
+
+@pytest.mark.slow
+def test_at_half_time_the_forecast_holds_the_end_of_eight_in_ten_and_is_no_wider_than_0_6_of_what_is_left() -> None:
+    assert ROLLOUTS.keys() == set(Story)
+    halves = [judged(rollout, 0.5) for rollout in ROLLOUTS.values()]
+    assert sum(each.held for each in halves) >= LEAST_HELD
+    assert median(each.width for each in halves) <= MOST_WIDTH
 
 
 def test_events_of_a_recording_are_those_of_one_rollout() -> None:

@@ -55,7 +55,7 @@ warehouse: /srv/us
 transport: {ssh: {host: us.example.net, port: 2222, user: ops, key: "file:/k", known_hosts: hosts, jump: "ops@gate:22"}}
 spark: {master: "local[2]", conf: {spark.b: true}}
 limits: {rows: 5_000_000, bytes: 20 GiB, target_seconds: 90}
-follow: {share: 25%, lag: 5s}
+follow: {share: 25%, lag: 5s, idle: 5m}
 throttle: {lag: 2m, hours: "22:00-06:00", query: "SELECT true"}
 policy: {promote: ask, on_failure: keep, keep_failed: 24h}
 prices: {core_hour: 0.05}

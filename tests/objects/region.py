@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from tests.life.region import SHORT_LIVED
 from tests.objects.server import BUCKET, client
 
 FILES = {
@@ -65,7 +66,6 @@ SECONDS = 120.0  # for what an agent does by itself
 COMMAND_SECONDS = 900.0
 ENDING_SECONDS = 60.0
 NOON = datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.UTC)
-BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,7 +83,8 @@ class Region:
     _followers: list["subprocess.Popen[bytes]"] = field(default_factory=list)
 
     def write(self, files: Mapping[str, str] = FILES) -> None:
-        region = f"warehouse: {self.warehouse}\n{self.more}spark: {{master: 'local[1]', conf: {{spark.driver.extraJavaOptions: '{BRIEF}'}}}}\n"
+        spark = json.dumps({"master": "local[1]", "conf": SHORT_LIVED})
+        region = f"warehouse: {self.warehouse}\n{self.more}spark: {spark}\n"
         for name, text in {**files, "regions/us.yaml": region}.items():
             path = self.home / "project" / name
             path.parent.mkdir(parents=True, exist_ok=True)

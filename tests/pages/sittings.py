@@ -1,6 +1,8 @@
 """Places in which the pages' commands run: the demo's canary with less traffic, and the README's own warehouse."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import psycopg
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from tests.life.region import SHORT_LIVED
 from tests.pages.blocks import ROOT, table
 
 # The program as installed; only what the demo makes up is a hundredth of it.
@@ -47,6 +50,15 @@ def environment(folder: Path) -> dict[str, str]:
         "CONSOLE_HOME": str(folder / "home"),
         "PYTHONUTF8": "1",
     }
+
+
+def short_lived(inventory: Path) -> None:
+    """The region's JVM compiles for minutes, not for years, and no Java is written for a query: the installed console (`tests/installed`)
+    and the demo's canary do that."""
+    conf = json.dumps(SHORT_LIVED)
+    text, found = re.subn(r"(?m)^(spark: \{.+)\}$", lambda line: f"{line[1]}, conf: {conf}}}", inventory.read_text())
+    assert found == 1, f"{inventory.name} has no `spark: {{…}}`"
+    inventory.write_text(text)
 
 
 def demo(folder: Path) -> None:
@@ -102,6 +114,7 @@ def own_warehouse(folder: Path) -> Mapping[str, str]:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text.replace("/srv/lake/eu", str(lake)))
+    short_lived(folder / "regions" / "eu.yaml")
     start = datetime.now(UTC) - timedelta(hours=30)
     rows = 400
     landing = pa.table(

@@ -45,6 +45,8 @@ def test_the_walkthrough_goes_from_an_empty_folder_to_a_cleanup(folder: Path) ->
     for step in course(PAGE):
         if isinstance(step, Command):
             wrong += run(step, folder)
+            if step.text == "console init":
+                sittings.short_lived(folder / "regions" / f"{REGION}.yaml")
         else:
             write(folder, step)
     assert not wrong, "\n\n".join(wrong)

@@ -42,10 +42,11 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
     ),
     (
         EU,
-        "warehouse: w\nfollow: {share: 0%, lag: 0s}",
+        "warehouse: w\nfollow: {share: 0%, lag: 0s, idle: 30s}",
         [
             "regions/eu.yaml:2:17: follow.share: expected a share from 1% to 100%, such as 25%, found `0%` [P012]",
             "regions/eu.yaml:2:26: follow.lag: expected a time of a second or more, such as 5s, found `0s` [P012]",
+            "regions/eu.yaml:2:36: follow.idle: expected never, or a time of a minute or more, such as 5m, found `30s` [P012]",
         ],
         "",
     ),

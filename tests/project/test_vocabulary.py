@@ -58,6 +58,7 @@ READERS = {
     "RegionDoc.throttle.query": "agent/resilience/throttle.py: throttle.query",
     "RegionDoc.follow.share": "agent/feeds/pacing.py: self.follow.share",
     "RegionDoc.follow.lag": "agent/feeds/pacing.py: self.follow.lag_seconds",
+    "RegionDoc.follow.idle": "agent/sleeper.py: self.follow.idle_seconds",
     "RegionDoc.policy.promote": "runner/actions.py: view.region.policy.promote",
     "RegionDoc.policy.min_soak": "planning/derived/plan.py: policy.min_soak_seconds",
     "RegionDoc.policy.soak.clean_intervals": "planning/derived/plan.py: policy.clean_intervals",
@@ -206,6 +207,7 @@ UNHEARD = {
     "catalog": ("regions/eu.yaml", EU + "catalog: {publish: main.web}\n"),
     "secrets": ("regions/eu.yaml", EU + "secrets: {aws: 'env:AWS_PROFILE'}\n"),
     "secrets.aws": ("regions/eu.yaml", "warehouse: s3://lake/eu\nsecrets: {aws: 'env:AWS_PROFILE'}\n"),
+    "follow.idle": ("regions/eu.yaml", EU + "follow: {lag: 5s, idle: 10m}\n"),
     "policy.on_breach": ("regions/eu.yaml", EU + "policy: {on_breach: tell}\n"),
     "policy.watch_query": ("regions/eu.yaml", EU + "policy: {watch_query: SELECT true}\n"),
     "prices": ("regions/eu.yaml", EU + "prices: {tb_read: 5}\n"),
@@ -238,6 +240,13 @@ def test_a_key_without_effect_is_a_warning_at_its_place(project: Write, key: str
     assert problem.where.startswith(f"{file}:")
     assert "has no effect" in problem.message
     assert problem.hint
+
+
+@pytest.mark.parametrize(
+    "follow", ["lag: 5s", "lag: 5s, idle: never", "lag: 15s, idle: 10m", "idle: 10m", "idle: never"]
+)
+def test_where_lag_and_idle_agree_nothing_is_warned_of(project: Write, follow: str) -> None:
+    assert ineffective(project({**CLEAN, "regions/eu.yaml": f"{EU}follow: {{{follow}}}\n"})) == []
 
 
 def test_what_is_listed_as_unread_is_tried_here() -> None:

@@ -27,7 +27,9 @@ from console.model.policy import Throttle
 from console.model.region import Prices, Region, Spark
 from console.model.status import replay
 from console.model.step import Backfill
+from console.runner.outlook.between import Between
 from console.runner.outlook.forecast import Forecast, forecast
+from console.runner.outlook.pace import measured
 from console.runner.outlook.windows import end_of_work
 from tests.plans import bare_plan
 
@@ -161,6 +163,61 @@ def test_hours_of_a_throttle_move_the_end_and_tell_it_while_the_rollout_waits_fo
 def test_no_figure_tells_when_another_wait_ends(told: Told, cause: str) -> None:
     told.tell(Logged("waits", incident=WaitBegan(step=A, cause=cause, why="waits", since=NOON + told.at)))
     assert told.forecast() is None
+
+
+def test_a_wait_like_those_that_have_ended_is_part_of_the_forecast_until_it_is_much_longer(told: Told) -> None:
+    def waits() -> None:
+        told.tell(Logged("waits", incident=WaitBegan(step=A, cause="lag", why="", since=NOON + told.at)))
+
+    waits()
+    told.tell(Logged("goes on", incident=WaitEnded(step=A, cause="lag", seconds=8.0)), after=8.0)
+    expected = told.expected()
+    assert told.forecast(after=60.0) is not None
+    waits()
+    assert told.expected(after=8.0).gate.high > expected.gate.high
+    assert told.forecast(after=20.0) is None, "no wait was that long"
+    told.tell(Logged("goes on", incident=WaitEnded(step=A, cause="lag", seconds=20.0)), after=20.0)
+    told.tell(Logged("waits", incident=WaitBegan(step=A, cause="query", why="", since=NOON + told.at)))
+    assert told.forecast(after=1.0) is None, "none of this cause has ended"
+
+
+def test_batches_in_which_a_jvm_starts_say_nothing_about_later_ones() -> None:
+    def rate(*, lost: bool) -> float:
+        story = Told()
+        story.begin(A)
+        story.batch(A, 1, 40.0)
+        for number in range(2, 6):
+            story.batch(A, number, 10.0)
+        if lost:
+            story.tell(DriverLost(A))
+            story.tell(StepStarted(A))
+        story.batch(A, 6, 40.0)
+        return measured(replay(story.events), story.events, NOON + story.at).paces[A].per_row.middle
+
+    assert rate(lost=True) == pytest.approx(0.1, rel=0.1), "ten seconds for a hundred rows"
+    assert rate(lost=False) > 0.13, "this one has no such excuse"
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "least", "most"),
+    [
+        (100, 5.0, 2 * 5.0, 4 * 5.0),  # of few rows: the time of some batches
+        (1_000_000, 60.0, 2 * 1.5 + 0.1 * 58.5 * 50, 4 * 1.5 + 0.5 * 58.5 * 50),  # of many: a share of the time of all
+    ],
+)
+def test_a_job_over_all_rows_takes_the_time_of_some_batches_and_a_share_of_that_of_their_rows(
+    rows: int, seconds: float, least: float, most: float
+) -> None:
+    story = Told()
+    story.begin(A, rows=50 * rows)
+    for number in range(1, 6):
+        story.batch(A, number, seconds, rows)
+    pace = measured(replay(story.events), story.events, NOON + story.at).paces[A]
+    job = replace(pace, per_row=Between(seconds / rows, seconds / rows)).job(
+        50 * rows, Between(2, 4), Between(0.1, 0.5)
+    )
+    assert job.high == pytest.approx(most, rel=0.02)
+    assert min(least, 2 * 10.0 + 0.1 * 50 * 50) * 0.98 < job.low < least * 1.02
 
 
 def test_waits_tries_and_a_lost_spark_lengthen_the_upper_end(told: Told) -> None:

@@ -18,7 +18,7 @@ from console.agent.resilience.retry import SHRINK, Tries
 from console.agent.resilience.throttle import Brake
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.rows import nanoseconds
-from console.agent.spark_session import JobGroup
+from console.agent.spark_jobs import JobGroup
 from console.agent.store import log
 from console.errors import RegionError
 from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Progress, Resumed

@@ -10,7 +10,8 @@ from console.agent.feeds import commit
 from console.agent.feeds.live_feed import join_versions, joined_paths, logical_rows, register_joins
 from console.agent.feeds.newest import stored_rows
 from console.agent.rows.snapshot import stored_at
-from console.agent.spark_session import JobGroup, SparkHandle
+from console.agent.spark_jobs import JobGroup
+from console.agent.spark_session import SparkHandle
 from console.agent.store import days
 from console.model.live import TableState
 from console.model.schema import quoted

@@ -12,6 +12,7 @@ from console import crash
 from console.agent.errors import RivalWriter, WriteSkipped
 from console.agent.feeds import foreign_commits
 from console.agent.object_store.object_path import in_bucket
+from console.agent.session_on_demand import opened
 from console.agent.store import commits, days, log, spark_files, write_lock
 from console.agent.store.spark_files import FileAction
 from console.errors import FeedStopped, RegionError
@@ -350,7 +351,10 @@ def _commit_position(session: Any, writer: FeedWriter, position: int, note: dict
     if in_bucket(writer.target):
         return _commit_files(writer, (), position, note)
     result = _append_by_deltalake(None, writer, position, note) if supports_small_appends(writer.target) else None
-    return result or _commit(session, empty_rows(session, writer.target), writer, position, note)
+    if result is not None:
+        return result
+    session = opened(session)
+    return _commit(session, empty_rows(session, writer.target), writer, position, note)
 
 
 def _commit(session: Any, rows: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:

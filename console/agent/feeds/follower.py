@@ -7,12 +7,12 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from console.agent.errors import AgentEnding
 from console.agent.failure import cause, fresh_copy, message
 from console.agent.feeds.live_feed import LiveFeed, downstream, stalled_targets
 from console.agent.feeds.pacing import Pacing
+from console.agent.session_on_demand import SessionOnDemand
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import CheckFailed, ConsoleError
@@ -80,7 +80,7 @@ class FeedFollower(threading.Thread):
         follow: Follow = FOLLOW,
     ) -> None:
         super().__init__(name="follower", daemon=True)
-        self._spark = spark
+        self._follow = follow
         self._pacing = Pacing(tick_seconds=tick_seconds, follow=follow)
         self._report = report
         self._guard = threading.Lock()
@@ -89,7 +89,7 @@ class FeedFollower(threading.Thread):
         self._requests: list[tuple[str, Future[dict[str, int]]]] = []
         self._wake = threading.Event()
         self._ended = False
-        self._session: Any = None
+        self._session = SessionOnDemand(spark)  # a region without new rows needs none
         self._heartbeats: dict[tuple[str, str, str], tuple[int, float]] = {}  # feed → position, due (monotonic)
 
     def follow(self, pipeline: str, feeds: tuple[LiveFeed, ...]) -> None:
@@ -171,6 +171,23 @@ class FeedFollower(threading.Thread):
             with self._tick_lock:
                 pass
 
+    @property
+    def last_used(self) -> float:
+        """Monotonic: when a feed last needed Spark; 0 for never."""
+        return self._session.last_used
+
+    def let_go(self, idle_seconds: float) -> bool:
+        """Give up its session, so that Spark can be ended; False if a feed has needed it within that time, or needs it now."""
+        if not self._tick_lock.acquire(blocking=False):
+            return False
+        try:
+            if time.monotonic() - self.last_used < idle_seconds:
+                return False
+            self._session.drop()
+            return True
+        finally:
+            self._tick_lock.release()
+
     def redefine(self, pipeline: str, feeds: Iterable[LiveFeed]) -> None:
         """Give followed feeds new definitions; a feed that its old one had stopped is retried."""
         by_key = {feed.key: feed for feed in feeds}
@@ -232,7 +249,7 @@ class FeedFollower(threading.Thread):
             elapsed = time.monotonic() - started
             with self._guard:
                 awaited = bool(self._requests)  # a build or a promotion is waiting: no long rest
-            self._wake.wait(self._pacing.rest(elapsed, awaited=awaited))
+            self._wake.wait(self._pacing.rest(elapsed, awaited=awaited, asleep=not self._session.is_open))
             self._wake.clear()
 
     def _tick_pipeline(self, name: str) -> None:
@@ -286,8 +303,8 @@ class FeedFollower(threading.Thread):
             return False
         try:
             end = ends[feed.source_path] if feed.source_path in ends else log.latest_version(feed.source_path)
-            if self._session is None:
-                self._session = self._spark.session()
+            if self._follow.keeps_spark:
+                self._session.get()
             if feed.writer is None:
                 feed.open(self._session)
             # `!=`: if the source has become shorter than `seen`, the step reports it
@@ -314,7 +331,7 @@ class FeedFollower(threading.Thread):
         return at == position and now >= due
 
     def _failed(self, name: str, feed: LiveFeed, error: Exception) -> None:
-        self._session = None  # the next attempt opens a new one, which detects a dead JVM
+        self._session.drop()  # the next attempt opens a new one, which detects a dead JVM
         feed.writer = None  # its last commit may be in the log or not: the next attempt takes the feed over first
         feed.health.record_failure(error, feed.spec.target, feed.own_query)
         if why := feed.health.stopped:

@@ -14,6 +14,7 @@ from console.agent.feeds.newest import placed
 from console.agent.rows import log_excerpt
 from console.agent.rows.snapshot import stored_at
 from console.agent.rows.unchanged import shown_unchanged
+from console.agent.session_on_demand import opened
 from console.agent.store import days, log
 from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, FeedStopped
@@ -85,6 +86,7 @@ class LiveFeed:
     def step(self, session: Any, end: int, rows_limit: int = RANGE_ROWS) -> int:
         """Copy one range of commits, up to source version `end` at most.
 
+        session  one, or a `SessionOnDemand`, which is opened if the range has rows
         returns  source rows read, -1 if there was no new commit
         raises   FeedStopped before a commit that must not flow, or if the source ends before `seen`
         """
@@ -95,7 +97,7 @@ class LiveFeed:
         moved = 0
         if commits.files:
             with log_excerpt.place(self.target_path) as scratch:
-                self._copy_range(session, writer, commits, scratch)
+                self._copy_range(opened(session), writer, commits, scratch)
             moved = commits.rows
         self.seen = commits.last
         self.rows_moved += moved

@@ -12,6 +12,7 @@ MAX_LOAD_FACTOR = 4.0
 # changes in proportion, or a small share would have no effect on a slow machine.
 MAX_REST_TICK_SECONDS = 4.0
 REMEMBERED_TICKS = 8
+ASLEEP_TICKS = 4  # between two looks at the logs of a region at rest
 MIN_REST_SECONDS = 0.1  # with a lag that the machine cannot keep: other threads of the process still get their turn
 
 
@@ -36,13 +37,16 @@ class Pacing:
     load: Callable[[], float] = load_factor
     _ticks: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED_TICKS))
 
-    def rest(self, took: float, *, awaited: bool = False) -> float:
+    def rest(self, took: float, *, awaited: bool = False, asleep: bool = False) -> float:
         """Seconds until the next tick, after one that took `took` seconds.
 
         awaited  a build or a promotion waits for the feeds
+        asleep   Spark sleeps: the first row waits for its start anyway
         """
         self._ticks.append(took)
         by_share = self.tick_seconds if awaited else self._by_share(took)
+        if asleep and not awaited:
+            by_share = max(by_share, ASLEEP_TICKS * self.tick_seconds)
         return by_share if self.follow.lag_seconds is None else self._within(self.follow.lag_seconds, by_share)
 
     def _by_share(self, took: float) -> float:

@@ -29,6 +29,7 @@ from console.model.event import ENDED, Fenced
 from console.model.live import Release, TableState
 
 EVERY_SECONDS = 3600.0
+ASLEEP_SECONDS = 24 * 3600.0  # while Spark sleeps, which is not woken each hour for compactions
 LOCK_SECONDS = 60.0
 
 
@@ -93,9 +94,15 @@ class Maintainer:
         finally:
             self._busy.release()
 
+    @property
+    def running(self) -> bool:
+        return self._busy.locked()
+
     def tick(self) -> None:
-        """Called every second: start a compaction when it is due; only if Spark is running anyway, never during a rollout."""
-        if time.monotonic() - self._last < EVERY_SECONDS or not self._spark.started:
+        """Called every second: start a compaction when it is due, never during a rollout. A Spark that sleeps is woken after
+        a day, and only if there is something to compact."""
+        every = EVERY_SECONDS if self._spark.started else ASLEEP_SECONDS
+        if time.monotonic() - self._last < every:
             return
         self._last = time.monotonic()
         threading.Thread(target=self._compact_in_background, name="maintenance", daemon=True).start()

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from console.agent.spark_session import JobGroup, SparkHandle
+from console.agent.spark_jobs import JobGroup
+from console.agent.spark_session import SparkHandle
 from console.model.receipt import AuditProgress
 
 JOB_SECONDS = 2.0  # between two reports of a running Spark job

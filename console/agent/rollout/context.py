@@ -12,7 +12,8 @@ from console.agent.feeds import commit
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import LiveFeed, live_feeds_of, relay_feeds
 from console.agent.rollout.recorder import Recorder
-from console.agent.spark_session import JobGroup, SparkHandle
+from console.agent.spark_jobs import JobGroup
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.agent.store.ledger import Releases
 from console.agent.store.table_stats import table_stats

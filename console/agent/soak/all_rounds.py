@@ -21,6 +21,10 @@ class CheckRounds:
         self._gate = GateRounds(controllers=self.controllers, report=self.report)
         self._watch = WatchRounds(controllers=self.controllers, report=self.report)
 
+    @property
+    def running(self) -> bool:
+        return self._gate.running or self._watch.running
+
     def tick(self) -> None:
         """Called every second."""
         self._gate.tick()

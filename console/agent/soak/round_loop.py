@@ -37,10 +37,14 @@ class RoundLoop(ABC, Generic[Known]):
     name: ClassVar[str]
     trouble: ClassVar[str]
 
+    @property
+    def running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
     def tick(self) -> None:
         """Called every second: report how far each rollout is, and begin the rounds that are due."""
         checked = [controller for controller in self.controllers() if self._known_now(controller)]
-        if self._thread is not None and self._thread.is_alive():
+        if self.running:
             return
         due = [controller for controller in checked if time.monotonic() >= self._known[controller.pipeline].due]
         if due and not self._ending.is_set():

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pyspark.errors import AnalysisException, ParseException
-
 from console.agent.failure import cause, from_spark, kind
 from console.agent.feeds.live_feed import logical_rows
 from console.agent.rows.arguments import arguments
-from console.agent.spark_session import JobGroup, SparkHandle
+from console.agent.spark_jobs import JobGroup
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import ConsoleError
 from console.model.live import Release
@@ -77,7 +76,9 @@ class EndpointRound:
         last, began = self._answers.get(key), time.monotonic()
         if last is not None and (began < last.again or (last.read == read and last.finding is None)):
             return
-        if not self.spark.started or self.spark.lost:
+        if last is not None and last.read == read and not self.spark.started:
+            return  # it would read the same rows again: no reason to wake Spark
+        if self.spark.lost:
             self._answers[key] = _Answered(_finding(endpoint.name, "inconclusive", "Spark does not run"))
             return
         finding = None
@@ -96,7 +97,7 @@ def _asked(
     args, given = _arguments(release, endpoint, plan)
     late = threading.Event()
     try:
-        session = spark.session()
+        session = spark.passing_session()  # an endpoint that never answers must not keep Spark awake
         with spark.job(session, f"way back {release.id} {endpoint.name}") as group:
             timer = threading.Timer(ASK_SECONDS, _cancel, (late, group))
             timer.daemon = True
@@ -118,6 +119,8 @@ def _cancel(late: threading.Event, group: JobGroup) -> None:
 
 def _judged(error: Exception, *, late: bool, given: bool) -> tuple[Literal["failed", "inconclusive"], str]:
     """given: an operator chose the arguments; otherwise these may be the cause of the failure"""
+    from pyspark.errors import AnalysisException, ParseException
+
     if late:
         return "inconclusive", f"no answer within {ASK_SECONDS:.0f} s"
     if isinstance(error, AnalysisException | ParseException):

@@ -46,6 +46,10 @@ class WayBackProver:
     _known: dict[str, _Proven] = field(default_factory=dict)
     _thread: threading.Thread | None = None
 
+    @property
+    def running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
     def proof(self, pipeline: str) -> WayBackProof | None:
         """The newest one; None without a previous release, and before the first proof."""
         known = self._known.get(pipeline)
@@ -53,7 +57,7 @@ class WayBackProver:
 
     def tick(self) -> None:
         """Called every second: start the due proofs in a thread of their own."""
-        if self._thread is not None and self._thread.is_alive():
+        if self.running:
             return
         due = [controller for controller in self.controllers() if self._due(controller)]
         if due:

@@ -24,12 +24,14 @@ from console.runner.outlook.windows import after_work
 from console.runner.view import RegionView
 
 MOST_SECONDS = 365 * 86_400.0
-# Priors for figures that a rollout measures only at its end: seconds, and shares of the time of all batches.
-CATCHING_UP = Between(0.2, 15.0)
+# Priors for figures that a rollout measures only at its end, from recorded rollouts (`tests/forecast`): seconds, fixed times of
+# a batch, and shares of the time that its rows took.
+CATCHING_UP = Between(0.1, 5.0)
 LOG_SHARE = Between(0.1, 1.0)
-CLOSING, CLOSING_SHARE = Between(0.1, 1.0), Between(0.03, 0.25)
-VALIDATION, VALIDATION_SHARE = Between(3.0, 20.0), Between(0.1, 0.8)
+CLOSING_JOBS, CLOSING_SHARE = Between(0.8, 1.8), Between(0.05, 0.2)
+VALIDATION_JOBS, VALIDATION_SHARE = Between(2.2, 4.5), Between(0.1, 0.5)
 WAITS_AGAIN, FAILS_AGAIN = Between(0.5, 1.5), Between(0.0, 1.0)  # of the time lost so far, per second of work
+WAITS_LONGER = 2.0  # than the longest so far: then its end is unpredictable
 UNMEASURED = Between(0.6, 1.6)
 BYTES_VARY = Between(0.85, 1.15)
 ESTIMATE_ERROR = Between(0.9, 1.1)  # of rows before the fence
@@ -82,12 +84,12 @@ def forecast(
     events   stored ones, as far as they are known;  plan: the accepted one, None if unknown
     samples  of the region's feeds; from half an hour of history on they give a better rate than single batches
     """
-    if status.held or status.state not in BEFORE_GATE or not _foreseeable(status):
+    if status.held or status.state not in BEFORE_GATE:
         return None
     own = [recorded for recorded in events if recorded.rollout == status.rollout]
     known, spent = measured(status, own, now), account(own, now)
     history = [step for step in status.steps if step.history]
-    if not history or not known.batches:
+    if not history or not known.batches or not _foreseeable(status, known, now):
         return None
     open_steps = [step for step in history if step.state != "done"]
     batches = total(_backfill(step, known, plan) for step in open_steps)
@@ -97,7 +99,7 @@ def forecast(
         return None
     copied = after_work(now, slowed, plan, status)
     work = known.seconds + sum(pace.running for pace in known.paces.values()) + batches.middle
-    rest = total((*_catch_ups(status, known, plan, work), _validation(status, known, work)))
+    rest = total((*_catch_ups(status, known, plan, work), _validation(status, known, history)))
     gate = total((copied, rest))
     if gate.high - now > MOST_SECONDS:
         return None
@@ -122,9 +124,15 @@ def _sampled(status: Status, samples: Sequence[FeedSample], plan: Plan | None) -
     return Between(left / between[1], left / between[0])
 
 
-def _foreseeable(status: Status) -> bool:
-    """Whether any open wait is short, or ends by the clock. A throttle's other conditions have no known end."""
-    return status.waiting is None or status.waiting.cause == "hours"
+def _foreseeable(status: Status, known: MeasuredRollout, now: float) -> bool:
+    """Whether any open wait is short, or ends by the clock. A throttle's other conditions have no known end, but waits like
+    those that have ended are part of the time lost so far.
+    """
+    wait = status.waiting
+    if wait is None or wait.cause == "hours":
+        return True
+    longest = known.waits.get(wait.cause)
+    return longest is not None and now - wait.since <= WAITS_LONGER * longest
 
 
 def _backfill(step: StepStatus, known: MeasuredRollout, plan: Plan | None) -> Between:
@@ -158,9 +166,8 @@ def _closing(known: MeasuredRollout, step: StepStatus) -> Between:
     """Seconds between the last batch of a step and its end: its receipts are checked."""
     if known.closings:
         return _measured(known.closings)
-    pace = known.paces.get(step.id)
-    whole = pace.per_row.middle * step.rows_total if pace else 0.0
-    return total((CLOSING, CLOSING_SHARE.times(whole)))
+    pace = known.paces.get(step.id) or known.together
+    return pace.job(step.rows_total, CLOSING_JOBS, CLOSING_SHARE) if pace else NOTHING
 
 
 def _catch_ups(status: Status, known: MeasuredRollout, plan: Plan | None, work: float) -> list[Between]:
@@ -170,16 +177,20 @@ def _catch_ups(status: Status, known: MeasuredRollout, plan: Plan | None, work: 
     """
     logs = {each.id for each in (plan.steps if plan else ()) if isinstance(each, CatchUp) and each.start == "log"}
     waiting = [step.id for step in status.steps if StepId.parse(step.id).kind == CATCH_UP and step.state != "done"]
-    each = _measured(known.catch_ups) if known.catch_ups else CATCHING_UP
+    behind = Between(CATCHING_UP.low, max(CATCHING_UP.high, known.waits.get("lag", 0.0)))
+    each = _measured(known.catch_ups) if known.catch_ups else behind
     return [total((CATCHING_UP, LOG_SHARE.times(work))) if id in logs else each for id in waiting]
 
 
-def _validation(status: Status, known: MeasuredRollout, work: float) -> Between:
+def _validation(status: Status, known: MeasuredRollout, history: Sequence[StepStatus]) -> Between:
     """Remaining seconds of the comparison and the other checks, which read what the batches wrote."""
     step = next((each for each in status.steps if each.id == str(VALIDATE)), None)
     if step is None or step.state == "done":
         return NOTHING
-    return total((VALIDATION, VALIDATION_SHARE.times(work))).less(known.validating)
+    paces = ((each, known.paces.get(each.id) or known.together) for each in history)
+    checks = (pace.job(each.rows_total, VALIDATION_JOBS, VALIDATION_SHARE) for each, pace in paces if pace)
+    behind = Between(0.0, known.waits.get("lag", 0.0))  # old and new are brought to one position first
+    return total((behind, *checks)).less(known.validating)
 
 
 def _measured(seconds: Sequence[float]) -> Between:

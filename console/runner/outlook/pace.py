@@ -16,32 +16,52 @@ from console.model.event import (
     StepDone,
     StepStarted,
 )
+from console.model.incident import WaitEnded
 from console.model.status import Status
 from console.model.step_id import CATCH_UP, VALIDATE, StepId
 from console.record import dataclass
-from console.runner.outlook.between import Between
+from console.runner.outlook.between import NOTHING, Between
 
 KEPT = 12  # newest batches of a step that count
 WINDOWS, LEAST = 3, 2  # groups of consecutive batches that are compared, and batches in one
-WARMING = 6  # with this many batches the first one, in which a JVM starts and compiles, does not count
-FEW = Between(0.75, 1.4)  # of the mean of fewer batches than can be compared
-VARY = Between(0.92, 1.1)  # of the slowest and the fastest group
+WARM = 3  # with this many others, batches in which a JVM starts and compiles do not count
+FEW = Between(0.5, 1.25)  # of the mean of fewer batches than can be compared: the first is slower than those after it
+VARY = Between(0.8, 1.25)  # of the fastest and of the slowest group: the host may become less busy, or busier
+FIXED = Between(1.5, 10.0)  # seconds of a batch that its rows do not change (planning, the commit), at most all of it
+ROW_SECONDS = 1e-4  # that a row takes at most: in a batch of few rows most of the time is fixed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """One step's batches. per_row: seconds for a row of history; running: seconds of the current batch, at most its expected
-    duration; seconds, done: of all measured batches, rows of which; of: all rows of the step"""
+    duration; seconds, done: of all measured batches, rows of which; of: all rows of the step; rows_each: of a batch"""
 
     per_row: Between
     running: float
     seconds: float
     done: int
     of: int
+    rows_each: float
 
     def rows(self, number: int) -> Between:
         """Seconds for a number of rows."""
         return self.per_row.times(number)
+
+    def job(self, rows: int, times: Between, share: Between) -> Between:
+        """Seconds of a job over these rows, after the batches have carried them. How much of a batch's time is fixed is not
+        known: both ends count.
+
+        times  of a batch's fixed time;  share: of the time of all batches that depends on their rows
+        """
+        if not rows:
+            return NOTHING
+        batch, batches = self.per_row.middle * self.rows_each, rows / self.rows_each
+        least = max(FIXED.low, batch - ROW_SECONDS * self.rows_each)
+        parts = [(fixed, batches * (batch - fixed)) for fixed in (min(each, batch) for each in (least, FIXED.high))]
+        return Between(
+            min(times.low * fixed + share.low * work for fixed, work in parts),
+            max(times.high * fixed + share.high * work for fixed, work in parts),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +71,7 @@ class MeasuredRollout:
     paces       by step; together: of all batches, None before the first
     closings    seconds from the last batch to the end of each finished step;  catch_ups: seconds of each finished one
     validating  seconds since the checks began; 0 before
+    waits       cause → the longest one that has ended, seconds
     """
 
     batches: int
@@ -61,12 +82,14 @@ class MeasuredRollout:
     catch_ups: tuple[float, ...]
     validating: float
     bytes_per_row: float
+    waits: Mapping[str, float]
 
 
 @plain_dataclass(frozen=True, slots=True)
 class _Batch:
     rows: int
     seconds: float
+    cold: bool
 
 
 @plain_dataclass(slots=True)
@@ -79,6 +102,8 @@ class _Sweep:
     catch_ups: list[float] = field(default_factory=list)
     running: tuple[str, float, int] | None = None  # step, since, estimated rows
     last: tuple[str, float] | None = None  # the batch that ended just now: its step, and when
+    waits: dict[str, float] = field(default_factory=dict)
+    cold: bool = True
 
     def take(self, recorded: Recorded) -> None:
         at, event = recorded.at, recorded.event
@@ -88,7 +113,9 @@ class _Sweep:
                 self.running, self.last = (step, since, rows), None
             case BatchDone(step=step, rows_in=rows):
                 if self.running and self.running[0] == step and rows:
-                    self.batches[step].append(_Batch(rows, max(0.0, at - self.running[1])))
+                    cold = self.cold or not self.batches[step]
+                    self.batches[step].append(_Batch(rows, max(0.0, at - self.running[1]), cold))
+                    self.cold = False
                 self.running, self.last = None, (step, at)
             case StepStarted(step):
                 self.began[step], self.running, self.last = at, None, None
@@ -98,10 +125,14 @@ class _Sweep:
                 if StepId.parse(step).kind == CATCH_UP and step in self.began:
                     self.catch_ups.append(max(0.0, at - self.began[step]))
                 self.last = None
-            case DriverLost() | Failed() | Paused():
+            case DriverLost():
+                self.running, self.last, self.cold = None, None, True
+            case Failed() | Paused():
                 self.running = self.last = None
             case Logged(incident=incident) if incident is not None:
                 self.running = self.last = None
+                if isinstance(incident, WaitEnded):
+                    self.waits[incident.cause] = max(incident.seconds, self.waits.get(incident.cause, 0.0))
 
 
 def measured(status: Status, events: Iterable[Recorded], now: float) -> MeasuredRollout:
@@ -130,11 +161,12 @@ def measured(status: Status, events: Iterable[Recorded], now: float) -> Measured
         catch_ups=tuple(sweep.catch_ups),
         validating=max(0.0, now - validating) if validating else 0.0,
         bytes_per_row=sum(step.bytes for step in status.steps) / rows if rows else 0.0,
+        waits=sweep.waits,
     )
 
 
 def _as_one_batch(rows: int, seconds: float) -> list[_Batch]:
-    return [_Batch(rows, seconds)] if rows and seconds else []
+    return [_Batch(rows, seconds, cold=True)] if rows and seconds else []
 
 
 def _running(sweep: _Sweep, step: str, now: float) -> tuple[float, int]:
@@ -144,26 +176,29 @@ def _running(sweep: _Sweep, step: str, now: float) -> tuple[float, int]:
 
 
 def _pace(batches: Sequence[_Batch], running: "tuple[float, int] | float", of: int) -> Pace:
-    per_row = _per_row(batches[1:] if len(batches) >= WARMING else batches)
+    warm = [batch for batch in batches if not batch.cold]
+    per_row = _per_row(warm if len(warm) >= WARM else batches)
     elapsed, rows = running if isinstance(running, tuple) else (running, 0)
+    done = sum(batch.rows for batch in batches)
     return Pace(
         per_row=per_row,
         running=min(elapsed, per_row.middle * rows),
         seconds=sum(batch.seconds for batch in batches),
-        done=sum(batch.rows for batch in batches),
+        done=done,
         of=of,
+        rows_each=done / len(batches),
     )
 
 
 def _per_row(batches: Sequence[_Batch]) -> Between:
-    """Between the fastest and the slowest group of consecutive batches, each towards the mean of all."""
+    """Between the fastest and the slowest group of consecutive batches, and a quarter more or less."""
     newest = batches[-KEPT:]
     mean = _mean(newest)
     size = max(LEAST, -(-len(newest) // WINDOWS))
-    groups = [_mean(newest[max(0, end - size) : end]) for end in range(len(newest), 0, -size)]
+    groups = [_mean(newest[max(0, end - size) : end]) for end in range(len(newest), LEAST - 1, -size)]
     if len(newest) < 2 * LEAST:
         return FEW.times(mean)
-    return Between(VARY.low * (mean + min(groups)) / 2, VARY.high * (mean + max(groups)) / 2)
+    return Between(VARY.low * min(groups), VARY.high * max(groups))
 
 
 def _mean(batches: Sequence[_Batch]) -> float:

@@ -67,6 +67,8 @@ def _figures(view: RegionView, at: float) -> Content:
     if held := tuple(each for each in view.status.on_hold if not each.restoring):
         left = time_left(held[-1].due - at)
         parts.append(safe(f"{held[-1].release} on hold, dropped in {left}", limit=80))
+    if (following := view.status.following) is not None and following.asleep_since:
+        parts.append(Content(f"Spark sleeps since {_clock(view, following.asleep_since)}"))
     if expected := forecast_of(view, view.heard):
         zone = zone_of(view.region.zone)
         times = dict.fromkeys(moment(each, at, zone) for each in (expected.gate.low, expected.gate.high))

@@ -96,7 +96,7 @@ def test_tables_are_compacted_once_an_hour(tmp_path: Path, monkeypatch: pytest.M
     assert setup.after(5 * HOUR) == ["a", "b"]
 
 
-def test_nothing_starts_spark_for_it_and_where_it_starts_what_is_due_is_done(
+def test_a_spark_that_sleeps_is_woken_for_it_after_a_day_and_where_it_starts_what_is_due_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup = MaintenanceSetup(monkeypatch, pipeline(tmp_path, "a"))
@@ -104,6 +104,9 @@ def test_nothing_starts_spark_for_it_and_where_it_starts_what_is_due_is_done(
     assert setup.after(3 * HOUR) == []
     setup.spark.started = True
     assert setup.after(1.0) == ["a"]
+    setup.spark.started = False
+    assert setup.after(23.9 * HOUR) == []
+    assert setup.after(0.1 * HOUR) == ["a"]
 
 
 def test_a_pipeline_under_way_is_left_alone_and_its_neighbours_are_not(

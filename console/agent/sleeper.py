@@ -1,0 +1,84 @@
+"""Ends the region's Spark while nothing needs it, so that an idle region costs no JVM; whoever needs it starts it again."""
+
+import ctypes
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from console.agent.agent_log import describe, write_log
+from console.agent.clock import span
+from console.agent.feeds.follower import FeedFollower
+from console.agent.pipeline import PipelineController
+from console.agent.rollout.ownership import in_progress
+from console.agent.spark_session import SparkHandle
+from console.model.region import Follow
+
+JOIN_SECONDS = 20.0
+
+
+@dataclass(slots=True, kw_only=True)
+class SparkSleeper:
+    """One for a region.
+
+    busy  other work of the agent that may ask Spark: a maintenance, rounds of checks, a proof of the way back
+    """
+
+    spark: SparkHandle
+    follower: FeedFollower
+    follow: Follow
+    controllers: Callable[[], Iterable[PipelineController]]
+    busy: tuple[Callable[[], bool], ...] = ()
+    _needed: float = 0.0  # monotonic: when something needed it last
+    _thread: threading.Thread | None = None
+    _ending: threading.Event = field(default_factory=threading.Event)
+
+    def tick(self) -> None:
+        """Called every second: end Spark, in a thread of its own, if nothing has needed it for `follow.idle`."""
+        idle = self.follow.idle_seconds
+        if idle is None or self.follow.keeps_spark or not self.spark.started or self._ending.is_set():
+            return
+        if self._thread is not None and self._thread.is_alive():
+            return
+        if any(busy() for busy in self.busy) or any(map(_needs_spark, self.controllers())):
+            self._needed = time.monotonic()
+            return
+        last = max(self._needed, self.spark.last_used, self.follower.last_used)
+        if time.monotonic() - last >= idle:
+            self._thread = threading.Thread(target=self._end, args=(idle,), name="sleep", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Wait for a JVM that is being ended, because the agent ends."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join(JOIN_SECONDS)
+
+    def _end(self, idle: float) -> None:
+        began = time.monotonic()
+        try:
+            if not (self.follower.let_go(idle) and self.spark.sleep(idle)):
+                return
+        except Exception as error:  # tried again a second later
+            write_log("agent", "warning", f"Spark does not go to sleep: {describe(error)}")
+            return
+        took = time.monotonic() - began
+        write_log("agent", "info", f"Spark sleeps: nothing has needed it for {span(idle)}; it ended in {took:.1f} s")
+        _return_memory()
+
+
+def _needs_spark(controller: PipelineController) -> bool:
+    """Whether a rollout is in progress, a promoted release is watched, or a sandbox is being built."""
+    status = controller.recorder.status
+    if in_progress(status) or controller.execution.running or status.watch is not None:
+        return True
+    return any(sandbox.state == "building" for sandbox in controller.sandboxes.listed())
+
+
+def _return_memory() -> None:
+    """Give freed memory back to the system: the process is smaller by tens of megabytes for as long as it rests."""
+    gc.collect()
+    with suppress(OSError, AttributeError):  # another C library than glibc
+        ctypes.CDLL(None).malloc_trim(0)

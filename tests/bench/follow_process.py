@@ -1,0 +1,121 @@
+"""One agent that follows a chain of two tables, or rests, in a process of its own: `FOLDER RATE SECONDS SETTINGS`.
+
+Prints one JSON object. At a rate above 0 a producer beside it commits so many rows a second, once a second; the lags are the
+differences between the times at which the landing commits and those of the chain's last table were put into their logs.
+At rate 0 nothing lands.
+"""
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable, write_deltalake
+
+from console.agent.service import Service
+from console.agent.spark_session import Settings, load_settings
+from tests.agent.asleep import pss
+from tests.agent.test_status_without_agent import UnattendedSetup
+from tests.bench.costs import spent
+from tests.faults.rules.tables import rows
+
+WARM_SECONDS = 40.0
+TAIL_SECONDS = 20.0
+
+
+def main(place: Path, rate: int, seconds: float, settings: Settings) -> dict[str, Any]:
+    setup = UnattendedSetup(place)
+    (setup.warehouse / "_console").mkdir(exist_ok=True)
+    agent = Service(setup.warehouse, settings, -1).agent
+    ended = threading.Event()
+    agent.start()
+    agent.controller("web").resume()
+
+    def tick() -> None:
+        while not ended.wait(1.0):
+            agent.tick()
+
+    threading.Thread(target=tick, name="ticks", daemon=True).start()
+    if rate:
+        produced = produce(setup.landing, rate, WARM_SECONDS, ended)
+    else:
+        produced, _ = 0, ended.wait(10.0)
+    before, began = own(agent), time.monotonic()
+    first = DeltaTable(setup.landing).version() + 1
+    if rate:
+        produced += produce(setup.landing, rate, seconds, ended)
+    else:
+        ended.wait(seconds)
+    used, took = own(agent) - before, time.monotonic() - began
+    last = DeltaTable(setup.landing).version()
+    if rate:
+        until_there(setup, produced)
+    report = {
+        "cores": used / took,
+        "pss": pss(),
+        "spark": agent.spark.started,
+        "modules": sorted({"pyspark", "pyarrow", "py4j", "numpy"} & sys.modules.keys()),
+        "lags": lags(setup.warehouse, first, last) if rate else [],
+        "ticks": max(0, DeltaTable(str(setup.warehouse / "below")).version()),
+    }
+    ended.set()
+    agent.stop()
+    return report
+
+
+def produce(landing: str, rate: int, seconds: float, ended: threading.Event) -> int:
+    """Rows written. The commits of a producer are not among the processor seconds of the agent: see `own`."""
+    written, began = 0, time.monotonic()
+    for second in range(round(seconds)):
+        ended.wait(max(0.0, began + second - time.monotonic()))
+        write_deltalake(landing, rows(*range(rate)), mode="append", partition_by=["day"])
+        written += rate
+    return written
+
+
+def own(agent: Any) -> float:
+    """Processor seconds of the agent so far, Python and JVM, without the main thread, which produces here."""
+    jvm = agent.spark._jvm.proc.pid if agent.spark.started else 0
+    everything = spent(jvm) if jvm else time.process_time()
+    return everything - time.thread_time()
+
+
+def until_there(setup: UnattendedSetup, produced: int) -> None:
+    end = time.monotonic() + TAIL_SECONDS
+    while DeltaTable(str(setup.warehouse / "below")).count() < produced and time.monotonic() < end:
+        time.sleep(0.2)
+
+
+def lags(warehouse: Path, first: int, last: int) -> list[float]:
+    """Seconds from each landing commit, of versions first…last, to the commit that holds its rows two tables further."""
+    copied, below = passed(warehouse / "copy"), passed(warehouse / "below")
+    found = []
+    for version in range(first, last + 1):
+        through = next((at for at, (start, end) in copied.items() if start <= version <= end), None)
+        there = next(
+            (at for at, (start, end) in below.items() if through is not None and start <= through <= end), None
+        )
+        if there is None:
+            raise AssertionError(f"landing version {version} did not arrive")
+        found.append(put(warehouse / "below", there) - put(warehouse / "landing", version))
+    return found
+
+
+def passed(table: Path) -> dict[int, tuple[int, int]]:
+    """Version → the versions of its source whose rows it holds."""
+    ranges = {}
+    for entry in DeltaTable(str(table)).history():
+        note = json.loads(entry.get("userMetadata") or "{}")
+        if note.get("kind") == "live" and "to" in note:
+            ranges[int(entry["version"])] = (int(note["from"]), int(note["to"]))
+    return ranges
+
+
+def put(table: Path, version: int) -> float:
+    return (table / "_delta_log" / f"{version:020}.json").stat().st_mtime
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), load_settings(sys.argv[4]))))
