@@ -28,7 +28,7 @@ from tests.life.region import DAYS, FIRST_DAY, ME, LiveRegion, event, multiset
 from tests.life.test_lost_days import written
 from tests.planning.property.judge import in_duckdb
 
-EVERY = 4.0  # seconds between two batches of a writer: each is a commit of every table on both sides of the change
+EVERY = 10.0  # seconds between two batches of a writer: each is a commit of every table on both sides of the change
 BOUNDARY = "2026-11-04"  # the day after the oldest one that `past` still holds
 PEOPLE = pa.schema([("site", pa.string()), ("owner", pa.string()), ("seats", pa.int32())])
 PAST = pa.schema(

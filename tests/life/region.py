@@ -34,6 +34,8 @@ ME = Who("ada", "laptop")
 # between two looks at a status: an answer holds plan and releases, and two a second took a third of what the agent's Python did
 LOOK_SECONDS = 1.5
 STILL = 2  # looks
+# between two batches of a writer: each is a commit of every table on both sides of a change, by which a rollout comes to its end later
+WRITES_EVERY = 4.0
 # An agent of a few minutes and tables of a few rows: Java that is written for a query, and compiled, comes too late.
 SHORT_LIVED = {
     "spark.sql.codegen.wholeStage": "false",
@@ -158,7 +160,7 @@ class LiveRegion:
 
     # -- traffic
 
-    def write(self, pipeline: str, every: float = 2.0) -> None:
+    def write(self, pipeline: str, every: float = WRITES_EVERY) -> None:
         """Start a producer that goes on until `quiet`."""
 
         async def produce() -> None:

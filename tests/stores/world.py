@@ -30,6 +30,8 @@ ARROW = pyarrow.schema(
     [("id", pyarrow.int64()), ("title", pyarrow.string()), ("a", pyarrow.string()), ("b", pyarrow.string()),
      ("n", pyarrow.int32()), ("_version", pyarrow.int64()), ("_deleted", pyarrow.bool_())]
 )  # fmt: skip
+# seconds: some rows between any two statements of a migration; more of both take the processors from what is tested
+WRITES_EVERY, READS_EVERY = 0.02, 0.1
 Write = Callable[[psycopg.Connection[Any], int], None]
 
 
@@ -118,7 +120,7 @@ class World:
                     while not ended.is_set():
                         one(connection, first + count)
                         count += 1
-                        time.sleep(0.005)
+                        time.sleep(WRITES_EVERY)
             except psycopg.Error as error:
                 self.troubles.append(f"a writer: {error}")
 
@@ -153,7 +155,7 @@ class World:
                         count += 1
                     except Exception as error:  # whatever a reader meets is what this is about
                         self.troubles.append(f"{query}: {error}")
-                time.sleep(0.01)
+                time.sleep(READS_EVERY)
 
         thread = threading.Thread(target=loop, daemon=True)
         thread.start()
