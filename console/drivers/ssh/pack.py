@@ -15,7 +15,7 @@ _ROOMS = ("agent", "model")
 _FILES = (
     "__init__.py", "crash.py", "errors.py", "paths.py", "process.py", "record.py", "remedy.py", "text.py",
     "drivers/__init__.py", "drivers/audit.py", "drivers/frames.py", "drivers/prerequisites.py", "drivers/local.py", "drivers/protocol.py", "drivers/rpc.py", "drivers/transport.py",
-    "drivers/ssh/__init__.py", "drivers/ssh/remote.py", "drivers/survey.py",
+    "drivers/ssh/__init__.py", "drivers/ssh/remote.py", "drivers/store_secrets.py", "drivers/survey.py",
 )  # fmt: skip
 _FOLDER = ".cache/console"  # below the remote user's home
 
