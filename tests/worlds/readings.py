@@ -75,7 +75,7 @@ def _differences(world: World, root: Path, writes: Any, reads: Any) -> Iterator[
     counts: Counter[str] = Counter()
     with suppress(FeedStopped) if world.stands else nullcontext():
         for part in _ranges(str(place), world, chance):
-            rows = ranges.read(reads, str(place), part, root / "scratch", tuple(world.columns))
+            rows = ranges.read(reads, str(place), part, root / "scratch", foreign=tuple(world.columns))
             if world.stands and "k" not in rows.columns:
                 break
             counts += _shown(world, reads, rows)
