@@ -4,14 +4,15 @@
 """
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.faults.acts import Act
 from tests.faults.clock import DAY
-from tests.faults.stories import IN_A_BATCH, LETS_GO, Story
-from tests.faults.world import World, verdict
+from tests.faults.stories import IN_A_BATCH, LETS_GO, NOW, Story
+from tests.faults.world import PIPELINE, World, verdict
 
 pytestmark = [pytest.mark.faults, pytest.mark.asyncio(loop_scope="session")]
 MIDWAY = (
@@ -49,6 +50,8 @@ async def test_the_jvm_holds_the_region_as_its_agent_does(midway: Story, after: 
     assert midway.live
     assert after.live
     stored = os.stat(world.warehouse / "_console" / "agent.lock")
+    # an agent that began in a region at rest has no JVM yet
+    await world.until_answered(partial(world.driver.query, PIPELINE, NOW, ["requests"], {}, 1))
     assert world.jvm()
     for pid in (world.agent(), world.jvm()):
         files = [os.stat(fd) for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.exists()]
