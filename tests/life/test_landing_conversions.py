@@ -1,6 +1,6 @@
-"""A landing table's text becomes a number by a `forward_query` that fails for some rows, under 200 rows a second, forward, back and forward
-again. What does not convert stops the rollout, is quarantined by the operator's word, or is refused with its batch; what cannot go back is
-NULL there and was named. Judged by the lines that were sent, without anything of ours.
+"""A landing table is partitioned otherwise, and its text becomes a number by a `forward_query` that fails for some rows, under 200 rows a
+second, forward, back and forward again. What does not convert stops the rollout, is quarantined by the operator's word, or is refused with
+its batch; what cannot go back is NULL there and was named. Judged by the lines that were sent, without anything of ours.
 """
 
 import asyncio
@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from deltalake import DeltaTable
 
 from console.errors import ConsoleError, DataError
 from tests.doubts import accept_doubts
 from tests.life.region import ME, LiveRegion
-from tests.life.test_landing_changes import BEFORE, WIDE, Producer, Reader, rows_of, same, slowest
+from tests.life.test_landing_changes import WIDE, Reader, rows_of, same, slowest
+from tests.life.test_landing_versions import BEFORE, DailyProducer
 from tests.life.test_lost_days import written
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
@@ -27,16 +29,16 @@ WITHOUT_THEM = ("rows per day", "unchanged columns")  # checks that see what is 
 AFTER = {
     **BEFORE,
     "tables/landing.yaml": (
-        'kind: landing\nmanaged: true\ntime: ts\nforward_query: "* EXCEPT (code), CAST(code AS INT) AS code"\n'
+        'kind: landing\nmanaged: true\ntime: ts\npartition_by: [day]\nforward_query: "* EXCEPT (code), CAST(code AS INT) AS code"\n'
         "backward_query: \"* EXCEPT (n, code), try_cast(n AS INT) AS n, coalesce(CAST(code AS STRING), 'gone') AS code\"\n"
-        "columns: {id: string, ts: timestamp, ip: string, n: bigint, code: int}\n"
+        "columns: {id: string, ts: timestamp, day: date, ip: string, n: bigint, code: int}\n"
     ),
     "materializations/parse.sql": BEFORE["materializations/parse.sql"].replace("try_cast(code AS INT)", "code"),
 }
 Rows = Counter[tuple[Any, ...]]
 
 
-class ConvertingProducer(Producer):
+class ConvertingProducer(DailyProducer):
     """Lines of either shape have the same keys; a code is a number, a text of one, or missing."""
 
     wide = True  # whether newer lines may have numbers that only the newer version holds
@@ -61,7 +63,14 @@ class ConvertingProducer(Producer):
 
 def unconvertible(prefix: str, count: int) -> list[dict[str, Any]]:
     return [
-        {"id": f"{prefix}{n}", "ts": "2026-11-01T00:00:00+00:00", "ip": "c0", "n": n, "code": "none"}
+        {
+            "id": f"{prefix}{n}",
+            "ts": "2026-11-01T00:00:00+00:00",
+            "day": "2026-11-01",
+            "ip": "c0",
+            "n": n,
+            "code": "none",
+        }
         for n in range(count)
     ]
 
@@ -109,7 +118,8 @@ async def stopped_by_what_does_not_convert(region: LiveRegion) -> None:
     await region.until("web", "discarded")
 
 
-async def promoted_without_it(region: LiveRegion) -> None:
+async def promoted_without_it(region: LiveRegion) -> Path:
+    """Returns where the version of the landing table lies that is live from now on."""
     inventory = region.root / "regions" / "eu.yaml"
     inventory.write_text(f"{inventory.read_text()}policy: {{quarantine_rows: {BAD}}}\n")
     plan = await region.plan("web")
@@ -128,10 +138,14 @@ async def promoted_without_it(region: LiveRegion) -> None:
     assert [each for each in status.checks if each.ok is False] == []
     await accept_doubts(region.driver, "web", status, ME)
     await region.driver.promote("web", status.rollout, status.was, ME)
+    release = (await region.driver.survey("web", [])).release
+    state = release.table("landing") if release else None
+    assert state is not None
+    return region.warehouse / state.version.path
 
 
 async def refused_with_its_batch(region: LiveRegion, says: str, *rows: dict[str, Any]) -> None:
-    fine = {"id": "z", "ts": None, "ip": "c", "n": 1, "code": 2}
+    fine = {"id": "z", "ts": None, "day": None, "ip": "c", "n": 1, "code": 2}
     with pytest.raises(DataError, match=says) as refused:
         await sent(region, f"mixed {says}", [fine, *rows])
     assert refused.value.code == "C301"
@@ -154,6 +168,14 @@ async def went_back(region: LiveRegion, lines: list[dict[str, Any]], bad: list[d
     assert any(row[3] is None for row in rows)
 
 
+def laid_out_by_day(table: Path, lines: list[dict[str, Any]]) -> None:
+    """The version that has its rows by their day holds every line, whichever version has taken it."""
+    stored = DeltaTable(str(table))
+    assert stored.metadata().partition_columns == ["day"]
+    rows = stored.to_pyarrow_table(columns=["id", "day"]).to_pylist()
+    assert Counter((row["id"], str(row["day"])) for row in rows) == Counter((line["id"], line["day"]) for line in lines)
+
+
 async def refused_behind_a_row_that_does_not_convert(region: LiveRegion) -> None:
     """The older release is live and takes it as ever; the newer one stands still in front of it."""
     await sent(region, "after", unconvertible("w", 1))
@@ -162,7 +184,9 @@ async def refused_behind_a_row_that_does_not_convert(region: LiveRegion) -> None
     assert (refused.value.code, "in the forward_query of landing" in refused.value.hint) == ("C301", True)
 
 
-async def test_text_becomes_a_number_under_a_writer_that_never_stops(region: LiveRegion, tmp_path: Path) -> None:
+async def test_text_becomes_a_number_in_another_layout_under_a_writer_that_never_stops(
+    region: LiveRegion, tmp_path: Path
+) -> None:
     region.install("web", written(tmp_path / "before", BEFORE))
     await region.roll_out("web")
     bad = unconvertible("x", BAD)
@@ -173,7 +197,7 @@ async def test_text_becomes_a_number_under_a_writer_that_never_stops(region: Liv
     producer.start()
     reader = Reader(region, "id LIKE 'e%'")
     await asyncio.sleep(2)
-    await promoted_without_it(region)
+    by_day = await promoted_without_it(region)
     producer.newer = True
     await asyncio.sleep(2)
     await producer.narrow()
@@ -181,7 +205,7 @@ async def test_text_becomes_a_number_under_a_writer_that_never_stops(region: Liv
     await refused_with_its_batch(region, "do not convert", *unconvertible("y", 1))
     await region.roll_back("web")
     assert (await producer.send(*acknowledged))["already"] is True
-    lost = {"id": "y", "ts": None, "ip": "c", "n": WIDE, "code": 2}
+    lost = {"id": "y", "ts": None, "day": None, "ip": "c", "n": WIDE, "code": 2}
     await refused_with_its_batch(region, "line 2: n has a value that the live release cannot hold", lost)
     await asyncio.sleep(2)
     await region.roll_back("web")
@@ -193,6 +217,7 @@ async def test_text_becomes_a_number_under_a_writer_that_never_stops(region: Liv
     await holds(region, producer.lines, bad)
     await region.roll_back("web")
     await went_back(region, producer.lines, bad)
+    laid_out_by_day(by_day, producer.lines)
     print(f"p99 {slowest(producer.seconds):.2f} s, most {max(producer.seconds):.2f} s")
     assert slowest(producer.seconds) <= MOST_SECONDS
     await refused_behind_a_row_that_does_not_convert(region)

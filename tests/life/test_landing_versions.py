@@ -14,7 +14,8 @@ from deltalake import DeltaTable
 from tests.life.region import LiveRegion
 from tests.life.test_landing_changes import Producer, forth_and_back
 
-pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+# in every run, another partition_by is part of test_landing_conversions.py, and names and widths of test_landing_changes.py
+pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.asyncio(loop_scope="module")]
 BEFORE = {
     "pipeline.yaml": "description: a landing table that lies otherwise\n",
     "tables/landing.yaml": "kind: landing\nmanaged: true\ntime: ts\ncolumns: {id: string, ts: timestamp, day: date, ip: string, n: int, code: string}\n",
