@@ -14,8 +14,10 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from console.release import open_release
 from tests.life.region import SHORT_LIVED
 from tests.objects.server import BUCKET, client
 
@@ -63,6 +65,7 @@ MANAGED = {
 }
 EQUAL = {"gaps": 0, "duplicates": 0, "other times": 0}
 SECONDS = 120.0  # for what an agent does by itself
+LOOK_SECONDS = 1.0  # a look reads every row through the server
 COMMAND_SECONDS = 900.0
 ENDING_SECONDS = 60.0
 NOON = datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.UTC)
@@ -207,8 +210,35 @@ def becomes(region: Region, rows: int, state: str = "live") -> None:
     """Wait until a release holds so many rows, and see that they are the landing table's."""
     until = time.monotonic() + SECONDS
     while (found := region.differing(state))["rows"] < rows and time.monotonic() < until:
-        time.sleep(0.3)
+        time.sleep(LOOK_SECONDS)
     assert found == {**EQUAL, "rows": rows}
+
+
+def read_by_others(region: Region, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The release `web-2`, by the package that needs no agent."""
+    for name, value in region.store.items():
+        monkeypatch.setenv(name, value)
+    opened = open_release(warehouse=region.warehouse, pipeline="web")
+    rows = opened.arrow("requests", where="status IS NOT NULL")
+    assert (opened.id, rows.num_rows, set(rows["status"].to_pylist())) == ("r2", region.sent, set(range(200, 205)))
+
+
+def tidied(region: Region) -> None:
+    """The previous release is dropped, and small files of the live one are put together beside its feeds."""
+    dropped = region.paths("previous")["requests"]
+    assert dropped in region.console("cleanup", "--previous", "--yes", "--regions", "us")
+    assert region.objects(dropped) == []
+    for _ in range(2):  # small files of one day
+        region.produce(5, days=1)
+        becomes(region, region.sent)
+    before = len(region.table(region.paths()["requests"]).file_uris())
+    maintained = region.console("maintain", "--region", "us", "--small-files", "5")
+    assert "requests: compacted: day=2026-11-01: " in maintained, maintained
+    assert " files to 1 in version" in maintained
+    assert "requests: vacuumed: " in maintained
+    assert len(region.table(region.paths()["requests"]).file_uris()) <= before - 4
+    region.produce(40)
+    becomes(region, region.sent)
 
 
 def environment(home: Path, store: Mapping[str, str], run: Path) -> dict[str, str]:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from console.release import open_release
 from tests.objects.proxy import Fate, Proxy
-from tests.objects.region import CHANGED, SECONDS, Region, becomes
+from tests.objects.region import CHANGED, SECONDS, Region, becomes, read_by_others, tidied
 
 pytestmark = [pytest.mark.spark, pytest.mark.s3]
 
@@ -21,7 +20,11 @@ def region(bare_region: Region) -> Region:
     return bare_region
 
 
-def test_a_region_in_a_bucket_lives_like_one_on_a_disk(region: Region, monkeypatch: pytest.MonkeyPatch) -> None:
+# in every run, a region that finds its credentials by its file in the inventory goes the same way: test_region_uses.py
+@pytest.mark.soak
+def test_a_region_lives_in_a_bucket_whose_credentials_are_in_its_environment(
+    region: Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
     region.console("--headless", "--yes")
     becomes(region, 300)
     region.produce(200)
@@ -32,28 +35,11 @@ def test_a_region_in_a_bucket_lives_like_one_on_a_disk(region: Region, monkeypat
     becomes(region, 600)
     becomes(region, 600, "previous")
     assert "all" in region.console("verify", "--rollout", "web-2")
-    for name, value in region.store.items():
-        monkeypatch.setenv(name, value)
-    opened = open_release(warehouse=region.warehouse, pipeline="web")
-    rows = opened.arrow("requests", where="status IS NOT NULL")
-    assert (opened.id, rows.num_rows, set(rows["status"].to_pylist())) == ("r2", 600, set(range(200, 205)))
+    read_by_others(region, monkeypatch)
     region.console("rollback", "--yes", "--region", "us")
     region.produce(50)
     becomes(region, 650)
-    dropped = region.paths("previous")["requests"]
-    assert dropped in region.console("cleanup", "--previous", "--yes", "--regions", "us")
-    assert region.objects(dropped) == []
-    for rows in (655, 660):  # small files of one day
-        region.produce(5, days=1)
-        becomes(region, rows)
-    before = len(region.table(region.paths()["requests"]).file_uris())
-    maintained = region.console("maintain", "--region", "us", "--small-files", "5")
-    assert "requests: compacted: day=2026-11-01: " in maintained, maintained
-    assert " files to 1 in version" in maintained
-    assert "requests: vacuumed: " in maintained
-    assert len(region.table(region.paths()["requests"]).file_uris()) <= before - 4
-    region.produce(40)
-    becomes(region, 700)
+    tidied(region)
 
 
 TRIES = 10

@@ -1,4 +1,5 @@
-"""Everything else that a person does with a region, in a bucket: lines, previews, copies, sinks, holds, receipts. Real consoles and Spark."""
+"""All that a person does with a region, in a bucket: rows of others, lines, a change and its way back, previews, copies, sinks, holds, receipts,
+tidying up. Real consoles and Spark."""
 
 import json
 import tempfile
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.objects.region import CHANGED, MANAGED, Region, becomes, environment
+from tests.objects.region import CHANGED, MANAGED, Region, becomes, environment, read_by_others, tidied
 from tests.objects.server import BUCKET, OWNED, options, owner
 
 pytestmark = [pytest.mark.spark, pytest.mark.s3]
@@ -40,32 +41,18 @@ def region(server: str, tmp_path: Path) -> Iterator[Region]:
         made.end()
 
 
-def test_lines_previews_copies_sinks_and_holds_work_in_a_bucket(region: Region) -> None:
+def test_a_region_in_a_bucket_lives_like_one_on_a_disk(region: Region, monkeypatch: pytest.MonkeyPatch) -> None:
     region.write(MANAGED)
+    region.produce(200)
     region.console("--headless", "--yes")
-    first = region.lines(300)
-    assert "300 rows added" in region.console("ingest", str(first), "--region", "us")
+    first = region.lines(100)
+    assert "100 rows added" in region.console("ingest", str(first), "--region", "us")
     assert "already there" in region.console("ingest", str(first), "--region", "us")
     becomes(region, 300)
 
-    region.console("copy", "all_days", "--region", "us")
-    region.console("copy", "runs", "--region", "us")
-    region.console("sink", "days", "--region", "us")
-    copied = region.table("all_days/copy").to_pyarrow_table()
-    assert sum(copied["requests"].to_pylist()) == 300
-    (exported,) = region.objects("exports/days")[:1]
-    assert _exported(region) == 300, exported
-
+    _goes_out(region, runs=[300])
     region.write({**MANAGED, **CHANGED})
-    region.console("preview", "--region", "us", "--name", "wide", "--days", "1")
-    counted = region.console("query", "--region", "us", "--release", "wide", "SELECT count(status) AS n FROM requests")
-    assert "100" in counted
-    assert "wide" in region.console("preview", "--region", "us", "--list")
-    built = [key for key in region.objects("requests") if "-p" in key]
-    assert built
-    region.console("preview", "--region", "us", "--drop", "wide")
-    assert [key for key in region.objects("requests") if "-p" in key] == []
-
+    _previewed(region)
     region.console("apply", "--yes")
     region.console("ingest", str(region.lines(60)), "--region", "us")
     becomes(region, 360)
@@ -73,14 +60,8 @@ def test_lines_previews_copies_sinks_and_holds_work_in_a_bucket(region: Region) 
     assert "all" in region.console("verify", "--rollout", "web-2")
     assert "web-2" in region.console("show", "web-2")
     assert "web-2" in region.console("history")
-
-    region.console("copy", "all_days", "--region", "us")
-    region.console("copy", "runs", "--region", "us")
-    region.console("sink", "days", "--region", "us")
-    copied = region.table("all_days/copy").to_pyarrow_table()
-    assert sum(copied["requests"].to_pylist()) == 360
-    assert sorted(region.table("runs/copy").to_pyarrow_table()["n"].to_pylist()) == [300, 360]
-    assert _exported(region) == 360
+    read_by_others(region, monkeypatch)
+    _goes_out(region, runs=[300, 360])
 
     previous = region.paths("previous")["requests"]
     region.console("cleanup", "--region", "us", "--previous", "--hold", "24h", "--yes")
@@ -89,8 +70,32 @@ def test_lines_previews_copies_sinks_and_holds_work_in_a_bucket(region: Region) 
     region.console("rollback", "--yes", "--region", "us")
     region.console("ingest", str(region.lines(40)), "--region", "us")
     becomes(region, 400)
+    becomes(region, 400, "previous")
+    tidied(region)
 
     _no_secret_is_seen(region)
+
+
+def _goes_out(region: Region, runs: list[int]) -> None:
+    """Copies and the sink hold all rows; runs: what the copy that appends has counted each time, now included"""
+    region.console("copy", "all_days", "--region", "us")
+    region.console("copy", "runs", "--region", "us")
+    region.console("sink", "days", "--region", "us")
+    copied = region.table("all_days/copy").to_pyarrow_table()
+    assert sum(copied["requests"].to_pylist()) == region.sent
+    assert sorted(region.table("runs/copy").to_pyarrow_table()["n"].to_pylist()) == runs
+    assert _exported(region) == region.sent
+
+
+def _previewed(region: Region) -> None:
+    """One day of three is built beside live, and dropped."""
+    region.console("preview", "--region", "us", "--name", "wide", "--days", "1")
+    counted = region.console("query", "--region", "us", "--release", "wide", "SELECT count(status) AS n FROM requests")
+    assert "100" in counted
+    assert "wide" in region.console("preview", "--region", "us", "--list")
+    assert [key for key in region.objects("requests") if "-p" in key]
+    region.console("preview", "--region", "us", "--drop", "wide")
+    assert [key for key in region.objects("requests") if "-p" in key] == []
 
 
 def _no_secret_is_seen(region: Region) -> None:
