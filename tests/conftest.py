@@ -36,10 +36,9 @@ LONGEST = (
     "tests/life/test_adapter.py",
     "tests/life/test_from_now.py",
     "tests/life/test_landing_changes.py",
-    "tests/life/test_landing_versions.py",
     "tests/agent/test_watch_spark.py",
     "tests/agent/test_way_back_spark.py",
-    "tests/objects/test_region.py",
+    "tests/objects/test_region_uses.py",
     "tests/life/test_aggregates.py",
     "tests/life/test_preview.py",
     "tests/installed/test_wheel.py",
@@ -123,6 +122,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return scope_of(nodeid)
+
+        def _reschedule(self, node: Any) -> None:
+            """A worker has to know one test beside the one that it runs. By itself it is given one more, which may be a life of
+            minutes that the other worker, with nothing left, could have begun."""
+            if not self.workqueue or self._pending_of(self.assigned_work[node]) < 2:
+                super()._reschedule(node)
 
     if config.getoption("dist") != "loadscope":
         return None
