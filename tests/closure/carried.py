@@ -24,11 +24,10 @@ from console.model.plan import Plan
 from tests.closure.edits import Kind
 from tests.closure.shapes import HITS, Fed, World, world_of
 from tests.doubts import accept_doubts
-from tests.life.region import DAYS, FIRST_DAY, ME, LiveRegion, event, multiset
+from tests.life.region import DAYS, FIRST_DAY, ME, SELDOM, LiveRegion, event, multiset
 from tests.life.test_lost_days import written
 from tests.planning.property.judge import in_duckdb
 
-EVERY = 10.0  # seconds between two batches of a writer: each is a commit of every table on both sides of the change
 BOUNDARY = "2026-11-04"  # the day after the oldest one that `past` still holds
 PEOPLE = pa.schema([("site", pa.string()), ("owner", pa.string()), ("seats", pa.int32())])
 PAST = pa.schema(
@@ -173,7 +172,7 @@ class Sender:
                 await self._region.driver.ingest("web", "sent", f"b{start}", [json.dumps(line) for line in lines])
                 self.lines += lines
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._enough.wait(), EVERY)
+                await asyncio.wait_for(self._enough.wait(), SELDOM)
 
     async def more(self) -> None:
         """Wait for lines that were taken after now."""
@@ -240,7 +239,7 @@ async def carry(
     region.install("web", written(place / "before", files([EVENTS, HITS, *(edit.old for edit in edits)], SENT[0])))
     await to_the_gate_and_on(region)
     lose_days(region)
-    region.write("web", EVERY)
+    region.write("web", SELDOM)
     sender = Sender(region)
     after = files(
         [EVENTS, HITS, *(edit.new for edit in edits)], SENT[1], "* EXCEPT (spare), spare AS extra, NULL AS more"

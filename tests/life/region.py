@@ -36,6 +36,7 @@ LOOK_SECONDS = 1.5
 STILL = 2  # looks
 # between two batches of a writer: each is a commit of every table on both sides of a change, by which a rollout comes to its end later
 WRITES_EVERY = 4.0
+SELDOM = 10.0  # where each batch is a commit of a dozen tables
 # An agent of a few minutes and tables of a few rows: Java that is written for a query, and compiled, comes too late.
 SHORT_LIVED = {
     "spark.sql.codegen.wholeStage": "false",

@@ -11,7 +11,7 @@ import yaml
 
 from console.model.step import Backfill
 from console.planning.routes import replay
-from tests.life.region import LiveRegion, multiset, near
+from tests.life.region import SELDOM, LiveRegion, multiset, near
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 CASES = sorted(path for path in (Path(__file__).parent / "cases").iterdir() if path.is_dir())
@@ -30,7 +30,7 @@ async def region(tmp_path_factory: pytest.TempPathFactory, cases: Sequence[Path]
         live.install(case.name, case / "before")
     try:
         await asyncio.gather(*(live.roll_out(case.name) for case in cases))
-        live.write(cases[0].name)
+        live.write(cases[0].name, SELDOM)
         yield live
     finally:
         await live.close()
