@@ -329,7 +329,9 @@ async def test_as_many_as_the_operator_allows_are_set_aside_once_with_their_batc
     region.policy("")
 
 
-@pytest.mark.parametrize("place", ["the days", "what does not convert", "the comparison"])
+@pytest.mark.parametrize(
+    "place", ["the days", pytest.param("what does not convert", marks=pytest.mark.soak), "the comparison"]
+)
 async def test_a_pause_waits_for_nothing_that_spark_is_asked_outside_of_a_batch(
     region: Region, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

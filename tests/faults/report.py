@@ -72,7 +72,7 @@ PROMISES = (
     (
         "P6 No loss without consent",
         "losses are refused with a code at planning (`planning/loss`), with a count in the batch (C301)",
-        "`tests/planning/`, `tests/life/test_lost_days.py`",
+        "`tests/planning/`, `tests/closure/test_carried.py`",
     ),
     (
         "P7 A failure leaves the live release alone",

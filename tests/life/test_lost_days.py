@@ -14,7 +14,8 @@ from deltalake import DeltaTable, write_deltalake
 from console.model.step import Backfill
 from tests.life.region import ME, LiveRegion, multiset
 
-pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+# in every run, tables with two halves are among those of tests/closure/test_carried.py
+pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.asyncio(loop_scope="module")]
 HELD_SINCE = datetime(2026, 11, 3, tzinfo=UTC)
 BOUNDARY = datetime(2026, 11, 4, tzinfo=UTC)
 LANDING = "kind: landing\nmanaged: true\ntime: ts\non_rewrite: ignore\ncolumns: {id: string, ts: timestamp, payload: string}\n"
