@@ -22,28 +22,33 @@ gc.set_threshold(100_000, 20, 50)
 GROUPS = {"tests/faults/rules/": "rules", "tests/walls/": "walls"}
 UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside", "cleanup_killed"))
 
-# Scopes of more than two minutes, longest first. They start first, so that no area ends with one worker that waits for the other.
+# Scopes of more than a minute, longest first. They start first, so that no area ends with one worker that waits for the other.
 LONGEST = (
     "under fire",
     "rules",
-    "tests/pages/test_pages.py",
     "tests/closure/test_carried.py",
-    "tests/pages/test_walkthrough.py",
-    "tests/versions/test_carried.py",
     "tests/life/test_life.py",
-    "tests/worlds/test_worlds.py",
-    "tests/life/test_landing_conversions.py",
-    "tests/life/test_adapter.py",
-    "tests/life/test_from_now.py",
-    "tests/life/test_landing_changes.py",
     "tests/agent/test_watch_spark.py",
-    "tests/agent/test_way_back_spark.py",
+    "tests/life/test_from_now.py",
     "tests/objects/test_region_uses.py",
-    "tests/life/test_aggregates.py",
-    "tests/life/test_preview.py",
-    "tests/installed/test_wheel.py",
+    "tests/pages/test_pages.py",
+    "tests/versions/test_carried.py",
     "tests/agent/test_receipts.py",
     "tests/agent/test_resilience.py",
+    "tests/life/test_landing_changes.py",
+    "tests/life/test_landing_conversions.py",
+    "tests/life/test_aggregates.py",
+    "tests/life/test_adapter.py",
+    "tests/life/test_preview.py",
+    "tests/worlds/test_worlds.py",
+    "tests/pages/test_walkthrough.py",
+    "tests/days/test_far_days.py",
+    "tests/life/test_history.py",
+    "tests/agent/test_way_back_spark.py",
+    "tests/installed/test_wheel.py",
+    "tests/agent/test_asleep.py",
+    "tests/faults/rivals/test_rivals.py",
+    "tests/faults/test_memory.py",
     "walls",  # the longest of the quick loop, by far
 )
 
