@@ -47,6 +47,8 @@ LONGEST = (
     "tests/agent/test_way_back_spark.py",
     "tests/installed/test_wheel.py",
     "tests/agent/test_asleep.py",
+    "tests/stores/test_end_to_end.py",
+    "tests/propagation/worlds/test_worlds.py",
     "tests/faults/rivals/test_rivals.py",
     "tests/faults/test_memory.py",
     "walls",  # the longest of the quick loop, by far
