@@ -17,6 +17,8 @@ from tests.faults.points import STATES
 from tests.faults.world import PIPELINE, EndedEarly, Operator, World, before_long
 from tests.life.region import ME
 
+LOOK_SECONDS = 0.2  # an answer holds plan and releases, and a JVM is looked for among all processes
+
 
 async def when(world: World, true: Callable[[Any], bool], seconds: float = 600) -> Any:
     """The rollout's status as soon as it is so; a region that is away just now is asked again."""
@@ -31,7 +33,7 @@ async def when(world: World, true: Callable[[Any], bool], seconds: float = 600) 
             if true(status):
                 return status
             last = f"{status.shown}: {status.why}"
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(LOOK_SECONDS)
     raise AssertionError(f"not so after {seconds:g} s: {last}")
 
 
@@ -63,7 +65,7 @@ async def kill(world: World, pid: Callable[[], int]) -> int:
         await asyncio.sleep(0.05)
     os.kill(victim, signal.SIGKILL)
     while pid() in (victim, 0):
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(LOOK_SECONDS)
     return victim
 
 

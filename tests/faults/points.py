@@ -17,7 +17,8 @@ def both(name: str) -> tuple[str, str]:
 
 
 # The first rollout of a region: nothing is followed yet, so the first half of these kill an agent before it has started
-# a JVM. Of "after one write" and "before the next" the disk tells no difference: one of the two is armed here.
+# a JVM. Of "after one write" and "before the next" the disk tells no difference: one of the two is armed here; of starts and
+# ends of steps, a table's, the backfill's start and the validation's end.
 FIRST = (
     *both("settings"),
     "after-propose",
@@ -26,17 +27,14 @@ FIRST = (
     "after-StepStarted-create-requests",
     "after-commit-create",
     "after-StepDone-create-requests",
-    "after-StepStarted-create-by_hour",
-    *both("entered-backfilling"),
+    "after-entered-backfilling",
     "after-StepStarted-backfill-requests-parse",
     "after-Fenced",
     "after-commit-take-over",
     "after-commit-history",  # committed, its receipt not yet stored
     "after-BatchDone",
-    "after-StepDone-backfill-requests-parse",
     "after-entered-catching-up",
-    "after-StepDone-catch-up-requests-parse",
-    *both("entered-validating"),
+    "after-entered-validating",
     "after-Checked",
     "after-StepDone-validate",
     "after-entered-awaiting-confirmation",
@@ -58,19 +56,21 @@ REST = (
     "before-StepStarted-create-requests",
     "before-commit-create",
     "before-StepDone-create-requests",
-    "before-StepStarted-create-by_hour",
+    *both("StepStarted-create-by_hour"),
     *both("StepDone-create-by_hour"),
+    "before-entered-backfilling",
     "before-StepStarted-backfill-requests-parse",
     "before-Fenced",
     "before-commit-take-over",
     *both("BatchStarted"),
     "before-BatchDone",
-    "before-StepDone-backfill-requests-parse",
+    *both("StepDone-backfill-requests-parse"),
     "before-entered-catching-up",
     *both("StepStarted-catch-up-requests-parse"),
-    "before-StepDone-catch-up-requests-parse",
+    *both("StepDone-catch-up-requests-parse"),
     *both("StepStarted-catch-up-by_hour-hours"),
     *both("StepDone-catch-up-by_hour-hours"),
+    "before-entered-validating",
     *both("StepStarted-validate"),
     "before-Checked",
     "before-StepDone-validate",

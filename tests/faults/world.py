@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from deltalake import DeltaTable
 
 from console.errors import ConsoleError
-from tests.life.region import LANDING, LiveRegion
+from tests.life.region import LANDING, WRITES_EVERY, LiveRegion
 
 HERE = Path(__file__).resolve().parent
 CASE = HERE / "case"
@@ -92,7 +92,7 @@ class World(LiveRegion):
 
         self._nurse = asyncio.create_task(watch())
 
-    def write(self, pipeline: str = PIPELINE, every: float = 2.0) -> None:
+    def write(self, pipeline: str = PIPELINE, every: float = WRITES_EVERY) -> None:
         """Start a producer that goes on until `quiet`, sending each batch until it is told that it is stored."""
 
         async def produce() -> None:
