@@ -25,6 +25,8 @@ TAKEN_OVER = (
     ("hits", (NEW, "such a column, read from them"), ""),
     ("hits", (DEFAULT,), ""),
     ("hits", (DEFAULT,), " as null"),
+    ("hits", (DEFAULT, "a column without NULLs"), ""),
+    ("last", (DEFAULT,), " as default"),
     ("hits", ("a wider type", "a filter over its source"), ""),
     ("hits", ("a wider type by a cast", DEFAULT), ""),
     ("hits", (OTHER, "a wider type"), ""),

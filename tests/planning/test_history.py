@@ -415,11 +415,13 @@ def test_what_older_files_lack_is_read_as_proven_as_its_default_or_as_null() -> 
     done = chosen(new, "from now")
     assert done.refusals == ()
     row = "SELECT 'e' event_id, now() ts, current_date AS day, '::1' ip, 200 status, 1.5 ms, 9 bytes, 'eu' host"
-    older = f"{row}, NULL agent, NULL n, NULL loud"
-    newer = f"{row}, 'x' agent, 3 n, 'EU' loud"
-    assert [item[-3:] for item in read_rows(done, "requests", f"{older} UNION ALL {newer}")] == [
+    older = f'{row}, NULL agent, NULL n, NULL loud, NULL "later@1"'
+    newer = f"{row}, 'x' agent, 3 n, 'EU' loud, true \"later@1\""
+    without = f"{row}, 'x' agent, NULL n, 'EU' loud, true \"later@1\""  # no row is refused by `nullable: false`
+    assert [item[-3:] for item in read_rows(done, "requests", f"{older} UNION ALL {newer} UNION ALL {without}")] == [
         (None, 7, "EU"),
         ("x", 3, "EU"),
+        ("x", None, "EU"),
     ]
 
 
@@ -510,11 +512,15 @@ def test_from_now_can_be_chosen_again_over_what_older_files_lack() -> None:
     again = chosen(filtered(wider), "from now", was)
     assert again.refusals == ()
     row = f"SELECT {ROW}, 9 bytes, 'eu' host"
-    stored = f"{row}, NULL n, NULL loud UNION ALL {row}, 3 n, 'EU' loud"
+    marked = [f'{value} AS "later@1"' for value in ("NULL", "true")]
+    stored = f"{row}, NULL n, NULL loud, {marked[0]} UNION ALL {row}, 3 n, 'EU' loud, {marked[1]}"
     assert [item[-2:] for item in read_rows(again, "requests", stored)] == [(7, "EU"), (3, "EU")]
     other = chosen(filtered(with_sql(wider, "parse", sql.replace("upper(region)", "lower(region)"))), "from now", was)
-    stored = f"{row}, NULL n, NULL loud, NULL 'loud@2', NULL 'later@1' UNION ALL {row}, 3 n, NULL loud, 'eu' AS 'loud@2', true"
-    stored = re.sub("'((?:loud|later)@.)'", r'"\1"', stored)
+    more = [
+        f'{loud} AS "loud@2", {later} AS "later@1", {later} AS "later@2"'
+        for loud, later in (("NULL", "NULL"), ("'eu'", "true"))
+    ]
+    stored = f"{row}, NULL n, NULL loud, {more[0]} UNION ALL {row}, 3 n, NULL loud, {more[1]}"
     assert [item[-1] for item in read_rows(other, "requests", stored)] == ["EU", "eu"]
     moved = chosen(with_sql(wider, "parse", sql.replace("region AS host", "trim(region) AS host")), "from now", was)
     assert [item[-2:] for item in read_rows(moved, "requests", stored)] == [(7, "EU"), (3, "eu")]

@@ -204,7 +204,7 @@ class _Layout:
         if self._is_chosen(column.name) and self._older == "null":
             return "", True
         if self._is_chosen(column.name) and self._older == "default":
-            return default, not column.nullable
+            return default, False
         if (pick := self._by_name.get(column.name)) is not None and pick.literal:
             return f"CAST({pick.literal} AS {column.type})", True
         given = change.proof.given.get(column.name)
@@ -215,7 +215,7 @@ class _Layout:
             own = render(exp.column(name(origin)))
             same = was is not None and kind(was.type) == kind(column.type)
             return (own if same else f"CAST({own} AS {column.type})"), False
-        return default, not column.nullable
+        return default, False  # `nullable: false` refuses no row of a query, so that a later row may hold NULL as well
 
 
 def _place(shown: exp.Expr) -> _Place:
