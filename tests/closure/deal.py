@@ -1,7 +1,7 @@
 """Kinds of edits dealt to tables by seed, several to a table where each still has its effect beside the others."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
 
@@ -24,6 +24,16 @@ HIDDEN = tuple(
         ("last", "another order"), ("last", "another key"), ("last", "every row"),
         ("last", "a filter over columns that it keeps"), ("once", "every row"),
     )
+)  # fmt: skip
+
+# another layout or meaning of stored values, columns that tables below read, and what equal rows would not hold alike
+_REFUSED_FROM_NOW = (
+    ("hits", "another partition_by"), ("hits", "a type that loses digits"), ("hits", "a narrower type"),
+    ("hits", "a column dropped"), ("hits", "a column renamed"),
+    ("named", "another partition_by"), ("named", "a type that loses digits"), ("named", "a narrower type"),
+    ("last", "another partition_by"), ("last", "a filter over its key"), ("once", "another partition_by"),
+    ("once", "a wider type"), ("once", "a column that is the same for all rows"),
+    ("hourly", "another measure under the name"),
 )  # fmt: skip
 
 
@@ -52,15 +62,32 @@ def dealt(seed: str, kinds: Sequence[Kind], tables: int | None = None) -> list[C
 
 
 def drawn_from_now(rng: random.Random) -> tuple[tuple[Kind, ...], str]:
-    """Edits of one table, and what its older rows are to show, sensible or not."""
-    table = rng.choice(_TABLES)
+    """Edits of one table, and what its older rows are to show; one draw in six whether that makes sense or not."""
+    table, sensible = rng.choice(_TABLES), rng.random() > 1 / 6
     own = [kind for kind in KINDS if kind.table == table and "table" not in kind.name]
+    own = [kind for kind in own if not sensible or _can_be_taken_over(kind)]
     together: tuple[Kind, ...] = (rng.choice(own),)
     for kind in rng.sample(own, min(len(own), 6)):
         if len(together) < 3 and fit((*together, kind)):
             together = (*together, kind)
-    word = rng.choice(("", "", "", " as null", " as default", " as computed"))
-    return together, "" if table == "hourly" else word
+    if table == "hourly":
+        return together, ""
+    return together, rng.choice(("", "", "", *_words(together, sensible=sensible)))
+
+
+def _can_be_taken_over(kind: Kind) -> bool:
+    """Whether files can show an edit at all. The others are refused, and nothing is compared."""
+    return not kind.groups and kind not in HIDDEN and (kind.table, kind.name) not in _REFUSED_FROM_NOW
+
+
+def _words(kinds: Sequence[Kind], *, sensible: bool) -> Iterator[str]:
+    changing = [kind for kind in kinds if kind.columns]
+    if not sensible or changing:
+        yield " as null"
+    if not sensible or (changing and all(kind.name.endswith("with a default") for kind in changing)):
+        yield " as default"
+    if not sensible or (changing and all(kind.needs in ("own", "read") for kind in changing)):
+        yield " as computed"
 
 
 def fit(kinds: tuple[Kind, ...]) -> bool:

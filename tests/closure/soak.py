@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from console.planning import PlannerCache
 from tests import soak
@@ -24,42 +25,52 @@ from tests.life.region import LiveRegion
 BLOCK, TOGETHER = 50, 10
 
 
-def planned(seed: int) -> list[str]:
+class Block(NamedTuple):
+    """What a block of seeds gave. carried: changes that had an end to be compared; the others were refused, or broken off"""
+
+    wrong: list[str]
+    carried: int
+
+
+def planned(seed: int) -> Block:
     outcome = Outcome()
     for number in range(seed, seed + BLOCK):
         outcome.judge(pair(f"{SEED}/{number}"))
-    return outcome.wrong
+    return Block(outcome.wrong, outcome.ends.total() - outcome.ends["stays refused"])
 
 
-def taken_over(seed: int) -> list[str]:
-    cache, wrong = PlannerCache(), list[str]()
+def taken_over(seed: int) -> Block:
+    cache, wrong, carried = PlannerCache(), list[str](), 0
     for number in range(seed, seed + BLOCK):
         rng = random.Random(f"{SEED}/from now/{number}")
         kinds, word = drawn_from_now(rng)
         with tempfile.TemporaryDirectory(prefix="console-from-now-") as place:
             done = carried_from_now(kinds, word, Path(place), rng, cache)
+        carried += not done.refused and not done.without_effect
         if done.difference:
             wrong.append(f"[{number}] {' + '.join(map(str, kinds))}{word}: {done.difference}")
-    return wrong
+    return Block(wrong, carried)
 
 
-def on_spark(seed: int) -> list[str]:
+def on_spark(seed: int) -> Block:
+    edits = dealt(f"{SEED}/carried/{seed}", CARRIED, TOGETHER)
+
     async def go(place: Path) -> list[str]:
         region = LiveRegion(place / "region", rows=300, seed=seed, most=100_000)
         try:
-            return (await carry(region, dealt(f"{SEED}/carried/{seed}", CARRIED, TOGETHER), place, seed))[0]
+            return (await carry(region, edits, place, seed))[0]
         finally:
             await region.close()
 
     with tempfile.TemporaryDirectory(prefix="console-changes-") as place:
         try:
-            return asyncio.run(go(Path(place)))
+            return Block(asyncio.run(go(Path(place))), sum(len(edit.kinds) for edit in edits))
         except Exception as error:
-            return [f"seed {seed}: {type(error).__name__}: {error}"[:900]]
+            return Block([f"seed {seed}: {type(error).__name__}: {error}"[:900]], 0)
 
 
 # which → its name on record, what draws and judges, seeds at once, changes a seed
-GENERATORS: dict[str, tuple[str, Callable[[int], list[str]], int, int]] = {
+GENERATORS: dict[str, tuple[str, Callable[[int], Block], int, int]] = {
     "pairs": ("changes", planned, BLOCK, 1),
     "carried": ("changes carried", on_spark, 1, TOGETHER),
     "from-now": ("changes from now", taken_over, BLOCK, 1),
@@ -71,12 +82,13 @@ def main() -> int:
     parser.add_argument("generator", choices=sorted(GENERATORS))
     asked = parser.parse_args()
     name, draw, step, each = GENERATORS[asked.generator]
-    run, drawn = soak.of_worlds(asked, name), 0
+    run, drawn, carried = soak.of_worlds(asked, name), 0, 0
     for seed in run.seeds(step):
-        for item in draw(seed):
+        block = draw(seed)
+        for item in block.wrong:
             run.differs(item)
-        drawn += step * each
-    return run.summary(name, {"drawn": drawn})
+        drawn, carried = drawn + step * each, carried + block.carried
+    return run.summary(name, {"drawn": drawn, "carried": carried})
 
 
 if __name__ == "__main__":
