@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from console.errors import Unreachable
 from console.model.status import Status
 from tests.doubts import accept_doubts
-from tests.life.region import ME, LiveRegion
+from tests.life.region import ME, SELDOM, LiveRegion
 from tests.life.test_history import LANDING, landed, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
@@ -188,7 +188,7 @@ async def test_tables_go_on_from_now_whenever_the_agent_is_killed(region: LiveRe
         "last": ("forward", "from now"), "agents": ("forward", "from now"),
     }  # fmt: skip
     before = {*landed(region)}
-    region.write("web")
+    region.write("web", SELDOM)
     for point in POINTS:
         (crashes(region) / point).touch()
     await region.driver.accept(plan, ME)
