@@ -195,7 +195,7 @@ def _lease(what: str, location: str) -> int:
 def _serve(location: str, config: str) -> int:
     from console.agent.agent_log import write_log
     from console.agent.service import Service
-    from console.agent.spark_session import keep_settings, load_settings
+    from console.agent.settings import keep_settings, load_settings
     from console.agent.store.host_folder import own_folder
 
     require_spark()

@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from console import paths
-from console.agent import spark_session
+from console.agent import spark_process, spark_session
+from console.agent.settings import Settings
 from console.errors import RegionError
 
 # Statements of every region's first minute: create, append with a position, time travel, sketch, compare.
@@ -47,10 +48,8 @@ def make() -> Path:
     path.unlink(missing_ok=True)
     fresh.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="console-archive-") as scratch:
-        keep = f"{spark_session.GC} -XX:ArchiveClassesAtExit={fresh} {spark_session.QUIET}"
-        spark = spark_session.SparkHandle(
-            spark_session.Settings(region="archive", conf={"spark.driver.extraJavaOptions": keep}), -1
-        )
+        keep = f"{spark_process.GC} -XX:ArchiveClassesAtExit={fresh} {spark_process.QUIET}"
+        spark = spark_session.SparkHandle(Settings(region="archive", conf={"spark.driver.extraJavaOptions": keep}), -1)
         session = spark.session(spark__sql__runSQLOnFiles="true")
         for statement in _STATEMENTS:
             session.sql(statement.replace("DIR", scratch)).collect()

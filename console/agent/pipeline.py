@@ -24,7 +24,8 @@ from console.agent.rollout.self_opening import SelfOpeningGate
 from console.agent.rollout.watchdog import Watchdog, is_attached
 from console.agent.rows.release_files import ReleaseFiles
 from console.agent.sandboxes.sandboxes import Sandboxes
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import RegionError
 from console.model.created import table_settings

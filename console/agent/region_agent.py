@@ -14,9 +14,10 @@ from console.agent.maintenance.erased_rows import ErasedRowsSearch
 from console.agent.maintenance.maintainer import Maintainer
 from console.agent.pipeline import PipelineController
 from console.agent.sampler import Sampler
+from console.agent.settings import Settings
 from console.agent.sleeper import SparkSleeper
 from console.agent.soak.all_rounds import CheckRounds
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.spark_session import SparkHandle
 from console.agent.store.samples import SampleRing
 from console.agent.way_back.prover import WayBackProver
 from console.errors import DataError

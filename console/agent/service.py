@@ -19,7 +19,7 @@ from console.agent.receipts.listener import AuditListener
 from console.agent.region_agent import RegionAgent
 from console.agent.rollout import notes, ownership
 from console.agent.rollout.declared import declare
-from console.agent.spark_session import Settings
+from console.agent.settings import Settings
 from console.agent.survey import survey
 from console.errors import DataError
 from console.model import codec

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from console.cli.output import Output
-from console.cli.status_text import progress_lines
+from console.cli.progress_text import progress_lines
 from console.runner.view import Cockpit, RegionView
 
 EVERY_SECONDS = 5.0  # seconds between two lines of the same fleeting kind about one region

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from console.agent import spark_session
+from console.agent import spark_process
 from console.agent.service import Service
-from console.agent.spark_session import Settings
+from console.agent.settings import Settings
 from console.model import codec
 from console.model.live import Release
 from console.model.step import Promote
@@ -120,7 +120,7 @@ class Region:
 
     def _asked_while_ending(self) -> None:
         """A landing commit, a query and an `apply` at the moment at which Spark is being ended."""
-        close, told = spark_session._close, self.report.while_ending
+        close, told = spark_process.close, self.report.while_ending
 
         def query() -> None:
             told["query"] = self.service.query("web", "SELECT count(*) AS n FROM copy", ["copy"], {}, 10)["rows"]
@@ -133,7 +133,7 @@ class Region:
         asking = [threading.Thread(target=each, name="asks") for each in (query, apply)]
 
         def closing(root: Any, gateway: Any) -> None:
-            vars(spark_session)["_close"] = close
+            vars(spark_process)["close"] = close
             self.lands()
             for each in asking:
                 each.start()
@@ -141,7 +141,7 @@ class Region:
             told["answered_early"] = "query" in told
             close(root, gateway)
 
-        vars(spark_session)["_close"] = closing
+        vars(spark_process)["close"] = closing
         self.lands()
         for each in asking:
             until(lambda each=each: each.ident is not None and not each.is_alive())

@@ -11,7 +11,7 @@ from console.agent.pipeline import PipelineController
 from console.agent.rollout.declared import declare
 from console.agent.rollout.self_opening import SelfOpeningGate, due
 from console.agent.service import Service
-from console.agent.spark_session import Settings
+from console.agent.settings import Settings
 from console.errors import CheckFailed, Conflict, ConsoleError, DataError
 from console.model import codec
 from console.model.consent import NO_RULES, Approved, CheckAccepted, Declaration, GateRules, TicketNamed

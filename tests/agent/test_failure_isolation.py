@@ -22,7 +22,7 @@ from console.agent.feeds.live_feed import LiveFeed
 from console.agent.maintenance import maintainer
 from console.agent.server import THREADS
 from console.agent.service import PROTOCOL, Service
-from console.agent.spark_session import Settings
+from console.agent.settings import Settings
 from console.model.event import Accepted, Ended, Recorded
 from console.model.live import Release
 from console.model.step import Promote

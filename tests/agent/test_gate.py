@@ -19,7 +19,7 @@ from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
 from console.agent.rollout.declared import declare
 from console.agent.rollout.recorder import Recorder
-from console.agent.spark_session import Settings
+from console.agent.settings import Settings
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts
 from console.errors import AtGate, DataError, FeedStopped

@@ -186,7 +186,8 @@ def test_batches_of_a_console_that_knew_no_loads_count_as_landed(project: Ingest
     from console.agent.feeds.follower import FeedFollower
     from console.agent.ingest.landing import LandingWriter
     from console.agent.pipeline import PipelineController
-    from console.agent.spark_session import Settings, SparkHandle
+    from console.agent.settings import Settings
+    from console.agent.spark_session import SparkHandle
     from console.runner.ingest.events import examine
 
     lines = events(LINES)

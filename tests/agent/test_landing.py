@@ -19,7 +19,8 @@ from console.agent.ingest import loads
 from console.agent.ingest.landing import LandingWriter
 from console.agent.ingest.parsing import parse_lines, typed
 from console.agent.pipeline import PipelineController
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import ConsoleError, DataError
 from console.model.live import Release, TableState, Version

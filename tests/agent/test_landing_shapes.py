@@ -22,7 +22,8 @@ from console.agent.ingest.acceptance_day import accept_until
 from console.agent.ingest.landing import LandingWriter
 from console.agent.ingest.shape import Reading, spread
 from console.agent.pipeline import PipelineController
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store.ledger import Releases
 from console.errors import ConsoleError, DataError, SchemaMoved
 from console.model.live import Intake, Release, TableState, Version

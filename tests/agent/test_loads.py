@@ -22,7 +22,8 @@ from console.agent.feeds.follower import FeedFollower
 from console.agent.ingest import loads
 from console.agent.ingest.landing import LandingWriter
 from console.agent.pipeline import PipelineController
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.errors import Conflict, ConsoleError, DataError, Unreachable
 from console.model import codec
 from console.model.live import Release, TableState, Version

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from console.agent.feeds.follower import FeedFollower
 from console.agent.ingest.landing import LandingWriter
 from console.agent.pipeline import PipelineController
-from console.agent.spark_session import Settings
+from console.agent.settings import Settings
 from console.errors import DataError
 from console.model.live import Relay, Release, TableState, Version
 from console.model.schema import Column, Table

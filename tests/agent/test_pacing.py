@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.pacing import ASLEEP_TICKS, MIN_REST_SECONDS, REMEMBERED_TICKS, Pacing
-from console.agent.spark_session import keep_settings, load_settings
+from console.agent.settings import keep_settings, load_settings
 from console.drivers.local import agent_config
 from console.errors import RegionError
 from console.model.region import FOLLOW, Follow, Region

@@ -8,7 +8,8 @@ import pytest
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
 from console.agent.rollout.recover import record_missing_decision
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store.ops import Ops
 from console.model.event import Accepted, Entered, Promoted, RolledBack
 from console.model.live import Release

@@ -23,7 +23,7 @@ from console.agent.ingest import loads
 from console.agent.ingest.landing import LandingWriter
 from console.agent.pipeline import PipelineController
 from console.agent.relay import switch
-from console.agent.spark_session import Settings
+from console.agent.settings import Settings
 from console.errors import Conflict, FeedStopped
 from console.model.event import Accepted, Entered
 from console.model.live import Feed, Relay, Release, TableState

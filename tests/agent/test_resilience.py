@@ -23,8 +23,8 @@ from console.agent.feeds import backfill, commit
 from console.agent.resilience import quarantine, retry
 from console.agent.resilience.throttle import Brake
 from console.agent.service import Service
+from console.agent.settings import Settings
 from console.agent.spark_jobs import JobGroup
-from console.agent.spark_session import Settings
 from console.model.account import account
 from console.model.calendar import calendar
 from console.model.codec import encode

@@ -23,7 +23,8 @@ from console.agent.receipts import step_receipts
 from console.agent.resilience.retry import Tries, pause
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.rollout.recorder import Recorder
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import CheckFailed, FeedStopped, RegionError
 from console.model.event import (

@@ -15,7 +15,8 @@ from console.agent.maintenance.erased_rows import ErasedRowsSearch
 from console.agent.maintenance.maintainer import needs
 from console.agent.pipeline import PipelineController
 from console.agent.sandboxes.store import SandboxStore
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store.ledger import Rollouts
 from console.errors import Conflict, DataError, RegionError
 from console.model.event import Accepted, Fenced, Logged, StepDone

@@ -20,7 +20,7 @@ from console.agent import queries
 from console.agent.region_agent import REPORT_SECONDS
 from console.agent.server import Server, _Connection
 from console.agent.service import Service
-from console.agent.spark_session import Settings
+from console.agent.settings import Settings
 from console.errors import Conflict, DataError, RegionError
 from console.model import codec
 from console.model.event import Entered, Paused, Progress, Recorded

@@ -15,12 +15,13 @@ from typing import Any, cast
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent import spark_session
+from console.agent import spark_process, spark_session
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
 from console.agent.rollout.ownership import in_progress
+from console.agent.settings import Settings
 from console.agent.sleeper import SparkSleeper
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.spark_session import SparkHandle
 from console.errors import RegionError
 from console.model.breach import WatchProgress
 from console.model.event import Accepted, Ended, Entered, Lagging, Paused
@@ -45,11 +46,11 @@ class Jvms:
         self.command = ["cat"]  # it ends at the end of its input
         self.closing: Callable[[], object] = lambda: None
         self.beside_another = False
-        monkeypatch.setattr(spark_session, "_conf", lambda *_, **__: None)
-        monkeypatch.setattr(spark_session, "_java", lambda *_: self._begin())
-        monkeypatch.setattr(spark_session, "_spark", lambda *_: SimpleNamespace(newSession=SimpleNamespace))
-        monkeypatch.setattr(spark_session, "_close", lambda *_: self.closing())
-        monkeypatch.setattr(spark_session, "_forget_gateway", lambda: None)  # that of other tests in this process
+        monkeypatch.setattr(spark_process, "configuration", lambda *_, **__: None)
+        monkeypatch.setattr(spark_process, "java_gateway", lambda *_: self._begin())
+        monkeypatch.setattr(spark_process, "first_session", lambda *_: SimpleNamespace(newSession=SimpleNamespace))
+        monkeypatch.setattr(spark_process, "close", lambda *_: self.closing())
+        monkeypatch.setattr(spark_process, "forget_gateway", lambda: None)  # that of other tests in this process
         monkeypatch.setattr(spark_session, "EXIT_SECONDS", 5.0)
 
     def _begin(self) -> SimpleNamespace:

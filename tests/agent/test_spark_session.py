@@ -10,7 +10,8 @@ pytestmark = pytest.mark.spark
 START = """
 import json, sys
 import pyspark
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from tests.life.region import SHORT_LIVED
 
 class Killed(pyspark.SparkContext):

@@ -16,7 +16,7 @@ from console.agent.receipts.cross_check import cross_check
 from console.agent.receipts.step_receipts import ops_of
 from console.agent.rollout.context import RolloutContext
 from console.agent.rollout.notes import leave_note
-from console.agent.spark_session import Settings
+from console.agent.settings import Settings
 from console.agent.store.ledger import Rollouts
 from console.errors import Conflict, DataError
 from console.model.event import Accepted, BatchDone, Ended, Failed, Logged, Paused

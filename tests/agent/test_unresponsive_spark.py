@@ -18,7 +18,8 @@ from console.agent.execution import executor
 from console.agent.execution.executor import PlanExecutor
 from console.agent.rollout.context import RolloutContext
 from console.agent.rollout.recorder import Recorder
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import Accepted
 from console.model.live import Release

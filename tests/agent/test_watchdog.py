@@ -10,7 +10,8 @@ import pytest
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
 from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, Watchdog, is_attached
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.model.event import Accepted, Entered, Event, Failed, Paused, Resumed
 from console.model.identity import AgentReason, by_agent
 from console.model.live import Release

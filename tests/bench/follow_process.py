@@ -15,7 +15,7 @@ from typing import Any
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.service import Service
-from console.agent.spark_session import Settings, load_settings
+from console.agent.settings import Settings, load_settings
 from tests.agent.asleep import pss
 from tests.agent.test_status_without_agent import UnattendedSetup
 from tests.bench.costs import spent

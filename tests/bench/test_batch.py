@@ -12,7 +12,8 @@ from deltalake import write_deltalake
 
 from console import planning, project
 from console.agent.feeds import backfill, commit
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.model.live import Live
 from console.model.plan import numbered

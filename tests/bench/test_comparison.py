@@ -13,7 +13,8 @@ from console.agent.compared.records import ComparisonRecords
 from console.agent.compared.round import ComparisonRound
 from console.agent.feeds import backfill, commit
 from console.agent.recount.pinned_tables import Pinned
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.model.live import Live
 from console.model.plan import numbered

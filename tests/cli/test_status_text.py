@@ -4,7 +4,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from console.cli.commands.rollout.status import exit_of, feed_error
-from console.cli.status_text import progress_lines, region_data, status_text, way_back_data
+from console.cli.progress_text import progress_lines
+from console.cli.status_text import region_data, status_text, way_back_data
 from console.model.event import Ailing, Lagging, Recorded
 from console.model.following import Following
 from console.model.region import FOLLOW, Follow, Region, Ssh

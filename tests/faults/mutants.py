@@ -85,7 +85,7 @@ UNDER_FIRE = (
     Mutant("a batch that killed the JVM is carried as large again", "tests/faults/test_memory.py",
            "console/agent/execution/backfill_step.py", "    return rows\n\n\ndef open_history", "    return None\n\n\ndef open_history"),
     Mutant("a JVM does not hold the region", "tests/faults/test_outside.py::test_the_jvm_holds_the_region_as_its_agent_does",
-           "console/agent/spark_session.py", 'popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {}', "popen_kwargs={}",
+           "console/agent/spark_process.py", 'popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {}', "popen_kwargs={}",
            only("none")),
     Mutant("what failed is as old as the clock says", "tests/agent/test_watchdog.py", "console/agent/rollout/watchdog.py",
            "        return self._age + elapsed - self._seen > self.keep_failed_hours * HOUR and elapsed - self._started >= HOUR",

@@ -12,7 +12,7 @@ from console.agent.feeds import commit
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
 from console.agent.rollout import rebind
-from console.agent.spark_session import Settings
+from console.agent.settings import Settings
 from console.errors import CheckFailed, Conflict
 from console.model.event import Accepted, Entered
 from console.model.live import Feed, Release

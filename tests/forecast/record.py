@@ -28,7 +28,8 @@ from pyspark.errors import PySparkException
 
 from console.agent.feeds import backfill
 from console.agent.service import Service
-from console.agent.spark_session import BRIEF, Settings
+from console.agent.settings import Settings
+from console.agent.spark_process import BRIEF
 from console.errors import Unreachable
 from console.model.codec import encode
 from console.model.event import BatchDone, Entered, Failed, Lagging, Recorded

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from console import paths
-from console.agent.spark_session import BRIEF
+from console.agent.spark_process import BRIEF
 from tests.installed.place import Place, build, texts
 
 

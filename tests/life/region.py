@@ -17,7 +17,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from console import planning, project
-from console.agent.spark_session import BRIEF
+from console.agent.spark_process import BRIEF
 from console.drivers.local import LocalDriver
 from console.drivers.protocol import Who
 from console.drivers.rpc import RpcDriver

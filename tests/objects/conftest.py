@@ -55,12 +55,19 @@ def bare_region(place: Place, server: str, proxy: Proxy, tmp_path: Path) -> Iter
 
 
 @pytest.fixture
-def warehouse(place: Place, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectPath]:
+def folder(place: Place, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectPath]:
+    """A folder of the bucket, behind the proxy."""
     for name, value in options(proxy.address).items():
         monkeypatch.setenv(name, value)
     object_path._bucket.cache_clear()
     found = object_path.place(place.objects.address)
     assert isinstance(found, ObjectPath)
     yield found
-    commits.hold(None)
     object_path._bucket.cache_clear()
+
+
+@pytest.fixture
+def warehouse(folder: ObjectPath) -> Iterator[ObjectPath]:
+    """As `folder`, for a test whose process holds the lease of a region there."""
+    yield folder
+    commits.hold(None)

@@ -1,7 +1,7 @@
 """Folders, small files and Delta logs of a bucket, read by the code that reads those of a disk."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,28 +10,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.errors import CommitEmpty, CommitGone, StoreUnreachable
-from console.agent.object_store import object_path
 from console.agent.object_store.object_path import ObjectPath
 from console.agent.store import log
 from console.agent.store.log import Commit
 from console.errors import ConsoleError, RegionError
-from tests.objects.conftest import Place
 from tests.objects.proxy import Proxy
-from tests.objects.server import options
 
 pytestmark = pytest.mark.s3
-
-
-@pytest.fixture
-def folder(place: Place, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectPath]:
-    """A folder of the bucket, behind the proxy."""
-    for name, value in options(proxy.address).items():
-        monkeypatch.setenv(name, value)
-    object_path._bucket.cache_clear()
-    found = object_path.place(place.objects.address)
-    assert isinstance(found, ObjectPath)
-    yield found
-    object_path._bucket.cache_clear()
 
 
 def append(table: Path, *numbers: int) -> None:

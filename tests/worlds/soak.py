@@ -9,7 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from tests import soak
 from tests.life.region import SHORT_LIVED
 from tests.worlds.carried import carry, restart_of

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 
 from console.agent.errors import AgentEnding
 from console.agent.failure import cause, fresh_copy, message
-from console.agent.feeds.live_feed import LiveFeed, downstream, stalled_targets
+from console.agent.feeds.ailing import failing
+from console.agent.feeds.live_feed import LiveFeed, stalled_targets
 from console.agent.feeds.pacing import Pacing
 from console.agent.session_on_demand import SessionOnDemand
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import CheckFailed, ConsoleError
-from console.model.event import Ailing, Lagging
+from console.model.event import Lagging
 from console.model.region import FOLLOW, Follow
-from console.text import redacted, safe_text
 
 HEARTBEAT_COMMITS = 200
 # Log clean-up waits for committed positions, so a position is also committed a day after it last changed, however few commits
@@ -112,7 +112,7 @@ class FeedFollower(threading.Thread):
             followed = self._followed.get(pipeline, Followed())
         if followed.lag is None or time.monotonic() > followed.stale_at:
             self._measure(pipeline, followed)
-        return replace(followed.lag or Lagging(commits=0, rows=0, seconds=0.0), ailing=_ailing(followed.feeds))
+        return replace(followed.lag or Lagging(commits=0, rows=0, seconds=0.0), ailing=failing(followed.feeds))
 
     def figures(self, pipeline: str) -> tuple[FeedFigures, ...]:
         """The followed feeds, with the lag as last measured."""
@@ -376,29 +376,6 @@ def _refreshed(current: LiveFeed | None, feed: LiveFeed) -> LiveFeed:
     current.spec, current.source, current.joins = feed.spec, feed.source, feed.joins
     current.guarded = feed.guarded
     return current
-
-
-def _ailing(feeds: Iterable[LiveFeed]) -> tuple[Ailing, ...]:
-    """The feeds whose last attempt failed, with the tables downstream of them. feeds: upstream before downstream"""
-    feeds = tuple(feeds)
-    failing = [feed for feed in feeds if feed.health.tries or feed.health.standing]
-    return tuple(_ailing_feed(feed, downstream(feed, feeds)) for feed in failing)
-
-
-def _ailing_feed(feed: LiveFeed, tables: tuple[str, ...]) -> Ailing:
-    error = feed.health.standing
-    reason = str(error) if error else feed.health.last_error
-    return Ailing(
-        feed=feed.spec.materialization,
-        target=feed.spec.target,
-        path=feed.target.version.path,
-        tries=feed.health.tries,
-        standing=error is not None,
-        why=safe_text(redacted(reason)),
-        hint=safe_text(redacted(error.hint)) if error else "",
-        code=error.code if error else "",
-        below=tables,
-    )
 
 
 def _ending_error() -> AgentEnding:

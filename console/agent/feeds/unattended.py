@@ -8,12 +8,12 @@ from deltalake.exceptions import DeltaError
 
 from console import paths
 from console.agent.feeds import ranges
-from console.agent.feeds.live_feed import LiveFeed, downstream, feeds_to_follow, followed_with, ranked
+from console.agent.feeds.ailing import ailing
+from console.agent.feeds.live_feed import LiveFeed, feeds_to_follow, followed_with, ranked
 from console.agent.store import log
 from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, RegionError
 from console.model.event import Ailing, Lagging
-from console.text import redacted, safe_text
 
 
 def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
@@ -25,7 +25,8 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
     live_feeds = feeds_to_follow(
         followed_with(live, stored.release, lambda path: paths.version_path(warehouse, path)) for stored in kept
     )
-    commits, rows, seconds, ailing = 0, 0, 0.0, []
+    commits, rows, seconds = 0, 0, 0.0
+    stopped: list[Ailing] = []
     for live_feed in live_feeds:
         try:
             end, position = log.latest_version(live_feed.source_path), live_feed.committed()
@@ -33,12 +34,13 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
                 continue
             more = ranges.pending(live_feed.source_path, position, end)
         except (ConsoleError, DeltaError, OSError) as error:
-            ailing.append(_ailing(live_feed, live_feeds, error))
+            known = error if isinstance(error, ConsoleError) else RegionError(f"its lag cannot be measured: {error}")
+            stopped.append(ailing(live_feed, live_feeds, known, tries=0, standing=True))
             continue
         commits, rows, seconds = commits + more[0], rows + more[1], max(seconds, more[2])
         waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {live_feed.spec.source}"
-        ailing.append(_ailing(live_feed, live_feeds, _no_agent(waiting, warehouse)))
-    return Lagging(commits=commits, rows=rows, seconds=seconds, ailing=tuple(ailing))
+        stopped.append(ailing(live_feed, live_feeds, _no_agent(waiting, warehouse), tries=0, standing=True))
+    return Lagging(commits=commits, rows=rows, seconds=seconds, ailing=tuple(stopped))
 
 
 def _waits(live_feed: LiveFeed, position: int, end: int) -> bool:
@@ -59,21 +61,6 @@ def _no_agent(waiting: str, warehouse: Path) -> RegionError:
     """The message with the command that works without project files, which may be on another host."""
     hint = f"on the region's host: console follow --warehouse {shlex.quote(str(warehouse))}"
     return RegionError(f"no agent runs, and {waiting} wait", hint=hint, code="E_NO_AGENT")
-
-
-def _ailing(live_feed: LiveFeed, live_feeds: tuple[LiveFeed, ...], error: Exception) -> Ailing:
-    known = error if isinstance(error, ConsoleError) else RegionError(f"its lag cannot be measured: {error}")
-    return Ailing(
-        feed=live_feed.spec.materialization,
-        target=live_feed.spec.target,
-        path=live_feed.target.version.path,
-        tries=0,
-        standing=True,
-        why=safe_text(redacted(str(known))),
-        hint=safe_text(redacted(known.hint)),
-        code=known.code,
-        below=downstream(live_feed, live_feeds),
-    )
 
 
 def _count(number: int, what: str) -> str:

@@ -22,7 +22,9 @@ from typing import Any
 
 from console.agent.queries import plain
 from console.agent.rows.arguments import arguments
-from console.agent.spark_session import BRIEF, Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_process import BRIEF
+from console.agent.spark_session import SparkHandle
 from console.errors import ConsoleError, DataError
 
 MAX_ROWS = 1000

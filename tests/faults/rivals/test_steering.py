@@ -12,7 +12,8 @@ import pytest
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
 from console.agent.rollout import ownership
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.errors import Conflict
 from console.model.event import Accepted, Entered, Promoted, RolledBack, TakenOver
 from console.model.live import Release

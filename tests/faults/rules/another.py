@@ -20,7 +20,8 @@ from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance.compaction import compact, crowded
 from console.agent.maintenance.retention import expire
 from console.agent.pipeline import PipelineController
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from tests.faults.rules.compared import compare_recorded
 from tests.faults.rules.tables import state
 

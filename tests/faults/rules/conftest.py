@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from tests.life.region import SHORT_LIVED
 
 

@@ -14,7 +14,8 @@ from deltalake import DeltaTable, write_deltalake
 from console.agent.feeds import backfill, commit, ranges
 from console.agent.feeds.checksum import sums_per_day
 from console.agent.feeds.live_feed import join_versions, register_joins
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.model.created import changed, table_settings
 from console.model.live import TableState

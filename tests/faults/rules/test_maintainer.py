@@ -17,7 +17,8 @@ from console.agent.maintenance import maintainer
 from console.agent.maintenance.compaction import Compacted, Crowd, crowded
 from console.agent.maintenance.retention import cutoff
 from console.agent.pipeline import PipelineController
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import Conflict, DataError
 from console.model.event import Accepted, Ended, Entered, Fenced

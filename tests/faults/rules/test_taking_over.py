@@ -13,7 +13,8 @@ from console.agent.feeds import commit, foreign_commits
 from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import FeedStopped
 from console.model.live import Feed, Release

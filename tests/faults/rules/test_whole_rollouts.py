@@ -15,7 +15,8 @@ from console import crash
 from console.agent.feeds import commit
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
-from console.agent.spark_session import Settings, SparkHandle
+from console.agent.settings import Settings
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.model.event import BatchDone, BatchStarted, Checked, Fenced
 from console.model.live import Feed, Release, TableState
