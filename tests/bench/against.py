@@ -25,6 +25,10 @@ SCRIPT = "tests/bench/costs.py"
 FIRST = "e13cef7"  # its script also runs in the commits before there was one
 MOST = 1.05
 AMOUNTS = re.compile(r"^([A-Z_, ]+) = (.*)$", re.MULTILINE)  # how many steps, batches and rows are measured
+METER = "tests/bench/processor_time.py"
+OWN_METER = re.compile(
+    r"^def spent\(.*?(?=^def costs\()", re.MULTILINE | re.DOTALL
+)  # of scripts that have none in a file
 PLANNING = """
 import json, tempfile
 from pathlib import Path
@@ -74,7 +78,7 @@ def everything(tree: Path, measuring: Iterable[Callable[[Path], dict[str, float]
 
 
 def spark(tree: Path) -> dict[str, float]:
-    """What a tree's own `costs.py` says of it, since that knows the tree's names, with the amounts of this tree's.
+    """What a tree's own `costs.py` says of it, since that knows the tree's names, with the amounts and the meter of this tree's.
 
     raises  SystemExit if that fails, or has other constants than this tree's
     """
@@ -84,7 +88,9 @@ def spark(tree: Path) -> dict[str, float]:
     if [name for name, _ in ours] != [name for name, _ in theirs]:
         raise SystemExit(f"{SCRIPT} has other constants there: {theirs}, here {ours}")
     amounts = dict(ours)
-    script.write_text(AMOUNTS.sub(lambda line: f"{line[1]} = {amounts[line[1]]}", text))
+    text = AMOUNTS.sub(lambda line: f"{line[1]} = {amounts[line[1]]}", text)
+    (tree / METER).write_text((ROOT / METER).read_text())
+    script.write_text(OWN_METER.sub("from tests.bench.processor_time import spent\n\n\n", text))
     return printed(tree, str(script))
 
 

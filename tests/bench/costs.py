@@ -1,9 +1,8 @@
 """What a live step and a batch of history cost in the tree that Python's path begins with: one JSON object, in processor
-seconds of this process and its JVM, so that a busy machine tells nearly the same. `against.py` runs it.
+seconds of this process and its JVM without its compilers, so that a busy machine tells nearly the same. `against.py` runs it.
 """
 
 import json
-import resource
 import statistics
 import sys
 import tempfile
@@ -24,13 +23,12 @@ from console.model.plan import numbered
 from console.model.slices import cut
 from console.model.step import Backfill
 from tests.bench import test_batch
+from tests.bench.processor_time import spent
 from tests.faults.rules.tables import copying_feed, foreign, rows, state
 
-# After ten steps the JVM's compilers still take two thirds of a step's processor time, and differ by a third between two runs.
+# Warm-up: the first steps and batches of a JVM are interpreted.
 WARM, STEPS, ROWS = 200, 60, 250
-# Of 24 batches after the first the median lies where the compilers are nearly done: tasks and driver take the same from the
-# third batch on, the compilers of the JVM 2.4 s of processor time there and 0.7 s from the twentieth on.
-BATCHES, BATCH_ROWS = 24, 200_000
+BATCHES, BATCH_ROWS = 14, 200_000
 
 
 def main() -> None:
@@ -44,13 +42,6 @@ def main() -> None:
     finally:
         spark.stop()
     print(json.dumps({"live_step": statistics.median(steps), "batch": statistics.median(batches)}))
-
-
-def spent(jvm: int) -> float:
-    """Processor seconds so far."""
-    own = resource.getrusage(resource.RUSAGE_SELF)
-    fields = Path(f"/proc/{jvm}/stat").read_text().rpartition(") ")[2].split()
-    return own.ru_utime + own.ru_stime + (int(fields[11]) + int(fields[12])) / 100
 
 
 def costs(jvm: int, work: Callable[[], Any]) -> float:

@@ -282,6 +282,7 @@ def test_a_command_that_is_done_while_a_survey_is_being_started_ends() -> None:
     subprocess.run([sys.executable, "-c", ENDS], check=True, timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "error", "report"),
     [

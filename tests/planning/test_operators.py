@@ -99,6 +99,7 @@ PIPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piped", PIPES)
 def test_each_operator_of_a_pipe_acts_on_what_stands_before_it(piped: str) -> None:
     comparison = compare(piped, PIPES[piped], TABLES)

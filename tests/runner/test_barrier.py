@@ -356,6 +356,7 @@ spans = st.tuples(st.floats(0, 100), st.floats(0, 10), st.floats(0, 1)).map(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(spans, min_size=2, max_size=6))
 def test_whenever_each_region_flips_within_its_span_they_are_as_far_apart_as_reported(
     drawn: list[tuple[float, float, float]],
