@@ -17,7 +17,9 @@ from console.errors import ConsoleError, RegionError, no_warehouse, require_spar
 from console.model import codec
 from console.text import guard_tracebacks, hide, redacted
 
-RESTART = 75  # exit code: the JVM is lost, the agent restarts itself
+RESTART = (
+    75  # exit code: the agent restarts itself, because its JVM is lost, or to free the memory of one that was ended
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -213,7 +215,7 @@ def _serve(location: str, config: str) -> int:
     code = asyncio.run(_loop(service, socket_path, lambda: lock.lost))
     service.agent.stop()
     if code == RESTART:
-        # The JVM is lost: restart in the same process. The lock must not survive the exec.
+        # In the same process. The lock must not survive the exec.
         lock.leave()
         os.execv(sys.executable, [sys.executable, "-m", "console.agent", "serve", "--warehouse", location])
     if (why := lock.lost) is not None:
@@ -264,7 +266,7 @@ async def _loop(service: Any, socket_path: Path, lost: Callable[[], object] = la
             server.end()
             await serving
             return 0
-        if service.agent.driver_lost():
+        if service.agent.driver_lost() or (server.unattended and service.agent.sleeper.may_restart):
             server.restart()
             await serving
             return RESTART

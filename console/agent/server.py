@@ -43,6 +43,12 @@ class Server:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="rpc")
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="quick")
         self._ending = asyncio.Event()
+        self._connections = 0
+
+    @property
+    def unattended(self) -> bool:
+        """Whether no console is connected, so that no request is being answered."""
+        return not self._connections
 
     async def run(self) -> None:
         """Serve until `shutdown` or `end`."""
@@ -66,7 +72,7 @@ class Server:
         self._ending.set()
 
     def restart(self) -> None:
-        """End because the JVM is lost; the running step records the loss."""
+        """End because the process is to be replaced: its JVM is lost, which the running step records, or it rests."""
         self._ending.set()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -74,12 +80,14 @@ class Server:
             writer.close()
             return
         connection = _Connection(self, self._service, self._pool, self._quick, writer)
+        self._connections += 1
         try:
             while line := await reader.readline():
                 connection.take(line)
         except (ValueError, ConnectionError, asyncio.CancelledError):
             pass  # a frame over the limit, or either side closed it
         finally:
+            self._connections -= 1
             connection.close()
             writer.close()
 

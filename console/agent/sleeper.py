@@ -42,13 +42,25 @@ class SparkSleeper:
             return
         if self._thread is not None and self._thread.is_alive():
             return
-        if any(busy() for busy in self.busy) or any(map(_needs_spark, self.controllers())):
+        if self._is_needed():
             self._needed = time.monotonic()
             return
         last = max(self._needed, self.spark.last_used, self.follower.last_used)
         if time.monotonic() - last >= idle:
             self._thread = threading.Thread(target=self._end, args=(idle,), name="sleep", daemon=True)
             self._thread.start()
+
+    @property
+    def may_restart(self) -> bool:
+        """Whether the process can be replaced by a fresh one: Spark was ended, and nothing has begun since.
+
+        pyspark cannot be unloaded, and each JVM that was started has left some memory behind.
+        """
+        ending = self._thread is not None and self._thread.is_alive()
+        return self.spark.rests and not ending and not self._is_needed()
+
+    def _is_needed(self) -> bool:
+        return any(busy() for busy in self.busy) or any(map(_needs_spark, self.controllers()))
 
     def stop(self) -> None:
         """Wait for a JVM that is being ended, because the agent ends."""
@@ -78,7 +90,7 @@ def _needs_spark(controller: PipelineController) -> bool:
 
 
 def _return_memory() -> None:
-    """Give freed memory back to the system: the process is smaller by tens of megabytes for as long as it rests."""
+    """Give freed memory back to the system: a process that a console keeps from being replaced is smaller by tens of megabytes."""
     gc.collect()
     with suppress(OSError, AttributeError):  # another C library than glibc
         ctypes.CDLL(None).malloc_trim(0)

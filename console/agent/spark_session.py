@@ -62,6 +62,11 @@ class SparkHandle:
         code = None if process is None else process.poll()
         return "" if code is None else self._killed or spark_process.exit_reason(code)
 
+    @property
+    def rests(self) -> bool:
+        """Whether a Spark was ended that nothing has needed since, and its JVM has exited."""
+        return self._root is None and self._left is not None and self._left.poll() is not None
+
     def _gone(self) -> bool:
         return self.ended != ""
 

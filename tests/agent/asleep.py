@@ -169,9 +169,9 @@ def until(test: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def pss() -> int:
-    """Bytes of this process alone, shared pages divided among their users."""
-    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+def pss(process: int | str = "self") -> int:
+    """Bytes of a process alone, shared pages divided among their users."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 

@@ -244,6 +244,33 @@ def test_beside_a_jvm_that_does_not_die_no_second_one_is_started(
     assert (len(jvms.begun), jvms.beside_another) == (2, False)
 
 
+def test_a_process_is_replaced_only_after_its_jvm_has_exited_and_while_nothing_needs_another(
+    tmp_path: Path, jvms: Jvms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = Sleeping(tmp_path)
+    assert not setup.sleeper.may_restart, "its Spark is awake"
+    jvms.closing = lambda: during.append(setup.sleeper.may_restart)
+    during = list[bool]()
+    assert setup.sleeps()
+    assert (during, setup.sleeper.may_restart) == ([False], True)
+    setup.maintained = True
+    assert not setup.sleeper.may_restart
+    setup.maintained = False
+    setup.accept()
+    assert not setup.sleeper.may_restart, "a rollout has begun, which has not asked for a session yet"
+    setup.controller.recorder.store(Ended("discarded", "ada"))
+    assert setup.sleeper.may_restart
+    jvms.command = ["sleep", "600"]
+    setup.spark.session()
+    assert not setup.sleeper.may_restart
+    for name in ("EXIT_SECONDS", "KILLED_SECONDS"):
+        monkeypatch.setattr(spark_session, name, 0.1)
+    jvms.closing = lambda: None
+    monkeypatch.setattr(jvms.begun[-1], "kill", lambda: None)
+    assert setup.sleeps()
+    assert not setup.sleeper.may_restart, "a fresh process would know nothing of the JVM that does not exit"
+
+
 def test_an_agent_that_ends_meanwhile_waits_for_the_jvm(tmp_path: Path, jvms: Jvms) -> None:
     setup, ending = Sleeping(tmp_path), threading.Event()
     jvms.closing = lambda: ending.wait(60)
