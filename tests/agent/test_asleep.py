@@ -100,7 +100,9 @@ def serving(warehouse: Path) -> Iterator[Agent]:
 def test_an_agent_whose_spark_was_ended_is_as_small_as_before_once_no_console_is_connected(tmp_path: Path) -> None:
     """pyspark cannot be unloaded, so the process replaces itself: the same process id, and every row once."""
     setup = UnattendedSetup(tmp_path)
-    (setup.warehouse / "_console" / "web" / "rollouts").mkdir(parents=True, exist_ok=True)  # by which its pipeline is found
+    (setup.warehouse / "_console" / "web" / "rollouts").mkdir(
+        parents=True, exist_ok=True
+    )  # by which its pipeline is found
     with serving(setup.warehouse) as agent:
         until(lambda: paths.socket_path(str(setup.warehouse)).exists())
         with socket.socket(socket.AF_UNIX) as console:
