@@ -55,6 +55,7 @@ ENDS = [
 ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(ENDS)))
 def test_the_exit_code_is_the_worst_and_only_a_wave_without_one_lets_the_next_begin(
     ends: list[tuple[Outcome, int]],
