@@ -17,9 +17,8 @@ from console.errors import ConsoleError, RegionError, no_warehouse, require_spar
 from console.model import codec
 from console.text import guard_tracebacks, hide, redacted
 
-RESTART = (
-    75  # exit code: the agent restarts itself, because its JVM is lost, or to free the memory of one that was ended
-)
+# the agent restarts itself: its JVM is lost, or was ended and has left memory behind
+RESTART = 75
 
 
 def main(argv: list[str] | None = None) -> int:

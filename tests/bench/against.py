@@ -26,9 +26,8 @@ FIRST = "e13cef7"  # its script also runs in the commits before there was one
 MOST = 1.05
 AMOUNTS = re.compile(r"^([A-Z_, ]+) = (.*)$", re.MULTILINE)  # how many steps, batches and rows are measured
 METER = "tests/bench/processor_time.py"
-OWN_METER = re.compile(
-    r"^def spent\(.*?(?=^def costs\()", re.MULTILINE | re.DOTALL
-)  # of scripts that have none in a file
+# of scripts that have none in a file
+OWN_METER = re.compile(r"^def spent\(.*?(?=^def costs\()", re.MULTILINE | re.DOTALL)
 PLANNING = """
 import json, tempfile
 from pathlib import Path
