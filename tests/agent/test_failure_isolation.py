@@ -192,7 +192,9 @@ async def test_the_agent_outlives_whatever_it_looks_at_once_a_second_and_says_so
         looks.append(1)
         raise RuntimeError("can't start new thread")
 
-    agent = SimpleNamespace(warehouse="w", tick=look, driver_lost=lambda: len(looks) == 2)
+    agent = SimpleNamespace(
+        warehouse="w", tick=look, driver_lost=lambda: len(looks) == 2, sleeper=SimpleNamespace(may_restart=False)
+    )
     service = SimpleNamespace(agent=agent)
     assert await _loop(service, tmp_path / "s") == RESTART
     assert capsys.readouterr().err.count("error agent: RuntimeError: can't start new thread") == 1
