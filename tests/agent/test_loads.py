@@ -39,7 +39,7 @@ COLUMNS = (Column(name="id", type="string"), Column(name="n", type="bigint"))
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64())])
 FIRST = int(os.environ.get("SEED", "0"))
 # in every run, the seeds by which the planted bugs are found; `tests.drawn` draws all others
-SEEDS = range(FIRST, FIRST + int(os.environ["LOADS"])) if "LOADS" in os.environ else (0, 3)
+SEEDS = range(FIRST, FIRST + int(os.environ["LOADS"])) if "LOADS" in os.environ else (0,)
 
 
 class Died(Exception):

@@ -164,7 +164,7 @@ CUTS = ("", "before-commit-take-over", "after-commit-take-over", "before-commit-
 
 
 @pytest.mark.parametrize("releases", [dict, fronted], ids=["of two versions", "of an adapter"])
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (1, 2, 3))])
 def test_whatever_breaks_off_the_shared_table_has_every_row_once(
     tmp_path: Path, seed: int, releases: Callable[[], dict[str, Release]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

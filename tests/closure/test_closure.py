@@ -23,7 +23,7 @@ from tests.closure.judge import left, losses, needless
 
 pytestmark = pytest.mark.slow
 
-QUICK, SLOW = 6, 150
+QUICK, SLOW = 6, 80
 STEPS = 8
 AUTHORS = (AnotherColumn, StopReading)  # a query is to be changed, which an endpoint's author does
 MECHANICAL = (Edit, Elsewhere, RunCommand, Stays)  # all others a program can carry out as they are

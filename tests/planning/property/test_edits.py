@@ -32,7 +32,7 @@ from tests.planning.property.judge import (
 
 pytestmark = pytest.mark.slow
 
-MANY = int(os.environ.get("EDITS", "1000"))  # every kind of edit is among the first 800
+MANY = int(os.environ.get("EDITS", "800"))  # every kind of edit is among the first 800
 PART = min(MANY, 2000)
 PARTS = MANY // PART
 PAIRS = 200  # of the longer run on Spark
