@@ -39,7 +39,7 @@ WORKERS = {
     "ssh": TOGETHER,
     "s3": TOGETHER,
     "spark": TOGETHER,
-    "faults": TOGETHER,
+    "faults": ("-n", "3", "--dist", "loadscope"),
 }
 
 
