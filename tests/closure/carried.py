@@ -253,9 +253,12 @@ async def carry(
     await region.quiet(["web"])
     differences = [text async for text in _differences(region, edits, past)]
     differences += [text async for text in _of_sent(region, sender.lines)]
-    differences += [str(item) for item in await region.driver.verify("web", "web-2") if item.ok is False]
     routes = {node.name: node.action for node in plan.nodes}
     return differences, Counter(routes[edit.name] for edit in edits)
+
+
+async def found_by_verify(region: LiveRegion) -> list[str]:
+    return [str(item) for item in await region.driver.verify("web", "web-2") if item.ok is False]
 
 
 async def _of_sent(region: LiveRegion, lines: Sequence[Mapping[str, Any]]) -> AsyncIterator[str]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from console.planning import PlannerCache
 from tests import soak
-from tests.closure.carried import carry
+from tests.closure.carried import carry, found_by_verify
 from tests.closure.deal import CARRIED, dealt, drawn_from_now
 from tests.closure.draw import SEED, pair
 from tests.closure.from_now import carried_from_now
@@ -58,7 +58,7 @@ def on_spark(seed: int) -> Block:
     async def go(place: Path) -> list[str]:
         region = LiveRegion(place / "region", rows=300, seed=seed, most=100_000)
         try:
-            return (await carry(region, edits, place, seed))[0]
+            return (await carry(region, edits, place, seed))[0] + await found_by_verify(region)
         finally:
             await region.close()
 

@@ -16,10 +16,11 @@ from deltalake import DeltaTable, write_deltalake
 from console.cli.root import cli
 from console.cli.wiring import CliContext, Wiring, real_drivers
 from tests.life.region import LANDING, LiveRegion, event, multiset
+from tests.life.test_landing_changes import reached
 from tests.life.test_lost_days import written
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
-EVERY = 0.4  # seconds between two of the stranger's commits
+EVERY = 1.0  # seconds between two of the stranger's commits
 BEFORE = {
     "pipeline.yaml": "description: a table of others\n",
     "tables/landing.yaml": "kind: landing\ntime: ts\ncolumns: {id: string, ts: timestamp, payload: string}\n",
@@ -45,7 +46,7 @@ class Stranger:
 
     def __init__(self, table: Path) -> None:
         self._table, self._rng, self._rows = str(table), random.Random(3), 100_000
-        self._enough = asyncio.Event()
+        self._commits, self._enough = 0, asyncio.Event()
         self._task = asyncio.create_task(self._write())
 
     async def _write(self) -> None:
@@ -54,7 +55,12 @@ class Stranger:
             self._rows += len(rows)
             batch = pa.Table.from_pylist(rows, LANDING)
             await asyncio.to_thread(write_deltalake, self._table, batch, mode="append")
+            self._commits += 1
             await asyncio.sleep(EVERY)
+
+    async def more(self) -> None:
+        """Returns once two commits are there that began after this call."""
+        await reached(self._task, lambda: self._commits, self._commits + 3)  # one may be on its way
 
     async def end(self) -> None:
         self._enough.set()
@@ -92,11 +98,35 @@ def versions(region: LiveRegion) -> dict[str, int]:
     }
 
 
+async def laid(region: LiveRegion) -> None:
+    """In another layout, in a version of its own."""
+    (region.root / "plans" / "web" / "tables" / "events.yaml").write_text(LAID)
+    result = await actions(region)
+    assert {name: action for name, (action, _) in result.items()} == {"events": "forward", "requests": "rebind"}
+
+
+async def renamed(region: LiveRegion) -> None:
+    """A column that is read gets another name."""
+    plans = region.root / "plans" / "web"
+    (plans / "tables" / "events.yaml").write_text(RENAMED)
+    parse = plans / "materializations" / "parse.sql"
+    parse.write_text(parse.read_text().replace("id, ts, to_date(ts) AS day", "id, at AS ts, to_date(at) AS day"))
+    assert await actions(region) == {"events": ("metadata", 0)}
+
+
+# changed: what becomes of the adapter once it is there for good
 @pytest.mark.parametrize(
-    "forward_again", [LiveRegion.roll_back, pytest.param(LiveRegion.roll_out, marks=pytest.mark.soak)]
+    ("forward_again", "changed"),
+    [
+        (LiveRegion.roll_back, (laid,)),
+        pytest.param(LiveRegion.roll_out, (laid, renamed), marks=pytest.mark.soak),
+    ],
 )
 async def test_an_adapter_enters_leaves_enters_and_changes_under_a_stranger_who_never_stops(
-    region: LiveRegion, tmp_path: Path, forward_again: Callable[[LiveRegion, str], Awaitable[object]]
+    region: LiveRegion,
+    tmp_path: Path,
+    forward_again: Callable[[LiveRegion, str], Awaitable[object]],
+    changed: tuple[Callable[[LiveRegion], Awaitable[None]], ...],
 ) -> None:
     region.install("web", written(tmp_path / "before", BEFORE))
     await region.roll_out("web")
@@ -111,25 +141,16 @@ async def test_an_adapter_enters_leaves_enters_and_changes_under_a_stranger_who_
         assert {name: action for name, (action, _) in result.items()} == {"events": "create", "requests": "rebind"}
         assert result["requests"][1] == 0
         await region.roll_out("web")
-        await asyncio.sleep(3)
+        await stranger.more()
         await region.roll_back("web")
-        await asyncio.sleep(3)
+        await stranger.more()
         await forward_again(region, "web")
-        await asyncio.sleep(2)
+        await stranger.more()
         assert list(versions(region)) == [only]
-
-        plans = region.root / "plans" / "web"
-        (plans / "tables" / "events.yaml").write_text(LAID)
-        result = await actions(region)
-        assert {name: action for name, (action, _) in result.items()} == {"events": "forward", "requests": "rebind"}
-        await region.roll_out("web")
-        await asyncio.sleep(2)
-        (plans / "tables" / "events.yaml").write_text(RENAMED)
-        parse = plans / "materializations" / "parse.sql"
-        parse.write_text(parse.read_text().replace("id, ts, to_date(ts) AS day", "id, at AS ts, to_date(at) AS day"))
-        assert await actions(region) == {"events": ("metadata", 0)}
-        await region.roll_out("web")
-        await asyncio.sleep(2)
+        for change in changed:
+            await change(region)
+            await region.roll_out("web")
+            await stranger.more()
     finally:
         await stranger.end()
     await same(region)

@@ -75,6 +75,7 @@ MORE = files(
       sum(CAST(get_json_object(payload, '$.bytes') AS BIGINT)) AS served, min({MS}) AS low FROM landing GROUP BY ALL""",
 )
 CASES = {"final": FINAL, "coarser": COARSER, "more": MORE}
+BESIDE_A_WRITER = ("final", "coarser")
 ROUTES = {"final": "metadata", "coarser": "forward", "more": "hybrid"}
 # the same in DuckDB, over rows that are parsed
 ROWS = """CREATE VIEW rows AS SELECT id, ts, date_trunc('hour', ts) AS hour, CAST(ts AS DATE) AS day,
@@ -86,7 +87,7 @@ TRUTH = """count(*), max(status), avg(ms), max(struct_pack(o := ts, v := id)) FI
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
-    live = LiveRegion(tmp_path_factory.mktemp("states"), rows=900, most=400)
+    live = LiveRegion(tmp_path_factory.mktemp("states"), rows=600, most=400)
     by_day(live.warehouse / "landing")
     try:
         yield live
@@ -144,15 +145,17 @@ async def test_an_aggregate_changes_although_its_source_has_lost_days(region: Li
     assert plans["final"].price.bytes == 0
     assert f"served and low are counted from {BOUNDARY} on" in plans["more"].changes[0].why
     region.write("final")
-    await asyncio.gather(*(to_the_gate(region, name, plan) for name, plan in plans.items()))
-    await asyncio.gather(*(region.roll_back(name) for name in CASES))
-    # two of them go forward again, from the way back; the third is planned anew by the next test
-    await asyncio.gather(*(region.roll_back(name) for name in ("final", "coarser")))
+    await asyncio.gather(*(to_the_gate(region, name, plans[name]) for name in BESIDE_A_WRITER))
+    for _ in ("back", "and forward again, from the way back"):
+        await asyncio.gather(*(region.roll_back(name) for name in BESIDE_A_WRITER))
     await region.quiet(list(CASES))
     known = list({row["id"]: row for row in [*first, *landed(region)]}.values())
     await judge_final(region, known)
     await judge_coarser(region, known)
-    await judge_rolled_back(region, known)
+    await judge_live(region, known)
+    await older_days_show_what_is_declared_for_them(region)
+    await region.roll_back("more")
+    await judge_live(region, known)
 
 
 async def judge_final(region: LiveRegion, known: list[dict[str, Any]]) -> None:
@@ -170,7 +173,8 @@ async def judge_coarser(region: LiveRegion, known: list[dict[str, Any]]) -> None
     same(shown, truth(known, f"SELECT day, {TRUTH.format(spread='stddev_samp')} FROM rows {where}"))
 
 
-async def judge_rolled_back(region: LiveRegion, known: list[dict[str, Any]]) -> None:
+async def judge_live(region: LiveRegion, known: list[dict[str, Any]]) -> None:
+    """Of the third, under the release that it had at first."""
     shown = await region.table("more", "hour, day, ip, hits, worst, mean, last, spread, agents", "more")
     wanted = truth(
         known, f"SELECT hour, day, ip, {TRUTH.format(spread='stddev_samp')} FROM rows GROUP BY hour, day, ip"
@@ -178,8 +182,8 @@ async def judge_rolled_back(region: LiveRegion, known: list[dict[str, Any]]) -> 
     same(shown, wanted)
 
 
-async def test_older_days_show_what_is_declared_for_them(region: LiveRegion, tmp_path: Path) -> None:
-    """Rolled out again once nobody writes, so that each row is known to be of the one half or of the other."""
+async def older_days_show_what_is_declared_for_them(region: LiveRegion) -> None:
+    """Rolled out once nobody writes, so that each row is known to be of the one half or of the other."""
     rows = landed(region)
     old = f"ts < arrow_cast('{HELD_SINCE:%Y-%m-%dT%H:%M:%SZ}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
     DeltaTable(str(region.warehouse / "landing")).delete(old)  # what came late meanwhile has expired, too

@@ -1,5 +1,6 @@
-"""`from now` of an aggregate, of a table with two feeds, of the newest row of each key, of one without equal rows and of a table with a rebuilt one below, in one plan: the agent is killed on either side
-of the commit that takes files over, rows go on arriving, and it is rolled back. Judged from the landing rows alone.
+"""`from now` of an aggregate, of a table with two feeds and a rebuilt one below, of the newest row of each key and of one without equal rows, in one
+plan: the agent is killed behind the commit that takes files over, in the soak also before it, rows go on arriving, and it is rolled back.
+Judged from the landing rows alone.
 """
 
 import asyncio
@@ -18,35 +19,36 @@ from deltalake import DeltaTable
 from console.errors import Unreachable
 from console.model.status import Status
 from tests.doubts import accept_doubts
-from tests.life.region import ME, SELDOM, LiveRegion
+from tests.life.region import LOOK_SECONDS, ME, SELDOM, LiveRegion
 from tests.life.test_history import LANDING, landed, written
 
-pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio]
 POINTS = ("before-commit-history", "after-commit-history")
 IP, UA = ("get_json_object(payload, '$.ip')", "get_json_object(payload, '$.ua')")
 STATUS, BYTES = (
     "CAST(get_json_object(payload, '$.status') AS INT)",
     "CAST(get_json_object(payload, '$.bytes') AS BIGINT)",
 )
+MARKED = "ua: {type: string, default: unknown}"
 ROWS = "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date, ip: string"
 
 
 def files(*, changed: bool) -> dict[str, str]:
-    more, chosen = (", ua: string", "history: from now\n") if changed else ("", "")
-    row = f"id, ts, to_date(ts) AS day, {IP} AS ip{f', {UA} AS ua' if changed else ''}"
-    # what its files cannot show as it is wanted: another type, and a default where later rows may be NULL
-    wide = "BIGINT" if changed else "INT"
-    marked = ", ua: {type: string, default: unknown}" if changed else ""
+    chosen = "history: from now\n" if changed else ""
+    # what its files cannot show as it is wanted: another name, another type, and a default where later rows may be NULL
+    ip, size, last = ("client", "BIGINT", MARKED) if changed else ("ip", "INT", "code: int")
+    row = f"id, ts, to_date(ts) AS day, {IP} AS {ip}, CAST({BYTES} AS {size}) AS size, {f'{UA} AS ua' if changed else f'{STATUS} AS code'}"
+    own = f"{ROWS.replace('ip:', f'{ip}:')}, size: {size.lower()}, {last}"
     newest = f"{IP} AS ip, ts, id, {f'{UA} AS ua' if changed else f'{STATUS} AS code'}"
-    # the change renames one column of the second table, and drops another
-    own = ROWS.replace("ip: string", "client: string") if changed else f"{ROWS}, code: int"
-    second = row.replace("AS ip", "AS client") if changed else f"{row}, {STATUS} AS code"
     below = ("id, ts, ua", ", ua: string") if changed else ("id, ts", "")
     return {
-        "pipeline.yaml": "description: three tables that go on from now\n",
+        "pipeline.yaml": "description: tables that go on from now\n",
         "tables/landing.yaml": LANDING,
-        "tables/requests.yaml": f"{ROWS}, size: {wide.lower()}{marked}}}\n{chosen}",
-        "materializations/parse.sql": f"/* into: requests */\nSELECT {row}, CAST({BYTES} AS {wide}) AS size FROM landing\n",
+        "tables/both.yaml": f"{own}}}\n{chosen}",
+        "materializations/fine.sql": f"/* into: both */\nSELECT {row} FROM landing WHERE {STATUS} < 400\n",
+        "materializations/failed.sql": f"/* into: both */\nSELECT {row} FROM landing WHERE {STATUS} >= 400\n",
+        "tables/seen.yaml": f"time: ts\ncolumns: {{id: string, ts: timestamp{below[1]}}}\n",
+        "materializations/see.sql": f"/* into: seen */\nSELECT {below[0]} FROM both\n",
         "tables/last.yaml": (
             "kind: latest\nkey: [ip]\norder_by: [ts, id]\ntime: ts\ncolumns: {ip: string, ts: timestamp, id: string, "
             f"{'ua: string' if changed else 'code: int'}}}\n{chosen}"
@@ -54,11 +56,6 @@ def files(*, changed: bool) -> dict[str, str]:
         "materializations/newest.sql": f"/* into: last */\nSELECT {newest} FROM landing\n",
         "tables/agents.yaml": f"kind: distinct\ncolumns: {{ip: string, {'ua: string' if changed else 'code: int'}}}\n{chosen}",
         "materializations/meet.sql": f"/* into: agents */\nSELECT {IP} AS ip, {f'{UA} AS ua' if changed else f'{STATUS} AS code'} FROM landing\n",
-        "tables/seen.yaml": f"time: ts\ncolumns: {{id: string, ts: timestamp{below[1]}}}\n",
-        "materializations/see.sql": f"/* into: seen */\nSELECT {below[0]} FROM requests\n",
-        "tables/both.yaml": f"{own}{more}}}\n{chosen}",
-        "materializations/fine.sql": f"/* into: both */\nSELECT {second} FROM landing WHERE {STATUS} < 400\n",
-        "materializations/failed.sql": f"/* into: both */\nSELECT {second} FROM landing WHERE {STATUS} >= 400\n",
         "tables/hosts.yaml": (
             f"kind: aggregate\ntime: day\npartition_by: [day]\ncolumns: {{day: date, ip: string, hits: bigint{', known: bigint' if changed else ', most: bigint'}}}\n{chosen}"
         ),
@@ -73,7 +70,7 @@ def crashes(region: LiveRegion) -> Path:
     return region.root / "crashes"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture
 async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
     live = LiveRegion(tmp_path_factory.mktemp("now"), rows=300)
     (crashes(live) / "fired").mkdir(parents=True)
@@ -85,19 +82,19 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live
             await live.close()
 
 
-async def killed_on_either_side(region: LiveRegion, seconds: float = 900) -> Status:
+async def killed_at(points: Collection[str], region: LiveRegion, seconds: float = 900) -> Status:
     """The status at the gate, which is reached by an agent that is started again each time."""
     until = asyncio.get_running_loop().time() + seconds
     while True:
         assert asyncio.get_running_loop().time() < until
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(LOOK_SECONDS)
         with suppress(Unreachable):
             await region.driver.start_agent()
             status = (await region.driver.state("web")).status
             assert status.held != "failed", (status.why, status.hint)
             if status.shown == "awaiting-confirmation":
                 break
-    assert {fired.name.partition(".")[0] for fired in (crashes(region) / "fired").iterdir()} == {*POINTS}
+    assert {fired.name.partition(".")[0] for fired in (crashes(region) / "fired").iterdir()} == {*points}
     undecided = {(check.table, check.ok) for check in status.checks if check.ok is not True}
     assert undecided == {("agents", None)}  # with a column less, other rows are equal: `holds` compares them
     return status
@@ -116,17 +113,15 @@ async def holds(region: LiveRegion, *, before: Collection[str], at_gate: Collect
     """before, at_gate: ids that had landed when the rollout began, and at its gate"""
     truth = landed(region)
     newest = {row["ip"]: id for id, row in sorted(truth.items(), key=lambda item: (_of(item[1]["ts"]), item[0]))}
-    for table in ("requests", "both", "seen", "last"):
+    for table in ("both", "seen", "last"):
         rows = await region.table("web", "id, ua", table)
         assert Counter(row[0] for row in rows) == Counter(newest.values() if table == "last" else [*truth]), table
-        older = "unknown" if table in ("requests", "seen") else None
+        older = "unknown" if table != "last" else None
         for id, ua in rows:
             own = truth[id].get("ua")
             assert ua == own if id not in at_gate else ua == older if id in before else ua in (older, own), (table, id)
-    sizes = await region.table("web", "id, size", "requests")
-    assert dict(sizes) == {id: row["bytes"] for id, row in truth.items()}
-    clients = await region.table("web", "id, client", "both")
-    assert {id: client for id, client in clients} == {id: row["ip"] for id, row in truth.items()}
+    both = await region.table("web", "id, client, size", "both")
+    assert {id: values for id, *values in both} == {id: [row["ip"], row["bytes"]] for id, row in truth.items()}
     await equal_rows_are_one(region, before=before, at_gate=at_gate)
     hosts = await region.table("web", "ip, day, hits, known", "hosts")
     counted = {id: row for id, row in truth.items() if row["bytes"] is not None}
@@ -160,7 +155,7 @@ def by_host(rows: Iterable[dict[str, Any]]) -> Counter[tuple[str, str | None]]:
 
 async def went_back(region: LiveRegion) -> None:
     truth = landed(region)
-    rows = {table: await region.table("web", "id", table) for table in ("requests", "both", "seen")}
+    rows = {table: await region.table("web", "id", table) for table in ("both", "seen")}
     assert {table: Counter(id for (id,) in ids) for table, ids in rows.items()} == {
         table: Counter([*truth]) for table in rows
     }
@@ -171,28 +166,26 @@ async def went_back(region: LiveRegion) -> None:
 
 
 def stored_anew(release: Any) -> list[str]:
-    return [
-        state.version.path for name in ("requests", "both", "hosts", "last", "agents") if (state := release.table(name))
-    ]
+    return [state.version.path for name in ("both", "hosts", "last", "agents") if (state := release.table(name))]
 
 
-async def test_tables_go_on_from_now_whenever_the_agent_is_killed(region: LiveRegion, tmp_path: Path) -> None:
-    region.install("web", written(tmp_path / "before", files(changed=False)))
+async def go_on_from_now(region: LiveRegion, place: Path, points: Collection[str]) -> str:
+    """To live and to the last row, with rows arriving all the while. returns  the rollout"""
+    region.install("web", written(place / "before", files(changed=False)))
     await region.roll_out("web")
-    region.install("web", written(tmp_path / "after", files(changed=True)))
+    region.install("web", written(place / "after", files(changed=True)))
     plan = await region.plan("web")
     actions = {node.name: (node.action, node.history) for node in plan.nodes}
     assert actions == {
-        "landing": ("keep", ""), "requests": ("forward", "from now"), "seen": ("replay", ""),
-        "both": ("forward", "from now"), "hosts": ("forward", "from now"),
+        "landing": ("keep", ""), "both": ("forward", "from now"), "seen": ("replay", ""), "hosts": ("forward", "from now"),
         "last": ("forward", "from now"), "agents": ("forward", "from now"),
     }  # fmt: skip
     before = {*landed(region)}
     region.write("web", SELDOM)
-    for point in POINTS:
+    for point in points:
         (crashes(region) / point).touch()
     await region.driver.accept(plan, ME)
-    status = await killed_on_either_side(region)
+    status = await killed_at(points, region)
     at_gate = {*landed(region)}
     while {*landed(region)} == at_gate:
         await asyncio.sleep(0.2)
@@ -202,10 +195,26 @@ async def test_tables_go_on_from_now_whenever_the_agent_is_killed(region: LiveRe
         taken_over_once(region, version)
     await region.quiet(["web"])
     await holds(region, before=before, at_gate=at_gate)
-    assert [item for item in await region.driver.verify("web", status.rollout) if item.ok is False] == []
+    return status.rollout
 
+
+async def go_back(region: LiveRegion) -> None:
     await region.roll_back("web")
     region.write("web")
     await asyncio.sleep(1)
     await region.quiet(["web"])
     await went_back(region)
+
+
+async def test_tables_go_on_from_now_although_the_agent_is_killed(region: LiveRegion, tmp_path: Path) -> None:
+    await go_on_from_now(region, tmp_path, POINTS[1:])
+    await go_back(region)
+
+
+@pytest.mark.soak
+async def test_so_they_do_where_it_is_killed_on_either_side_and_verify_finds_nothing(
+    region: LiveRegion, tmp_path: Path
+) -> None:
+    rollout = await go_on_from_now(region, tmp_path, POINTS)
+    assert [item for item in await region.driver.verify("web", rollout) if item.ok is False] == []
+    await go_back(region)

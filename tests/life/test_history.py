@@ -14,7 +14,8 @@ from deltalake import DeltaTable
 from tests.doubts import accept_doubts
 from tests.life.region import ME, LiveRegion, multiset
 
-pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+# in every run, `from now` is part of test_from_now.py, `carry` and two halves of tests/closure/test_carried.py, and what two versions of linked files do to each other of tests/agent/test_linked_history.py
+pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.asyncio(loop_scope="module")]
 BOUNDARY = datetime(2026, 11, 3, tzinfo=UTC)
 LANDING = "kind: landing\nmanaged: true\ntime: ts\ncolumns: {id: string, ts: timestamp, payload: string}\n"
 REQUESTS = "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date, ip: string"
@@ -122,13 +123,9 @@ def as_chosen(
             assert ua in (None, own)
 
 
-# `from now` is in every run by test_from_now, and what two versions of linked files do to each other by tests/agent/test_linked_history.py
 @pytest.mark.parametrize(
     "words",
-    [
-        {"requests": "since 2026-11-03", "visits": "carry as null"},
-        pytest.param({"requests": "from now"}, marks=pytest.mark.soak),
-    ],
+    [{"requests": "since 2026-11-03", "visits": "carry as null"}, {"requests": "from now"}],
     ids=["since and carry", "from now"],
 )
 async def test_older_rows_are_as_chosen_and_later_ones_as_computed(

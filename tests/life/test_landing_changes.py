@@ -23,7 +23,8 @@ from tests.life.region import FIRST_DAY, ME, LiveRegion
 from tests.life.test_lost_days import written
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
-EVERY, BATCH = 0.2, 40  # seconds, lines
+EVERY, BATCH = 0.4, 80  # seconds, lines
+READS_EVERY = 5.0  # seconds: a read takes some of a core, beside a rollout that is to come to its end
 LONG = 300.0  # seconds: whatever the machine has to do besides
 # of what a rollout takes, for how long 99 of 100 batches may wait: at load 14 on two cores it was 1.5 s of a minute
 SHARE = 0.2
@@ -58,8 +59,10 @@ MOVED = {
 class Producer:
     """Sends lines of either shape, and remembers every one of them."""
 
-    def __init__(self, region: LiveRegion) -> None:
+    def __init__(self, region: LiveRegion, *, every: float = EVERY, batch: int = BATCH) -> None:
+        """every: seconds between two batches;  batch: lines of each"""
         self._region, self._rng = region, random.Random(7)
+        self._every, self._batch = every, batch
         self._enough = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.newer = False  # whether lines may be of the newer shape
@@ -86,13 +89,16 @@ class Producer:
 
     async def _produce(self) -> None:
         while not self._enough.is_set():
-            lines = [json.dumps(self.line()) for _ in range(BATCH)]
-            self.batches.append((f"p{len(self.batches)}", lines))
-            started = asyncio.get_running_loop().time()
-            await self.send(*self.batches[-1])
-            self.seconds.append(asyncio.get_running_loop().time() - started)
+            await self.send_one()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._enough.wait(), EVERY)
+                await asyncio.wait_for(self._enough.wait(), self._every)
+
+    async def send_one(self) -> None:
+        batch = f"p{len(self.batches)}", [json.dumps(self.line()) for _ in range(self._batch)]
+        self.batches.append(batch)
+        started = asyncio.get_running_loop().time()
+        await self.send(*batch)
+        self.seconds.append(asyncio.get_running_loop().time() - started)
 
     async def send(self, batch: str, lines: list[str]) -> dict[str, Any]:
         while True:
@@ -141,7 +147,7 @@ class Reader:
             assert rows >= most, "a row is gone"
             most, self._reads = rows, self._reads + 1
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), 1.5)  # a read takes a quarter of a second of a core
+                await asyncio.wait_for(self._asked.wait(), READS_EVERY)
 
     async def reads_once(self) -> None:
         """Returns once a read is complete that began after this call: under the release that is live."""
@@ -257,11 +263,16 @@ async def holds(region: LiveRegion, landing: str, producer: Producer) -> None:
 
 
 @pytest.mark.parametrize(
-    "forward_again", [LiveRegion.roll_back, pytest.param(LiveRegion.roll_out, marks=pytest.mark.soak)]
+    ("forward_again", "put_together"),
+    [(LiveRegion.roll_back, False), pytest.param(LiveRegion.roll_out, True, marks=pytest.mark.soak)],
 )
 async def test_columns_are_renamed_widened_and_converted_under_a_writer_that_never_stops(
-    region: LiveRegion, tmp_path: Path, forward_again: Callable[[LiveRegion, str], Awaitable[object]]
+    region: LiveRegion,
+    tmp_path: Path,
+    forward_again: Callable[[LiveRegion, str], Awaitable[object]],
+    put_together: bool,
 ) -> None:
+    """put_together: the small files of the table in the end, which takes as long as all else"""
     producer = Producer(region)
     actions = {"landing": "metadata", "requests": "replay", "visits": "keep"}
     forward = partial(forward_again, region)
@@ -270,10 +281,15 @@ async def test_columns_are_renamed_widened_and_converted_under_a_writer_that_nev
     assert stored.num_rows == len(producer.lines)
     assert {row["n"] for row in stored.to_pylist() if row["n"] is not None} <= set(range(1000))
     await moved(region, producer, written(tmp_path / "moved", MOVED))
+    if put_together:
+        done = await region.driver.maintain("web", ME, {"many": 2})
+        assert {"landing", "events"} & {each["table"] for each in done if each["what"] == "compacted"}
+    await region.quiet(["web"])
+    await holds(region, "events", producer)
 
 
 async def moved(region: LiveRegion, producer: Producer, files: Path) -> None:
-    """The table gets another name, and its small files are put together."""
+    """The table gets another name, and lines are taken under both."""
     region.install("web", files)
     plan = await region.plan("web")
     assert {node.name: node.action for node in plan.nodes} == {
@@ -285,7 +301,3 @@ async def moved(region: LiveRegion, producer: Producer, files: Path) -> None:
     more = [json.dumps(producer.line()) for _ in range(2 * BATCH)]
     for table, lines in (("landing", more[:BATCH]), ("events", more[BATCH:])):
         assert (await region.driver.ingest("web", table, "last" + table, lines))["rows"] == BATCH
-    done = await region.driver.maintain("web", ME, {"many": 2})
-    assert {"landing", "events"} & {each["table"] for each in done if each["what"] == "compacted"}
-    await region.quiet(["web"])
-    await holds(region, "events", producer)

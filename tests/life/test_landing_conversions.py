@@ -196,10 +196,10 @@ async def test_text_becomes_a_number_in_another_layout_under_a_writer_that_never
     producer = ConvertingProducer(region)
     producer.start()
     reader = Reader(region, "id LIKE 'e%'")
-    await asyncio.sleep(2)
+    await producer.more(2)
     by_day = await promoted_without_it(region)
     producer.newer = True
-    await asyncio.sleep(2)
+    await producer.more(2)
     await producer.narrow()
     acknowledged = producer.batches[-2]
     await refused_with_its_batch(region, "do not convert", *unconvertible("y", 1))
@@ -207,11 +207,11 @@ async def test_text_becomes_a_number_in_another_layout_under_a_writer_that_never
     assert (await producer.send(*acknowledged))["already"] is True
     lost = {"id": "y", "ts": None, "day": None, "ip": "c", "n": WIDE, "code": 2}
     await refused_with_its_batch(region, "line 2: n has a value that the live release cannot hold", lost)
-    await asyncio.sleep(2)
+    await producer.more(2)
     await region.roll_back("web")
     assert (await producer.send(*acknowledged))["already"] is True
     producer.wide = True
-    await asyncio.sleep(2)
+    await producer.more(2)
     await producer.end()
     await reader.end()
     await holds(region, producer.lines, bad)
