@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from console.errors import Problems
+from console.errors import Problem, Problems
 from console.model.codec import decode, encode
 from console.model.live import Live, Release, TableState
 from console.model.pipeline import Pipeline
@@ -150,6 +150,26 @@ def test_carrying_its_rows_is_refused_where_another_row_may_be_the_newest() -> N
         seen(replace(WIDER, history="carry"), LOOK.replace(", host", ", host, CAST(bytes AS STRING) AS agent"))
     )
     assert actions(fine)["last_seen"] == "forward"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word", ["carry", "from now", "since 2026-11-08"])
+def test_of_a_filter_over_its_key_the_refusal_says_that_other_keys_would_stay(word: str) -> None:
+    def refused(sql: str, table: Table = LAST) -> Problem:
+        done = change(seen(replace(table, history=word), sql))
+        return next(problem for problem in done.problems if problem.code == "C140")
+
+    filtered = f"{LOOK} WHERE ip <> '192.0.2.7'"
+    assert "its filter leaves out whole keys" in refused(filtered).message
+    assert "the newest rows of all other keys are copied" in refused(filtered).hint
+    assert actions(change(seen(sql=filtered)))["last_seen"] == "forward"
+    size = filtered.replace(", host", ", host, CAST(bytes AS STRING) AS agent")
+    assert "its filter leaves out whole keys" in refused(size, WIDER).message
+    assert "all rows are computed from the source" in refused(size, WIDER).hint
+    by_value = refused(f"{LOOK} WHERE status < 500")
+    assert "another row of a key may be the newest now" in by_value.message
+    without_filter = change(seen(replace(LAST, history=word)), seen(sql=filtered))
+    assert "another row of a key may be the newest now" in without_filter.problems[0].message
 
 
 def test_a_feed_below_it_is_refused_with_the_endpoint_that_does_it_and_a_join_is_not() -> None:

@@ -1,6 +1,6 @@
 """One table, wanted and live, with the verdicts of its sources: the input of every route."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -163,18 +163,23 @@ class Change:
     @cached_property
     def narrower(self) -> Narrower | None:
         """Selection of the wanted rows from the stored ones; None if some may be missing or cannot be distinguished."""
-        wanted, live, computed = self.wanted, self.live, self.diff.computed
+        wanted, computed = self.wanted, self.diff.computed
         if self.diff.rows or any(why.kind == "nullability" for why in computed.values()):
             return None
+        release = shared_release(self.release, self.cache)
+        return self.cache.by_identity(_NARROWER, lambda: (self._narrower(computed),), wanted, release)[0]
+
+    def _narrower(self, columns: Iterable[str]) -> Narrower | None:
         old = self.release.feeds_into(self.name)
-        now = live_feeds.as_wanted(self.desired, live_feeds.of(wanted.feeds))
+        now = live_feeds.as_wanted(self.desired, live_feeds.of(self.wanted.feeds))
         was = live_feeds.as_live(self.release, live_feeds.of(old))
-        return self.cache.by_identity(
-            _NARROWER,
-            lambda: (narrower(wanted, live, old, computed, now=now, was=was),),
-            wanted,
-            shared_release(self.release, self.cache),
-        )[0]
+        return narrower(self.wanted, self.live, old, columns, now=now, was=was)
+
+    def leaves_out_keys(self) -> bool:
+        """Whether a table of the newest rows holds other rows only because a filter leaves out some keys, whatever becomes of
+        its columns."""
+        newest = self.wanted.table.key and not self.wanted.table.is_distinct
+        return bool(newest) and not self.diff.rows and self._narrower(()) is not None
 
     def unused_forward_query(self, why: str, *, harmless: bool = False) -> tuple[Problem, ...]:
         """C107, C108 or C109 for a forward query without effect: left over from the live release, a harmless `*`, or a

@@ -108,7 +108,7 @@ def _impossible(change: Change) -> Impossible | None:
     if table.kind != change.live.table.kind:
         return _no(f"it is now of kind {table.kind}", drop)
     if _is_other_newest(table, change.live.table) and not change.diff.rows:
-        return _no("another row of a key may be the newest now, and the live version does not keep the others", drop)
+        return _of_other_newest(change)
     if not _continued(change):
         return _no("its feeds are not those of the live version, so none has a position to continue from", drop)
     placing = [name for name in (table.time, *table.partition_by) if name and name in change.diff.computed]
@@ -121,6 +121,15 @@ def _impossible(change: Change) -> Impossible | None:
 def _is_other_newest(table: Table, live: Table) -> bool:
     """Whether the row that is now a key's newest may be missing in the live version. A distinct table drops only equal rows."""
     return bool(table.key or live.key) and not (table.is_distinct and live.is_distinct)
+
+
+def _of_other_newest(change: Change) -> Impossible:
+    if not change.leaves_out_keys():
+        why = "another row of a key may be the newest now, and the live version does not keep the others"
+        return _no(why, without(change, _COMPUTED))
+    why = "its filter leaves out whole keys: the rows stored for them would stay, and not be the newest ones for long"
+    exact = change.narrower is not None
+    return _no(why, without(change, "the newest rows of all other keys are copied" if exact else _COMPUTED))
 
 
 def _continued(change: Change) -> bool:
