@@ -9,7 +9,7 @@ from console.model.pipeline import Endpoint, Pipeline
 from console.model.plan import Plan
 from console.model.schema import Table
 from tests.planning.test_joined_tables import fed
-from tests.planning.world import columns, live, pipeline, planned
+from tests.planning.world import actions, columns, live, pipeline, planned
 
 DAILY = Table(
     name="daily", kind="aggregate", columns=columns(day="date", v="string"), time="day", partition_by=("day",)
@@ -24,10 +24,19 @@ FUNCTIONS = {
     "collect_list(ip)": ("array<string>", "collect_set(ip)"),
     "percentile(ms, 0.9)": ("double", "approx_percentile(ms, 0.9)"),
     "median(ms)": ("double", "approx_percentile(ms, 0.5)"),
+    "histogram_numeric(ms, 5)": ("array<struct<x:double,y:double>>", "count_if(ms > 5)"),
+    "count(DISTINCT ip)": ("bigint", "approx_count_distinct(ip)"),
     "mode(ip)": ("string", ""),
     "skewness(ms)": ("double", ""),
     "regr_slope(ms, ms)": ("double", ""),
 }
+# with a state that merges → the column's type
+MERGING = {
+    "any_value(ip)": "string", "max_by(ip, ts)": "string", "min_by(ip, ts)": "string", "stddev(ms)": "double",
+    "variance(ms)": "double", "corr(ms, bytes)": "double", "bool_and(ms > 5)": "boolean", "bool_or(ms > 5)": "boolean",
+    "collect_set(ip)": "array<string>", "hll_sketch_agg(ip)": "binary", "approx_count_distinct(ip)": "bigint",
+    "kll_sketch_agg_double(CAST(ms AS DOUBLE))": "binary", "approx_percentile(ms, 0.9)": "double",
+}  # fmt: skip
 SHAPES = (
     "SELECT r.day, l.payload AS v FROM requests r RIGHT JOIN landing l ON l.id = r.event_id",
     "SELECT r.day, l.payload AS v FROM requests r FULL JOIN landing l ON l.id = r.event_id",
@@ -68,6 +77,13 @@ def test_a_function_without_a_state_is_refused_under_its_own_name_with_what_does
     assert as_endpoint(sql).refusals == ()
     if merging:
         assert of_feed(table, sql.replace(function, merging)).refusals == ()
+
+
+@pytest.mark.parametrize("function", MERGING)
+def test_a_function_whose_states_merge_feeds_an_aggregate(function: str) -> None:
+    table = replace(DAILY, columns=columns(day="date", v=MERGING[function]))
+    done = of_feed(table, f"SELECT day, {function} AS v FROM requests GROUP BY day")
+    assert (done.refusals, actions(done)) == ((), {"daily": "create"})
 
 
 def test_it_is_named_as_it_is_written() -> None:
