@@ -15,6 +15,7 @@ from console.cli.history_choices_text import option_lines
 from console.model.codec import encode
 from console.model.event import Ailing
 from console.model.note import Note
+from console.model.plan import Plan
 from console.model.region import Region
 from console.model.soak import soak_text
 from console.model.status import Status
@@ -186,7 +187,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
     if status.state not in _AT_END and (tuned := tuned_text(view.accepted, status.tuned)):
         notes.append(f"tuned: {safe_text(tuned)}")
     if status.state not in _AT_END and view.accepted is not None:
-        notes += [safe_text(text) for text in view.accepted.chosen_history]
+        notes += _older_rows(view.accepted)
     if status.state == "live" and view.accepted is not None:
         today = datetime.fromtimestamp(now, UTC).date().isoformat()
         notes += [safe_text(text) for text in view.accepted.showing_older(today)]
@@ -259,6 +260,11 @@ def is_moving(status: Status) -> bool:
     return status.state not in (*_AT_END, "none")
 
 
+def _older_rows(plan: Plan) -> list[str]:
+    """What older rows will show, and until when."""
+    return [safe_text(text) for text in (*plan.chosen_history, *plan.read_until_expiry)]
+
+
 def gate_text(view: RegionView, now: float) -> str:
     """The content of the gate: each check with its outcome, their age, changed limits, notes, and other watchers."""
     status = view.status
@@ -271,6 +277,7 @@ def gate_text(view: RegionView, now: float) -> str:
     lines += [
         line for node in (plan.nodes if plan else ()) for line in option_lines(node, plan.currency if plan else "")
     ]
+    lines += _older_rows(plan) if plan else []
     lines.append(f"{count(status.lag_commits, 'commit')} behind the source" if status.lag_commits else "no lag")
     if tuned := tuned_text(view.accepted, status.tuned):
         lines.append(safe_text(f"tuned: {tuned}"))

@@ -236,6 +236,11 @@ class Plan:
         """The operator's choices for stored rows, and the values of these, one sentence each."""
         return tuple(f"{node.name}, history: {node.history}: {_older(node)}" for node in self.nodes if node.history)
 
+    @property
+    def read_until_expiry(self) -> tuple[str, ...]:
+        """Tables whose new columns are computed at read in older rows until the last of these expires, one sentence each."""
+        return tuple(f"{node.name}: {_older(node)}" for node in self.nodes if node.older_until and not node.history)
+
     def showing_older(self, day: str) -> tuple[str, ...]:
         """Tables that still hold older rows on a day (UTC), the values of these, and their last day."""
         return tuple(

@@ -1,6 +1,7 @@
 """`--history TABLE=…` on the command line, and `history:` in files and overrides."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from console.cli.status_text import gate_text, status_text
-from console.model.status import Status
+from console.model.plan import Plan
+from console.model.status import State, Status
 from console.runner.view import RegionView
 from console.tui.panes.safety import safety_lines
 from tests.cli.conftest import CHANGE, FILES, World
@@ -86,11 +88,56 @@ def test_from_now_in_a_file_moves_no_row(deployed: World) -> None:
     assert [(node["history"], node["price"]["rows"]) for node in about] == [("from now", 0)] * 2
 
 
+AGENT = "get_json_object(payload, '$.agent')"
+
+
+def view_of(plan: Plan, state: State = "awaiting-confirmation") -> RegionView:
+    return RegionView(region=REGION, status=Status(state=state), accepted=plan)
+
+
 def at_gate() -> RegionView:
     table = replace(REQUESTS, retention_days=30, history="from now")
-    wanted = with_column(with_table(pipeline(), table), "agent", "string", "get_json_object(payload, '$.agent')")
-    plan = planned(wanted)
-    return RegionView(region=REGION, status=Status(state="awaiting-confirmation"), accepted=plan)
+    return view_of(planned(with_column(with_table(pipeline(), table), "agent", "string", AGENT)))
+
+
+def read_until_expiry() -> RegionView:
+    """By the operator's `read_time_days`, a column is computed at read until older rows are gone, and none of them moves."""
+    return view_of(
+        planned(
+            with_column(
+                with_table(pipeline(), replace(REQUESTS, retention_days=7, read_time_days=7)),
+                "zone",
+                "string",
+                "upper(region)",
+            )
+        )
+    )
+
+
+def shown_before_the_promotion(view: RegionView) -> dict[str, str]:
+    screen = [line.plain for line in safety_lines(view, (), 300, 0.0)]
+    return {
+        "gate": gate_text(view, 0.0),
+        "status": status_text([view], {}, 0.0),
+        "screen": "\n".join(screen),
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("view", "says"),
+    [
+        (at_gate, "requests, history: from now: older rows: agent is NULL; the last of them expires on 2026-12-14"),
+        (read_until_expiry, "requests: older rows: zone is computed at read; the last of them expires on 2026-11-21"),
+    ],
+    ids=["by the word", "by read_time_days"],
+)
+def test_gate_and_status_name_the_last_day_of_rows_that_expire_instead_of_being_migrated(
+    view: Callable[[], RegionView], says: str
+) -> None:
+    assert {where: says in text for where, text in shown_before_the_promotion(view()).items()} == {
+        "gate": True, "status": True, "screen": True,
+    }  # fmt: skip
 
 
 @pytest.mark.slow

@@ -259,13 +259,17 @@ def _changes(plan: Plan | None) -> Content:
 
 
 def _histories(plan: Plan | None) -> list[Content]:
-    """The choices for existing rows: the one taken, and the amounts that the others would have moved."""
-    nodes = [node for node in plan.changes if node.options][:MAX_TABLES] if plan else []
-    return [
+    """The choices for existing rows: the one taken, and the amounts that the others would have moved; and columns that are
+    computed at read until older rows expire."""
+    if plan is None:
+        return []
+    nodes = [node for node in plan.changes if node.options][:MAX_TABLES]
+    options = [
         Content.assemble(safe(node.name, limit=60), " · ", "taken " if option.chosen else "", option_text(option))
         for node in nodes
         for option in node.options
     ]
+    return options + [safe(text, limit=300) for text in plan.read_until_expiry[:MAX_TABLES]]
 
 
 def _way_back(view: RegionView) -> Content:
