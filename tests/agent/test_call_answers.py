@@ -4,12 +4,13 @@ import math
 import random
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from console.agent.calls import replay
 from console.agent.calls.difference import PAIRED, CallAnswer, Difference, difference
 from console.agent.calls.verdict import ANSWERS, COST, checks_of, judge_answers, judge_cost
 from console.model.recorded_call import (
@@ -182,6 +183,26 @@ def test_time_alone_decides_from_twice_as_slow_and_is_inconclusive_below(
 def test_milliseconds_are_no_loss() -> None:
     old, new = CallCost(0.01, 1, 1), CallCost(0.06, 1, 1)
     assert judge_cost(old, new, NO_BUDGET, ((0.01,) * 4, (0.06,) * 4)) == (True, "")
+
+
+@pytest.mark.parametrize("forgotten", [("live",), ("new",), ("live", "new")])
+def test_a_run_of_which_spark_has_forgotten_the_stages_is_no_fault_of_an_answer(forgotten: tuple[str, ...]) -> None:
+    sides = {
+        name: replay._Runs(
+            called=cast(Any, None),
+            query=QUERY,
+            answer=answer(("a", 1)),
+            first=1.0,
+            seconds=[1.0, 1.0, 1.1, 1.0],
+            read=None if name in forgotten else (10, 10_000_000),
+        )
+        for name in ("live", "new")
+    }
+    judged = replay._judged(CALL, sides["live"], sides["new"])
+    assert (judged.same, judged.same_cost) == (True, None)
+    answers, cost = checks_of("top", [judged])
+    assert (answers.ok, cost.ok) == (True, None)
+    assert cost.detail == "call 1: not measured: Spark has forgotten what a run has read"
 
 
 def test_an_endpoint_has_two_checks_which_name_the_calls_that_differ() -> None:

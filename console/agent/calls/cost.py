@@ -7,15 +7,18 @@ _PLANS = "org.apache.spark.sql.execution.adaptive"
 LISTENER_MILLISECONDS = 5_000  # the delay with which a job's last metrics may arrive
 
 
-def read_cost(session: Any, frame: Any, group: str) -> tuple[int, int]:
-    """Files that the scans of a finished query opened, and bytes that the tasks of its jobs read.
+def read_cost(session: Any, frame: Any, group: str) -> tuple[int, int] | None:
+    """Files that the scans of a finished query opened, and bytes that the tasks of its jobs read; None if Spark, which keeps
+    its newest stages alone, has already forgotten one.
 
     frame  the DataFrame that was collected: its plan holds the metrics
     group  the job group of that run alone
     """
     context = session.sparkContext
-    files = sum(_metric(leaf, "numFiles") for leaf in _leaves(context, frame._jdf.queryExecution().executedPlan()))
-    return files, _input_bytes(context, group)
+    read = _input_bytes(context, group)
+    if read is None:
+        return None
+    return sum(_metric(leaf, "numFiles") for leaf in _leaves(context, frame._jdf.queryExecution().executedPlan())), read
 
 
 def _leaves(context: Any, plan: Any) -> Iterator[Any]:
@@ -41,11 +44,13 @@ def _metric(plan: Any, name: str) -> int:
     return int(metric.get().value()) if metric.isDefined() else 0
 
 
-def _input_bytes(context: Any, group: str) -> int:
-    """The sum of Spark's counts for each stage of the group's jobs."""
+def _input_bytes(context: Any, group: str) -> int | None:
+    """The sum of Spark's counts for each stage of the group's jobs; None if one is unknown."""
     spark = context._jsc.sc()
     spark.listenerBus().waitUntilEmpty(LISTENER_MILLISECONDS)
     tracker, store = context.statusTracker(), spark.statusStore()
     jobs = (tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(group))
     stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+    if any(tracker.getStageInfo(stage) is None for stage in stages):
+        return None
     return sum(int(store.lastStageAttempt(stage).inputBytes()) for stage in stages)

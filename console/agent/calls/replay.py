@@ -68,7 +68,12 @@ class CalledRelease:
 
 @dataclass(slots=True, kw_only=True)
 class _Runs:
-    """The runs of one side. steady: all of them had the same answer; seconds: of the counted runs"""
+    """The runs of one side.
+
+    steady   all of them had the same answer
+    seconds  of the counted runs
+    read     files and bytes, of the last run of which Spark could tell
+    """
 
     called: CalledRelease
     query: CallQuery
@@ -76,8 +81,7 @@ class _Runs:
     steady: bool = True
     first: float = 0.0
     seconds: list[float] = field(default_factory=list)
-    files: int = 0
-    bytes: int = 0
+    read: tuple[int, int] | None = None
 
     @property
     def counted(self) -> tuple[float, ...]:
@@ -86,9 +90,9 @@ class _Runs:
 
     @property
     def cost(self) -> CallCost | None:
-        if self.answer is None:
+        if self.answer is None or self.read is None:
             return None
-        return CallCost(round(statistics.median(self.counted), 4), self.files, self.bytes)
+        return CallCost(round(statistics.median(self.counted), 4), *self.read)
 
 
 def replay(context: RolloutContext, call: PlannedCall, live: CalledRelease, new: CalledRelease) -> ReplayedCall:
@@ -126,7 +130,7 @@ def _run(context: RolloutContext, call: PlannedCall, side: _Runs, number: int) -
             frame = session.sql(side.query.sql, args=args).limit(MOST_ROWS + 1)
             rows = tuple(tuple(row) for row in frame.collect())
             seconds = time.monotonic() - began
-            side.files, side.bytes = read_cost(session, frame, f"{context.recorder.rollout} {what}")
+            side.read = read_cost(session, frame, f"{context.recorder.rollout} {what}") or side.read
         except NotReplayed:
             raise
         except Exception as error:
@@ -166,11 +170,9 @@ def _note(side: _Runs, answer: CallAnswer, call: PlannedCall, seconds: float) ->
 
 def _judged(call: PlannedCall, before: _Runs | None, after: _Runs) -> ReplayedCall:
     assert after.answer is not None
-    cost = after.cost
-    assert cost is not None
     live = before.answer if before is not None else None
-    was = before.cost if before is not None else None
-    same_cost, why_cost = judge_cost(was, cost, call.budget, (before.counted if before else (), after.counted))
+    was, cost = before.cost if before is not None else None, after.cost
+    same_cost, why_cost = _costs(call, before, after)
     same, why, only = _answers(call, before, after)
     return ReplayedCall(
         endpoint=call.endpoint,
@@ -187,6 +189,14 @@ def _judged(call: PlannedCall, before: _Runs | None, after: _Runs) -> ReplayedCa
         why=why,
         why_cost=why_cost,
     )
+
+
+def _costs(call: PlannedCall, before: _Runs | None, after: _Runs) -> tuple[bool | None, str]:
+    """Whether the new release answers as cheaply, and the increases."""
+    cost, was = after.cost, before.cost if before is not None else None
+    if cost is None or (before is not None and was is None):
+        return None, "not measured: Spark has forgotten what a run has read"
+    return judge_cost(was, cost, call.budget, (before.counted if before else (), after.counted))
 
 
 def _answers(call: PlannedCall, before: _Runs | None, after: _Runs) -> tuple[bool | None, str, tuple[int, int]]:

@@ -271,6 +271,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("any limited answer may differ", DIFFERENCE, "and len(only_live) == len(only_new)\n", "", ANSWERED),
     bug("an old `differs` hides a new fault", JUDGED, "if call.changed and call.differs:", "if call.differs:", ANSWERED),
     bug("an expected difference needs no reason", JUDGED, "    if call.changed:\n        return None,", "    if call.changed:\n        return True,", ANSWERED),
+    bug("a call whose cost on live is not known is as cheap", "console/agent/calls/replay.py", "    if cost is None or (before is not None and was is None):", "    if cost is None:", f"{ANSWERED}::test_a_run_of_which_spark_has_forgotten_the_stages_is_no_fault_of_an_answer[forgotten0]"),
     bug("a budget does not decide", JUDGED, "verdict = False if over else slow", "verdict = slow", ANSWERED),
     bug("one slow run is slow", JUDGED, "or min(after) <= max(before):", "or max(after) <= max(before):", ANSWERED),
     bug("an endpoint's own edit is not called", CALLING, "why.get(endpoint.name) or _reached(", "_reached(", f"{CALLED}::test_an_edited_endpoint_is_called_although_no_table_is_built"),
