@@ -1,4 +1,4 @@
-"""One JVM for all rules. Foreign writers are deltalake's: another library in another language, and quick."""
+"""One JVM for the rules of a worker. Foreign writers are deltalake's: another library in another language, and quick."""
 
 import gc
 from collections.abc import Iterator
