@@ -79,8 +79,15 @@ def stands_alone(kind: Kind, before: Sequence[Kind], old: World) -> bool:
         orders = (edit.apply(kind.apply(old)), kind.apply(edit.apply(old)))
         first, second = (_sorted(world.table(kind.table)) for world in orders)
         other = kind.needs == "own" and _other_values(edit, old)  # from which the second one would be computed
-        return first == second and not {*edit.columns} & {*kind.columns} and not other
+        known = {*edit.columns} & {*kind.columns} or _new_values(edit, old) & _new_values(kind, old)
+        return first == second and not known and not other
     return False
+
+
+def _new_values(edit: Kind, old: World) -> set[str]:
+    """Expressions that its table has only afterwards: what the first edit stores, the second one need not compute."""
+    before, after = ({sql for _, _, sql in world.table(edit.table).items} for world in (old, edit.apply(old)))
+    return after - before
 
 
 def _other_values(edit: Kind, old: World) -> bool:
