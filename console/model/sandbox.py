@@ -34,7 +34,7 @@ class SandboxOrder:
 class Sandbox:
     """The current state of one sandbox of a pipeline.
 
-    live     release that was live at its creation;  digest  of the pipeline that it was made from
+    live     release that was live at its creation, "" for none;  digest  of the pipeline that it was made from
     state    adopted: a rollout continues with its versions
     slices, of   slices of history that it holds, and of all
     rows, bytes  written for it
@@ -58,10 +58,16 @@ class Sandbox:
     why: str = ""
     hint: str = ""
 
+    @property
+    def beside(self) -> str:
+        """For display."""
+        return self.live or "no release"
+
     def text(self, live: str, now: float) -> str:
         """`preview fix: ready, 1 day, beside r3; dropped in 47 h`. For display; live: the release that is live now"""
         days = "1 day" if self.days == 1 else f"{self.days} days"
-        beside = f"beside {self.live}" + (", which is not live now" if live and live != self.live else "")
+        superseded = f", and {live} is live now" if live and live != self.live else ""
+        beside = f"beside {self.beside}{superseded}"
         why = f" ({self.why})" if self.why else ""
         return f"preview {self.name}: {self.state}{why}, {days}, {beside}; dropped in {time_left(self.expires - now)}"
 

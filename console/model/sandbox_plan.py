@@ -25,8 +25,9 @@ class ContinuedPlan:
 
 def cannot_preview(plan: Plan) -> str:
     """Why the plan cannot be previewed, only applied; "" if it can."""
-    if not plan.live:
-        return "nothing is live here, so there is nothing to build a preview beside"
+    landing = {state.table.name for state in plan.release.tables if state.table.kind == "landing"}
+    if not plan.live and (empty := sorted(landing & set(created(plan)))):
+        return f"the landing table {', '.join(empty)} does not exist yet, so there are no rows to build it from"
     altered = [step.table for step in plan.steps if isinstance(step, AddColumns)]
     altered += [relay.table for relay in plan.release.relays]
     if altered:

@@ -24,7 +24,8 @@ from console.model.live import Release
 from console.model.plan import Plan
 from console.model.sandbox import Sandbox, SandboxOrder
 from console.model.sandbox_plan import own_paths
-from tests.model.test_sandbox_plan import plan
+from console.model.step import AddColumns, CreateTable
+from tests.model.test_sandbox_plan import COLUMNS, plan
 
 pytestmark = pytest.mark.slow
 HOUR = 3600.0
@@ -39,6 +40,22 @@ def opened(place: Path) -> PipelineController:
 def order(name: str, *, days: int = 1, hours: float = 1.0) -> SandboxOrder:
     now = time.time()
     return SandboxOrder(name=name, days=days, at=now, expires=now + hours * HOUR, by="ada", host="laptop")
+
+
+def first_plan() -> Plan:
+    """Before anything is live: without `kept`, which is live's."""
+    tables = tuple(state for state in plan().release.tables if state.table.name != "kept")
+    return replace(plan(), live="", release=replace(plan().release, tables=tables, feeds=plan().release.feeds[:2]))
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A landing table, and nothing is live; builds do nothing, for which Java is needed."""
+    (tmp_path / "_console").mkdir()
+    (tmp_path / "_console" / "marker.json").write_text("{}")
+    make(tmp_path, "events")
+    monkeypatch.setattr(PlanExecutor, "run", lambda _: None)
+    return tmp_path
 
 
 @pytest.fixture
@@ -157,10 +174,37 @@ def test_what_cannot_be_previewed_is_refused_with_a_reason(region: Path) -> None
     with pytest.raises(Conflict, match="live is r1") as stale:
         controller.preview(replace(plan(), live="r9"), order("one"))
     assert stale.value.code == "E_STALE"
-    with pytest.raises(DataError, match="nothing is live") as unlike:
+    with pytest.raises(Conflict, match="starts from no release, but live is r1"):
         controller.preview(replace(plan(), live=""), order("one"))
-    assert unlike.value.code == "E_PREVIEW"
+    with pytest.raises(DataError, match="the landing table events itself") as refused:
+        controller.preview(plan(steps=(AddColumns("events", COLUMNS),)), order("one"))
+    assert refused.value.code == "E_PREVIEW"
     assert controller.sandboxes.listed() == ()
+
+
+def test_a_first_release_is_previewed_and_its_rollout_goes_on_from_there(empty: Path) -> None:
+    controller, first = opened(empty), first_plan()
+    missing = replace(first, steps=(CreateTable("events"), *first.steps))
+    with pytest.raises(DataError, match="the landing table events does not exist yet"):
+        controller.preview(missing, order("one"))
+    assert made(empty, controller, "one", what=first).live == ""
+    assert controller.releases.in_state("live") is None
+    assert controller.readable("one").id == "one"
+    paths = own(controller, "one")
+    controller.accept(first, "ada", "laptop")
+    assert controller.recorder.plan is not None
+    assert own_paths(controller.recorder.plan) == paths
+    assert [each.state for each in controller.sandboxes.listed()] == ["adopted"]
+    assert controller.drop_preview("one") == ()
+    assert all((empty / path).is_dir() for path in (*paths, "events"))
+
+
+def test_a_first_release_that_was_only_previewed_leaves_its_landing_table(empty: Path) -> None:
+    controller = opened(empty)
+    made(empty, controller, "one", what=first_plan())
+    paths = own(controller, "one")
+    assert set(controller.drop_preview("one")) == paths
+    assert [(empty / path).is_dir() for path in (*paths, "events")] == [False, False, True]
 
 
 def test_a_rollout_goes_on_from_it_and_its_fence_is_stored_with_the_acceptance(

@@ -45,6 +45,18 @@ def test_a_preview_is_built_listed_read_and_dropped(changed: World) -> None:
 
 
 @pytest.mark.slow
+def test_a_first_release_is_previewed_before_anything_is_live(world: World) -> None:
+    built = world.call("preview", "--region", "us", "--name", "first")
+    assert built.exit_code == 0, built.output
+    assert "building first beside no release" in built.stderr
+    assert "preview first: ready, 1 day, beside no release; dropped in" in world.call("status", "--region", "us").stdout
+    asked = world.call("query", "--region", "us", "--release", "first", "SELECT day FROM requests")
+    assert asked.exit_code == 0, asked.output
+    refused = world.call("query", "--region", "us", "SELECT day FROM requests")
+    assert "nothing is live yet" in refused.stderr
+
+
+@pytest.mark.slow
 def test_the_regions_policy_says_when_a_preview_expires_unless_the_command_does(changed: World) -> None:
     changed.write({"regions/us.yaml": f"{FILES['regions/us.yaml']}policy: {{preview_expires: 6h}}\n"})
     for words, hours in ((), 6), (("--expires", "12h"), 12):

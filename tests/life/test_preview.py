@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest_asyncio
 from deltalake import DeltaTable
 
 from console.errors import DataError, Unreachable
+from console.model.live import Release
 from console.model.sandbox import Sandbox
 from tests.life.region import ME, LiveRegion, multiset
 from tests.life.test_history import LANDING, written
@@ -41,8 +43,18 @@ def files(bytes_as: str = "") -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class FirstPreview:
+    """The sandbox of the first release, before anything was live. release: of which its rollout then made r1"""
+
+    sandbox: Sandbox
+    release: Release
+    ids: frozenset[object]
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
+async def empty(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
+    """Files, and nothing is live."""
     live = LiveRegion(tmp_path_factory.mktemp("preview"), rows=300)
     live.install("web", written(tmp_path_factory.mktemp("before"), files()))
     with pytest.MonkeyPatch.context() as patch:
@@ -50,10 +62,25 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live
         (crashes / "fired").mkdir(parents=True)
         patch.setenv("CONSOLE_CRASH_DIR", str(crashes))
         try:
-            await live.roll_out("web")
             yield live
         finally:
             await live.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def first(empty: LiveRegion) -> FirstPreview:
+    await empty.driver.preview(await empty.plan("web"), ME, name="first", days=1, hours=1)
+    sandbox = await built(empty, "first")
+    assert (await empty.driver.survey("web", [])).release is None
+    answer = await empty.driver.query("web", "SELECT id FROM seen", ["seen"], {}, 100_000, release="first")
+    release = await empty.driver.preview_release("web", "first")
+    return FirstPreview(sandbox, release, frozenset(id for (id,) in answer.rows))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def region(empty: LiveRegion, first: FirstPreview) -> LiveRegion:
+    await empty.roll_out("web")
+    return empty
 
 
 async def built(region: LiveRegion, name: str, seconds: float = 300) -> Sandbox:
@@ -87,6 +114,21 @@ async def asked(region: LiveRegion, name: str, table: str) -> list[tuple[object,
     answer = await region.driver.query("web", f"SELECT id, bytes FROM {table}", [table], {}, 100_000, release=name)
     assert answer.release == name
     return list(answer.rows)
+
+
+async def test_the_first_release_is_previewed_and_goes_on_from_there(region: LiveRegion, first: FirstPreview) -> None:
+    assert 0 < first.sandbox.slices < first.sandbox.of
+    assert first.ids == {id for (id,) in region.truth(f"SELECT id FROM landing WHERE {NEWEST}")}
+    live = (await region.driver.survey("web", [])).release
+    assert live is not None
+    paths = {state.table.name: state.version.path for state in live.tables}
+    assert paths == {state.table.name: state.version.path for state in first.release.tables}
+    assert slices(region, paths["requests"]) == Counter(range(1, first.sandbox.of + 1))
+    before = versions(region)
+    await region.driver.drop_preview("web", "first", ME)
+    assert versions(region) == before
+    for table in ("requests", "seen"):
+        assert multiset(await region.table("web", "id", table)) == multiset(region.truth("SELECT id FROM landing"))
 
 
 async def test_a_sandbox_holds_its_newest_day_and_shows_a_wrong_cast_that_live_never_sees(

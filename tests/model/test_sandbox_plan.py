@@ -118,7 +118,11 @@ def test_a_table_that_joins_a_rebuilt_one_is_built_anew_with_all_below_it() -> N
 def test_what_changes_the_landing_table_itself_cannot_be_previewed() -> None:
     assert cannot_preview(plan()) == ""
     assert "events" in cannot_preview(plan(steps=(AddColumns("events", COLUMNS),)))
-    assert "nothing is live" in cannot_preview(replace(plan(), live=""))
+    assert cannot_preview(replace(plan(), live="")) == ""
+    missing = replace(plan(steps=(CreateTable("events"),)), live="")
+    assert (
+        cannot_preview(missing) == "the landing table events does not exist yet, so there are no rows to build it from"
+    )
     relay = Relay(table="events", older="events", forward="", backward="", columns=())
     assert "events" in cannot_preview(replace(plan(), release=replace(plan().release, relays=(relay,))))
 
@@ -146,6 +150,16 @@ def test_a_heavy_day_is_carried_whole_though_it_is_cut_into_hours() -> None:
     slices = cut([Day("2026-11-01", 90, 900), Day("2026-11-02", 90, 900)], rows_limit=10)
     assert len(carried_slices(slices, 1)) == 24
     assert len(carried_slices(slices, 2)) == len(slices) - 1
+
+
+def test_one_beside_no_release_says_so_and_what_is_live_by_now() -> None:
+    order = SandboxOrder(name="fix", days=1, at=0.0, expires=7200.0, by="ada", host="laptop")
+    shown = described(order, sandboxed(replace(plan(), live=""), "fix", "p12", ()), Status(), frozenset())
+    assert shown.text("", 0.0) == "preview fix: building, 1 day, beside no release; dropped in 2 h"
+    assert (
+        shown.text("r1", 0.0) == "preview fix: building, 1 day, beside no release, and r1 is live now; dropped in 2 h"
+    )
+    assert "beside r1, and r2 is live now" in replace(shown, live="r1").text("r2", 0.0)
 
 
 def test_what_is_shown_follows_from_the_events_and_from_who_else_names_its_versions() -> None:

@@ -100,7 +100,7 @@ class RolloutContext:
             raise RegionError("no release is live here", hint="console plan")
         if self.newest_days is not None and stored.row.id != self.plan.live:
             raise RegionError(
-                f"it began beside {self.plan.live}, and {stored.row.id} is live by now",
+                f"it began beside {self.plan.live or 'no release'}, and {stored.row.id} is live by now",
                 hint="console preview builds it again",
                 code="E_STALE",
             )

@@ -90,11 +90,10 @@ class Sandboxes:
         if why := cannot_preview(plan):
             raise DataError(f"this change cannot be previewed: {why}", hint="console apply", code="E_PREVIEW")
         live = self.releases.in_state("live")
-        if live is None or live.row.id != plan.live:
-            now = live.row.id if live else "no release"
-            raise Conflict(
-                f"the plan starts from {plan.live}, but live is {now}", hint="console preview", code="E_STALE"
-            )
+        now = live.row.id if live else ""
+        if now != plan.live:
+            why = f"the plan starts from {plan.live or 'no release'}, but live is {now or 'no release'}"
+            raise Conflict(why, hint="console preview", code="E_STALE")
         known = self._open.get(order.name)
         if known is not None and not _fits(known, plan, order):
             self.drop(order.name)

@@ -91,7 +91,7 @@ async def _build(project: OpenProject, output: Output, *, name: str, days: int, 
     async with project.drivers() as drivers:
         driver = drivers[region]
         sandbox = await driver.preview(plan, who(), name=name, days=days, hours=hours)
-        output.info(f"{region}: building {name} beside {sandbox.live} …")
+        output.info(f"{region}: building {name} beside {sandbox.beside} …")
         while sandbox.state == "building":
             await asyncio.sleep(POLL_SECONDS)
             sandbox = await _state_of(driver, project.pipeline, name)
@@ -147,7 +147,7 @@ def sandboxes_text(sandboxes: tuple[Sandbox, ...], now: float) -> str:
         [
             sandbox.name,
             sandbox.state,
-            sandbox.live,
+            sandbox.beside,
             str(sandbox.days),
             f"{sandbox.slices} of {sandbox.of}",
             f"{sandbox.rows:,}",
