@@ -108,6 +108,28 @@ async def read(pilot: Pilot[int], app: ConsoleApp) -> None:
             await settle(pilot)
 
 
+async def test_a_rollout_that_was_read_while_it_ran_is_read_again_when_a_step_has_ended(
+    cockpit: s.ScriptedCockpit,
+) -> None:
+    began, ended = s.running(s.US), s.at_gate(s.US)
+    whole = cockpit.pasts["us", "web-2"]
+    cockpit.show(began)
+    cockpit.rollouts["us"] = (OLDER, began.status)
+    cockpit.pasts["us", "web-2"] = replace(whole, rollouts=cockpit.rollouts["us"], receipts=())
+    async with running_app(cockpit, size=(200, 60)) as (app, pilot):
+        await pilot.press("5")
+        await read(pilot, app)
+        await settle(pilot)
+        assert "none yet: a step's receipts are written at its end." in screen_text(app)
+        cockpit.pasts["us", "web-2"] = replace(whole, rollouts=(OLDER, ended.status))
+        asked = cockpit.calls.count(("history", ("us", "web-2")))
+        cockpit.show(ended)
+        async with asyncio.timeout(30):
+            while "400,140 rows in, 400,140 out" not in screen_text(app):
+                await settle(pilot)
+        assert cockpit.calls.count(("history", ("us", "web-2"))) == asked + 1
+
+
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids="{0[0]}x{0[1]}".format)
 async def test_the_rollouts_of_all_regions_are_listed_and_one_is_shown_in_full(
     size: tuple[int, int], cockpit: s.ScriptedCockpit

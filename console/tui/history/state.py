@@ -61,6 +61,11 @@ class ListedRollout:
         return self.region, self.status.rollout
 
 
+def ended_steps(status: Status) -> int:
+    """How many steps of a rollout have ended; each has its receipts from then on."""
+    return sum(step.state == "done" for step in status.steps)
+
+
 def listed_rollouts(views: Mapping[str, RegionView], history: HistoryState) -> list[ListedRollout]:
     """Rollouts of all regions, the newest first; current ones from their live views."""
     rollouts = [

@@ -22,7 +22,7 @@ from console.tui.drawing import safe
 from console.tui.fleet.events import Happenings, draw_events
 from console.tui.format import MINUTE
 from console.tui.history.rollouts import RolloutList
-from console.tui.history.state import AuditState, ListedRollout, RolloutKey, listed_rollouts
+from console.tui.history.state import AuditState, ListedRollout, RolloutKey, ended_steps, listed_rollouts
 from console.tui.history.whole import of_rollout, whole_lines
 from console.tui.panes.pane import Pane
 from console.tui.rollout.log import LogEntries
@@ -71,7 +71,7 @@ class HistoryScreen(BaseScreen):
         self._log = LogEntries()
         self._events_timer: Timer | None = None  # runs while they were drawn recently
         self._events_waiting = False
-        self._asked: set[RolloutKey] = set()
+        self._asked: dict[RolloutKey, int] = {}  # ended steps at its last request
         self._listed: tuple[ScreenState, list[ListedRollout]] = (ScreenState(views={}), [])
 
     def body(self) -> ComposeResult:
@@ -143,11 +143,18 @@ class HistoryScreen(BaseScreen):
     def _show_whole(self) -> None:
         if key := self.chosen:
             self._whole.border_title = safe(f"{key[1]} in {key[0]}", limit=100)
-            if key not in self._asked and key not in self.state.history.whole:
-                self._asked.add(key)
+            ended = ended_steps(self._status(key))
+            if ended != self._known_steps(key):
+                self._asked[key] = ended
                 self.post_message(RolloutsRequest(key))
         self._whole.show(self.current_view or NOWHERE, self.state.at)
         self._whole.renew()
+
+    def _known_steps(self, key: RolloutKey) -> int | None:
+        """Ended steps whose receipts were read or requested; None before the first request."""
+        past = self.state.history.whole.get(key)
+        read = next((ended_steps(status) for status in past.rollouts if status.rollout == key[1]), 0) if past else None
+        return self._asked.get(key, read)
 
     def _draw_whole(self, view: RegionView, width: int, at: float) -> list[Content]:
         key = self.chosen
