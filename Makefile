@@ -62,6 +62,8 @@ soak: bucket clocks
 	@$(BIN)/python -m tests.propagation.ddl.soak --minutes $(MINUTES)
 	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py
 	@$(BIN)/python -m tests.agent.clean_rounds --minutes 5
+	@$(BIN)/python -m tests.agent.watched_rollouts --minutes 40
+	@$(BIN)/python -m tests.agent.watched_rollouts --defects --minutes 20
 	@$(BIN)/pytest -q -m soak
 	@$(BIN)/python -m tests.drawn days --minutes $(MINUTES)
 	@$(BIN)/python -m tests.drawn doubles --minutes $(MINUTES)

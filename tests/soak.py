@@ -44,7 +44,7 @@ class Soak:
 
     def __init__(self, asked: argparse.Namespace, record: Path, first: int) -> None:
         self._record, self._alone = record, asked.seed is not None
-        self._started = time.monotonic()
+        self._started = self._kept = time.monotonic()
         self._until = self._started + 60 * asked.minutes
         begin = first if asked.first is None else asked.first
         self._first = self._next = asked.seed if self._alone else begin
@@ -73,11 +73,21 @@ class Soak:
 
         returns  the exit code
         """
-        self.keep({
-            "generator": generator, "at": datetime.now(UTC).isoformat(timespec="seconds"), "from": self._first,
-            "until": self._next, "minutes": round((time.monotonic() - self._started) / 60, 1), **figures, "wrong": self._differences,
-        })  # fmt: skip
+        self._account(generator, (self._first, self._next), self._started, {**figures, "wrong": self._differences})
         return self.code()
+
+    def drew(self, generator: str, seed: int, figures: Mapping[str, object], why: str = "") -> None:
+        """Keep a line of one seed. why: what was held against it; "" for nothing"""
+        if why:
+            self.differs(f"{seed}: {why}")
+        since, self._kept = self._kept, time.monotonic()
+        self._account(generator, (seed, seed + 1), since, {**figures, "wrong": int(bool(why))})
+
+    def _account(self, generator: str, seeds: tuple[int, int], since: float, figures: Mapping[str, object]) -> None:
+        self.keep({
+            "generator": generator, "at": datetime.now(UTC).isoformat(timespec="seconds"), "from": seeds[0],
+            "until": seeds[1], "minutes": round((time.monotonic() - since) / 60, 1), **figures,
+        })  # fmt: skip
 
 
 def of_worlds(asked: argparse.Namespace, generator: str, first: int = 0) -> Soak:

@@ -20,13 +20,14 @@ from console.agent.soak.spark_checks import CheckPace
 from console.errors import CheckFailed
 from console.model.event import RolledBack
 from console.model.identity import AgentReason, agent_reason
-from tests.agent.watched_region import DEFECTS, NEWEST, Defect, WatchedRegion, another_value, lost_and_doubled
+from tests.agent.watched_defects import DAY, DEFECTS, Defect, another_value, lost_and_doubled
+from tests.agent.watched_pipeline import WatchedPipeline, WatchedRegion
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WatchedRegion]:
+async def line(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WatchedPipeline]:
     with pytest.MonkeyPatch.context() as patch:
         for module, name in (
             (after_promotion, "ROUND_SECONDS"),
@@ -38,24 +39,25 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Watc
         patch.setattr(replay, "RUNS", 4)
         patch.setattr(watch_checks, "WATCH", CheckPace(every=3600.0, share=0.1, most=120.0))  # run when a test says so
         patch.setattr(watch_checks, "GATE", CheckPace(every=0.1, share=0.1, most=120.0, inconclusive=False))
-        live = WatchedRegion(tmp_path_factory.mktemp("watched"))
+        region = WatchedRegion(tmp_path_factory.mktemp("watched"))
         try:
-            await live.releases(live.root / "first", first=True)
+            live = WatchedPipeline(region=region, name="web", suffix="")
+            await live.releases(region.root / "first", first=True)
             live.watched("pause")
-            await live.releases(live.root / "second")
+            await live.releases(region.root / "second")
             yield live
         finally:
-            live.service.agent.stop()
-            await live.close()
+            region.service.agent.stop()
+            await region.close()
 
 
 @contextmanager
-def traffic(region: WatchedRegion) -> Iterator[None]:
+def traffic(line: WatchedPipeline) -> Iterator[None]:
     over = threading.Event()
 
     def write() -> None:
         while not over.wait(0.7):
-            region.arrive({}, {})
+            line.arrive({}, {})
 
     writer = threading.Thread(target=write, name="writer", daemon=True)
     writer.start()
@@ -66,16 +68,16 @@ def traffic(region: WatchedRegion) -> Iterator[None]:
         writer.join(60)
 
 
-async def test_a_clean_release_passes_every_check_beside_a_writer(region: WatchedRegion) -> None:
-    with traffic(region):
-        region.clean_rounds(1)
-        region.due("newest rows", "live rows")
-        progress = region.clean_rounds(3)
+async def test_a_clean_release_passes_every_check_beside_a_writer(line: WatchedPipeline) -> None:
+    with traffic(line):
+        line.clean_rounds(1)
+        line.due("newest rows", "live rows")
+        progress = line.clean_rounds(3)
     assert progress.rounds >= 3
-    assert all(kind.due > 0 for kind in region.service.agent.rounds._watch._known["web"].slow)
-    assert region.status.watched.breaches == ()
+    assert all(kind.due > 0 for kind in line.region.service.agent.rounds._watch._known["web"].slow)
+    assert line.status.watched.breaches == ()
     # On a busy machine a call may take longer than before; below twice the time that is inconclusive, and no defect.
-    assert [check for check in region.status.checks if check.ok is False or not (check.ok or check.check == COST)] == []
+    assert [check for check in line.status.checks if check.ok is False or not (check.ok or check.check == COST)] == []
 
 
 def planted(defect: Defect) -> Any:
@@ -85,56 +87,56 @@ def planted(defect: Defect) -> Any:
 
 
 @pytest.mark.parametrize("defect", [planted(defect) for defect in DEFECTS])
-async def test_each_defect_is_a_breach_that_names_its_check(region: WatchedRegion, defect: Defect) -> None:
-    before = {breach.name for breach in region.status.watched.breaches}
-    assert defect.check not in before
-    defect.plant(region)
-    if defect.kind:
-        region.follow()
-    region.due("policy's query", "newest rows", "live rows", "expectations", defect.kind)
-    breach = region.breached(defect.check)
-    found = {breach.name for breach in region.status.watched.breaches} - before
-    assert found <= {defect.check, defect.also}, breach.detail
+async def test_each_defect_is_a_breach_that_names_its_check(line: WatchedPipeline, defect: Defect) -> None:
+    before = {breach.name for breach in line.status.watched.breaches}
+    finder, names = defect.finders[0], {each.check for each in defect.finders}
+    assert finder.check not in before
+    defect.plant(line)
+    line.due("policy's query", "newest rows", "live rows", "expectations", finder.kind)
+    breach = line.breached(finder.check)
+    found = {breach.name for breach in line.status.watched.breaches} - before
+    assert found <= names, breach.detail
     assert breach.action == "pause"
-    assert (region.status.state, bool(region.status.watched.holds)) == ("live", True)
+    assert (line.status.state, bool(line.status.watched.holds)) == ("live", True)
 
 
 async def test_a_value_that_changes_while_a_release_waits_at_its_gate_closes_it_until_it_is_right_again(
-    region: WatchedRegion,
+    line: WatchedPipeline,
 ) -> None:
-    region.controller.rollback(region.status.release, "ada", "laptop")
-    region.watched("rollback", query="")
-    await region.waits(region.root / "third", lenient=True)
-    region.service.agent.tick()
-    another_value(region)
-    region.due("newest rows")
+    line.controller.rollback(line.status.release, "ada", "laptop")
+    line.watched("rollback", query="")
+    await line.begins(line.region.root / "third", lenient=True)
+    await line.at_gate()
+    line.region.service.agent.tick()
+    another_value(line)
+    line.due("newest rows")
     name = "unchanged columns, newest days"
-    region.until(lambda status: any(check.check == name and check.ok is False for check in status.checks))
+    line.until(lambda status: any(check.check == name and check.ok is False for check in status.checks))
     with pytest.raises(CheckFailed, match=name) as refused:
-        region.promote()
+        line.promote()
     assert refused.value.code == "E_CHECK"
-    region.rewrite(f"{NEWEST:%Y-%m-%d}", "ip", "CASE WHEN ip = '0.0.0.0' THEN '192.0.2.9' ELSE ip END")
-    region.until(lambda status: all(check.ok for check in status.checks))
+    line.rewrite(DAY, "ip", "CASE WHEN ip = '0.0.0.0' THEN '192.0.2.9' ELSE ip END")
+    line.until(lambda status: all(check.ok for check in status.checks))
 
 
-async def test_a_breach_takes_the_release_back_in_one_commit_and_no_row_is_lost(region: WatchedRegion) -> None:
+async def test_a_breach_takes_the_release_back_in_one_commit_and_no_row_is_lost(line: WatchedPipeline) -> None:
     """The release that the test before this one has left at its gate."""
-    controller = region.controller
+    controller = line.controller
     was = controller.live().id
-    region.promote()
-    releases = str(region.warehouse / "_console" / "web" / "releases")
-    with traffic(region):
-        region.until(lambda status: status.watch is not None)
+    line.promote()
+    releases = str(line.region.warehouse / "_console" / "web" / "releases")
+    with traffic(line):
+        line.until(lambda status: status.watch is not None)
         promoted = DeltaTable(releases).version()
-        region.due()
-        lost_and_doubled(region)
-        region.due("live rows")
-        status = region.until(lambda status: status.state == "rolled-back")
+        line.due()
+        lost_and_doubled(line)
+        line.due("live rows")
+        status = line.until(lambda status: status.state == "rolled-back")
     assert DeltaTable(releases).version() == promoted + 1
     assert (controller.live().id, agent_reason(status.decided_by)) == (was, AgentReason.BREACH)
     assert [breach.name for breach in status.watched.breaches] == ["requests: feed parse: live rows"]
     assert len(controller.recorder.events(RolledBack)) == 1
-    region.follow()
-    live, previous = sorted(region.judged(), key=lambda release: str(release["state"]))
+    line.follow()
+    live, previous = sorted(line.judged(), key=lambda release: str(release["state"]))
     assert (live["id"], live["lost"], live["extra"]) == (was, 0, 0)
     assert previous["lost"] == previous["extra"] > 0  # by the defect; it is still fed

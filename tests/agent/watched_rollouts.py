@@ -1,47 +1,68 @@
-"""Rollouts on real Spark that are watched for a minute each after their promotion, at the agent's own pace, beside a writer.
+"""Rollouts on real Spark that are watched after their promotion, at the agent's own pace, beside a writer: several pipelines
+of one region at once.
 
-    python -m tests.agent.watched_rollouts --minutes 30            clean ones, in several pipelines at once: none may be taken back
-    python -m tests.agent.watched_rollouts --defects --minutes 30  each defect, over and over: how long until the release is taken back
+    python -m tests.agent.watched_rollouts --minutes 40            clean ones, watched for a minute each: none may be taken back
+    python -m tests.agent.watched_rollouts --defects --minutes 20  a defect each: how long until the release is taken back
 
-A run ends in one line of docs/worlds.jsonl.
+A run of clean ones ends in one line of docs/worlds.jsonl; a defect has a line of its own.
 """
 
+import argparse
 import asyncio
 import random
-import re
-import shutil
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
 
-from console.agent.rollout.declared import declare
 from console.agent.soak.after_promotion import WatchRounds
 from console.agent.soak.spark_checks import SparkCheck
 from console.model.breach import WatchEnded
-from console.model.consent import CheckAccepted
 from console.model.event import Logged, RolledBack
-from console.model.gate import unaccepted
-from console.model.status import Status
 from tests import soak
-from tests.agent.watched_region import DEFECTS, QUERY, Defect, WatchedRegion
-from tests.life.region import LANDING
+from tests.agent.watched_defects import DEFECTS, FURTHER, Defect
+from tests.agent.watched_pipeline import CALLED, STATUS, WatchedPipeline, WatchedRegion
 
-PIPELINES = 4  # that are watched at once, by the one thread of their agent
-WATCH_SECONDS = 60
-DEFECTIVE = "defects after a promotion"
+# pipelines that are watched at once, by the one thread of their agent
+CLEAN_AT_ONCE, DEFECTS_AT_ONCE = 10, 5
+WATCH_SECONDS, WATCHED_SECONDS = 60, 3600  # of clean rollouts, and of those with a defect
+CLEAN, DEFECTIVE = "clean watches", "defects after a promotion"
 MOST_SECONDS = 60.0  # from the first check that could see a defect to the return
-NAMES = re.compile(r"(?<!kind: )\b(landing|requests)\b")
-STATUSES = ("get_json_object(payload, '$.status')", "concat(get_json_object(payload, '$.status'), '')")
+RETURN_SECONDS = 600.0  # after which a release is not taken back any more
+STATUSES = (STATUS, f"concat({STATUS}, '')")
+
+
+class Writer(threading.Thread):
+    """Appends drawn rows to the landing table of each pipeline until it is over. still: held while nothing may arrive"""
+
+    def __init__(self, lines: Sequence[WatchedPipeline], drawn: random.Random) -> None:
+        super().__init__(name="writer", daemon=True)
+        self._lines, self._drawn = lines, drawn
+        self.still, self.over = threading.Lock(), threading.Event()
+        for line in (line for line in lines for _ in range(3)):
+            self._write(line, 80)
+
+    def run(self) -> None:
+        while not self.over.wait(self._drawn.random() * 0.6):
+            with self.still:
+                self._write(self._drawn.choice(self._lines), self._drawn.randint(1, 6), quiet=CALLED)
+
+    @staticmethod
+    def _write(line: WatchedPipeline, number: int, quiet: str = "") -> None:
+        """quiet: a day of which nothing arrives, since each commit is a file more to read for its recorded call"""
+        rows = line.region.events(number)
+        for row in rows:
+            if row["ts"] is not None and f"{row['ts']:%Y-%m-%d}" == quiet:
+                row["ts"] += timedelta(days=1)
+        line.append(rows)
 
 
 @contextmanager
@@ -62,140 +83,116 @@ def ticking(region: WatchedRegion) -> Iterator[None]:
         thread.join(60)
 
 
-@dataclass(slots=True)
-class Clean:
-    """Pipelines of one region, each with tables of its own, and the rollouts that were drawn for them.
+@contextmanager
+def writing(writer: Writer) -> Iterator[Writer]:
+    writer.start()
+    try:
+        yield writer
+    finally:
+        writer.over.set()
+        writer.join(60)
 
-    unclear  rollouts whose watch ended with an inconclusive check
+
+def pipelines(region: WatchedRegion, numbers: Sequence[int]) -> list[WatchedPipeline]:
+    return [WatchedPipeline(region=region, name=f"web{number}", suffix=str(number)) for number in numbers]
+
+
+async def promoted(lines: Sequence[WatchedPipeline], watch: int, **shape: Any) -> dict[str, str]:
+    """The next release of each pipeline, carried to its gate beside the others and promoted.
+
+    watch    seconds; 0 for none
+    shape    as of `written`
+    returns  pipeline → why its release was discarded instead
     """
+    for line in lines:
+        if watch:
+            line.watched("rollback", seconds=watch)
+        await line.begins(line.region.root / "drawn" / line.name, **shape)
+    wrong = dict[str, str]()
+    for line in lines:
+        try:
+            await line.at_gate()
+            line.promote()
+        except AssertionError as error:
+            wrong[line.name] = str(error)
+            line.controller.control("discard", "ada")
+    return wrong
 
-    region: WatchedRegion
-    drawn: random.Random
+
+async def first_releases(lines: Sequence[WatchedPipeline]) -> None:
+    lines[0].region.policy("")
+    wrong = await promoted(lines, 0, first=True)
+    assert not wrong, wrong
+
+
+@dataclass(slots=True)
+class Watched:
+    """The clean rollouts so far. unclear: those whose watch ended with an inconclusive check"""
+
     number: int = 0
     rounds: int = 0
     unclear: int = 0
-    over: threading.Event = field(default_factory=threading.Event)
 
-    def landing(self, at: int) -> str:
-        return str(self.region.warehouse / f"landing{at}")
-
-    def begins(self) -> None:
-        """Some rows in every landing table, and a writer for all of them."""
-        for at in range(PIPELINES):
-            for _ in range(3):
-                self._write(at, 80)
-        threading.Thread(target=self._writes, name="writer", daemon=True).start()
-
-    def _write(self, at: int, number: int) -> None:
-        rows = [self.region._next() for _ in range(number)]
-        write_deltalake(self.landing(at), pa.Table.from_pylist(rows, LANDING), mode="append")
-
-    def _writes(self) -> None:
-        while not self.over.wait(self.drawn.random() * 0.6):
-            self._write(self.drawn.randrange(PIPELINES), self.drawn.randint(1, 6))
-
-    async def rolls_out(self, *, first: bool = False) -> list[str]:
-        """A rollout of each pipeline, watched at once; what was held against them."""
-        names = [f"web{at}" for at in range(PIPELINES)]
-        for at, name in enumerate(names):
-            await self._accepted(at, name, first=first)
-        controllers = [self.region.service.agent.controller(name) for name in names]
-        for controller in controllers:
-            executor = controller.execution.executor
-            assert executor is not None
-            await asyncio.to_thread(executor.join, 600)
-            status = controller.recorder.status
-            assert status.shown == "awaiting-confirmation", status.why
-            bad = [check for check in status.checks if check.ok is False]
-            if bad:
-                return [f"{controller.pipeline}: at its gate: {bad}"]
-            for check in unaccepted(status):
-                doubt = CheckAccepted(table=check.table, check=check.check, detail=check.detail, reason="a busy host")
-                declare(controller, status.rollout, doubt)
-            controller.promote(status.rollout, status.was, "ada", "laptop")
-        if first:
-            return []
-        end = time.monotonic() + 10 * WATCH_SECONDS
-        wrong: list[str] = []
-        for controller in controllers:
-            recorder = controller.recorder
-            while recorder.status.state == "live" and not recorder.status.watched.ended and time.monotonic() < end:
-                await asyncio.sleep(0.5)
-            watched = recorder.status.watched
-            self.unclear += bool(watched.unclear)
-            if watched.breaches or not watched.ended or recorder.status.state != "live":
-                wrong.append(f"{controller.pipeline} {recorder.status.rollout}: {watched} {recorder.status.checks}")
-            ended = (event.incident for event in recorder.events(Logged) if isinstance(event.incident, WatchEnded))
-            self.rounds += sum(news.rounds for news in ended)
-            self.number += 1
-            controller.cleanup("soak", dry_run=False, previous=False)
-        return wrong
-
-    async def _accepted(self, at: int, name: str, *, first: bool) -> None:
-        """Plan and accept the next release of a pipeline: another expression for one column, and what is drawn with it."""
-        region = self.region
-        place = region.root / "drawn" / name
-        status = STATUSES[self.number // PIPELINES % 2]
-        shutil.rmtree(place, ignore_errors=True)
-        region.written(place, first=first)
-        for file in [each for each in place.rglob("*") if each.is_file()]:
-            text = NAMES.sub(rf"\g<0>{at}", file.read_text())
-            file.write_text(text.replace(f"{STATUSES[0]} AS status", f"{status} AS status"))
-            if file.stem in ("landing", "requests"):
-                file.rename(file.with_stem(f"{file.stem}{at}"))
-        query = QUERY.replace("requests", f"requests{at}")
-        region.policy(f'policy: {{watch: {WATCH_SECONDS}s, on_breach: rollback, watch_query: "{query}"}}')
-        region.install(name, place)
-        plan = await region.plan(name)
-        assert not plan.refusals, plan.refusals
-        region.service.agent.controller(name).accept(plan, "ada", "laptop")
+    async def ends(self, line: WatchedPipeline) -> str:
+        """The watch of one rollout; what was held against it."""
+        recorder, end = line.controller.recorder, time.monotonic() + RETURN_SECONDS
+        while line.status.state == "live" and not line.status.watched.ended and time.monotonic() < end:
+            await asyncio.sleep(0.5)
+        watched = line.status.watched
+        ended = (event.incident for event in recorder.events(Logged) if isinstance(event.incident, WatchEnded))
+        self.number += 1
+        self.rounds += sum(news.rounds for news in ended)
+        self.unclear += bool(watched.unclear)
+        line.controller.cleanup("soak", dry_run=False, previous=False)
+        wrong = watched.breaches or not watched.ended or line.status.state != "live"
+        return f"{line.name} {line.status.rollout}: {watched} {line.status.checks}" if wrong else ""
 
 
-async def clean(asked: Any) -> int:
-    known = (line["until"] for line in soak.lines(soak.WORLDS) if line["generator"] == "clean watches")
-    run = soak.Soak(asked, soak.WORLDS, max(known, default=1))
-    with tempfile.TemporaryDirectory(prefix="console-watched-") as place:
-        region = WatchedRegion(Path(place))
-        seeds = run.seeds()
-        drawn = Clean(region, random.Random(next(seeds)))
-        drawn.begins()
-        try:
-            with ticking(region):
-                await drawn.rolls_out(first=True)
-                for seed in seeds:
-                    drawn.drawn.seed(seed)
-                    for wrong in await drawn.rolls_out():
-                        run.differs(wrong)
-                    print(f"{drawn.number} rollouts, {drawn.rounds} rounds, {drawn.unclear} unclear", flush=True)
-        finally:
-            drawn.over.set()
-            region.service.agent.stop()
-            await region.close()
-    return run.summary("clean watches", {"drawn": drawn.number, "rounds": drawn.rounds, "unclear": drawn.unclear})
+async def clean(asked: argparse.Namespace, region: WatchedRegion) -> int:
+    """Releases of the same pipelines, over and over, each with another expression for one column."""
+    run, total = soak.of_worlds(asked, CLEAN, 1), Watched()
+    seeds = run.seeds()
+    lines = pipelines(region, range(CLEAN_AT_ONCE))
+    drawn = random.Random(next(seeds))
+    with ticking(region), writing(Writer(lines, drawn)):
+        await first_releases(lines)
+        for seed in seeds:
+            drawn.seed(seed)
+            wrong = await promoted(lines, WATCH_SECONDS, status=STATUSES[seed % 2])
+            for why in wrong.values():
+                run.differs(why)
+            for line in lines:
+                if line.name not in wrong and (why := await total.ends(line)):
+                    run.differs(why)
+            print(total, flush=True)
+    return run.summary(CLEAN, {"drawn": total.number, "rounds": total.rounds, "unclear": total.unclear})
 
 
 @dataclass(slots=True)
 class Looks:
-    """When checks began, by their kind, seconds since 1970: `round` for those of logs."""
+    """When checks began, by pipeline and kind, seconds since 1970: "" for the rounds, which begin with those of logs."""
 
-    began: list[tuple[str, float]] = field(default_factory=list)
+    began: list[tuple[str, str, float]] = field(default_factory=list)
 
-    def first_after(self, kinds: Collection[str], at: float) -> float:
-        return next(began for name, began in self.began if name in kinds and began >= at)
+    def first(self, line: WatchedPipeline, defect: Defect, there: float, back: float) -> float:
+        """The first check that could see it. It may have begun while the defect was being planted."""
+        kinds = {finder.kind for finder in defect.finders}
+        looks = [at for name, kind, at in self.began if name == line.name and kind in kinds and at <= back]
+        return min((at for at in looks if at >= there), default=max(looks))
 
 
 @contextmanager
 def noted(looks: Looks) -> Iterator[None]:
     results, begins = SparkCheck.results, WatchRounds.round
 
-    def noted_results(check: SparkCheck, *args: Any) -> Any:
+    def noted_results(check: SparkCheck, context: Any, pins: Any) -> Any:
         if time.monotonic() >= check.due:
-            looks.began.append((check.name, time.time()))
-        return results(check, *args)
+            looks.began.append((context.plan.pipeline, check.name, time.time()))
+        return results(check, context, pins)
 
-    def noted_round(rounds: WatchRounds, *args: Any) -> float:
-        looks.began.append(("round", time.time()))
-        return begins(rounds, *args)
+    def noted_round(rounds: WatchRounds, controller: Any, known: Any) -> float:
+        looks.began.append((controller.pipeline, "", time.time()))
+        return begins(rounds, controller, known)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SparkCheck, "results", noted_results)
@@ -203,75 +200,88 @@ def noted(looks: Looks) -> Iterator[None]:
         yield
 
 
-async def taken_back(region: WatchedRegion, defect: Defect, looks: Looks) -> dict[str, Any]:
-    """Roll out, plant, and wait for the return."""
-    region.watched("rollback")
-    await region.releases(region.root / "again")
-    until(region, lambda status: status.watch is not None and status.watch.rounds >= 1)
-    planted = time.time()
-    defect.plant(region)
-    if defect.kind:
-        region.follow()
-    there = time.time()
-    status = until(region, lambda status: status.state == "rolled-back")
-    back = _at(region)
-    kinds = [kind or "round" for kind in defect.kinds]
-    seen = looks.first_after(kinds, there if defect.kind else planted)
-    (judged, *_) = [each for each in region.judged() if each["state"] == "live"]
-    return {
-        "defect": defect.name,
-        "found": [breach.name for breach in status.watched.breaches],
-        "planted_to_return": round(back - planted, 1),
-        "first_check_to_return": round(back - seen, 1),
-        "lost": judged["lost"],
-        "extra": judged["extra"],
-    }
+@dataclass(slots=True, kw_only=True)
+class Planted:
+    """One defect. at, there: before and after it was planted, seconds since 1970"""
+
+    number: int
+    line: WatchedPipeline
+    defect: Defect
+    at: float
+    there: float
+
+    async def returns(self) -> None:
+        """Until its release is taken back, or will not be."""
+        end = time.monotonic() + RETURN_SECONDS
+        while self.line.status.state != "rolled-back" and time.monotonic() < end:
+            await asyncio.sleep(0.2)
+
+    def judged(self, looks: Looks) -> tuple[dict[str, object], str]:
+        """Figures of its return, and what is held against it."""
+        line = self.line
+        found = [breach.name for breach in line.status.watched.breaches]
+        figures: dict[str, object] = {"drawn": 1, "defect": self.defect.name, "found": found}
+        if line.status.state != "rolled-back":
+            return figures, f"not taken back: {line.status.watch} {line.status.watched} {line.status.checks}"
+        events = line.controller.rollouts.events(line.status.rollout)
+        (back,) = (each.at for each in events if isinstance(each.event, RolledBack))
+        line.follow()
+        (live,) = (each for each in line.judged() if each["state"] == "live")
+        took = back - looks.first(line, self.defect, self.there, back)
+        figures |= {"planted_s": round(back - self.at, 1), "first_check_s": round(took, 1)}
+        figures |= {"rows": live["rows"], "lost": live["lost"], "extra": live["extra"]}
+        known = {line.named(finder.check) for finder in self.defect.finders}
+        wrong = live["lost"] or live["extra"] or took > MOST_SECONDS or not known & {*found}
+        return figures, str(figures) if wrong else ""
 
 
-def _at(region: WatchedRegion) -> float:
-    """When the release was taken back, seconds since 1970."""
-    events = region.controller.rollouts.events(region.status.rollout)
-    (back,) = (each.at for each in events if isinstance(each.event, RolledBack))
-    return back
+async def plant(line: WatchedPipeline, writer: Writer, number: int) -> Planted:
+    """Plant a defect once a round was clean. What is planted in a commit meets no other row of its table."""
+    every = (*DEFECTS, *FURTHER)
+    defect, end = every[number % len(every)], time.monotonic() + RETURN_SECONDS
+    while (line.status.watch is None or line.status.watch.rounds < 1) and time.monotonic() < end:
+        await asyncio.sleep(0.2)
+    with writer.still:
+        await asyncio.to_thread(line.follow)
+        at = time.time()
+        await asyncio.to_thread(defect.plant, line)
+        return Planted(number=number, line=line, defect=defect, at=at, there=time.time())
 
 
-def until(region: WatchedRegion, true: Any, seconds: float = 400.0) -> Status:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if true(region.status):
-            return region.status
-        time.sleep(0.1)
-    raise AssertionError(f"still {region.status.watch} {region.status.watched} {region.status.checks}")
+async def defects(asked: argparse.Namespace, region: WatchedRegion) -> int:
+    """Each in a pipeline of its own: what it leaves in a landing table stops the next rollout before its gate."""
+    run, looks = soak.of_worlds(asked, DEFECTIVE), Looks()
+    together = 1 if asked.seed is not None else DEFECTS_AT_ONCE
+    with ticking(region), noted(looks):
+        for first in run.seeds(together):
+            numbers = range(first, first + together)
+            lines = pipelines(region, numbers)
+            with writing(Writer(lines, random.Random(first))) as writer:
+                await first_releases(lines)
+                wrong = await promoted(lines, WATCHED_SECONDS)
+                pairs = [(n, line) for n, line in zip(numbers, lines, strict=True) if line.name not in wrong]
+                planted = [await plant(line, writer, number) for number, line in pairs]
+                for each in planted:
+                    await each.returns()
+            for each in planted:
+                run.drew(DEFECTIVE, each.number, *each.judged(looks))
+            for why in wrong.values():
+                run.differs(why)
+    return run.code()
 
 
-async def defects(asked: Any) -> int:
-    """Each in a region of its own: what it leaves in a landing table stops the next rollout before its gate."""
-    known = (line["until"] for line in soak.lines(soak.WORLDS) if line["generator"] == DEFECTIVE)
-    run, slowest, lost = soak.Soak(asked, soak.WORLDS, max(known, default=0)), 0.0, 0
-    for number in run.seeds():
-        looks = Looks()
-        with tempfile.TemporaryDirectory(prefix="console-watched-") as place, noted(looks):
-            region = WatchedRegion(Path(place))
-            try:
-                with ticking(region):
-                    await region.releases(region.root / "first", first=True)
-                    line = await taken_back(region, DEFECTS[number % len(DEFECTS)], looks)
-            finally:
-                region.service.agent.stop()
-                await region.close()
-        print(line, flush=True)
-        slowest, lost = max(slowest, line["first_check_to_return"]), lost + line["lost"] + line["extra"]
-        if line["lost"] or line["extra"] or line["first_check_to_return"] > MOST_SECONDS:
-            run.differs(f"{number}: {line}")
-    return run.summary(DEFECTIVE, {"slowest_s": round(slowest), "lost": lost})
-
-
-def main() -> int:
+async def main() -> int:
     parser = soak.arguments(__doc__)
-    parser.add_argument("--defects", action="store_true", help="plant defects instead, one a rollout, and measure")
+    parser.add_argument("--defects", action="store_true", help="plant a defect in each, and measure")
     asked = parser.parse_args()
-    return asyncio.run(defects(asked) if asked.defects else clean(asked))
+    with tempfile.TemporaryDirectory(prefix="console-watched-") as place:
+        region = WatchedRegion(Path(place))
+        try:
+            return await (defects if asked.defects else clean)(asked, region)
+        finally:
+            region.service.agent.stop()
+            await region.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(asyncio.run(main()))
