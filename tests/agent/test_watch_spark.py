@@ -17,7 +17,7 @@ from console.agent.calls import replay
 from console.agent.calls.verdict import COST
 from console.agent.soak import after_promotion, at_gate, watch_checks
 from console.agent.soak.spark_checks import CheckPace
-from console.errors import CheckFailed
+from console.errors import AtGate, CheckFailed
 from console.model.event import RolledBack
 from console.model.identity import AgentReason, agent_reason
 from tests.agent.watched_defects import DAY, DEFECTS, Defect, another_value, lost_and_doubled
@@ -100,13 +100,14 @@ async def test_each_defect_is_a_breach_that_names_its_check(line: WatchedPipelin
     assert (line.status.state, bool(line.status.watched.holds)) == ("live", True)
 
 
-async def test_a_value_that_changes_while_a_release_waits_at_its_gate_closes_it_until_it_is_right_again(
+async def test_a_value_that_changes_while_a_release_waits_at_its_gate_closes_it_until_it_is_right_again_and_approved(
     line: WatchedPipeline,
 ) -> None:
     line.controller.rollback(line.status.release, "ada", "laptop")
-    line.watched("rollback", query="")
+    line.watched("rollback", query="", rules={"approvals": 1})
     await line.begins(line.region.root / "third", lenient=True)
     await line.at_gate()
+    line.approve()
     line.region.service.agent.tick()
     another_value(line)
     line.due("newest rows")
@@ -117,6 +118,10 @@ async def test_a_value_that_changes_while_a_release_waits_at_its_gate_closes_it_
     assert refused.value.code == "E_CHECK"
     line.rewrite(DAY, "ip", "CASE WHEN ip = '0.0.0.0' THEN '192.0.2.9' ELSE ip END")
     line.until(lambda status: all(check.ok for check in status.checks))
+    with pytest.raises(AtGate) as unapproved:  # what was approved is another gate
+        line.promote()
+    assert unapproved.value.code == "E_APPROVALS"
+    line.approve()
 
 
 async def test_a_breach_takes_the_release_back_in_one_commit_and_no_row_is_lost(line: WatchedPipeline) -> None:

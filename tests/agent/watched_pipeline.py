@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,8 +25,8 @@ from console.agent.pipeline import PipelineController
 from console.agent.rollout.declared import declare
 from console.agent.store import log
 from console.model.breach import Breach, OnBreach, WatchProgress
-from console.model.consent import CheckAccepted
-from console.model.gate import unaccepted
+from console.model.consent import Approved, CheckAccepted
+from console.model.gate import unaccepted, verdicts
 from console.model.status import Status
 from tests.agent import watched_rows
 from tests.agent.test_resilience import COLUMNS, PARSE, TABLE, Region
@@ -133,10 +133,13 @@ class WatchedPipeline:
             file.write_text(self.named(text))
         return root
 
-    def watched(self, on_breach: OnBreach, query: str = QUERY, seconds: int = 3600) -> None:
-        """The policy of the releases that follow."""
-        asks = f", watch_query: {json.dumps(self.named(query))}" if query else ""
-        self.region.policy(f"policy: {{watch: {seconds}s, on_breach: {on_breach}{asks}}}")
+    def watched(
+        self, on_breach: OnBreach, query: str = QUERY, seconds: int = 3600, rules: Mapping[str, object] | None = None
+    ) -> None:
+        """The policy of the releases that follow. rules: further ones"""
+        policy = {"watch": f"{seconds}s", "on_breach": on_breach, **(rules or {})}
+        asks = {"watch_query": self.named(query)} if query else {}
+        self.region.policy(f"policy: {json.dumps({**policy, **asks})}")
 
     async def begins(self, place: Path, **shape: Any) -> None:
         """Plan and accept a release. shape: as of `written`"""
@@ -157,12 +160,22 @@ class WatchedPipeline:
         return status
 
     def promote(self) -> None:
+        status = self._without_doubts()
+        self.controller.promote(status.rollout, status.was, "ada", "laptop")
+
+    def approve(self) -> None:
+        status = self._without_doubts()
+        declare(
+            self.controller, status.rollout, Approved(by="grace", host="laptop", checks=verdicts(status), ticket="")
+        )
+
+    def _without_doubts(self) -> Status:
         """A call that took longer than before, on a busy machine, is accepted."""
         status = self.status
         for check in unaccepted(status):
             doubt = CheckAccepted(table=check.table, check=check.check, detail=check.detail, reason="a busy host")
-            declare(self.controller, status.rollout, doubt)
-        self.controller.promote(status.rollout, status.was, "ada", "laptop")
+            status = declare(self.controller, status.rollout, doubt)
+        return status
 
     async def releases(self, place: Path, **shape: Any) -> None:
         """Carry a release to its gate, and promote it. shape: as of `written`"""
