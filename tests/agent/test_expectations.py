@@ -30,7 +30,7 @@ CANARY = "s3cr3t"  # statuses of the rows that `Region` spoils
 STATUS = ("status: string", "get_json_object(payload, '$.status') AS status")
 KNOWN = "{accepted_values: {status: ['200', '304', '404', '500']}"
 TRUTH = "SELECT coalesce(CAST(ts AS DATE)::VARCHAR, ''), count(*) FROM landing WHERE payload LIKE '%s3cr3t%' GROUP BY 1"
-LATER = datetime(2026, 11, 2, 12, tzinfo=UTC)
+LATER, NEWEST = (datetime(2026, 11, day, 12, tzinfo=UTC) for day in (2, 4))
 
 
 class ExpectingRegion(Region):
@@ -46,9 +46,9 @@ class ExpectingRegion(Region):
         assert not plan.refusals, plan.refusals
         return plan
 
-    def arrives(self, status: str) -> str:
+    def arrives(self, status: str, at: datetime = LATER) -> str:
         """A live row with this status; returns its id."""
-        row = {**self._next(), "ts": LATER, "payload": json.dumps({"ip": "192.0.2.9", "status": status})}
+        row = {**self._next(), "ts": at, "payload": json.dumps({"ip": "192.0.2.9", "status": status})}
         write_deltalake(str(self.warehouse / "landing"), pa.Table.from_pylist([row], LANDING), mode="append")
         return str(row["id"])
 
@@ -175,6 +175,26 @@ async def test_a_live_row_that_is_not_as_expected_stops_the_version_that_is_buil
     rows = DeltaTable(str(region.warehouse / live.version.path)).to_pyarrow_table(columns=["id", "day"]).to_pylist()
     counted, truth = multiset([(row["id"], row["day"]) for row in rows]), multiset(region.wanted())
     assert (counted - truth, truth - counted) == ({}, {})
+    region.discard()
+
+
+@pytest.mark.soak
+async def test_a_bad_newest_day_of_one_table_is_found_before_a_second_batch_of_another_is_carried(
+    region: ExpectingRegion, tmp_path: Path
+) -> None:
+    bad = region.arrives("bust", NEWEST)
+    root = files(tmp_path, *STATUS)
+    table = "time: ts\ncolumns: {id: string, ts: timestamp, status: string}\ncluster_by: [id]\nexpectations: [status <> 'bust']\n"
+    (root / "tables" / "visits.yaml").write_text(table)
+    (root / "materializations" / "visit.sql").write_text(
+        f"/* into: visits */\nSELECT id, ts, {STATUS[1]} FROM landing\n"
+    )
+    region.install("web", root)
+    status = region.carry(await region.plan("web"))
+    assert status.held == "failed"
+    assert f"`status <> 'bust'`: 1 row fails (2026-11-04: 1), at id={bad}" in status.why
+    (rehearsed,) = region.controller.recorder.events(BatchDone)
+    assert (rehearsed.step, rehearsed.position < rehearsed.of) == ("backfill/requests/parse", True)
     region.discard()
 
 
