@@ -54,6 +54,7 @@ from tests.agent.test_gate_defects import (
     on_another_day,
     without_a_day,
 )
+from tests.agent.watched_defects import DEFECTS, FURTHER
 from tests.faults.rules.tables import column_values, commit_rows, number, rows
 
 pytestmark = pytest.mark.slow
@@ -321,6 +322,8 @@ def test_a_table_that_is_not_fresh_says_nothing_about_its_release(
 
 def test_twenty_defects_are_on_the_list() -> None:
     assert len({plant for plant, _ in IN_LOGS}) + len({name for name, *_ in BY_SPARK}) >= 20
+    on_spark = (*DEFECTS, *FURTHER)  # planted by `watched_rollouts`
+    assert len({defect.plant for defect in on_spark}) == len({defect.name for defect in on_spark}) == 20
 
 
 UNSURE: tuple[tuple[Checks, Answers], ...] = (

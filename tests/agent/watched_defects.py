@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from tests.agent.watched_pipeline import CALLED, MOST_FILES, NEWEST, WatchedPipeline, expression
 
@@ -133,20 +133,21 @@ def another_day(line: WatchedPipeline) -> None:
 
 
 def added_by_somebody(line: WatchedPipeline) -> None:
-    line.statement(f"INSERT INTO {{0}} SELECT * FROM {{0}} WHERE day = '{CALLED}' LIMIT 1")
+    write_deltalake(line.new, DeltaTable(line.new).to_pyarrow_table().slice(0, 1), mode="append")
 
 
 def deleted_by_somebody(line: WatchedPipeline) -> None:
     (one,) = line.arrive({})
     line.follow()
-    line.statement(f"DELETE FROM {{}} WHERE id = '{one}'")
+    DeltaTable(line.new).delete(f"id = '{one}'")
 
 
 def taken_back_by_somebody(line: WatchedPipeline) -> None:
     """The whole version, to where it was before its last live rows."""
     line.arrive({})
     line.follow()
-    line.statement(f"RESTORE TABLE {{}} TO VERSION AS OF {DeltaTable(line.new).version() - 1}")
+    table = DeltaTable(line.new)
+    table.restore(table.version() - 1)
 
 
 def new_shape(line: WatchedPipeline) -> None:

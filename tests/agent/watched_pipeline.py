@@ -261,10 +261,6 @@ class WatchedPipeline:
         options = {"replaceWhere": f"day = '{day}'", "dataChange": "false"}
         rows.write.format("delta").mode("overwrite").options(**options).save(self.new)
 
-    def statement(self, sql: str) -> None:
-        """A statement of another program. sql: `{}` is the new version"""
-        self.region.service.agent.spark.session().sql(sql.format(f"delta.`{self.new}`"))
-
     def judged(self) -> list[dict[str, Any]]:
         """What another program says of the rows of live and of the release before. raises AssertionError if live lacks one"""
         script = [sys.executable, "-I", watched_rows.__file__, str(self.region.warehouse), self.name, self.suffix]

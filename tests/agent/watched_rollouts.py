@@ -202,18 +202,19 @@ def noted(looks: Looks) -> Iterator[None]:
 
 @dataclass(slots=True, kw_only=True)
 class Planted:
-    """One defect. at, there: before and after it was planted, seconds since 1970"""
+    """One defect. at, there: before and after it was planted, seconds since 1970; why: it could not be"""
 
     number: int
     line: WatchedPipeline
     defect: Defect
     at: float
-    there: float
+    there: float = 0.0
+    why: str = ""
 
     async def returns(self) -> None:
         """Until its release is taken back, or will not be."""
         end = time.monotonic() + RETURN_SECONDS
-        while self.line.status.state != "rolled-back" and time.monotonic() < end:
+        while not self.why and self.line.status.state != "rolled-back" and time.monotonic() < end:
             await asyncio.sleep(0.2)
 
     def judged(self, looks: Looks) -> tuple[dict[str, object], str]:
@@ -221,12 +222,17 @@ class Planted:
         line = self.line
         found = [breach.name for breach in line.status.watched.breaches]
         figures: dict[str, object] = {"drawn": 1, "defect": self.defect.name, "found": found}
+        if self.why:
+            return figures, self.why
         if line.status.state != "rolled-back":
             return figures, f"not taken back: {line.status.watch} {line.status.watched} {line.status.checks}"
         events = line.controller.rollouts.events(line.status.rollout)
         (back,) = (each.at for each in events if isinstance(each.event, RolledBack))
-        line.follow()
-        (live,) = (each for each in line.judged() if each["state"] == "live")
+        try:
+            line.follow()
+            (live,) = (each for each in line.judged() if each["state"] == "live")
+        except (AssertionError, TimeoutError) as error:
+            return figures, f"not as it should be: {error}"
         took = back - looks.first(line, self.defect, self.there, back)
         figures |= {"planted_s": round(back - self.at, 1), "first_check_s": round(took, 1)}
         figures |= {"rows": live["rows"], "lost": live["lost"], "extra": live["extra"]}
@@ -242,10 +248,15 @@ async def plant(line: WatchedPipeline, writer: Writer, number: int) -> Planted:
     while (line.status.watch is None or line.status.watch.rounds < 1) and time.monotonic() < end:
         await asyncio.sleep(0.2)
     with writer.still:
-        await asyncio.to_thread(line.follow)
-        at = time.time()
-        await asyncio.to_thread(defect.plant, line)
-        return Planted(number=number, line=line, defect=defect, at=at, there=time.time())
+        planted = Planted(number=number, line=line, defect=defect, at=time.time())
+        try:
+            await asyncio.to_thread(line.follow)
+            planted.at = time.time()
+            await asyncio.to_thread(defect.plant, line)
+        except Exception as error:
+            planted.why = f"not planted: {error}"
+        planted.there = time.time()
+        return planted
 
 
 async def defects(asked: argparse.Namespace, region: WatchedRegion) -> int:
