@@ -141,12 +141,14 @@ def _dropped(problem: Problem, read: UnknownColumn | None, live_columns: set[tup
 def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache) -> list[Problem]:
     """Problems of a plan that is otherwise possible."""
     forward_queries = [p for verdict in verdicts.values() for p in _stale(verdict, desired, verdicts, live, cache)]
-    problems = [problem for verdict in verdicts.values() for problem in _protocol(verdict, live)]
-    for verdict in verdicts.values():
-        if verdict.wanted is not None and verdict.wanted.table.kind == "landing":
+    landings = [verdict for verdict in verdicts.values() if verdict.is_landing]
+    problems = [problem for verdict in landings for problem in _protocol(verdict, live)]
+    for verdict in landings:
+        if verdict.wanted is not None:
             problems += not_as_declared(verdict.wanted.table, live.table(verdict.name), verdict.live, live.region)
     for verdict in verdicts.values():
-        problems += of_table(verdict, desired, verdicts, live, cache)
+        if verdict.rebuilt or verdict.states_read:
+            problems += of_table(verdict, desired, verdicts, live, cache)
     problems += [note for verdict in verdicts.values() for note in _expiring_keys(verdict)]
     return [*(_leading_on(problem, problems) for problem in forward_queries), *dict.fromkeys(problems)]
 

@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from console.model.landing import is_later_version
 from console.model.live import Feed, Live, Relay, Release, TableState, Version
 from console.model.newest import BUCKET, Newest
 from console.model.pipeline import Pipeline
 from console.model.schema import Column
-from console.planning.cache.planner_cache import PlannerCache
+from console.planning.cache.planner_cache import Memo, PlannerCache
 from console.planning.fingerprint import Desired, DesiredTable
 from console.planning.landing import conversion, new_version
 from console.planning.reuse.carried import reads_carried
 from console.planning.routes.verdict import Verdict, Verdicts
 from console.planning.sql.newest import newest_of, stored_as, stored_names
+
+_KEPT = Memo[TableState](100_000)
 
 
 def release(
@@ -25,10 +28,12 @@ def release(
     for verdict in verdicts.tables.values():
         if verdict.wanted is None:
             continue
-        made = _state(verdict, verdict.wanted, live)
-        states.append(
-            replace(made, carried=_carried(verdict, verdict.wanted, states, cache)) if verdict.changes else made
-        )
+        if not verdict.changes and verdict.live is not None:
+            # regions with one release share the verdicts of what is kept, and nothing of a region is in these states
+            states.append(cache.by_identity(_KEPT, partial(_kept, verdict.live, verdict, verdict.wanted), verdict))
+        else:
+            made = _changed(verdict, verdict.wanted, live)
+            states.append(replace(made, carried=_carried(verdict, verdict.wanted, states, cache)))
         if verdict.rebuilt:
             feeds += verdict.wanted.feeds
         elif live.release is not None:
@@ -62,14 +67,17 @@ def _relays(verdicts: Verdicts, live: Live) -> tuple[Relay, ...]:
     return tuple(relays)
 
 
-def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
-    if not verdict.changes and verdict.live is not None:
-        kept = verdict.live if verdict.read == verdict.live.read else replace(verdict.live, read=verdict.read)
-        if not kept.renamed and not _under_own_names(kept):  # released before this was recorded
-            kept = replace(kept, renamed=renamed(kept.read, kept.version))
-        day = wanted.table.accepts_until
-        same = day == kept.table.accepts_until
-        return kept if same else replace(kept, table=replace(kept.table, accepts_until=day))
+def _kept(state: TableState, verdict: Verdict, wanted: DesiredTable) -> TableState:
+    """The live state, which another table's change may need to show more columns."""
+    kept = state if verdict.read == state.read else replace(state, read=verdict.read)
+    if not kept.renamed and not _under_own_names(kept):  # released before this was recorded
+        kept = replace(kept, renamed=renamed(kept.read, kept.version))
+    day = wanted.table.accepts_until
+    same = day == kept.table.accepts_until
+    return kept if same else replace(kept, table=replace(kept.table, accepts_until=day))
+
+
+def _changed(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
     newest = merging(verdict, wanted)
     if wanted.table.kind == "landing":
         version = _landing(verdict, wanted, live)

@@ -1,6 +1,7 @@
 """Endpoints, copies and sinks whose answers change, by an edit of their own query or of something that they read."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from console.model.live import Live, Release
@@ -18,7 +19,9 @@ from console.planning.sql.tree import Text
 
 Reader = Endpoint | Copy | Sink
 Read = frozenset[tuple[str, str]]
+Reasons = Mapping[tuple[str, str], str]
 _READS = Memo[Read]()
+_CHANGED = Memo[Reasons](256)
 _KINDS = ("endpoint", "copy", "sink")
 
 
@@ -30,7 +33,8 @@ def answers(desired: Desired, live: Live, cache: PlannerCache) -> tuple[Answer, 
     release = live.release
     if release is None:
         return ()
-    changed = _changed(desired, release)
+    shared: Reasons = cache.by_identity(_CHANGED, partial(_changed, desired, release), desired, release)
+    changed = dict(shared)
     affected: list[Answer] = []
     groups: tuple[tuple[Literal["copy", "endpoint", "sink"], Sequence[Reader], Sequence[Reader]], ...] = (
         ("copy", desired.copies, release.copies),
@@ -49,9 +53,7 @@ def answers(desired: Desired, live: Live, cache: PlannerCache) -> tuple[Answer, 
     return tuple(sorted(affected, key=lambda answer: (_KINDS.index(answer.kind), answer.name)))
 
 
-def _why(
-    node: Reader, was: Reader | None, release: Release, changed: Mapping[tuple[str, str], str], cache: PlannerCache
-) -> str:
+def _why(node: Reader, was: Reader | None, release: Release, changed: Reasons, cache: PlannerCache) -> str:
     if was is None:
         return "new"
     if node.sql != was.sql:
@@ -80,7 +82,7 @@ def _read(sql: str, release: Release, cache: PlannerCache) -> Read:
     return columns_of_query(sql, NameScope(tables, relations), cache)
 
 
-def _changed(desired: Desired, release: Release) -> dict[tuple[str, str], str]:
+def _changed(desired: Desired, release: Release) -> Reasons:
     """(table, column) → why its values change; (table, "") → why its rows do."""
     reasons: dict[tuple[str, str], str] = {}
     for state in release.tables:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
 
 import sqlglot
 from sqlglot import exp
@@ -57,9 +59,10 @@ def over_merged(read: str, newest: Newest) -> str:
     return render(tree)
 
 
-def stored_names(read: str) -> dict[str, str]:
+@lru_cache(4096)  # regions with one release have the same reads
+def stored_names(read: str) -> Mapping[str, str]:
     """Shown column → the stored one, for columns shown unchanged, if not in all rows then in those that a flag tells apart."""
     parts = sqlglot.parse_one(read, read=DIALECT).expressions
     flagged = {part.alias_or_name: in_later_rows(part.unalias()) for part in parts}
     places = {part.alias_or_name: flagged[part.alias_or_name] or part.unalias() for part in parts}
-    return {column: place.name for column, place in places.items() if isinstance(place, exp.Column)}
+    return MappingProxyType({column: place.name for column, place in places.items() if isinstance(place, exp.Column)})
