@@ -1,9 +1,9 @@
-# make setup · demo · check · test · shots · bench · clean
+# make setup · demo · check · test · matrix · shots · bench · clean
 PYTHON ?= python3
 BIN := .venv/bin
 export HEADLESS PLANT LOG AREA SINCE
 
-.PHONY: setup schema python bucket postgres clocks demo check lint test soak shots bench clean
+.PHONY: setup schema python bucket postgres clocks demo check lint test soak matrix shots bench clean
 
 setup:
 	@$(PYTHON) tools/setup.py spark
@@ -69,6 +69,10 @@ soak: bucket clocks
 	@$(BIN)/python -m tests.drawn doubles --minutes $(MINUTES)
 	@$(BIN)/python -m tests.planning.oracle.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.mutation.soak
+
+# one rollout of the demo's pipeline on each older set of Spark and Delta, in environments of their own (tests/matrix)
+matrix: setup
+	@$(BIN)/python -m tests.matrix
 
 # the pictures of docs/tour.md and the README's recording, from the recordings in docs/tour (tests/shots)
 shots: python

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from console import paths, spark_versions
 from console.agent import spark_process
+from console.agent.agent_log import write_log
 from console.agent.object_store.object_path import in_bucket
 from console.agent.settings import Settings
 from console.agent.spark_jobs import JobGroup
@@ -206,4 +208,12 @@ class SparkHandle:
             self._jvm = self._jvm or spark_process.java_gateway(conf, self._lock_fd)
             self._root, self._left, self.asleep_since = spark_process.first_session(conf, self._jvm), None, 0.0
             self.last_used = time.monotonic()
+            _log_versions()
         return self._root
+
+
+def _log_versions() -> None:
+    here = spark_versions.installed(paths.jars_dir())
+    tested = spark_versions.tested().get(here, "")
+    level, text = ("info", f"tested by {tested}") if tested else ("warning", "this set of versions was not tested")
+    write_log("spark", level, f"{here}: {text}")

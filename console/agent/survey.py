@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from console import paths
+from console import paths, spark_versions
 from console.agent.object_store.object_path import ObjectPath
 from console.agent.rows import nanoseconds
 from console.agent.rows.demands import required_features
@@ -61,6 +61,7 @@ def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) 
         stats=tuple(stats),
         rows_per_second=_rate(warehouse, pipeline, live),
         free_bytes=0 if bucket else shutil.disk_usage(warehouse).free,
+        spark=spark_versions.installed(paths.jars_dir()).spark,
     )
 
 

@@ -40,7 +40,7 @@ def examine(flags: Flags) -> list[Prerequisite]:
 def _agent() -> tuple[Callable[[], Prerequisite], ...]:
     """Requirements of agents on this machine; without Spark there are none, which may be intended."""
     if find_spec("pyspark"):
-        return prerequisites.libraries, prerequisites.java, prerequisites.jars
+        return prerequisites.libraries, prerequisites.java, prerequisites.jars, prerequisites.versions
 
     def agent() -> Prerequisite:
         detail = "pyspark is not installed: this console plans and checks, and starts no agent on this machine"

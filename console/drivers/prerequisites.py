@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from console import paths
+from console import paths, spark_versions
 from console.errors import installing
 
 _ENOUGH = 2 * 1024**3
@@ -30,8 +30,8 @@ class Prerequisite:
 
 
 def needed() -> tuple[Prerequisite, ...]:
-    """Python, its libraries, Java, Delta's jars, and a place for sockets."""
-    return python(), libraries(), java(), jars(), sockets()
+    """Python, its libraries, Java, Delta's jars, the set of their versions, and a place for sockets."""
+    return python(), libraries(), java(), jars(), versions(), sockets()
 
 
 def python() -> Prerequisite:
@@ -81,6 +81,15 @@ def jars() -> Prerequisite:
         fix = "console setup; or name the folder that holds them in CONSOLE_JARS"
         return Prerequisite("jars", False, f"{folder}: Delta's jars are not there", fix)
     return Prerequisite("jars", True, f"{delta[0]} and {len(names) - 1} more in {folder}")
+
+
+def versions() -> Prerequisite:
+    """The versions that work together here, and whether that very set was tested."""
+    here, tested = spark_versions.installed(paths.jars_dir()), spark_versions.tested()
+    if here in tested:
+        return Prerequisite("versions", True, f"{here}: tested by {tested[here]}")
+    sets = "; ".join(map(str, tested))
+    return Prerequisite("versions", None, f"{here}: this set was not tested", f"tested: {sets}")
 
 
 def sockets() -> Prerequisite:

@@ -280,6 +280,7 @@ class Live:
     release          the live manifest, or None in a region without one
     stats            tables of the live release and the requested landing tables; missing ones are not listed
     rows_per_second  measured in the region's last batches; 0 if nothing was measured
+    spark            version of its agent's Spark; "" if that is not known
     """
 
     region: str
@@ -289,6 +290,7 @@ class Live:
     stats: tuple[TableStats, ...] = ()
     rows_per_second: float = 0.0
     free_bytes: int = 0
+    spark: str = field(default="", metadata=BESIDE)
 
     def table(self, name: str) -> TableStats | None:
         return self._by_name.get(name)

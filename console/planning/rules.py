@@ -15,6 +15,7 @@ from console.planning.landing.forward_query import Continued, continued, renamed
 from console.planning.landing.problems import in_an_adapter, not_as_declared
 from console.planning.loss import history, protocol, values
 from console.planning.loss.allowed import LOSSES
+from console.planning.review.older_spark import lacking
 from console.planning.routes.verdict import Recomputation, Verdict
 from console.planning.sql.convert import read_wider
 from console.planning.sql.tree import UnknownColumn, kind
@@ -150,6 +151,7 @@ def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live,
         if verdict.rebuilt or verdict.states_read:
             problems += of_table(verdict, desired, verdicts, live, cache)
     problems += [note for verdict in verdicts.values() for note in _expiring_keys(verdict)]
+    problems += lacking(desired, live, cache)
     return [*(_leading_on(problem, problems) for problem in forward_queries), *dict.fromkeys(problems)]
 
 

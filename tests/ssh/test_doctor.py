@@ -15,7 +15,7 @@ from tests.ssh.host import BIN, QUICK, Host
 from tests.ssh.test_trust import written
 
 pytestmark = pytest.mark.ssh
-NEEDED = ("console", "python", "libraries", "java", "jars", "sockets", "warehouse", "logs", "agent")
+NEEDED = ("console", "python", "libraries", "java", "jars", "versions", "sockets", "warehouse", "logs", "agent")
 
 
 def doctor(host: Host, home: Path, **ssh: object) -> tuple[int, dict[str, dict[str, Any]]]:

@@ -147,9 +147,11 @@ def _counts(shape: TargetShape) -> list[Any]:
 def _sketches_differ(name: str, a: Any, b: Any) -> Any:
     """Column: two sketches cannot come from the same values. Quantile sketches by their number of values, HLL by its estimate."""
     from pyspark.sql.functions import abs as magnitude
-    from pyspark.sql.functions import coalesce, greatest, hll_sketch_estimate, kll_sketch_get_n_double, lit
+    from pyspark.sql.functions import coalesce, greatest, hll_sketch_estimate, lit
 
     if name.endswith("__kll"):
+        from pyspark.sql.functions import kll_sketch_get_n_double  # Spark before 4.1 has none
+
         return ~kll_sketch_get_n_double(a).eqNullSafe(kll_sketch_get_n_double(b))
     was, now = hll_sketch_estimate(a), hll_sketch_estimate(b)
     far = magnitude(was - now) > greatest(was, now) * lit(ESTIMATE) + lit(SLACK)

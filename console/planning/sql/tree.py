@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import TokenType, exp
@@ -161,6 +162,12 @@ def misfit(sql: str) -> tuple[int, str] | None:
         except SqlglotError:
             continue
     return None
+
+
+def called_in(sql: str) -> frozenset[str]:
+    """Names that stand before a parenthesis in a compiled query, in lower case: the functions that it calls, among other words."""
+    tokens = sqlglot.Dialect.get_or_raise(DIALECT).tokenize(sql)
+    return frozenset(token.text.lower() for token, after in pairwise(tokens) if after.token_type == TokenType.L_PAREN)
 
 
 def _parse(text: Text) -> exp.Query | None:
