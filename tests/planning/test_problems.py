@@ -11,6 +11,7 @@ from console.model.pipeline import Endpoint, Materialization, Parameter, Pipelin
 from console.model.schema import Column
 from console.planning import check, plan
 from console.planning.rules import region_problems
+from console.remedy import AnotherColumn, DropKey
 from tests.planning.world import (
     COUNT,
     LANDING,
@@ -232,6 +233,26 @@ def test_a_forward_query_left_over_from_the_live_release_is_not_taken_for_anothe
     region = live(with_table(pipeline(), left))
     changed = with_sql(with_table(pipeline(), left), "parse", PARSE.replace("'$.ip'", "'$.addr'"))
     assert [(p.code, p.severity) for p in planned(changed, region).refusals] == [("C109", "refuse")]
+
+
+@pytest.mark.slow
+def test_a_column_beside_the_one_that_would_be_cut_meets_no_other_refusal_of_a_forward_query_left_over() -> None:
+    left = with_table(pipeline(), replace(REQUESTS, forward_query="*"))
+    region, cut = live(left), "CAST(get_json_object(payload, '$.ms') AS FLOAT)"
+    columns = tuple(replace(c, type="float") if c.name == "ms" else c for c in REQUESTS.columns)
+    narrowed = with_table(left, replace(REQUESTS, forward_query="*", columns=columns))
+    narrowed = with_sql(narrowed, "parse", PARSE.replace(cut.replace("FLOAT", "DOUBLE"), cut))
+    refused = planned(narrowed, region).refusals
+    assert codes(refused) == ["C103", "C109"]
+    assert AnotherColumn(node="requests", column="ms") in [remedy for p in refused for remedy in p.remedies]
+
+    beside = with_column(left, "new_ms", "float", cut)
+    (stale,) = planned(beside, region).refusals
+    assert (stale.code, DropKey(node="requests", key="forward_query") in stale.remedies) == ("C109", True)
+    table = beside.table("requests")
+    assert table is not None
+    for query in ("", "*, CAST(ms AS FLOAT) AS new_ms"):
+        assert planned(with_table(beside, replace(table, forward_query=query)), region).refusals == ()
 
 
 @pytest.mark.slow

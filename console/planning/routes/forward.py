@@ -76,17 +76,17 @@ def refused(change: Change) -> tuple[Problem, ...]:
 
 def _given(change: Change) -> Verdict:
     table = change.wanted.table
-    stale: tuple[Problem, ...] = ()
+    sql, problems = reads.forward(table, change.live)
     if table.forward_query == change.live.table.forward_query:
         message = f"forward_query of {table.name} is stale: it made the release that is live, not this change"
         remedies = (
             SetKey(node=table.name, key="forward_query", effect="written for this change"),
             DropKey(node=table.name, key="forward_query"),
         )
-        stale = (Problem(code="C109", message=message, where=table.where, node=table.name, remedies=remedies),)
-    sql, problems = reads.forward(table, change.live)
+        # alone: a query that is written anew or dropped does not have to fit this change as well
+        problems = (Problem(code="C109", message=message, where=table.where, node=table.name, remedies=remedies),)
     why = f"{listed(list(change.diff.computed))} computed from the live {table.name} by its forward_query"
-    return _copy(change, why, LiveCopy(sql), (*stale, *problems))
+    return _copy(change, why, LiveCopy(sql), problems)
 
 
 def _proven(change: Change) -> Verdict:
