@@ -152,7 +152,35 @@ def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live,
             problems += of_table(verdict, desired, verdicts, live, cache)
     problems += [note for verdict in verdicts.values() for note in _expiring_keys(verdict)]
     problems += lacking(desired, live, cache)
-    return [*(_leading_on(problem, problems) for problem in forward_queries), *dict.fromkeys(problems)]
+    problems = [*(_leading_on(problem, problems) for problem in forward_queries), *dict.fromkeys(problems)]
+    return [_enough_below(problem, verdicts, live, cache) for problem in problems]
+
+
+def _enough_below(problem: Problem, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache) -> Problem:
+    """A warning without remedies to keep a table's stored rows, if a table below would then be refused for what these lack."""
+    keeping = [r for r in problem.remedies if isinstance(r, SetKey) and r.key in ("history", "forward_query")]
+    verdict = verdicts.get(problem.node) if keeping and problem.severity == "warn" else None
+    if verdict is None or not _reads_sources(verdict) or _are_enough(verdict, verdicts, live, cache):
+        return problem
+    return replace(problem, hint="", remedies=tuple(r for r in problem.remedies if r not in keeping))
+
+
+def _are_enough(verdict: Verdict, verdicts: Mapping[str, Verdict], live: Live, cache: PlannerCache) -> bool:
+    """Whether the tables that are rebuilt below could be computed from a table's stored rows. verdicts: sources first"""
+    below = {verdict.name}
+    for other in verdicts.values():
+        if other.wanted is None or not _reads_sources(other) or below.isdisjoint(f.source for f in other.wanted.feeds):
+            continue
+        below.add(other.name)
+        lost = history.retention(other.wanted, other.live, verdict.wanted, live, cache, ())
+        if any(problem.severity == "refuse" for problem in lost):
+            return False
+    return True
+
+
+def _reads_sources(verdict: Verdict) -> bool:
+    """Whether its rows are all computed from its sources."""
+    return verdict.rebuilt and verdict.recomputed is not None and not verdict.recomputed.since
 
 
 def _leading_on(problem: Problem, others: Collection[Problem]) -> Problem:
@@ -282,7 +310,7 @@ def _remedies(verdict: Verdict) -> tuple[Remedy, ...]:
 def _roots(name: str, verdicts: Mapping[str, Verdict]) -> frozenset[str]:
     """The tables that a replay ultimately reads: those that are not rebuilt, or that copy their own rows."""
     verdict = verdicts[name]
-    if not verdict.rebuilt or verdict.wanted is None or verdict.recomputed is None or verdict.recomputed.since:
+    if verdict.wanted is None or not _reads_sources(verdict):
         return frozenset({name})
     return frozenset().union(*(_roots(feed.source, verdicts) for feed in verdict.wanted.feeds))
 

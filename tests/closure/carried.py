@@ -114,7 +114,16 @@ def _as_before(old: Fed, new: Fed) -> str:
     return replace(old, items=items).shown()
 
 
-def files(tables: Sequence[Fed], sent: str, forward_query: str = "") -> dict[str, str]:
+def files_before(edits: Sequence[Carried]) -> dict[str, str]:
+    return _files([EVENTS, HITS, *(edit.old for edit in edits)], SENT[0])
+
+
+def files_after(edits: Sequence[Carried]) -> dict[str, str]:
+    renamed = "* EXCEPT (spare), spare AS extra, NULL AS more"
+    return _files([EVENTS, HITS, *(edit.new for edit in edits)], SENT[1], renamed)
+
+
+def _files(tables: Sequence[Fed], sent: str, forward_query: str = "") -> dict[str, str]:
     """The pipeline's files. sent: columns of the landing table that clients write beside `landing`"""
     landing = "kind: landing\nmanaged: true\ntime: ts\n"
     made = {
@@ -236,15 +245,12 @@ async def carry(
 ) -> tuple[list[str], Counter[str]]:
     """What differs in the end, and the routes that were taken."""
     past = write_past(region, random.Random(seed))
-    region.install("web", written(place / "before", files([EVENTS, HITS, *(edit.old for edit in edits)], SENT[0])))
+    region.install("web", written(place / "before", files_before(edits)))
     await to_the_gate_and_on(region)
     lose_days(region)
     region.write("web", SELDOM)
     sender = Sender(region)
-    after = files(
-        [EVENTS, HITS, *(edit.new for edit in edits)], SENT[1], "* EXCEPT (spare), spare AS extra, NULL AS more"
-    )
-    region.install("web", written(place / "after", after))
+    region.install("web", written(place / "after", files_after(edits)))
     plan = await to_the_gate_and_on(region)
     await region.roll_back("web")
     await sender.more()

@@ -1,6 +1,7 @@
 """Pairs by seed: a deployed pipeline, the rows that its region still holds, and the pipeline that its operators want instead."""
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -79,7 +80,8 @@ def stands_alone(kind: Kind, before: Sequence[Kind], old: World) -> bool:
         orders = (edit.apply(kind.apply(old)), kind.apply(edit.apply(old)))
         first, second = (_sorted(world.table(kind.table)) for world in orders)
         other = kind.needs == "own" and _other_values(edit, old)  # from which the second one would be computed
-        known = {*edit.columns} & {*kind.columns} or _new_values(edit, old) & _new_values(kind, old)
+        stored = _new_values(edit, old)
+        known = {*edit.columns} & {*kind.columns} or stored & (_new_values(kind, old) | _newly_filtered(kind, old))
         return first == second and not known and not other
     return False
 
@@ -88,6 +90,12 @@ def _new_values(edit: Kind, old: World) -> set[str]:
     """Expressions that its table has only afterwards: what the first edit stores, the second one need not compute."""
     before, after = ({sql for _, _, sql in world.table(edit.table).items} for world in (old, edit.apply(old)))
     return after - before
+
+
+def _newly_filtered(edit: Kind, old: World) -> set[str]:
+    """Words of the conditions that its table has only afterwards, columns among them."""
+    before, after = ({*world.table(edit.table).where} for world in (old, edit.apply(old)))
+    return {word for condition in after - before for word in re.findall(r"\w+", condition)}
 
 
 def _other_values(edit: Kind, old: World) -> bool:

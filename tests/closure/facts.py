@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from console.model.live import Day, Live, TableStats
+from console.model.pipeline import Pipeline
 from console.model.plan import Plan, numbered
 from console.model.region import Limits, Region
 from console.model.schema import Column
@@ -31,9 +32,17 @@ class Facts:
 
 def deployed(world: World, facts: Facts, cache: PlannerCache) -> Live:
     """The region after its first release, some time later."""
-    landing = tuple(_stats(table.name, table.name, table.columns, facts) for table in world.landing)
+    return after_first(world.pipeline(), facts, cache)
+
+
+def after_first(pipeline: Pipeline, facts: Facts, cache: PlannerCache) -> Live:
+    """The region after a pipeline's first release."""
+    landing = tuple(
+        _stats(table.name, table.name, table.columns, facts) for table in pipeline.tables if table.kind == "landing"
+    )
     empty = Live(region="eu", pipeline="web", release=None, stats=landing, rows_per_second=1000.0)
-    first = cache_of_first(world, empty, cache)
+    first = plan(pipeline, empty, REGION, "test", cache)
+    assert not first.refusals, first.refusals
     return _live(empty, first, 1, facts)
 
 
@@ -53,12 +62,6 @@ def _live(before: Live, plan: Plan, number: int, facts: Facts) -> Live:
     )
     landing = tuple(table for table in before.stats if release.table(table.name) is None)
     return replace(before, release=release, stats=(*stats, *landing))
-
-
-def cache_of_first(world: World, empty: Live, cache: PlannerCache) -> Plan:
-    made = plan(world.pipeline(), empty, REGION, "test", cache)
-    assert not made.refusals, made.refusals
-    return made
 
 
 def _stats(name: str, path: str, columns: tuple[Column, ...], facts: Facts, *, hashed: bool = False) -> TableStats:

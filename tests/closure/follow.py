@@ -106,7 +106,8 @@ def followed(attempt: Attempt, problem: Problem, remedy: Remedy, live: Live) -> 
         case KeepLive(node=node):
             return _undone(attempt, {node})
         case AnotherColumn(node=node, column=column):
-            return _edited(attempt, node, lambda fed: fed.beside(column, attempt.old.table(node)))
+            beside = _edited(attempt, node, lambda fed: fed.beside(column, attempt.old.table(node)))
+            return beside and beside.patched(node, lambda table: _given_anew(table, live))
         case StopReading(node=node, column=column):
             return _edited(attempt, fed_by(node), lambda fed: fed.not_reading(column))
         case Flag(flag=flag):
@@ -164,6 +165,14 @@ def _set(table: Table, key: str, value: str, columns: Sequence[str], live: Live)
         case "accepts":
             return replace(table, accepts=Accepts(shape=value.removeprefix("{shape: ").removesuffix("}")))
     raise AssertionError(f"nobody knows how to write {key}")
+
+
+def _given_anew(table: Table, live: Live) -> Table:
+    """With a forward query of this change, if it has one, that computes the columns as they are called now."""
+    state = live.release.table(table.name) if live.release else None
+    if not table.forward_query or (state is not None and state.table.forward_query == table.forward_query):
+        return table
+    return replace(table, forward_query=", ".join(_computed(table, live)))
 
 
 def _column(column: Column, key: str, value: str) -> Column:

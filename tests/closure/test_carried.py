@@ -31,10 +31,10 @@ ONCE = ("a column from its source", "a column dropped")
 MORE_ROWS = ("a column that is the same for all rows", "a wider type by a cast", "a filter less")
 MORE_GROUPS = ("another measure under the name", "a key more")
 # By these every route is taken, and tables of three kinds are carried whose source has lost days.
-SEED, SOAK_SEED = "798", "8"
+SEED, SOAK_SEED = "798", "88"
 
 
-def edits(
+def _edits(
     seed: str, rows: Sequence[str], groups: Sequence[str], newest: Sequence[str], once: Sequence[str]
 ) -> list[Carried]:
     names = {"hits": rows, "hourly": groups, "last": newest, "once": once, "named": ("a column from its source",)}
@@ -57,6 +57,20 @@ def _edit(name: str, table: str, *kinds: str, lost: bool = False, history: str =
     return Carried(name=name, kinds=tuple(OF[table, kind] for kind in kinds), lost=lost, history=history)
 
 
+def most() -> list[Carried]:
+    return _edits(SEED, ROWS, GROUPS, NEWEST, ONCE)
+
+
+def rarer() -> list[Carried]:
+    return _edits(
+        SOAK_SEED,
+        (*ROWS, *MORE_ROWS),
+        (*GROUPS, *MORE_GROUPS),
+        (*NEWEST, "another order"),
+        (*ONCE, "a filter over its source"),
+    )
+
+
 async def carried(place: Path, dealt_edits: Sequence[Carried], least: int, *, verified: bool) -> None:
     """least: different rows of the page"""
     assert len({kind for edit in dealt_edits for kind in edit.kinds}) >= least
@@ -77,16 +91,9 @@ async def test_each_route_and_kind_of_table_is_carried_and_no_row_is_lost(tmp_pa
 
 @pytest.mark.soak
 async def test_every_kind_of_change_is_carried_and_no_row_is_lost(tmp_path: Path) -> None:
-    await carried(tmp_path, edits(SEED, ROWS, GROUPS, NEWEST, ONCE), LEAST, verified=True)
+    await carried(tmp_path, most(), LEAST, verified=True)
 
 
 @pytest.mark.soak
 async def test_so_are_rarer_ones(tmp_path: Path) -> None:
-    rarer = edits(
-        SOAK_SEED,
-        (*ROWS, *MORE_ROWS),
-        (*GROUPS, *MORE_GROUPS),
-        (*NEWEST, "another order"),
-        (*ONCE, "a filter over its source"),
-    )
-    await carried(tmp_path, rarer, LEAST, verified=True)
+    await carried(tmp_path, rarer(), LEAST, verified=True)

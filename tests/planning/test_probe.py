@@ -69,9 +69,13 @@ def test_nothing_is_asked_where_no_type_changes(name: str) -> None:
     assert probes(planned(EDITS[name])) == ()
 
 
+BY_QUERY = requests(columns=typed("ms", "float"), forward_query="* EXCEPT (ms), CAST(ms AS FLOAT) AS ms")
+
+
 @pytest.mark.slow
-def test_digits_lost_stay_refused_though_every_value_converts() -> None:
-    done = planned(EDITS["C103_narrows"])
+@pytest.mark.parametrize("edit", [EDITS["C103_narrows"], Edit(BY_QUERY)], ids=["computed", "by a forward_query"])
+def test_digits_lost_stay_refused_though_every_value_converts(edit: Edit) -> None:
+    done = planned(edit)
     answers = [ProbeResult(probe, 0) for probe in probes(done)]
     assert answers
     assert probed(done, answers).refusals == done.refusals

@@ -10,7 +10,7 @@ import pytest
 from console.errors import Problem
 from console.model.codec import BESIDE, decode, encode, split_beside
 from console.planning import PlannerCache
-from console.remedy import DropKey, Flag, KeepLive, SetKey
+from console.remedy import DropKey, Elsewhere, Flag, KeepLive, SetKey
 from tests.closure.edits import Kind
 from tests.closure.facts import Facts, deployed
 from tests.closure.follow import Attempt, answer
@@ -87,6 +87,32 @@ def test_a_default_is_offered_only_where_it_can_stand_for_the_states() -> None:
     assert keys(placed) == {"default"}
     (average,) = refused(lambda t: t.with_item("mean", "double", "avg(n * 2)"), "hourly", hits=3)
     assert keys(average) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "keeping"),
+    [
+        (lambda hits: replace(hits, where=()), {"history"}),
+        (lambda hits: hits.with_item("n", "int", f"length({LANG})"), {"history", "forward_query"}),
+    ],
+    ids=["other rows", "other values"],
+)
+@pytest.mark.parametrize(("gone", "enough"), [(0, True), (3, False)])
+def test_a_warning_offers_to_keep_rows_only_where_these_are_enough_for_the_tables_below(
+    change: Callable[[Fed], Fed], keeping: set[str], gone: int, enough: bool
+) -> None:
+    old = WORLD.with_landing(replace(WORLD.land("events"), retention_days=5))
+    edit = Kind(name="an edit", table="hits", apply=lambda world: world.with_fed(change(world.table("hits"))))
+    attempt, live = Attempt(old=old, edits=(edit,)), deployed(old, Facts(gone={"hits": gone}), CACHE)
+    made, refusals = answer(attempt, live, CACHE)
+    assert made is not None
+    assert refusals == ()
+    (shorter,) = [problem for problem in made.problems if (problem.code, problem.node) == ("C101", "hits")]
+    assert keys(shorter) == (keeping if enough else set())
+    assert isinstance(shorter.remedies[-1], Elsewhere)
+    carried = answer(replace(attempt, history={"hits": "carry"}), live, CACHE)[1]
+    assert {problem.node for problem in carried} == (set() if enough else {"busy", "hourly"})
 
 
 def test_a_stale_forward_query_may_be_dropped_only_where_the_source_still_holds_the_days() -> None:

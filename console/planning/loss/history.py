@@ -85,8 +85,7 @@ def retention(
         if keeps is not None and not (first_day(target_stats.days) and first_day(source_stats.days)):
             message = f"{origin} keeps {keeps} days, and no time column tells which rows of {table.name} are older"
             return [_refusal(table, "C101", message, remedies)]
-    promoted = (Elsewhere(what=f"promote before {origin} has lost them"),)
-    return _shorter(table, source.table, keeps, remedies or promoted)
+    return _shorter(table, source.table, keeps, remedies)
 
 
 def _renamed(source: Table, live: Live) -> tuple[Remedy, ...]:
@@ -115,13 +114,14 @@ def _kept(source: Table, live: Live) -> int | None:
 
 
 def _shorter(table: Table, source: Table, keeps: int | None, remedies: tuple[Remedy, ...]) -> list[Problem]:
+    promoted = Elsewhere(what=f"promote before {source.name} has lost them")
     if keeps == 0:
         message = f"{source.name} stores nothing (retention 0): {table.name} starts empty"
-        return [_later(table, "C102", message, source.where, remedies)]
+        return [_later(table, "C102", message, source.where, remedies or (promoted,))]
     if keeps is not None and (table.retention_days is None or table.retention_days > keeps):
         wish = "forever" if table.retention_days is None else f"{table.retention_days} days"
         message = f"{source.name} keeps {keeps} days, {table.name} {wish}: only what is still there can be re-read"
-        return [_later(table, "C101", message, table.where, remedies)]
+        return [_later(table, "C101", message, table.where, (*remedies, promoted))]
     return []
 
 

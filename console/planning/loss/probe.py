@@ -68,8 +68,8 @@ def _reported(plan: Plan, table: str) -> dict[str, Problem]:
 
 
 def _bare(problem: Problem) -> Problem:
-    """Without the place, which a release does not know, and the severity, which the operator's acceptance changes."""
-    return replace(problem, where="", severity="")
+    """Without what a release does not know, the place and the remedies, and the severity, which the operator's acceptance changes."""
+    return replace(problem, where="", severity="", hint="", remedies=())
 
 
 def _probes_of(step: Backfill, changed: Mapping[str, Problem]) -> list[Probe]:

@@ -22,6 +22,7 @@ from console.remedy import AnotherColumn, Edit, Elsewhere, Remedy, SetKey
 
 # functions that return NULL for a value that does not convert
 _TRYING = {"try_to_date": "date", "try_to_timestamp": "timestamp", "try_to_binary": "binary"}
+_GIVEN = "the forward_query computes it under that name"
 
 
 def repeatable(wanted: DesiredTable, *, carried: bool = False) -> list[Problem]:
@@ -101,8 +102,9 @@ def types(wanted: DesiredTable, diff: Diff, cache: PlannerCache, *, forward: str
     """Type changes that truncate values, or that a value may not fit. forward: the converting query, if not the feed"""
     table, problems = wanted.table, []
     converting = (forward,) if forward else tuple(feed.sql for feed in wanted.feeds)
+    given = bool(forward and table.forward_query and diff.rows)
     for change in diff.columns:
-        problem = conversion(table, change)
+        problem = conversion(table, change, given=given)
         if problem is None or (column := table.column(change.column)) is None:
             continue
         new = kind(column.type)
@@ -111,10 +113,10 @@ def types(wanted: DesiredTable, diff: Diff, cache: PlannerCache, *, forward: str
     return problems
 
 
-def conversion(table: Table, change: ColumnChange) -> Problem | None:
+def conversion(table: Table, change: ColumnChange, *, given: bool = False) -> Problem | None:
     """C103 of one column whose type changes, if values may be truncated or not convert; None if all are preserved.
 
-    table  as wanted
+    table  as wanted;  given: its forward_query computes it, and would have to compute a column under another name
     """
     column = table.column(change.column)
     if change.change != "type" or column is None:
@@ -125,7 +127,7 @@ def conversion(table: Table, change: ColumnChange) -> Problem | None:
             message = f"{name} narrows from {old} to {new}, which loses digits without an error"
             remedies = (
                 Edit(node=table.name, how="compute it with try_cast and a default"),
-                AnotherColumn(node=table.name, column=column.name),
+                AnotherColumn(node=table.name, column=column.name, effect=_GIVEN if given else ""),
                 accepting("C103", table.name, "cuts them"),
             )
             return Problem(
