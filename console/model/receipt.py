@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from console.model.codec import BESIDE
+from console.model.codec import BESIDE, needed
 from console.model.compared import NO_PAGE, ComparedPage
 from console.model.event import Recorded
 from console.model.measured import SparkJob
@@ -19,6 +19,8 @@ class Place:
     before   rows present as of this version are not counted; -1 counts all
     time     stored column that determines the UTC day; "" puts all rows under ""
     columns  (name, Spark type) covered by the checksum
+    feed     app id whose commits alone count, where other feeds committed rows between `before` and `version`, as the live
+             rows of a preview do before its rollout continues the history; "" counts all rows
     """
 
     path: str
@@ -27,6 +29,7 @@ class Place:
     before: int = -1
     time: str = ""
     columns: tuple[tuple[str, str], ...] = ()
+    feed: str = field(default="", metadata=needed("0.2.0"))
 
 
 @dataclass(frozen=True, slots=True)

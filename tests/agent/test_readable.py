@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace as data_replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console.agent.receipts.audit import compare_with_today
 from console.agent.receipts.findings import Subject
 from console.agent.receipts.readable import readability, removals
+from console.agent.receipts.step_receipts import files_of_others
 from console.agent.store import log
 from console.model.receipt import Place
 
@@ -76,6 +78,21 @@ def test_what_keeps_a_version_from_being_read_is_reported(
     assert result.reason.startswith(why)
     assert bool(result.reason) == bool(why)
     assert result.table_gone is table
+
+
+def test_where_other_feeds_wrote_meanwhile_their_commits_have_to_be_known(tmp_path: Path) -> None:
+    path = str(tmp_path / "requests" / "v-1")
+    for number, feed in enumerate(("history", "live", "history"), 1):
+        whose = CommitProperties(app_transactions=[Transaction(feed, number)])
+        write_deltalake(path, rows(number, number + 1), mode="append", commit_properties=whose)
+    receipt = Place(path=path, id=log.table_id(path), version=2, feed="history")
+    (others,) = files_of_others(path, receipt)
+    assert (others.rows, readability(path, receipt).reason) == (1, "")
+    assert files_of_others(path, data_replace(receipt, feed="")) == ()
+    DeltaTable(path, version=1).create_checkpoint()
+    (Path(path) / "_delta_log" / f"{0:020}.json").unlink()
+    assert readability(path, data_replace(receipt, feed="")).reason == ""
+    assert readability(path, receipt).reason.startswith("the commits of other feeds are unknown")
 
 
 def maintenance(path: str) -> None:

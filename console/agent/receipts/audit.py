@@ -183,8 +183,9 @@ class Audit:
         steps = [
             step for step in self.plan.steps if has_receipts(step) and getattr(step, "target", "") == receipt.target
         ]
-        before = receipt.how.target.before if receipt.how else -1
-        mixed = "today's rows do not show which step wrote them" if before >= 0 or len(steps) > 1 else ""
+        place = receipt.how.target if receipt.how else None
+        shared = len(steps) > 1 or (place is not None and (place.before >= 0 or bool(place.feed)))
+        mixed = "today's rows do not show which step wrote them" if shared else ""
         return self._merged(receipt.target) or mixed
 
     def _since(self, subject: Subject, place: Place, recorded: Sums, ambiguous: str) -> Finding:

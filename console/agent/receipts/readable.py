@@ -1,12 +1,14 @@
 """Whether a table can still be read as of a version, and whether rows were removed since: from its log alone."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from console.agent.object_store import object_path
+from console.agent.receipts.step_receipts import files_of_others
 from console.agent.store import log
 from console.errors import RegionError
 from console.model.receipt import Place
@@ -51,10 +53,24 @@ def readability(path: str, place: Place) -> Readability:
             files = DeltaTable(path, version=version).get_add_actions().column("path").to_pylist()
         except (DeltaError, OSError):
             return Readability(f"its log no longer reaches back to version {version}")
-        missing = sum(not object_path.place(log.absolute_path(log.root_of(path), file)).exists() for file in files)
-        if missing:
+        if missing := _missing(log.absolute_path(log.root_of(path), file) for file in files):
             return Readability(f"{missing} of {len(files)} files of version {version} were removed, as VACUUM does")
+    return _of_others(path, place)
+
+
+def _of_others(path: str, place: Place) -> Readability:
+    """Whether the files of the commits that do not count can be read."""
+    try:
+        files = files_of_others(path, place)
+    except RegionError as error:
+        return Readability(f"the commits of other feeds are unknown: {error}")
+    if missing := _missing(file.path for file in files):
+        return Readability(f"{missing} of {len(files)} files of other feeds were removed, as VACUUM does")
     return Readability()
+
+
+def _missing(files: Iterable[str]) -> int:
+    return sum(not object_path.place(file).exists() for file in files)
 
 
 def removals(path: str, version: int) -> Removals:

@@ -5,6 +5,7 @@ after the step's last commit, and after an agent's death the next one simply rea
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from console import paths
 from console.agent.feeds import commit
 from console.agent.feeds.checksum import Sum, can_hash, row_sums_per_day
 from console.agent.rollout.context import RolloutContext
+from console.agent.rows import appended, log_excerpt
 from console.agent.store import log
 from console.agent.store.ops import Ops
+from console.agent.store.shape import layout_of
 from console.agent.store.table_stats import simple_type
 from console.errors import RegionError
 from console.model.event import Fenced
@@ -89,7 +92,8 @@ def step_receipts(session: Any, context: RolloutContext, step: Step) -> tuple[Re
 def sums_by_day(session: Any, warehouse: Path, place: Place, version: int | None = None) -> dict[str, Sum]:
     """Day → its sum, as of the place's own version or of another one.
 
-    Sums add up: the rows added after `before` are the difference of two sums, whichever files contain them by now.
+    Sums add up: the rows added after `before` are the difference of two sums, whichever files contain them by now. Rows that
+    other feeds committed meanwhile are subtracted; they are in the table as of the place's own version alone.
     """
     path = paths.version_path(warehouse, place.path)
 
@@ -99,8 +103,32 @@ def sums_by_day(session: Any, warehouse: Path, place: Place, version: int | None
 
     now = at(place.version if version is None else version)
     base = at(place.before) if place.before >= 0 else {}
-    grown = {day: now.get(day, Sum()) - base.get(day, Sum()) for day in {*now, *base}}
+    others = _sums_of_others(session, path, place)
+    grown = {day: now.get(day, Sum()) - base.get(day, Sum()) - others.get(day, Sum()) for day in {*now, *base, *others}}
     return {day: total for day, total in grown.items() if total != Sum()}
+
+
+def _sums_of_others(session: Any, path: str, place: Place) -> dict[str, Sum]:
+    """The sums of the rows that other feeds committed, read from the files of their commits."""
+    files = files_of_others(path, place)
+    if not files:
+        return {}
+    with log_excerpt.place(path) as scratch:
+        rows = appended.rows(session, path, layout_of(path, place.version), files, scratch)
+        return row_sums_per_day(rows, place.time, place.columns)
+
+
+def files_of_others(path: str, place: Place) -> tuple[log.AddedFile, ...]:
+    """The files that other feeds committed between `place.before` and `place.version`; () if all rows count.
+
+    raises  RegionError if its log no longer has these commits
+    """
+    if not place.feed:
+        return ()
+    commits = log.commits(path, place.before + 1, place.version)
+    return tuple(
+        file for each in commits if each.kind == "append" and place.feed not in each.txn for file in each.added
+    )
 
 
 def in_half(how: Measured, day: str) -> bool:
@@ -116,28 +144,27 @@ def _places(context: RolloutContext, step: Backfill | CatchUp) -> tuple[Measured
     path = context.path(target.version.path)
     if isinstance(step, CatchUp):
         source = context.state(step.source)
-        before, version, position = _committed_range(
-            path, commit.live_id(path, context.live_feed(step.target, step.materialization).spec)
-        )
-        read = _place(context, source, position, source.table.time)
-        return Measured(read, _place(context, target, version, target.table.time, before=before)), position
+        app_id = commit.live_id(path, context.live_feed(step.target, step.materialization).spec)
+        written, position = _written(context, target, path, app_id)
+        return Measured(_place(context, source, position, source.table.time), written), position
     source = context.live_state(step.source) if step.route == "forward" else context.state(step.source)
     fence = next(fenced.version for fenced in context.recorder.events(Fenced) if fenced.step == step.id)
     app_id = commit.history_id(path, step.materialization or "forward", fence)
-    before, version, position = _committed_range(path, app_id)
+    written, position = _written(context, target, path, app_id)
     read = _place(context, source, fence, step.time, columns=step.columns)
-    written = _place(context, target, version, target.table.time, before=before)
     return Measured(read, written, step.since, step.until), position
 
 
-def _committed_range(path: str, app_id: str) -> tuple[int, int, int]:
-    """The version before a feed's first commit (-1: without rows), its last commit, and the position in that."""
+def _written(context: RolloutContext, target: TableState, path: str, app_id: str) -> tuple[Place, int]:
+    """The rows of a feed, from the version before its first commit (-1: without rows) to its last, and the position in that."""
     commits = [(c.version, c.txn[app_id]) for c in log.commits(path, 0, log.latest_version(path)) if app_id in c.txn]
     if not commits:
         raise RegionError(f"{path}: nothing was committed under {app_id}", hint="console retry", code="E_NO_POSITION")
     first, (last, number) = commits[0][0] - 1, commits[-1]
     empty = not any(commit.added for commit in log.commits(path, 0, first))
-    return (-1 if empty else first), last, commit.split(number)[1]
+    place = _place(context, target, last, target.table.time, before=-1 if empty else first)
+    own = replace(place, feed=app_id)
+    return own if files_of_others(path, own) else place, commit.split(number)[1]
 
 
 def _place(
