@@ -3,9 +3,11 @@
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from console import paths
+from console.agent.agent_log import write_log
 from console.agent.cleanup.due_holds import DueHolds
 from console.agent.cleanup.stages import Cleanup
 from console.agent.execution.control import RolloutControl
@@ -23,6 +25,7 @@ from console.agent.rollout.retune import retune
 from console.agent.rollout.self_opening import SelfOpeningGate
 from console.agent.rollout.watchdog import Watchdog, is_attached
 from console.agent.rows.release_files import ReleaseFiles
+from console.agent.sandboxes.live_rows import SandboxFeeds
 from console.agent.sandboxes.sandboxes import Sandboxes
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
@@ -37,6 +40,7 @@ from console.model.sandbox import Sandbox, SandboxOrder
 from console.model.sandbox_plan import ContinuedPlan
 from console.model.status import Status, Verb
 from console.model.tuning import Tuning
+from console.text import redacted
 
 HALT_SECONDS = 0.2  # between two looks whether a drop holds the lock
 
@@ -79,7 +83,7 @@ class PipelineController:
             created_with=table_settings(settings.rollback_window_hours + SPARE_HOURS),
             continued=self._continued,
         )
-        self.sandboxes = self._sandboxes(settings.rollback_window_hours)
+        self.sandboxes = self._sandboxes(settings)
         self._promotion = self._promoting(spark, follower)
         self.cleaning = self._cleanup()
         self.due_holds = DueHolds()
@@ -98,16 +102,32 @@ class PipelineController:
             kept_files=self.kept_files,
         )
 
-    def _sandboxes(self, keep_hours: float) -> Sandboxes:
+    def _sandboxes(self, settings: Settings) -> Sandboxes:
+        feeds = SandboxFeeds(
+            spark=self._spark,
+            tick_seconds=settings.tick_seconds,
+            pace=settings.follow,
+            releases=self.releases,
+            resolve=self.path,
+            report=self._report,
+        )
         return Sandboxes(
             warehouse=self.warehouse,
             pipeline=self.pipeline,
             spark=self._spark,
             releases=self.releases,
             follower=self.feeds.follower,
-            keep_hours=keep_hours,
+            keep_hours=settings.rollback_window_hours,
             created_with=self.acceptance.created_with,
+            feeds=feeds,
         )
+
+    def _report(self, level: str, text: str) -> None:
+        """Write to the log and to the watchers. Never raises: logging must not stop a feed."""
+        text = redacted(text)
+        write_log(self.pipeline, level, text)
+        with suppress(Exception):
+            self.recorder.log(text, level)
 
     def _cleanup(self) -> Cleanup:
         return Cleanup(

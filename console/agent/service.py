@@ -142,11 +142,15 @@ class Service:
     def accept_until(self, pipeline: str, release: str, days: dict[str, str], by: str, host: str) -> dict[str, Any]:
         return {"days": accept_until(self.agent.controller(pipeline), release, days, by, host)}
 
-    def preview(self, plan: Any, name: str, days: int, hours: float, by: str, host: str) -> Sandbox:
+    def preview(
+        self, plan: Any, name: str, days: int, hours: float, by: str, host: str, *, live: bool = False
+    ) -> Sandbox:
         decoded, now = codec.decode(Plan, plan), time.time()
         if decoded.refusals:
             raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
-        order = SandboxOrder(name=name, days=max(1, days), at=now, expires=now + hours * 3600, by=by, host=host)
+        order = SandboxOrder(
+            name=name, days=max(1, days), at=now, expires=now + hours * 3600, by=by, host=host, follows=live
+        )
         return self.agent.controller(decoded.pipeline).preview(decoded, order)
 
     def preview_release(self, pipeline: str, name: str) -> Release:

@@ -45,7 +45,8 @@ class SparkSleeper:
         if self._is_needed():
             self._needed = time.monotonic()
             return
-        last = max(self._needed, self.spark.last_used, self.follower.last_used)
+        fed = (controller.sandboxes.feeds.last_used for controller in self.controllers())
+        last = max(self._needed, self.spark.last_used, self.follower.last_used, *fed)
         if time.monotonic() - last >= idle:
             self._thread = threading.Thread(target=self._end, args=(idle,), name="sleep", daemon=True)
             self._thread.start()
@@ -71,7 +72,8 @@ class SparkSleeper:
     def _end(self, idle: float) -> None:
         began = time.monotonic()
         try:
-            if not (self.follower.let_go(idle) and self.spark.sleep(idle)):
+            fed = (controller.sandboxes.feeds for controller in self.controllers())
+            if not (self.follower.let_go(idle) and all(each.let_go(idle) for each in fed) and self.spark.sleep(idle)):
                 return
         except Exception as error:  # tried again a second later
             write_log("agent", "warning", f"Spark does not go to sleep: {describe(error)}")

@@ -219,12 +219,13 @@ class Driver(Protocol):
         """
         ...
 
-    async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
+    async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float, live: bool = False) -> Sandbox:
         """Build a sandbox of a plan beside live, with the newest days of rebuilt tables. Returns once the build has begun.
 
         One of that name and the same change is kept for longer; one of another change is replaced.
 
         hours   until it is dropped
+        live    rows that arrive after its fence flow into its tables; an older agent refuses it by name
         raises  DataError E_PREVIEW, E_PREVIEW_NAME; Conflict E_STALE
         """
         ...

@@ -236,8 +236,9 @@ class RpcDriver:
         params = {"pipeline": pipeline, "by": who.name, "host": who.host}
         return str(self._fields("restore", await self._call("restore", params, _CHANGE), release=str)["release"])
 
-    async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
+    async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float, live: bool = False) -> Sandbox:
         params = {"plan": plan, "name": name, "days": days, "hours": hours, "by": who.name, "host": who.host}
+        params |= {"live": True} if live else {}
         return self._decode(Sandbox, await self._call("preview", params, _CHANGE))
 
     async def preview_release(self, pipeline: str, name: str) -> Release:

@@ -1,9 +1,11 @@
 """Sandboxes: releases of pending changes beside the live one, in which rebuilt tables hold only their newest days."""
 
 import re
+from dataclasses import field
 from typing import Literal
 
 from console.errors import DataError
+from console.model.codec import QUIET
 from console.record import dataclass
 
 SandboxState = Literal["building", "ready", "failed", "adopted"]
@@ -19,6 +21,7 @@ class SandboxOrder:
     days         newest days to copy of each rebuilt table
     at, expires  seconds since 1970, UTC
     dropping     its files are being deleted
+    follows      rows that arrive after its fence flow into its tables
     """
 
     name: str
@@ -28,6 +31,16 @@ class SandboxOrder:
     by: str
     host: str
     dropping: bool = False
+    follows: bool = field(default=False, metadata=QUIET)
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxFeeding:
+    """The lag of the feeds into a sandbox's tables. stopped: why a feed has stopped, "" if none has"""
+
+    rows: int
+    seconds: float
+    stopped: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +53,7 @@ class Sandbox:
     rows, bytes  written for it
     tables   those with versions of its own
     why, hint    of a failure
+    follows  rows that arrive after its fence flow into its tables;  feeding  their state, None while nothing feeds them
     """
 
     name: str
@@ -57,6 +71,17 @@ class Sandbox:
     tables: tuple[str, ...] = ()
     why: str = ""
     hint: str = ""
+    follows: bool = field(default=False, metadata=QUIET)
+    feeding: SandboxFeeding | None = field(default=None, metadata=QUIET)
+
+    @property
+    def live_rows(self) -> str:
+        """`no`, `yes`, `12 behind`, `stopped`. For display."""
+        if not self.follows or self.feeding is None:
+            return "waiting" if self.follows else "no"
+        if self.feeding.stopped:
+            return "stopped"
+        return f"{self.feeding.rows:,} behind" if self.feeding.rows else "yes"
 
     @property
     def beside(self) -> str:
@@ -69,7 +94,10 @@ class Sandbox:
         superseded = f", and {live} is live now" if live and live != self.live else ""
         beside = f"beside {self.beside}{superseded}"
         why = f" ({self.why})" if self.why else ""
-        return f"preview {self.name}: {self.state}{why}, {days}, {beside}; dropped in {time_left(self.expires - now)}"
+        stopped = self.feeding.stopped if self.feeding else ""
+        live_rows = f" and live rows{f', stopped ({stopped})' if stopped else ''}" if self.follows else ""
+        left = time_left(self.expires - now)
+        return f"preview {self.name}: {self.state}{why}, {days}{live_rows}, {beside}; dropped in {left}"
 
 
 def time_left(seconds: float) -> str:

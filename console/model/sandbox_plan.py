@@ -28,10 +28,9 @@ def cannot_preview(plan: Plan) -> str:
     landing = {state.table.name for state in plan.release.tables if state.table.kind == "landing"}
     if not plan.live and (empty := sorted(landing & set(created(plan)))):
         return f"the landing table {', '.join(empty)} does not exist yet, so there are no rows to build it from"
-    altered = [step.table for step in plan.steps if isinstance(step, AddColumns)]
-    altered += [relay.table for relay in plan.release.relays]
+    altered = dict.fromkeys(step.table for step in plan.steps if isinstance(step, AddColumns))
     if altered:
-        return f"it changes the landing table {', '.join(dict.fromkeys(altered))} itself, which live shares"
+        return f"it adds columns to the landing table {', '.join(altered)}, to which live rows are written"
     return ""
 
 
@@ -164,4 +163,5 @@ def described(order: SandboxOrder, plan: Plan, status: Status, taken: frozenset[
         tables=created(plan),
         why=status.why if state == "failed" else "",
         hint=f"correct it, then console preview; or console preview --drop {order.name}" if state == "failed" else "",
+        follows=order.follows,
     )

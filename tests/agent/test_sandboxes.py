@@ -14,6 +14,7 @@ from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance.erased_rows import ErasedRowsSearch
 from console.agent.maintenance.maintainer import needs
 from console.agent.pipeline import PipelineController
+from console.agent.resilience.quarantine import Quarantine
 from console.agent.sandboxes.store import SandboxStore
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
@@ -22,6 +23,7 @@ from console.errors import Conflict, DataError, RegionError
 from console.model.event import Accepted, Fenced, Logged, StepDone
 from console.model.live import Release
 from console.model.plan import Plan
+from console.model.receipt import LEDGER
 from console.model.sandbox import Sandbox, SandboxOrder
 from console.model.sandbox_plan import own_paths
 from console.model.step import AddColumns, CreateTable
@@ -176,7 +178,7 @@ def test_what_cannot_be_previewed_is_refused_with_a_reason(region: Path) -> None
     assert stale.value.code == "E_STALE"
     with pytest.raises(Conflict, match="starts from no release, but live is r1"):
         controller.preview(replace(plan(), live=""), order("one"))
-    with pytest.raises(DataError, match="the landing table events itself") as refused:
+    with pytest.raises(DataError, match="columns to the landing table events") as refused:
         controller.preview(plan(steps=(AddColumns("events", COLUMNS),)), order("one"))
     assert refused.value.code == "E_PREVIEW"
     assert controller.sandboxes.listed() == ()
@@ -278,6 +280,25 @@ def test_a_build_beside_a_release_that_is_live_no_longer_ends(region: Path) -> N
     assert executor is not None
     with pytest.raises(RegionError, match="beside r1, and r2 is live by now"):
         executor.context.live()
+
+
+def test_rows_that_its_build_left_out_are_listed_until_it_is_dropped(region: Path) -> None:
+    """The next one of its name would otherwise find them recorded; those of a rollout stay."""
+    controller = opened(region)
+    made(region, controller, "one")
+    made(region, controller, "two")
+    folder = region / "_console" / "web"
+    names = ["web-one-0", "web-one-0", "web-two-0", "web-1"]
+    columns = {name: [None] * len(names) for name in LEDGER["quarantine"]} | {"rollout": names}
+    kinds = {"string": pa.string(), "bigint": pa.int64(), "double": pa.float64()}
+    schema = pa.schema([(name, kinds[kind]) for name, kind in LEDGER["quarantine"].items()])
+    write_deltalake(str(folder / "quarantine"), pa.table(columns, schema))
+    assert {each.recorder.rollout for each in controller.sandboxes.opened()} == {"web-one-0", "web-two-0"}
+    controller.drop_preview("one")
+    left = DeltaTable(str(folder / "quarantine")).to_pyarrow_table().column("rollout").to_pylist()
+    assert sorted(left) == ["web-1", "web-two-0"]
+    controller.drop_preview("two")
+    assert [len(Quarantine(folder).rows(name)) for name in ("web-two-0", "web-1")] == [0, 1]
 
 
 def test_a_sandbox_of_a_change_that_moves_no_row_is_ready_at_once(region: Path) -> None:

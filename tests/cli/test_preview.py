@@ -57,6 +57,20 @@ def test_a_first_release_is_previewed_before_anything_is_live(world: World) -> N
 
 
 @pytest.mark.slow
+def test_live_rows_flow_only_into_one_that_asks_for_them(changed: World) -> None:
+    for words, listed, told in (
+        ([], "no", "ready, 1 day, beside r1"),
+        (["--live"], "yes", "ready, 1 day and live rows, beside r1"),
+    ):
+        built = changed.call("preview", "--region", "us", "--name", "wider", *words)
+        assert built.exit_code == 0, built.output
+        head, row = (line.split("  ") for line in built.stdout.splitlines())
+        shown = dict(zip(filter(None, map(str.strip, head)), filter(None, map(str.strip, row)), strict=True))
+        assert shown["live rows"] == listed
+        assert f"preview wider: {told}" in changed.call("status", "--region", "us").stdout
+
+
+@pytest.mark.slow
 def test_the_regions_policy_says_when_a_preview_expires_unless_the_command_does(changed: World) -> None:
     changed.write({"regions/us.yaml": f"{FILES['regions/us.yaml']}policy: {{preview_expires: 6h}}\n"})
     for words, hours in ((), 6), (("--expires", "12h"), 12):

@@ -215,10 +215,12 @@ class LiveRegion:
 
     # -- truth
 
-    def truth(self, sql: str) -> list[tuple[Any, ...]]:
-        """DuckDB over the whole landing table."""
+    def truth(self, sql: str, **more: pa.Table) -> list[tuple[Any, ...]]:
+        """DuckDB over the whole landing table. more: further tables, by name"""
         db = duckdb.connect()
         db.execute("SET TimeZone = 'UTC'")
+        for name, rows in more.items():
+            db.register(name, rows)
         db.register("landing", DeltaTable(str(self.warehouse / "landing")).to_pyarrow_table())
         return db.execute(sql).fetchall()
 

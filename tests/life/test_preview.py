@@ -16,7 +16,9 @@ import pytest
 import pytest_asyncio
 from deltalake import DeltaTable
 
+from console.agent.sandboxes.store import SandboxStore
 from console.errors import DataError, Unreachable
+from console.model.event import Fenced
 from console.model.live import Release
 from console.model.sandbox import Sandbox
 from tests.life.region import ME, LiveRegion, multiset
@@ -25,7 +27,6 @@ from tests.life.test_history import LANDING, written
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 ROWS = "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date"
 BYTES = "get_json_object(payload, '$.bytes')"
-POINTS = ("after-commit-history",)  # the other side of the commit: tests/faults, tests/life/test_from_now.py
 TRUTH = "SELECT id, CAST(json_extract_string(payload, '$.bytes') AS BIGINT) FROM landing"
 NEWEST = "CAST(ts AS DATE) >= DATE '2026-11-04'"  # the region's last day, and what is dated after it
 
@@ -155,17 +156,51 @@ async def test_a_sandbox_holds_its_newest_day_and_shows_a_wrong_cast_that_live_n
         await asked(region, "wrong", "requests")
 
 
-async def test_a_rollout_goes_on_from_a_sandbox_that_was_killed_and_carries_no_slice_twice(
+def fence(region: LiveRegion, name: str) -> int:
+    """The version of the landing table at which a sandbox's history ends."""
+    log = SandboxStore(region.warehouse, "web").log(name)
+    (fenced,) = (each.event for each in log.events(log.latest()) if isinstance(each.event, Fenced))
+    return fenced.version
+
+
+def newest_and_later(region: LiveRegion, version: int) -> list[tuple[object, ...]]:
+    """Rows of the newest two days as of a version of the landing table, and all that arrived after it."""
+    later = "id NOT IN (SELECT id FROM past)"
+    past = DeltaTable(str(region.warehouse / "landing"), version=version).to_pyarrow_table()
+    return region.truth(f"{TRUTH} WHERE {later} OR CAST(ts AS DATE) >= DATE '2026-11-03'", past=past)
+
+
+async def shows(region: LiveRegion, name: str, version: int, seconds: float = 120) -> None:
+    """Wait until every row that arrived later is in the sandbox; then each has to be there once."""
+    until = asyncio.get_running_loop().time() + seconds
+    for table in ("requests", "seen"):
+        wanted, shown = multiset(newest_and_later(region, version)), Counter[tuple[object, ...]]()
+        while asyncio.get_running_loop().time() < until and (not shown or wanted - shown):
+            await asyncio.sleep(1)
+            with suppress(Unreachable):
+                await region.driver.start_agent()
+                shown = multiset(await asked(region, name, table))
+        assert shown == wanted, table
+
+
+async def test_later_rows_flow_into_a_sandbox_and_its_rollout_repeats_neither_these_nor_a_slice(
     region: LiveRegion, tmp_path: Path
 ) -> None:
+    """Agents are killed behind a batch of its build, and while it is fed."""
     region.install("web", written(tmp_path, files("bigint")))
     region.write("web")
-    for point in POINTS:
-        (region.root / "crashes" / point).touch()
-    await region.driver.preview(await region.plan("web"), ME, name="right", days=2, hours=1)
+    (region.root / "crashes" / "after-commit-history").touch()
+    await region.driver.preview(await region.plan("web"), ME, name="right", days=2, hours=1, live=True)
     sandbox = await built(region, "right")
+    (region.root / "crashes" / "after-commit-live").touch()
+    while (region.root / "crashes" / "after-commit-live").exists():
+        await asyncio.sleep(0.2)
+    await region.end_writing()
     fired = {each.name.partition(".")[0] for each in (region.root / "crashes" / "fired").iterdir()}
-    assert fired == {*POINTS}
+    assert fired == {"after-commit-history", "after-commit-live"}
+    assert sandbox.follows
+    await shows(region, "right", fence(region, "right"))
+    region.write("web")
     release = await region.driver.preview_release("web", "right")
     paths = {state.table.name: state.version.path for state in release.tables}
     carried = slices(region, paths["requests"])

@@ -115,7 +115,7 @@ def test_a_table_that_joins_a_rebuilt_one_is_built_anew_with_all_below_it() -> N
     assert continuable(sandboxed(pinned, "fix", "p12", ()), pinned) == ("requests", "seen")
 
 
-def test_what_changes_the_landing_table_itself_cannot_be_previewed() -> None:
+def test_what_adds_columns_to_live_s_landing_table_cannot_be_previewed() -> None:
     assert cannot_preview(plan()) == ""
     assert "events" in cannot_preview(plan(steps=(AddColumns("events", COLUMNS),)))
     assert cannot_preview(replace(plan(), live="")) == ""
@@ -124,7 +124,9 @@ def test_what_changes_the_landing_table_itself_cannot_be_previewed() -> None:
         cannot_preview(missing) == "the landing table events does not exist yet, so there are no rows to build it from"
     )
     relay = Relay(table="events", older="events", forward="", backward="", columns=())
-    assert "events" in cannot_preview(replace(plan(), release=replace(plan().release, relays=(relay,))))
+    assert (
+        cannot_preview(replace(plan(), release=replace(plan().release, relays=(relay,)))) == ""
+    )  # a version beside it
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ NEVER = {
     ),
     **dict.fromkeys(
         (
-            "console preview --region us --name fix-cast --days 3",
+            "console preview --region us --name fix-cast --days 3 --live",
             'console query --region us --release fix-cast "SELECT day, count(*) AS n FROM requests GROUP BY day"',
             "console endpoint top_errors --region us --release fix-cast",
             "console copy daily_totals --region us --release fix-cast",

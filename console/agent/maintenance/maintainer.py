@@ -90,6 +90,8 @@ class Maintainer:
                 done += self._compact(path, state, request)
                 if not request.dry_run and path not in self._spoiled:  # a restore needs their old files
                     done += self._vacuum(controller, path, state)
+            for path, state in fed_tables(controller).items():
+                done += self._compact(path, state, request)
             return tuple(done)
         finally:
             self._busy.release()
@@ -119,7 +121,7 @@ class Maintainer:
 
     def _compact_all(self, controller: PipelineController) -> None:
         try:
-            for path, state in owned_tables(controller).items():
+            for path, state in {**owned_tables(controller), **fed_tables(controller)}.items():
                 if path in self._spoiled:
                     continue
                 for done in self._compact(path, state, MaintenanceRequest()):
@@ -218,6 +220,14 @@ def owned_tables(controller: PipelineController) -> dict[str, TableState]:
     return tables
 
 
+def fed_tables(controller: PipelineController) -> dict[str, TableState]:
+    """The tables into which live rows of sandboxes flow, by path: many small files. They are compacted alone: rows past
+    their retention and old files go with the sandbox."""
+    feeds, opened = controller.sandboxes.feeds, controller.sandboxes.opened()
+    targets = (feed for each in opened if each.order.name in feeds.fed for feed in feeds.of(each.plan))
+    return {feed.target_path: feed.target for feed in targets}
+
+
 def _longer(one: TableState, other: TableState) -> TableState:
     """The declaration with the longer retention; without retention if their time columns differ."""
     if one.stored_time != other.stored_time:
@@ -248,8 +258,14 @@ def needs(controllers: Iterable[PipelineController]) -> dict[str, list[Need]]:
 
 
 def _needs_of_sandboxes(controller: PipelineController) -> Iterator[tuple[str, Need]]:
-    """Their fences, from which a rollout may continue; in any version of the source in a kept release or in theirs."""
+    """Their fences, from which a rollout may continue, in any version of the source in a kept release or in theirs; and what
+    their feeds have not read yet."""
     for sandbox in controller.sandboxes.opened():
+        if sandbox.order.follows:
+            for feed in controller.sandboxes.feeds.of(sandbox.plan):
+                reason = f"{controller.pipeline}: {feed.spec.materialization} into {feed.spec.target} of preview {sandbox.order.name}"
+                reached = feed.committed() if log.exists(feed.target_path) else -1
+                yield feed.source_path, Need(reached, reason)
         releases = (*_kept_releases(controller), sandbox.plan.release)
         for fence in sandbox.recorder.events(Fenced):
             reason = f"{controller.pipeline}: the fence of {fence.step} of preview {sandbox.order.name}"

@@ -19,7 +19,7 @@ from console.agent.feeds import backfill
 from console.agent.rollout.context import RolloutContext
 from console.agent.rows.key_texts import EXAMPLES, key_texts
 from console.agent.store import commits
-from console.agent.store.ledger import open_table, plain_id, select_rows
+from console.agent.store.ledger import open_table, plain_id, select_rows, sql_text
 from console.errors import RegionError
 from console.model.event import BatchDone
 from console.model.receipt import LEDGER
@@ -124,6 +124,14 @@ class Quarantine:
         crash.point("before-quarantine")
         commits.append(str(self.path), Table.from_pydict({name: columns[name] for name in _COLUMNS}))
         crash.point("after-quarantine")
+
+    def forget(self, rollout: str) -> None:
+        """Delete the rows of a sandbox that is dropped: they would count as those of the next one of its name. The rows of a
+        rollout stay: they tell for ever what its release lacks."""
+        if not self.rows(rollout):
+            return
+        which = f"rollout = {sql_text(rollout)}"
+        commits.commit(str(self.path), lambda table, properties: table.delete(which, commit_properties=properties))
 
 
 def of_pipeline(context: RolloutContext) -> Quarantine:

@@ -1,16 +1,20 @@
 """The sandboxes of one pipeline in its agent: begin, build, continue by a rollout, drop."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
 
+from console.agent.errors import CommitGone
 from console.agent.execution.executor import PlanExecutor
 from console.agent.feeds.follower import FeedFollower
+from console.agent.resilience.quarantine import Quarantine
 from console.agent.rollout.context import RolloutContext
 from console.agent.rollout.recorder import Recorder
+from console.agent.sandboxes.live_rows import SandboxFeeds
 from console.agent.sandboxes.store import SandboxStore, named_paths
 from console.agent.spark_session import SparkHandle
-from console.agent.store import housekeeping
+from console.agent.store import housekeeping, log
 from console.agent.store.ledger import Releases
 from console.errors import Conflict, DataError
 from console.model.created import TableSettings
@@ -21,6 +25,7 @@ from console.model.rollout_id import rollout_id
 from console.model.sandbox import Sandbox, SandboxOrder, check_name
 from console.model.sandbox_plan import ContinuedPlan, cannot_preview, continuable, continued, described, sandboxed
 from console.model.step import Backfill
+from console.paths import version_path
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +58,7 @@ class Sandboxes:
 
     keep_hours    as of `RolloutContext`
     created_with  settings of the tables that are built
+    feeds         of the sandboxes into which live rows flow
     """
 
     warehouse: Path
@@ -62,6 +68,7 @@ class Sandboxes:
     follower: FeedFollower
     keep_hours: float
     created_with: TableSettings
+    feeds: SandboxFeeds
     store: SandboxStore = field(init=False)
     _open: dict[str, OpenSandbox] = field(default_factory=dict, init=False)
     _taken: tuple[int, frozenset[str]] = field(default=(-1, frozenset()), init=False)
@@ -98,7 +105,9 @@ class Sandboxes:
         if known is not None and not _fits(known, plan, order):
             self.drop(order.name)
             known = None
-        return self._shown(self._go_on(known, order) if known else self._new(plan, order))
+        sandbox = self._go_on(known, order) if known else self._new(plan, order)
+        self._feed_all()
+        return self._listed(sandbox)
 
     def _new(self, plan: Plan, order: SandboxOrder) -> OpenSandbox:
         plan_digest = plan.digest()
@@ -134,37 +143,44 @@ class Sandboxes:
         return self._drop(sandbox)
 
     def _drop(self, sandbox: OpenSandbox) -> tuple[str, ...]:
-        sandbox.stop()
         name = sandbox.order.name
+        sandbox.stop()
+        self.feeds.end(name)
         paths: tuple[str, ...] = ()
         if sandbox.recorder.plan is not None:
             paths = housekeeping.own_versions(self.releases, sandbox.plan.release, frozenset(), self.store.paths())
+            Quarantine(self.warehouse / "_console" / self.pipeline).forget(sandbox.recorder.rollout)
         dropped = tuple(path for path in paths if housekeeping.drop_version(self.warehouse, path))
         self.store.forget(name)
         self._open.pop(name, None)
         return dropped
 
     def tick(self, now: float) -> tuple[str, ...]:
-        """Drop expired sandboxes, and continue interrupted builds. Returns the names of those dropped."""
+        """Drop expired sandboxes, continue interrupted builds, and feed those that are ready. Returns the names of those dropped."""
         gone = tuple(name for name, sandbox in self._open.items() if sandbox.order.expires <= now)
         for name in gone:
             self.drop(name)
         self._build_all()
+        self._feed_all()
         return gone
 
     def due(self, now: float) -> bool:
         """Whether `tick` has anything to do."""
-        return any(each.order.expires <= now or self._unfinished(each) for each in tuple(self._open.values()))
+        opened = tuple(self._open.values())
+        if any(each.order.expires <= now or self._unfinished(each) for each in opened):
+            return True
+        return {each.order.name for each in opened if self._follows(each)} != self.feeds.fed
 
     def stop(self) -> None:
-        """Stop all builds because the agent ends; the next one continues them."""
+        """Stop all builds and feeds because the agent ends; the next one continues them."""
         for sandbox in self._open.values():
             sandbox.stop()
+        self.feeds.stop()
 
     def listed(self) -> tuple[Sandbox, ...]:
         """The current state of all sandboxes, oldest first."""
         shown = sorted(tuple(self._open.values()), key=lambda each: (each.order.at, each.order.name))
-        return tuple(self._shown(each) for each in shown if not each.order.dropping)
+        return tuple(self._listed(each) for each in shown if not each.order.dropping)
 
     def release(self, name: str) -> Release:
         """raises  DataError E_NO_PREVIEW"""
@@ -174,13 +190,15 @@ class Sandboxes:
         return tuple(self._open.values())
 
     def continued(self, plan: Plan) -> ContinuedPlan:
-        """The plan of a rollout, continued from a sandbox of the same change, whose own build ends here."""
+        """The plan of a rollout, continued from a sandbox of the same change, whose own build and feeding end here: its versions,
+        with the positions of their feeds, are the rollout's from now on."""
         candidates = ((each, continuable(each.plan, plan)) for each in self._open.values() if not each.order.dropping)
-        usable = [(sandbox, tables) for sandbox, tables in candidates if tables]
+        usable = [(sandbox, tables) for sandbox, tables in candidates if tables and self._tells_all(sandbox, tables)]
         if not usable:
             return ContinuedPlan(plan)
         sandbox, tables = max(usable, key=lambda each: each[0].recorder.status.rows_done)
         sandbox.stop()
+        self.feeds.end(sandbox.order.name)
         steps = {s.id for s in sandbox.plan.steps if isinstance(s, Backfill) and s.target in tables}
         fences = tuple(fenced for fenced in sandbox.recorder.events(Fenced) if fenced.step in steps)
         line = Logged(f"continues from preview {sandbox.order.name}: {', '.join(tables)}")
@@ -212,6 +230,33 @@ class Sandboxes:
         sandbox.executor = PlanExecutor(context, _nothing)
         sandbox.executor.start()
 
+    def _tells_all(self, sandbox: OpenSandbox, tables: Iterable[str]) -> bool:
+        """Whether the tables' logs still have all commits, from which a rollout learns what was built. After weeks of live rows
+        Delta cleans a log up."""
+        states = filter(None, map(sandbox.plan.release.table, tables))
+        paths = (version_path(self.warehouse, state.version.path) for state in states)
+        try:
+            return all(log.commit(path, 0).version == 0 for path in paths if log.exists(path))
+        except CommitGone:
+            return False
+
+    # -- live rows
+
+    def _feed_all(self) -> None:
+        """Feed exactly the sandboxes that are to get live rows and have their history."""
+        wanted = {each.order.name: each for each in self._open.values() if self._follows(each)}
+        for name in self.feeds.fed - wanted.keys():
+            self.feeds.end(name)
+        for name in wanted.keys() - self.feeds.fed:
+            self.feeds.feed(name, wanted[name].plan)
+
+    def _follows(self, sandbox: OpenSandbox) -> bool:
+        order = sandbox.order
+        return order.follows and not order.dropping and not sandbox.running and self._shown(sandbox).state == "ready"
+
+    def _listed(self, sandbox: OpenSandbox) -> Sandbox:
+        return replace(self._shown(sandbox), feeding=self.feeds.state(sandbox.order.name))
+
     def _shown(self, sandbox: OpenSandbox) -> Sandbox:
         # every second, so that the table is read only after a change; nobody but this process makes any
         written = self.releases.written
@@ -237,4 +282,4 @@ def _fits(sandbox: OpenSandbox, plan: Plan, order: SandboxOrder) -> bool:
 
 
 def _nothing() -> None:
-    """Nothing to refollow: a sandbox gets no live rows, which wait in their sources."""
+    """Nothing to refollow: the build of a sandbox ends before the steps that would need it."""

@@ -28,7 +28,7 @@ _DEFAULT = "preview"
 @command(
     "preview",
     examples="""console preview --region us
-    console preview --region us --name fix-cast --days 3
+    console preview --region us --name fix-cast --days 3 --live
     console query --region us --release fix-cast "SELECT day, count(*) AS n FROM requests GROUP BY day"
     console preview --region us --list
     console preview --region us --drop fix-cast""",
@@ -47,17 +47,19 @@ _DEFAULT = "preview"
     metavar="TIME",
     help="Drop it after 90m, 12h, 2d … 30d  [default: the region's policy, else 2d]",
 )
+@click.option("--live", is_flag=True, help="Rows that arrive later flow into its tables.")
 @click.option("--list", "listing", is_flag=True, help="List the region's previews.")
 @click.option("--drop", metavar="NAME", help="Drop a preview and its files.")
 @loss_options
-def preview(*, days: int, name: str, expires: float | None, listing: bool, drop: str | None) -> int:
+def preview(*, days: int, name: str, expires: float | None, live: bool, listing: bool, drop: str | None) -> int:
     """Build the pending change as a preview beside a region's live release.
 
     Unchanged tables are the live release's own; rebuilt ones get their newest days, by the steps from which `apply`
-    then continues. Only readers that name it see it: query, endpoint and copy take --release.
+    then continues. Only readers that name it see it: query, endpoint and copy take --release. With --live it is fed like
+    a release; without, it holds the rows that were there when its build began.
 
-    Repeating a name replaces the preview if the files have changed, and otherwise extends its expiry. Exits 1 if its build
-    fails. Ctrl-C detaches: the agent continues building.
+    Repeating a name replaces the preview if the files have changed, and otherwise extends its expiry, and begins or ends
+    its feeding. Exits 1 if its build fails. Ctrl-C detaches: the agent continues building.
     """
     if listing and drop:
         raise UsageError("--list and --drop are two commands", hint="give one of them")
@@ -71,11 +73,14 @@ def preview(*, days: int, name: str, expires: float | None, listing: bool, drop:
         return _drop(output, project, drop)
     hours = project.regions[0].policy.preview_expires_hours if expires is None else expires
     again = f"it is still being built:  console preview --region {project.names[0]} --list"
-    sandbox = run_interruptible(_build(project, output, name=name, days=days, hours=hours), lambda: again)
+    building = _build(project, output, name=name, days=days, hours=hours, live=live)
+    sandbox = run_interruptible(building, lambda: again)
     return _show(output, project, (sandbox,) if sandbox else ())
 
 
-async def _build(project: OpenProject, output: Output, *, name: str, days: int, hours: float) -> Sandbox | None:
+async def _build(
+    project: OpenProject, output: Output, *, name: str, days: int, hours: float, live: bool
+) -> Sandbox | None:
     """The sandbox once it is ready; None if there is nothing to change.
 
     raises  RegionError E_PREVIEW_FAILED; errors of the planner, refusals
@@ -90,7 +95,7 @@ async def _build(project: OpenProject, output: Output, *, name: str, days: int, 
         return None
     async with project.drivers() as drivers:
         driver = drivers[region]
-        sandbox = await driver.preview(plan, who(), name=name, days=days, hours=hours)
+        sandbox = await driver.preview(plan, who(), name=name, days=days, hours=hours, live=live)
         output.info(f"{region}: building {name} beside {sandbox.beside} …")
         while sandbox.state == "building":
             await asyncio.sleep(POLL_SECONDS)
@@ -142,7 +147,7 @@ def _show(output: Output, project: OpenProject, sandboxes: tuple[Sandbox, ...]) 
 
 def sandboxes_text(sandboxes: tuple[Sandbox, ...], now: float) -> str:
     """A line for each: its state, contents, the rows and bytes written for it, and its expiry."""
-    heads = ["preview", "state", "beside", "days", "slices", "rows", "bytes", "tables", "dropped in", "by"]
+    heads = ["preview", "state", "beside", "days", "slices", "rows", "bytes", "live rows", "tables", "dropped in", "by"]
     rows = [
         [
             sandbox.name,
@@ -152,6 +157,7 @@ def sandboxes_text(sandboxes: tuple[Sandbox, ...], now: float) -> str:
             f"{sandbox.slices} of {sandbox.of}",
             f"{sandbox.rows:,}",
             f"{sandbox.bytes:,}",
+            sandbox.live_rows,
             safe_text(", ".join(sandbox.tables) or "none"),
             time_left(sandbox.expires - now),
             safe_text(sandbox.by),

@@ -196,11 +196,11 @@ class FakeDriver:
         await self._arrive("restore", pipeline)
         return self.world.restore()
 
-    async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
+    async def preview(self, plan: Plan, who: Who, *, name: str, days: int, hours: float, live: bool = False) -> Sandbox:
         await self._arrive("preview", plan.pipeline)
         if why := cannot_preview(plan):
             raise DataError(f"this change cannot be previewed: {why}", hint="console apply", code="E_PREVIEW")
-        return self.world.put_sandbox(plan, who, name=check_name(name), days=days, hours=hours)
+        return self.world.put_sandbox(plan, who, name=check_name(name), days=days, hours=hours, live=live)
 
     async def preview_release(self, pipeline: str, name: str) -> Release:
         await self._arrive("preview_release", pipeline)

@@ -18,7 +18,7 @@ from console.model.measured import FeedSample
 from console.model.plan import Plan
 from console.model.receipt import Finding, Receipt
 from console.model.region import Region
-from console.model.sandbox import Sandbox, SandboxOrder
+from console.model.sandbox import Sandbox, SandboxFeeding, SandboxOrder
 from console.model.sandbox_plan import described, own_paths, sandboxed
 from console.model.status import Status
 from console.model.watcher import Watcher
@@ -103,12 +103,15 @@ class FakeRegion:
         )
         return RegionState(status, self.disk.plan, tuple(self.disk.releases))
 
-    def put_sandbox(self, plan: Plan, who: Who, *, name: str, days: int, hours: float) -> Sandbox:
+    def put_sandbox(self, plan: Plan, who: Who, *, name: str, days: int, hours: float, live: bool = False) -> Sandbox:
         """A sandbox that is built at once, in place of one of that name."""
         now = self._clock()
-        order = SandboxOrder(name=name, days=days, at=now, expires=now + hours * 3600, by=who.name, host=who.host)
+        order = SandboxOrder(
+            name=name, days=days, at=now, expires=now + hours * 3600, by=who.name, host=who.host, follows=live
+        )
         built = sandboxed(plan, name, f"p{len(self.sandboxes)}", ())
-        sandbox = replace(described(order, built, Status(), frozenset()), state="ready")
+        feeding = SandboxFeeding(0, 0.0) if live else None
+        sandbox = replace(described(order, built, Status(), frozenset()), state="ready", feeding=feeding)
         self.sandboxes[name] = built, sandbox
         self.disk.say(Lagging(commits=0, rows=0, seconds=0.4, sandboxes=self._sandboxes()))
         return sandbox
