@@ -21,7 +21,7 @@ demo: setup
 # the quick loop: no Java, under 30 seconds on two quiet cores once set up; compiled modules are kept, for the workers and for
 # the interpreters that tests start
 check: lint
-	@PYTHONDONTWRITEBYTECODE= QUICK=1 $(BIN)/pytest -q -n 2 --dist loadscope -m "not (slow or stores or spark or faults or ssh or s3 or bench)"
+	@PYTHONDONTWRITEBYTECODE= QUICK=1 $(BIN)/pytest -q -n 2 --dist loadscope -m "not (slow or stores or spark or faults or ssh or s3 or cluster or bench)"
 
 lint: python
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
@@ -40,7 +40,7 @@ postgres:
 clocks:
 	@$(PYTHON) tools/setup.py clocks
 
-# AREA=spark (or pure, stores, ssh, s3, faults; several with commas) runs these alone; SINCE=REF what a change reaches
+# AREA=spark (or pure, stores, ssh, s3, cluster, faults; several with commas) runs these alone; SINCE=REF what a change reaches
 test: bucket postgres clocks
 	@$(BIN)/python tools/test.py
 

@@ -60,11 +60,11 @@ LONGEST = (
 
 
 # the marks of a whole file that `make check` leaves out: screens, terminals, tables, regions, servers
-LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|stores|spark|faults|ssh|s3|bench|soak)\b", re.MULTILINE)
+LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|stores|spark|faults|ssh|s3|cluster|bench|soak)\b", re.MULTILINE)
 
 
 # the marks of which each has an area of `make test`, beside `pure`
-AREAS = ("stores", "ssh", "s3", "spark", "faults")
+AREAS = ("stores", "ssh", "s3", "cluster", "spark", "faults")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

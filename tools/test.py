@@ -16,10 +16,11 @@ from affected import ROOT, affected, changed_since
 
 REPORTS = ROOT / ".console" / "tests"
 AREAS = {
-    "pure": "not (stores or ssh or s3 or spark or faults or bench or soak)",
+    "pure": "not (stores or ssh or s3 or cluster or spark or faults or bench or soak)",
     "stores": "stores and not (spark or faults or bench or soak)",
     "ssh": "ssh and not (spark or faults or bench or soak)",
     "s3": "s3 and not (spark or faults or bench or soak)",
+    "cluster": "cluster and not (faults or bench or soak)",
     "spark": "spark and not (faults or bench or soak)",
     "faults": "faults and not (bench or soak)",
 }
@@ -38,6 +39,7 @@ WORKERS = {
     "stores": ("-n", "2"),
     "ssh": TOGETHER,
     "s3": TOGETHER,
+    "cluster": TOGETHER,
     "spark": TOGETHER,
     "faults": ("-n", "3", "--dist", "loadscope"),
 }

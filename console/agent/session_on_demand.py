@@ -1,4 +1,4 @@
-"""A Spark session that is opened only when it is needed."""
+"""A Spark session of the live feeds, opened only when it is needed."""
 
 import time
 from typing import Any
@@ -25,6 +25,7 @@ class SessionOnDemand:
         self.last_used = time.monotonic()
         if self._session is None:
             self._session = self._spark.session()
+            self._spark.put_first(self._session)
         return self._session
 
     def drop(self) -> None:

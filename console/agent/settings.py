@@ -10,6 +10,7 @@ from console.agent.store.host_folder import own_folder
 from console.errors import DataError, RegionError
 from console.model import codec
 from console.model.region import FOLLOW, Follow
+from console.model.spark_master import spark_master
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,6 +21,7 @@ class Settings:
     tick_seconds           between two ticks of the follower
     rollback_window_hours  how long a rollback to the previous release is possible
     keep_failed_hours      how long a failed rollout keeps its versions
+    spark_defaults         the operator's `spark-defaults.conf`, a path on the region's host; "" for none
     follow_…               `model.region.Follow`; sent and stored only where it is not the default
     """
 
@@ -29,6 +31,7 @@ class Settings:
     tick_seconds: float = 1.0
     rollback_window_hours: float = 72.0
     keep_failed_hours: float = 72.0
+    spark_defaults: str = field(default="", metadata=codec.QUIET)
     follow_share: float = field(default=FOLLOW.share, metadata=codec.QUIET)
     follow_lag_seconds: float | None = field(default=None, metadata=codec.QUIET)
     follow_idle_seconds: float | None = field(default=FOLLOW.idle_seconds, metadata=codec.QUIET)
@@ -47,6 +50,11 @@ def load_settings(text: str) -> Settings:
         settings = codec.decode(Settings, codec.loads(text), exact=True)
     except DataError as error:
         raise RegionError(f"agent settings: {error}") from None
+    try:
+        spark_master(settings.master)
+    except ValueError as error:
+        hint = "correct spark.master in the region's file (docs/clusters.md)"
+        raise RegionError(f"agent settings: master: {error}", hint=hint, code="E_MASTER") from None
     if not 0 < settings.follow_share <= 1:
         hint = "start it from its project: console follow --region NAME"
         raise RegionError(

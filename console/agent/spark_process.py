@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from console import paths
+from console.agent.cluster.defaults_file import read_defaults
 from console.agent.object_store import spark_conf
 from console.agent.settings import Settings
 from console.errors import RegionError
+from console.model.spark_master import SparkMaster, spark_master
 from console.text import redacted, secret
 
 # Not configurable in the inventory: correctness depends on them (docs/design.md, rules 3, 7; docs/security.md).
@@ -34,22 +36,26 @@ GC = "-XX:+UseParallelGC -Xshare:auto"
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
 OUT_OF_MEMORY = (3, 52)  # exit codes: of the JVM with -XX:+ExitOnOutOfMemoryError, and of Spark (SparkExitCode.OOM)
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is not reported
-_LOCAL = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_DRIVER = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": GC,
+    "spark.log.level": "ERROR",
+}
+# Of a cluster these are left to Spark and its operator, or chosen by its size (`cluster/size`).
+_LOCAL = {
+    **_LOOPBACK,
+    **_DRIVER,
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
-    "spark.driver.memory": "2g",
     # Every broadcast join holds a page until it is collected: by Spark's own rule 64 MiB of a heap of 2 GiB, for ten rows.
     "spark.buffer.pageSize": "4m",
-    "spark.driver.extraJavaOptions": GC,
-    "spark.log.level": "ERROR",
 }
 
 
@@ -63,19 +69,17 @@ def exit_reason(code: int) -> str:
 
 
 def slots_of(master: str) -> int:
-    """Concurrent tasks of a local master: one more than configured, so that a build leaves a slot for live feeds."""
-    if not master.startswith("local"):
-        return 0
-    inside = master.partition("[")[2].rstrip("]").split(",")[0]
-    cores = (os.cpu_count() or 1) if inside == "*" else int(inside or 1)
-    return cores + 1
+    """Concurrent tasks of a local master: one more than configured, so that a build leaves a slot for live feeds; 0 of a
+    cluster, which has as many as its executors (`cluster/size`)."""
+    known = spark_master(master)
+    return (known.cores or os.cpu_count() or 1) + 1 if known.is_local else 0
 
 
 def configuration(settings: Settings, slots: int, *, in_bucket: bool = False) -> Any:
-    """The SparkConf of a region.
+    """The SparkConf of a region: what is chosen here, under the operator's defaults, under the region's own settings.
 
-    slots    of a local master; 0 for another, which is not given the settings of a small machine
-    raises   RegionError E_JARS without Delta's jars
+    slots    of a local master; 0 for a cluster, which is not given the settings of a small machine
+    raises   RegionError E_JARS without Delta's jars; E_DEFAULTS if the operator's defaults cannot be read
     """
     from pyspark import SparkConf
 
@@ -83,18 +87,20 @@ def configuration(settings: Settings, slots: int, *, in_bucket: bool = False) ->
     if not jars:
         raise RegionError(f"no Delta jars in {paths.jars_dir()}", hint="console setup", code="E_JARS")
     conf = SparkConf(loadDefaults=False)
-    own = {**(_LOCAL if slots else {}), **settings.conf, **_FIXED}
+    theirs = {**read_defaults(settings.spark_defaults), **settings.conf}
     if in_bucket:
         jars += map(str, spark_conf.jars())  # behind Delta's, which the class archive covers
-        own = {**spark_conf.settings(), **own}
+        theirs = {**spark_conf.settings(), **theirs}
+    own = {**(_LOCAL if slots else _of_cluster(spark_master(settings.master))), **theirs, **_FIXED}
     if slots:  # on the class path, which the class archive covers
         own["spark.driver.extraClassPath"] = ":".join(jars)
         own["spark.driver.extraJavaOptions"] += _archived(paths.archive_path())
+        own.setdefault("spark.local.dir", tempfile.gettempdir())
     else:
-        own["spark.jars"] = ",".join(jars)
+        own["spark.jars"] = ",".join([*jars, *filter(None, own.get("spark.jars", "").split(","))])
+        own["spark.submit.deployMode"] = "client"  # the driver is the agent's own JVM, which holds the region's lock
     own["spark.master"] = f"local[{slots}]" if slots else settings.master
     own["spark.app.name"] = f"console {settings.region}"
-    own.setdefault("spark.local.dir", tempfile.gettempdir())
     own.setdefault("spark.sql.warehouse.dir", str(Path(tempfile.gettempdir()) / "console-spark-warehouse"))
     for name, value in own.items():
         conf.set(name, value)
@@ -102,6 +108,11 @@ def configuration(settings: Settings, slots: int, *, in_bucket: bool = False) ->
         # otherwise Spark does not start on a host whose name does not resolve
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return conf
+
+
+def _of_cluster(master: SparkMaster) -> dict[str, str]:
+    """Executors reach the driver by its address: of a master that only this machine reaches, by that of loopback."""
+    return {**(_LOOPBACK if master.on_loopback else {}), **_DRIVER}
 
 
 def java_gateway(conf: Any, lock_fd: int) -> Any:

@@ -10,20 +10,23 @@ from typing import Any
 from console import paths, spark_versions
 from console.agent import spark_process
 from console.agent.agent_log import write_log
+from console.agent.cluster import shared_disk, size
 from console.agent.object_store.object_path import in_bucket
 from console.agent.settings import Settings
 from console.agent.spark_jobs import JobGroup
 from console.errors import RegionError
+from console.model.spark_master import spark_master
 
 STOP_SECONDS = 60.0  # time for Spark to stop
 EXIT_SECONDS = 20.0  # time for a JVM to exit whose Spark has stopped, after which it is killed
 KILLED_SECONDS = 5.0  # time for a killed JVM to exit, after which it is abandoned
+LIVE_POOL = "live"
 
 
 class SparkHandle:
     """Starts Spark at the first use, gives each user a session of its own, and ends it while nobody uses it.
 
-    slots         tasks at once of a local master; 0 for another master
+    on_cluster    its tasks run in executors, which may be lost while it goes on
     ending        the agent ends on purpose: a JVM that exits from now on is not lost
     last_used     monotonic: when a session was last asked for, or a use ended
     asleep_since  seconds since 1970, UTC: since when it has no Spark; 0 while it has one
@@ -32,7 +35,9 @@ class SparkHandle:
     def __init__(self, settings: Settings, lock_fd: int, warehouse: str = "") -> None:
         """warehouse: its path or URI; Spark is set up to reach it where it is in a bucket"""
         self._settings = settings
+        self._warehouse = warehouse
         self._in_bucket = in_bucket(warehouse)
+        self._conf: dict[str, str] = {}  # of the started Spark
         self._lock_fd = lock_fd
         self._jvm: Any = None  # the process's only gateway to Java, even if no Spark started in it
         self._root: Any = None
@@ -46,11 +51,24 @@ class SparkHandle:
         self.ending = False
         self.last_used = time.monotonic()
         self.asleep_since = time.time()
-        self.slots = spark_process.slots_of(settings.master)
+        self._local_slots = spark_process.slots_of(settings.master)
+        self.on_cluster = not self._local_slots
 
     @property
     def started(self) -> bool:
         return self._root is not None
+
+    @property
+    def slots(self) -> int:
+        """Tasks at once: of a local master as configured; of a cluster those of the executors that it has now."""
+        if self._local_slots:
+            return self._local_slots
+        return size.slots(size.executors(self._root.sparkContext) if self._root is not None else (), self._conf)
+
+    @property
+    def build_tasks(self) -> int:
+        """Tasks of a build at once."""
+        return size.build_tasks(self.slots)
 
     @property
     def lost(self) -> bool:
@@ -82,6 +100,29 @@ class SparkHandle:
         """
         return self._new_session(conf, renews=True)
 
+    def build_session(self) -> Any:
+        """A new session for work that reads tables as a whole, and leaves a slot to live."""
+        session = self.session()
+        self.fit(session)
+        return session
+
+    def fit(self, session: Any) -> None:
+        """Give a build's session the settings for the size that its Spark has by now: executors come and go."""
+        slots = self.slots
+        chosen = size.build_settings(slots)
+        if self.on_cluster:
+            chosen |= size.session_settings(slots, self._conf)
+        for name, value in chosen.items():
+            session.conf.set(name, value)
+
+    def put_first(self, session: Any) -> None:
+        """From now on jobs of this thread get the next free slot of a cluster, before the waiting tasks of others.
+
+        Beside the cap on a build's tasks: of two stages that need not wait for each other, each has that cap.
+        """
+        if self.on_cluster:
+            session.sparkContext.setLocalProperty("spark.scheduler.pool", LIVE_POOL)
+
     def passing_session(self) -> Any:
         """A session whose use does not keep Spark from being ended later; for work that the sleeper waits for by itself."""
         return self._new_session({}, renews=False)
@@ -90,8 +131,9 @@ class SparkHandle:
         try:
             with self._starting:  # a JVM that is being ended gives no session, and one that has given one is not ended
                 session = self._started_root().newSession()
-                for name, value in conf.items():
-                    session.conf.set(name.replace("__", "."), value)
+                fitting = size.session_settings(self.slots, self._conf) if self.on_cluster else {}
+                for name, value in (fitting | {name.replace("__", "."): value for name, value in conf.items()}).items():
+                    session.conf.set(name, value)
                 if renews:
                     self.last_used = time.monotonic()
         except Exception:
@@ -172,11 +214,18 @@ class SparkHandle:
     def job(self, session: Any, group: str) -> Iterator[JobGroup]:
         """Context of Spark jobs of this thread: one job group, with readable progress, that can be cancelled."""
         context = session.sparkContext
+        self._check_hosts(context)
         context.setJobGroup(group, group, interruptOnCancel=True)
         try:
             yield JobGroup(context, group)
+            self._check_hosts(context)  # one that came meanwhile has written elsewhere
         finally:
             context.setLocalProperty("spark.jobGroup.id", None)
+
+    def _check_hosts(self, context: Any) -> None:
+        """raises  RegionError E_CLUSTER where tasks may have run on another host than that of the warehouse's disk"""
+        if self.on_cluster and not self._in_bucket:
+            shared_disk.check_hosts((each.host for each in size.executors(context)), self._warehouse)
 
     def stop(self) -> None:
         """Stop Spark; its JVM is killed if that takes more than `STOP_SECONDS`."""
@@ -204,7 +253,10 @@ class SparkHandle:
                     hint=f"kill -9 {self._left.pid} on the region's host; without effect there, its disk does not answer",
                     code="E_JVM",
                 )
-            conf = spark_process.configuration(self._settings, self.slots, in_bucket=self._in_bucket)
+            if self.on_cluster and not self._in_bucket:
+                shared_disk.refuse_elsewhere(spark_master(self._settings.master), self._warehouse)
+            conf = spark_process.configuration(self._settings, self._local_slots, in_bucket=self._in_bucket)
+            self._conf = dict(conf.getAll())
             self._jvm = self._jvm or spark_process.java_gateway(conf, self._lock_fd)
             self._root, self._left, self.asleep_since = spark_process.first_session(conf, self._jvm), None, 0.0
             self.last_used = time.monotonic()

@@ -16,6 +16,7 @@ from console.cli.flags import Flags, root_of
 from console.drivers import prerequisites
 from console.drivers.prerequisites import Prerequisite
 from console.errors import ConsoleError, Problems, installing
+from console.model.spark_master import spark_master
 from console.project import load
 from console.runner.journal import Journal, JournalDamaged
 
@@ -113,6 +114,9 @@ def _project(flags: Flags) -> Iterator[Prerequisite]:
             yield from _named(region.name, prerequisites.warehouse(Path(place)))
         if place.startswith(("s3://", "s3a://")):
             yield from _named(region.name, prerequisites.bucket())
+        if not (region.transport or region.spark.remote):
+            known = spark_master(region.spark.master)
+            yield from _named(region.name, prerequisites.cluster(known, region.spark.defaults))
     if remote := [region for region in project.regions if region.transport]:
         yield from asyncio.run(_behind_ssh(remote))
 

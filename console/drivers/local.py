@@ -186,6 +186,7 @@ def agent_config(region: Region, tick_seconds: float) -> dict[str, Any]:
         "tick_seconds": tick_seconds,
         "rollback_window_hours": region.policy.rollback_window_hours,
         "keep_failed_hours": region.policy.keep_failed_hours,
+        **({"spark_defaults": region.spark.defaults} if region.spark.defaults else {}),
         **_follow_config(region.follow),
     }
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +13,12 @@ from pathlib import Path
 
 from console import paths, spark_versions
 from console.errors import installing
+from console.model.spark_master import SparkMaster
 
 _ENOUGH = 2 * 1024**3
 _LITTLE = 200 * 1024**2
 _SOCKET = 107  # maximum bytes of a unix socket's path
+_ANSWER_SECONDS = 2.0
 _LIBRARIES = ("pyspark", "deltalake")
 
 
@@ -129,6 +132,31 @@ def bucket() -> Iterator[Prerequisite]:
     yield Prerequisite(
         "bucket jars", bool(count), f"{count} jars in {folder}", "" if count else "console setup --with s3"
     )
+
+
+def cluster(master: SparkMaster, defaults: str) -> Iterator[Prerequisite]:
+    """What an agent on this machine needs to reach its region's cluster. Nothing is started there."""
+    if defaults:
+        there = Path(defaults).is_file()
+        fix = "" if there else "correct spark.defaults in the region's file"
+        yield Prerequisite("spark defaults", there, defaults if there else f"{defaults} is not a file", fix)
+    if master.kind == "standalone":
+        yield from map(_answers, master.text.removeprefix("spark://").split(","))
+    elif master.kind == "yarn":
+        folder = os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR", "")
+        there = bool(folder) and Path(folder).is_dir()
+        detail = folder if there else f"HADOOP_CONF_DIR is {folder or 'not set'}: Spark does not find YARN by it"
+        yield Prerequisite("yarn", there, detail, "" if there else "set it where the agent is started")
+
+
+def _answers(place: str) -> Prerequisite:
+    """Whether something listens at HOST:PORT; one of several masters is enough, so a silent one is a warning."""
+    host, _, port = place.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        return Prerequisite("spark master", None, f"{place}: {error}", "start it, or correct spark.master")
+    return Prerequisite("spark master", True, f"{place} answers")
 
 
 def space(name: str, folder: Path) -> Prerequisite:

@@ -8,6 +8,7 @@ from console.model.breach import OnBreach
 from console.model.codec import QUIET
 from console.model.policy import Throttle
 from console.model.sandbox import EXPIRES_HOURS
+from console.model.spark_master import configured_slots, spark_master
 from console.record import dataclass
 
 # names in `secrets` that have an effect, as AWS's own files call them
@@ -29,17 +30,23 @@ class Ssh:
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """The region's Spark. `master` in Spark's syntax; the agent adds one slot for live feeds."""
+    """The region's Spark. `master` in Spark's syntax; to a local one the agent adds one slot for live feeds.
+
+    defaults  the operator's `spark-defaults.conf`, a path on the region's host; "" for none
+    """
 
     master: str = "local[2]"
     remote: str = ""
     conf: tuple[tuple[str, str], ...] = ()
+    defaults: str = field(default="", metadata=QUIET)
 
     @property
     def cores(self) -> int:
-        """Cores that `master` names; 1 if it names none."""
-        inside = self.master.removeprefix("local[").partition("]")[0]
-        return int(inside) if inside.isdigit() else 1
+        """Cores that `master` names, or of a cluster its settings in the region's file; 1 if they name none."""
+        known = None if self.remote else spark_master(self.master)
+        if known is None:
+            return 1
+        return known.cores or 1 if known.is_local else configured_slots(dict(self.conf)) or 1
 
 
 @dataclass(frozen=True, slots=True)

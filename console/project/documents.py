@@ -147,8 +147,9 @@ class TransportDoc(Doc):
 
 
 class SparkDoc(Doc):
-    master: str = ""
+    master: Annotated[str, AfterValidator(values.master)] = ""
     remote: str = ""
+    defaults: Annotated[str, AfterValidator(values.path_on_host)] = ""
     conf: dict[str, Scalar] = {}
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from console import paths
 from console.errors import Problem, Problems
 from console.model.policy import Throttle
 from console.model.region import Follow, Limits, Policy, Prices, Region, Spark, Ssh
+from console.model.spark_master import spark_master
 from console.project.documents import OverrideDoc, RegionDoc, SparkDoc
 from console.project.explain import validated
 from console.project.ineffective import unread
@@ -18,6 +19,12 @@ from console.project.yaml import Document, parse, read_text
 
 DEFAULTS = "_defaults"
 _ON_A_DISK = "to roll out, use a directory on a disk of the region's host (docs/stores.md)"
+_ON_THE_HOST = "spark: {master: local[2]}, or a standalone cluster on the warehouse's own host (docs/clusters.md)"
+_ELSEWHERE = {
+    "connect": "is on a disk, and a Spark behind Spark Connect cannot be used yet",
+    "yarn": "is on a disk, and the tasks of YARN run on other hosts",
+    "kubernetes": "is on a disk, and the tasks of Kubernetes run in pods of their own",
+}
 _BUCKETS = ("s3://", "s3a://")
 SCHEMES = frozenset(("s3", "s3a", "gs", "abfs", "abfss", "wasb", "wasbs", "hdfs", "file"))
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//.*)", re.DOTALL)
@@ -157,18 +164,22 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
 
 def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str) -> tuple[Problem, ...]:
     """A refusal for plans of a region whose agent would not start: better said before the review than after it."""
-    if "://" not in warehouse or warehouse.startswith("file://"):
-        return ()
-    if not warehouse.startswith(_BUCKETS):
+    kind = "connect" if doc.spark.remote else spark_master(doc.spark.master or "local").kind
+    hint, on_a_disk = _ON_A_DISK, "://" not in warehouse or warehouse.startswith("file://")
+    if on_a_disk:
+        if kind in ("local", "standalone"):
+            return ()
+        why, hint = _ELSEWHERE[kind], _ON_THE_HOST
+    elif not warehouse.startswith(_BUCKETS):
         why = "is an object store other than S3"
     elif doc.transport.ssh is not None:
         why = "is in a bucket, and its agent on another host"
-    elif doc.spark.remote or not (doc.spark.master or "local").startswith("local"):
+    elif kind != "local":
         why = "is in a bucket, and its Spark is not a local one"
     else:
         return ()
     message = f"{name}: {warehouse} {why}: the region can be planned, and nothing can be rolled out to it"
-    return (Problem(code="P043", message=message, where=document.place(("warehouse",)), hint=_ON_A_DISK, node=name),)
+    return (Problem(code="P043", message=message, where=document.place(("warehouse",)), hint=hint, node=name),)
 
 
 def _parts(document: Document) -> dict[str, OverrideDoc]:
@@ -208,7 +219,7 @@ def _ssh(doc: RegionDoc, root: Path) -> tuple[Ssh | None, str, str]:
 
 def _spark(doc: SparkDoc, document: Document, path: tuple[str, ...]) -> Spark:
     conf = tuple(sorted((key, document.raw.get((*path, key), "")) for key in doc.conf))
-    return Spark(doc.master or ("" if doc.remote else Spark().master), doc.remote, conf)
+    return Spark(doc.master or ("" if doc.remote else Spark().master), doc.remote, conf, doc.defaults)
 
 
 def place_of(warehouse: str, root: Path, remote: bool) -> tuple[str, str, str]:

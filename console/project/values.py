@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 
 from console.model.fixture import Tolerance
 from console.model.sandbox import MOST_HOURS
+from console.model.spark_master import FORMS, spark_master
 from console.project.names import Misspelt, Unfit, nearest
 
 _SIMPLE = {
@@ -35,6 +36,21 @@ _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**
 _COUNT = re.compile(r"[0-9]{1,3}(?:_[0-9]{3})+|[0-9]{1,18}")
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
 _LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
+
+
+def master(text: str) -> str:
+    """A master of Spark; "" for the default."""
+    try:
+        return spark_master(text).text if text else text
+    except ValueError:
+        raise Unfit(FORMS) from None
+
+
+def path_on_host(path: str) -> str:
+    """A file on the region's host; "" for none."""
+    if path and not path.startswith("/"):
+        raise Unfit("an absolute path on the region's host")
+    return path
 
 
 def spark_type(text: str) -> str:

@@ -286,7 +286,7 @@ def shared(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
         DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
         commit_rows(copy, commit.live_id(copy, FEED), number(1, reached), rows())
         recorded(service, pipeline, release("r1", f"{pipeline}/copy"))
-    spark = SimpleNamespace(session=lambda **_: None, slots=2, started=False)
+    spark = SimpleNamespace(session=lambda **_: None, started=False)
     monkeypatch.setattr(maintainer, "vacuum", lambda *_: None)
 
     def keep() -> list[str]:

@@ -69,7 +69,14 @@ class LiveRegion:
     """One warehouse with its agent and, once `write` was called, a producer."""
 
     def __init__(
-        self, root: Path, *, rows: int = 1500, seed: int = 1, conf: Mapping[str, str] | None = None, most: int = 600
+        self,
+        root: Path,
+        *,
+        rows: int = 1500,
+        seed: int = 1,
+        conf: Mapping[str, str] | None = None,
+        most: int = 600,
+        master: str = "local[2]",
     ) -> None:
         """most  rows a batch"""
         self.root = root
@@ -80,7 +87,7 @@ class LiveRegion:
         self._writer: asyncio.Task[None] | None = None
         self._enough = asyncio.Event()
         (root / "regions").mkdir()
-        spark = json.dumps({"master": "local[2]", "conf": {**SHORT_LIVED, **(conf or {})}})
+        spark = json.dumps({"master": master, "conf": {**SHORT_LIVED, **(conf or {})}})
         (root / "regions" / "eu.yaml").write_text(
             f"name: eu\nwarehouse: warehouse\nspark: {spark}\nlimits: {{rows: {most}}}\n"
         )

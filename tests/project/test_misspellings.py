@@ -91,6 +91,15 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         "",
     ),
     (
+        EU,
+        "warehouse: w\nspark: {master: yarn-client, defaults: conf/spark-defaults.conf}",
+        [
+            "regions/eu.yaml:2:17: spark.master: expected local[N], spark://HOST:PORT, yarn or k8s://URL, found `yarn-client` [P012]",
+            "regions/eu.yaml:2:40: spark.defaults: expected an absolute path on the region's host, found `conf/spark-defaults.conf` [P012]",
+        ],
+        "",
+    ),
+    (
         "regions/_defaults.yaml",
         "limit: {rows: 1}",
         ["regions/_defaults.yaml:1:1: unknown key `limit` [P010]"],

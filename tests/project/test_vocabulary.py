@@ -49,6 +49,7 @@ READERS = {
     "RegionDoc.secrets": "drivers/store_secrets.py: region.secrets",
     "RegionDoc.spark.master": "drivers/local.py: region.spark.master",
     "RegionDoc.spark.remote": "drivers/local.py: region.spark.remote",
+    "RegionDoc.spark.defaults": "drivers/local.py: region.spark.defaults",
     "RegionDoc.spark.conf": "drivers/local.py: region.spark.conf",
     "RegionDoc.limits.rows": "planning/derived/plan.py: region.limits.rows",
     "RegionDoc.limits.bytes": "planning/derived/plan.py: region.limits.bytes",

@@ -50,10 +50,22 @@ REFUSED = {
     f"s3://lake/eu\n{SSH}": "is in a bucket, and its agent on another host",
     "s3a://lake/eu\nspark: {master: 'spark://host:7077'}": "is in a bucket, and its Spark is not a local one",
     "s3://lake/eu\nspark: {remote: 'sc://host'}": "is in a bucket, and its Spark is not a local one",
+    "lake/us\nspark: {master: yarn}": "is on a disk, and the tasks of YARN run on other hosts",
+    "lake/us\nspark: {master: 'k8s://https://host:6443'}": "is on a disk, and the tasks of Kubernetes run in pods",
+    "lake/us\nspark: {remote: 'sc://host'}": "a Spark behind Spark Connect cannot be used yet",
 }
 
 
-@pytest.mark.parametrize("text", ["s3://lake/eu", "s3a://lake/eu\nspark: {master: 'local[4]'}", "lake/us", *REFUSED])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://lake/eu",
+        "s3a://lake/eu\nspark: {master: 'local[4]'}",
+        "lake/us",
+        "lake/us\nspark: {master: 'spark://host:7077'}",
+        *REFUSED,
+    ],
+)
 def test_a_region_whose_agent_would_not_start_is_refused_in_its_plans(project: Write, text: str) -> None:
     region = load(project({"regions/us.yaml": f"warehouse: {text}\n"})).region("us")
     refused = [problem for problem in region.ineffective if problem.severity == "refuse"]

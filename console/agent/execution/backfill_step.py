@@ -60,7 +60,7 @@ def build(context: RolloutContext, step: Backfill, brake: Brake, *, batches: int
 
 def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries, batches: int | None) -> None:
     """Take the feed over, record what an earlier attempt committed, then run batch after batch."""
-    session = context.spark.session(spark__sql__files__maxPartitionNum=str(max(1, context.spark.slots - 1)))
+    session = context.spark.build_session()
     history = open_history(context, step, session)
     _open_live(context, step, history.fence, session)
     _reconcile(context, history, session)

@@ -69,11 +69,11 @@ def run_batch(
     started = time.monotonic()
     counted = Observation()
     joined = join_versions(history.joins)
+    spark.fit(session)
     checks = row_checks(history.target)
     warnings = Warnings(checks)
     out = warnings.observed(guarded(target_rows(session, history, run, counted, joined), checks))
-    if spark.slots:
-        out = out.coalesce(max(1, spark.slots - 1))  # a slot stays free for live (rule 10)
+    out = out.coalesce(spark.build_tasks)  # a slot stays free for live (rule 10)
     out = clustered(out, history.target)
     note = {
         "kind": "history",
@@ -86,7 +86,9 @@ def run_batch(
     with spark.job(session, f"{history.target_path}#{run[-1].index}") as group:
         watch(group)
         written = commit.append(session, out, history.writer, run[-1].index, note)
-    return BatchResult(int(counted.get["rows"]), written, time.monotonic() - started, warnings.lines())
+    # What a lost executor had counted is counted again where its stage is (SPARK-58183): there the rows are read once more.
+    rows_in = count_rows(session, history, run) if spark.on_cluster else int(counted.get["rows"])
+    return BatchResult(rows_in, written, time.monotonic() - started, warnings.lines())
 
 
 def target_rows(

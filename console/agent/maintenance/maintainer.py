@@ -132,7 +132,6 @@ class Maintainer:
             self._report(controller.pipeline, "warning", f"maintenance: {cause(error)}")
 
     def _compact(self, path: str, state: TableState, request: MaintenanceRequest) -> list[MaintenanceResult]:
-        tasks = max(1, self._spark.slots - 1)
         if error := self._spoiled.get(path):
             return [MaintenanceResult(state.table.name, "left", message(error))]
         done = []
@@ -140,9 +139,9 @@ class Maintainer:
             if request.dry_run:
                 done.append(MaintenanceResult(state.table.name, "compacted", f"{crowd.label}: {crowd.files} files"))
                 continue
-            session = self._spark.session(spark__sql__files__maxPartitionNum=str(tasks))
+            session = self._spark.build_session()
             try:
-                compacted = compact(session, path, crowd, tasks, state)
+                compacted = compact(session, path, crowd, self._spark.build_tasks, state)
             except CompactionDiffers as error:
                 self._spoiled[path] = error
                 raise

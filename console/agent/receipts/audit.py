@@ -52,7 +52,7 @@ def verify(
         raise DataError(f"{pipeline}: no rollout {rollout!r:.60} here", hint="console history", code="E_NO_ROLLOUT")
     rows = ops_of(warehouse, pipeline).rows(rollout)
     findings, readable = cross_check(events, plan, rows)
-    session = spark.session(spark__sql__files__maxPartitionNum=str(max(1, spark.slots - 1)))
+    session = spark.build_session()
     audit = Audit(warehouse, plan, session)
     receipts = receipts_of(row for row in rows if row["step"] in readable)
     checks = [check for step in plan.steps for check in audit.checks(step, receipts, rollout)]

@@ -36,7 +36,7 @@ def store(context: RolloutContext, step: Step) -> None:
     ops, rollout = ops_of(context.warehouse, context.plan.pipeline), context.recorder.rollout
     if ops.has(rollout, step.id):
         return
-    session = context.spark.session(spark__sql__files__maxPartitionNum=str(max(1, context.spark.slots - 1)))
+    session = context.spark.build_session()
     with context.spark.job(session, f"receipts of {step.id}") as group:
         context.job = group
         try:

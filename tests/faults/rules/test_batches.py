@@ -133,7 +133,9 @@ def test_a_batch_leaves_a_slot_to_live(tmp_path: Path, session: Any, monkeypatch
         return commit.CommitResult(1, 0, 0)
 
     monkeypatch.setattr(commit, "append", stand_in)
-    spark: Any = SimpleNamespace(slots=3, job=SparkHandle(Settings(), -1).job)
+    spark: Any = SimpleNamespace(
+        build_tasks=2, fit=lambda _: None, on_cluster=False, job=SparkHandle(Settings(), -1).job
+    )
     history = history_of(table, state("copy"), log.latest_version(table), "")
     session.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))  # a task a file, if it may
     receipt = backfill.run_batch(spark, session, history, history.slices, lambda _: None)
@@ -147,7 +149,9 @@ def test_a_batch_is_stored_in_the_order_by_which_its_table_is_clustered(tmp_path
     target = state("copy", cluster_by=("n",))
     path = str(tmp_path / "copy")
     commit.create(session, target, path, 240)
-    spark: Any = SimpleNamespace(slots=0, job=SparkHandle(Settings(), -1).job)
+    spark: Any = SimpleNamespace(
+        build_tasks=1, fit=lambda _: None, on_cluster=False, job=SparkHandle(Settings(), -1).job
+    )
     history = history_of(source, target, log.latest_version(source), "")
     history = replace(history, target_path=path, writer=commit.open_feed(session, "history/x", path, 0))
     backfill.run_batch(spark, session, history, history.slices, lambda _: None)

@@ -166,7 +166,7 @@ def test_a_table_that_a_compaction_changed_is_reported_once_and_never_compacted_
     monkeypatch.setattr(maintainer, "compact", lossy)
     monkeypatch.setattr(maintainer, "vacuum", lambda _, table: vacuumed.append(table))
     monkeypatch.setattr(maintainer, "crowded", lambda table, _: crowded(table, 4))
-    spark = SimpleNamespace(session=lambda **_: None, slots=2)
+    spark = SimpleNamespace(session=lambda **_: None, build_session=lambda: None, build_tasks=1)
     tested = maintainer.Maintainer(cast(Any, spark), lambda: [controller], lambda *each: reports.append(each))
     landing = str(controller.warehouse / "landing")
     for _ in range(2):
@@ -183,26 +183,25 @@ def test_a_table_that_a_compaction_changed_is_reported_once_and_never_compacted_
     assert vacuumed == [path for path in maintainer.owned_tables(controller) if path != landing]
 
 
-@pytest.mark.parametrize(("slots", "tasks"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 3)])
 def test_a_compaction_leaves_a_slot_to_live_rows(
-    controller: PipelineController, monkeypatch: pytest.MonkeyPatch, slots: int, tasks: int
+    controller: PipelineController, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     controller.recorder.store(Ended("discarded", "ada"))
-    asked: list[dict[str, str]] = []
+    sessions: list[object] = []
     written: list[int] = []
 
     def compacted(session: Any, table: str, crowd: Crowd, most_tasks: int, state: TableState) -> Compacted:
         written.append(most_tasks)
+        sessions.append(session)
         return Compacted(crowd, 1, 4)
 
     monkeypatch.setattr(maintainer, "compact", compacted)
     monkeypatch.setattr(maintainer, "vacuum", lambda *_: None)
-    spark = SimpleNamespace(session=lambda **conf: asked.append(conf), slots=slots)
+    spark = SimpleNamespace(session=lambda: None, build_session=lambda: "of a build", build_tasks=3)
     maintainer.Maintainer(cast(Any, spark), lambda: [controller], lambda *_: None).run(
         controller, maintainer.MaintenanceRequest(many=4)
     )
-    assert written == [tasks]
-    assert asked[0] == {"spark__sql__files__maxPartitionNum": str(tasks)}
+    assert (written, sessions) == ([3], ["of a build"])
 
 
 def test_rows_expire_never_beside_a_rollout(controller: PipelineController) -> None:

@@ -53,7 +53,7 @@ class MaintenanceSetup:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *controllers: PipelineController) -> None:
         self.now, self.controllers = 5000.5, controllers
-        self.spark = SimpleNamespace(started=True, slots=2, session=lambda **_: None)
+        self.spark = SimpleNamespace(started=True, build_tasks=1, session=lambda **_: None, build_session=lambda: None)
         self.compacted: list[str] = []
         self.reports: list[tuple[str, str, str]] = []
         self.failures: dict[str, Exception] = {}

@@ -53,7 +53,7 @@ FORWARD = Backfill(
 )
 COMPARED = Comparison(table="copy", pairs=(Pair("n", "n"), Pair("day", "day")), time="day")
 KEPT_HOURS = 96
-TASKS = "spark__sql__files__maxPartitionNum"
+TASKS = "spark.sql.files.maxPartitionNum"
 
 
 def to_be(content: str) -> TableState:
@@ -71,10 +71,13 @@ class World:
         self.landing = foreign(place / "landing", *data)
         (place / "_console").mkdir()
         (place / "_console" / "marker.json").write_text("{}")
-        self.asked: list[dict[str, str]] = []
-        session = spark.session
-        monkeypatch.setattr(spark, "session", lambda **conf: self.asked.append(conf) or session(**conf))
+        self.building: list[Any] = []
+        monkeypatch.setattr(spark, "build_session", self._build_session)
         self.start()
+
+    def _build_session(self) -> Any:
+        self.building.append(SparkHandle.build_session(self.spark))
+        return self.building[-1]
 
     def start(self) -> None:
         """As a fresh agent does."""
@@ -171,7 +174,7 @@ def test_a_first_release_has_all_of_history_batch_by_batch_and_what_comes_meanwh
     notes = [log.commit(path, done.version).note for done in world.done()]
     assert [note["slices"] for note in notes] == [[1, 2], [3, 3], [4, 4]]
     assert {note["feed"].rpartition("/")[2] for note in notes} == {"every@3"}
-    tasks = [conf[TASKS] for conf in world.asked if TASKS in conf]
+    tasks = [session.conf.get(TASKS) for session in world.building]
     assert tasks == [str(world.spark.slots - 1)] * 2, "history's and its receipts'"
     assert [(check.check, check.ok) for check in world.line.recorder.events(Checked)][-1] == (
         "history is complete",

@@ -1,0 +1,60 @@
+"""The size of a cluster as its Spark sees it, and the settings that depend on it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from console.model.spark_master import configured_slots, grows
+from console.record import dataclass
+
+UNKNOWN = 2  # slots of a cluster that has no executor yet, and whose settings name none
+_STATES = 50  # partitions of a Delta table's state, at most: Delta's own default
+# by the size of a cluster; where its operator names one, theirs counts
+_SHUFFLE = "spark.sql.shuffle.partitions"
+_SNAPSHOT = "spark.databricks.delta.snapshotPartitions"
+_LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_TASKS = "spark.sql.files.maxPartitionNum"
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """A running executor: the host on which it is, and the tasks that it takes at once."""
+
+    id: str
+    host: str
+    tasks: int
+
+
+def executors(context: Any) -> tuple[Executor, ...]:
+    """The running executors of a SparkContext, by what Spark keeps for its UI. Some calls into the JVM for each."""
+    return tuple(_running(context._jsc.sc().statusStore().executorList(True)))
+
+
+def _running(listed: Any) -> Iterator[Executor]:
+    for at in range(listed.size()):
+        each = listed.apply(at)
+        if each.id() != "driver" and each.isActive():
+            yield Executor(each.id(), each.hostPort().rpartition(":")[0], int(each.maxTasks()))
+
+
+def slots(running: tuple[Executor, ...], conf: Mapping[str, str]) -> int:
+    """Tasks at once: of the running executors, or where more may come by themselves, of all that may."""
+    now = sum(each.tasks for each in running)
+    asked = configured_slots(conf)
+    return (max(now, asked) if grows(conf) else now or asked) or UNKNOWN
+
+
+def build_tasks(slots: int) -> int:
+    """Tasks of a build at once: a slot stays free for live (rule 10)."""
+    return max(1, slots - 1)
+
+
+def session_settings(slots: int, conf: Mapping[str, str]) -> dict[str, str]:
+    """What every session of a cluster of this size is given, but for what its operator has set."""
+    tasks = build_tasks(slots)
+    chosen = {_SHUFFLE: tasks, _SNAPSHOT: min(tasks, _STATES), _LISTING: tasks}
+    return {name: str(number) for name, number in chosen.items() if name not in conf}
+
+
+def build_settings(slots: int) -> dict[str, str]:
+    """Of a session that reads tables as a whole."""
+    return {_TASKS: str(build_tasks(slots))}

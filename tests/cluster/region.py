@@ -1,0 +1,27 @@
+"""A region on a standalone cluster: rows that are copied and rows that are grouped, and the truth by DuckDB."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.cluster.standalone import EXECUTORS, Events, Standalone
+from tests.life.region import LiveRegion, multiset
+
+CASE = Path(__file__).parent / "case"
+TRUTH = {
+    ("id, ts, ip, status", "copied"): "SELECT id, ts, payload->>'$.ip', CAST(payload->>'$.status' AS INT) FROM landing",
+    ("day, status, hits, bytes", "by_status"): """
+        SELECT CAST(ts AS DATE), CAST(payload->>'$.status' AS INT), count(*), sum(CAST(payload->>'$.bytes' AS BIGINT))
+        FROM landing GROUP BY ALL""",
+}
+
+
+def on_cluster(
+    root: Path, cluster: Standalone, events: Events, *, conf: Mapping[str, str] | None = None, **sizes: int
+) -> LiveRegion:
+    return LiveRegion(root, master=cluster.url, conf={**EXECUTORS, **events.conf, **(conf or {})}, **sizes)
+
+
+async def has_every_row(region: LiveRegion) -> None:
+    """Every table has exactly the rows that DuckDB computes from the landing table."""
+    for (columns, table), sql in TRUTH.items():
+        assert multiset(await region.table("web", columns, table)) == multiset(region.truth(sql)), table
