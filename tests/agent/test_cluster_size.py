@@ -61,6 +61,7 @@ def test_a_build_leaves_a_slot_to_live_whatever_the_size() -> None:
 
 def test_an_operator_who_names_a_number_has_it() -> None:
     assert size.session_settings(9, {}) == {
+        "spark.sql.files.maxPartitionNum": "8",
         "spark.sql.shuffle.partitions": "8",
         "spark.databricks.delta.snapshotPartitions": "8",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",

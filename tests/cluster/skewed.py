@@ -3,7 +3,7 @@
 import json
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from tests.life.region import DAYS, FIRST_DAY, LANDING
 T = TypeVar("T")
 LOOK_SECONDS = 0.1
 SOON_SECONDS = 240.0
+ROWS_READ = 100  # of history: a task that reads a log's entries reads fewer
 
 
 def heavy_file(landing: Path, rows: int, *, name: str = "h") -> None:
@@ -36,11 +37,10 @@ def heavy_file(landing: Path, rows: int, *, name: str = "h") -> None:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Tasks of one stage: executor → how many run, how many ended well."""
+    """Tasks of one stage of a batch: executors on which some run, and those on which some have ended and had read rows of history."""
 
-    stage: int
-    active: Mapping[str, int]
-    ended: Mapping[str, int]
+    active: frozenset[str]
+    read: frozenset[str]
 
 
 class SparkUi:
@@ -57,26 +57,27 @@ class SparkUi:
         with urllib.request.urlopen(f"http://{HOST}:{self._port}/api/v1/applications{what}", timeout=10) as answer:
             return json.load(answer)
 
-    def stages(self) -> list[Running]:
-        """The stages that run now, with their tasks."""
+    def stages_of_a_batch(self) -> list[Running]:
+        """The running stages of jobs whose group is a batch."""
         (application,) = self._get("")
-        found = []
-        for stage in self._get(f"/{application['id']}/stages?status=active"):
-            path = f"/{application['id']}/stages/{stage['stageId']}/{stage['attemptId']}/taskList?length=100"
-            active: dict[str, int] = {}
-            ended: dict[str, int] = {}
-            for task in self._get(path):
-                into = {"RUNNING": active, "SUCCESS": ended}.get(task["status"])
-                if into is not None:
-                    into[task["executorId"]] = into.get(task["executorId"], 0) + 1
-            found.append(Running(stage["stageId"], active, ended))
-        return found
+        jobs = self._get(f"/{application['id']}/jobs?status=running")
+        ids = {stage for job in jobs if "#" in job.get("jobGroup", "") for stage in job["stageIds"]}
+        stages = self._get(f"/{application['id']}/stages?status=active")
+        return [self._running(application["id"], stage) for stage in stages if stage["stageId"] in ids]
+
+    def _running(self, application: str, stage: Any) -> Running:
+        tasks = self._get(f"/{application}/stages/{stage['stageId']}/{stage['attemptId']}/taskList?length=100")
+        active = frozenset(task["executorId"] for task in tasks if task["status"] == "RUNNING")
+        ended = [task for task in tasks if task["status"] == "SUCCESS"]
+        read = frozenset(
+            task["executorId"] for task in ended if task["taskMetrics"]["inputMetrics"]["recordsRead"] >= ROWS_READ
+        )
+        return Running(active, read)
 
     def idle_but_needed(self) -> str | None:
-        """An executor whose tasks of a running stage have all ended, while another's go on: its map output is still needed."""
-        for stage in self.stages():
-            waiting = sorted(stage.ended.keys() - stage.active.keys())
-            if waiting and stage.active and sum(stage.ended.values()) + sum(stage.active.values()) > 2:
+        """An executor whose tasks of a batch's stage have all ended, while another's go on: its map output is still needed."""
+        for stage in self.stages_of_a_batch():
+            if stage.active and (waiting := sorted(stage.read - stage.active)):
                 return waiting[0]
         return None
 

@@ -76,7 +76,7 @@ async def test_a_worker_dies_in_a_batch_and_comes_back(
     region: LiveRegion, cluster: Standalone, events: Events, ui: SparkUi
 ) -> None:
     await region.driver.accept(await region.plan("web"), ME)
-    await asyncio.to_thread(soon, lambda: ui.stages() or None, "a stage that runs")
+    await asyncio.to_thread(soon, lambda: ui.stages_of_a_batch() or None, "a stage of a batch")
     first = cluster.workers[0]
     cluster.kill(first)
     fresh = cluster.add_worker()

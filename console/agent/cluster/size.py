@@ -49,9 +49,10 @@ def build_tasks(slots: int) -> int:
 
 
 def session_settings(slots: int, conf: Mapping[str, str]) -> dict[str, str]:
-    """What every session of a cluster of this size is given, but for what its operator has set."""
+    """What every session of a cluster of this size is given, but for what its operator has set: checks and queries leave a
+    slot to live as well."""
     tasks = build_tasks(slots)
-    chosen = {_SHUFFLE: tasks, _SNAPSHOT: min(tasks, _STATES), _LISTING: tasks}
+    chosen = {_TASKS: tasks, _SHUFFLE: tasks, _SNAPSHOT: min(tasks, _STATES), _LISTING: tasks}
     return {name: str(number) for name, number in chosen.items() if name not in conf}
 
 

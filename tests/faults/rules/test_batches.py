@@ -122,6 +122,24 @@ def test_nor_have_those_that_only_spark_can_create(tmp_path: Path, session: Any)
 # -- rule 10
 
 
+def spark_of(*, tasks: int, on_cluster: bool = False) -> Any:
+    job = SparkHandle(Settings(), -1).job
+    return SimpleNamespace(build_tasks=tasks, fit=lambda _: None, on_cluster=on_cluster, job=job)
+
+
+@pytest.mark.parametrize(("on_cluster", "counted"), [(False, 12), (True, 6)])
+def test_rows_read_on_a_cluster_rest_on_no_counter_of_sparks(
+    tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch, on_cluster: bool, counted: int
+) -> None:
+    """What a lost executor had counted is counted again (SPARK-58183); an executor is really lost in tests/cluster."""
+    table = foreign(tmp_path / "landing", *(rows(n) for n in range(6)))
+    monkeypatch.setattr(commit, "append", lambda *_: commit.CommitResult(1, 0, 0))
+    monkeypatch.setattr("pyspark.sql.Observation.get", property(lambda _: {"rows": 12}))
+    history = history_of(table, state("copy"), log.latest_version(table), "")
+    spark = spark_of(tasks=1, on_cluster=on_cluster)
+    assert backfill.run_batch(spark, session, history, history.slices, lambda _: None).rows_in == counted
+
+
 def test_a_batch_leaves_a_slot_to_live(tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [SparkHandle(Settings(master=m), -1).slots for m in ("local", "local[2]", "local[7,3]")] == [2, 3, 8]
     table = foreign(tmp_path / "landing", *(rows(n) for n in range(6)))
@@ -133,9 +151,7 @@ def test_a_batch_leaves_a_slot_to_live(tmp_path: Path, session: Any, monkeypatch
         return commit.CommitResult(1, 0, 0)
 
     monkeypatch.setattr(commit, "append", stand_in)
-    spark: Any = SimpleNamespace(
-        build_tasks=2, fit=lambda _: None, on_cluster=False, job=SparkHandle(Settings(), -1).job
-    )
+    spark = spark_of(tasks=2)
     history = history_of(table, state("copy"), log.latest_version(table), "")
     session.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))  # a task a file, if it may
     receipt = backfill.run_batch(spark, session, history, history.slices, lambda _: None)
@@ -149,9 +165,7 @@ def test_a_batch_is_stored_in_the_order_by_which_its_table_is_clustered(tmp_path
     target = state("copy", cluster_by=("n",))
     path = str(tmp_path / "copy")
     commit.create(session, target, path, 240)
-    spark: Any = SimpleNamespace(
-        build_tasks=1, fit=lambda _: None, on_cluster=False, job=SparkHandle(Settings(), -1).job
-    )
+    spark = spark_of(tasks=1)
     history = history_of(source, target, log.latest_version(source), "")
     history = replace(history, target_path=path, writer=commit.open_feed(session, "history/x", path, 0))
     backfill.run_batch(spark, session, history, history.slices, lambda _: None)
