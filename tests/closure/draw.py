@@ -73,7 +73,7 @@ def stands_alone(kind: Kind, before: Sequence[Kind], old: World) -> bool:
     touching = [edit for edit in before if edit.table == kind.table]
     if not touching or any(table.name == kind.table for table in old.landing):
         return True
-    if len(touching) > 1:  # an edit, and what a remedy made of it
+    if len(touching) > 1 or kind in touching:  # an edit, and what a remedy made of it; or the same filter twice
         return False
     with suppress(StopIteration):
         (edit,) = touching

@@ -59,6 +59,20 @@ def copied(plan: Plan) -> str:
     return step.sql
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("wider", "read"), [("bigint", "CAST(`status` AS INT) >= 500"), ("double", "")])
+def test_a_column_that_was_widened_where_it_is_stores_the_same_numbers(wider: str, read: str) -> None:
+    typed = tuple(replace(c, type=wider) if c.name == "status" else c for c in REQUESTS.columns)
+    widened = with_table(pipeline(), replace(REQUESTS, columns=typed))
+    first = planned(widened, live())
+    assert routed(first) == "metadata"
+    then = planned(
+        filtered("CAST(get_json_object(payload, '$.status') AS INT) >= 500", widened), promoted(first, live())
+    )
+    assert routed(then) == ("forward" if read else "replay")
+    assert not read or copied(then).endswith(f"WHERE {read}")
+
+
 @pytest.mark.parametrize("condition", KEPT)
 def test_a_filter_over_kept_columns_copies_the_table_itself(condition: str) -> None:
     plan = planned(filtered(condition))

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from console.model.live import Feed, TableState
 from console.planning.fingerprint import DesiredTable
-from console.planning.reuse.proof import FeedQuery, expressed, flat_query, kept_values, logical_columns, replaced
+from console.planning.reuse.proof import FeedQuery, Shown, expressed, flat_query, kept_values, logical_columns, replaced
 from console.planning.sql.compile import NameScope
 from console.planning.sql.relation import Relation
 from console.planning.sql.semantics import relation_of
@@ -83,8 +83,8 @@ def _alike_merged(wanted: DesiredTable, live: TableState) -> bool:
     return same_keys and [wanted.values[c] for c in new.order_by] == [live.values[c] for c in old.order_by]
 
 
-def _of_keys(live: TableState) -> dict[str, tuple[str, str]]:
-    return {stored: shown for stored, shown in logical_columns(live).items() if shown[0] in live.table.key}
+def _of_keys(live: TableState) -> dict[str, Shown]:
+    return {stored: shown for stored, shown in logical_columns(live).items() if shown.name in live.table.key}
 
 
 def _conditions(query: FeedQuery) -> list[exp.Expr]:

@@ -36,6 +36,20 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """A stored column as the live table shows it: unchanged, or as a wider integer. stored: its type"""
+
+    name: str
+    stored: str
+    widened: bool = False
+
+    def value(self) -> exp.Expr:
+        """What is stored, over the logical column."""
+        column = exp.column(name(self.name))
+        return cast(column, self.stored) if self.widened else column
+
+
+@dataclass(frozen=True, slots=True)
 class FeedQuery:
     """One feed's query as a plain SELECT with its subqueries dissolved."""
 
@@ -106,36 +120,46 @@ def _partner(feed: Feed, old: list[FeedQuery | None]) -> FeedQuery | None:
     return partner if partner is not None and partner.feed.source == feed.source else None
 
 
-def logical_columns(live: TableState) -> dict[str, tuple[str, str]]:
-    """Stored column → the logical one that shows it unchanged, and its type; without columns that were carried."""
+def logical_columns(live: TableState) -> dict[str, Shown]:
+    """Stored column → the logical one that shows its value; without columns that were carried."""
     stored = types(live.version.columns)
-    logical: dict[str, tuple[str, str]] = {}
+    logical: dict[str, Shown] = {}
     for part in sqlglot.parse_one(live.read, read=DIALECT).expressions:
         column = part.unalias()
-        if isinstance(column, exp.Column) and column.name in stored and part.alias_or_name not in live.carried:
-            logical[column.name.lower()] = (part.alias_or_name, kind(stored[column.name]))
+        widened = isinstance(column, exp.Cast) and isinstance(column.this, exp.Column)
+        inner = column.this if widened else column
+        if not isinstance(inner, exp.Column) or inner.name not in stored or part.alias_or_name in live.carried:
+            continue
+        type_ = kind(stored[inner.name])
+        if not widened or _is_wider(kind(column.to.sql(DIALECT)), type_):
+            logical[inner.name.lower()] = Shown(part.alias_or_name, type_, widened)
     return logical
 
 
-def kept_values(query: FeedQuery, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, exp.Expr]:
-    """Meaning of an expression → the live table's expression for it: a logical column, or a wider cast of one."""
+def _is_wider(type: str, other: str) -> bool:
+    """Whether each number of one integer type is the same number in another."""
+    return {type, other} <= {*INTEGERS} and INTEGERS.index(other) < INTEGERS.index(type)
+
+
+def kept_values(query: FeedQuery, live: TableState, logical: Mapping[str, Shown]) -> dict[str, exp.Expr]:
+    """Meaning of an expression → the live table's expression for it: a logical column, or a cast of one."""
     nodes: list[exp.Expr] = []
     given: list[exp.Expr] = []
     for stored, node in query.projections().items():
         if stored not in logical or node.find(exp.Column) is None:
             continue
-        shown, type_ = logical[stored]
+        shown, type_ = logical[stored].value(), logical[stored].stored
         nodes.append(node)
-        given.append(exp.column(name(shown)))
+        given.append(shown)
         if isinstance(node, exp.Cast) and certain_type(node.this, query) == type_:
             nodes.append(node.this)  # the feed's own cast to the declared type changed nothing
-            given.append(exp.column(name(shown)))
+            given.append(shown)
         if narrow := _widened(node, type_, query):
             nodes.append(_uncast(node, type_))
-            given.append(cast(exp.column(name(shown)), narrow))
+            given.append(cast(shown.copy(), narrow))
         for wider in _wider_casts(node, type_):
             nodes.append(wider)
-            given.append(cast(exp.column(name(shown)), kind(wider.to.sql(DIALECT))))
+            given.append(cast(shown.copy(), kind(wider.to.sql(DIALECT))))
     values, _ = query.value(nodes)
     by_value: dict[str, exp.Expr] = {}
     for value, made in zip(values, given, strict=True):
@@ -154,8 +178,7 @@ def _widened(node: exp.Expr, type: str, query: FeedQuery) -> str:
     """The narrower integer type of a value that is stored as a wider one and is the same number in both, "" for any other."""
     inner = _uncast(node, type)
     narrow = certain_type(inner, query) if inner is not node else ""
-    integers = narrow in INTEGERS and type in INTEGERS
-    return narrow if integers and INTEGERS.index(narrow) < INTEGERS.index(type) else ""
+    return narrow if _is_wider(type, narrow) else ""
 
 
 def _wider_casts(node: exp.Expr, type: str) -> Iterator[exp.Cast]:
