@@ -28,14 +28,16 @@ def cannot_preview(plan: Plan) -> str:
     landing = {state.table.name for state in plan.release.tables if state.table.kind == "landing"}
     if not plan.live and (empty := sorted(landing & set(created(plan)))):
         return f"the landing table {', '.join(empty)} does not exist yet, so there are no rows to build it from"
-    altered = dict.fromkeys(step.table for step in plan.steps if isinstance(step, AddColumns))
+    relayed = {relay.table for relay in plan.release.relays}
+    altered = dict.fromkeys(step.table for step in plan.steps if isinstance(step, AddColumns) and step.table in relayed)
     if altered:
-        return f"it adds columns to the landing table {', '.join(altered)}, to which live rows are written"
+        return f"its new version of the landing table {', '.join(altered)} needs columns in the one to which live rows are written"
     return ""
 
 
 def sandboxed(plan: Plan, name: str, mark: str, settings: TableSettings) -> Plan:
-    """The plan of a sandbox: own versions, and only the building steps; it ends before the validation.
+    """The plan of a sandbox: own versions, and only the building steps; it ends before the validation. Columns are not added to
+    a landing table: they read as NULL, as in every row that live rows have left there.
 
     mark  part of its versions' names, unique among sandboxes and rollouts
     """

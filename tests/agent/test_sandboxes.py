@@ -21,7 +21,7 @@ from console.agent.spark_session import SparkHandle
 from console.agent.store.ledger import Rollouts
 from console.errors import Conflict, DataError, RegionError
 from console.model.event import Accepted, Fenced, Logged, StepDone
-from console.model.live import Release
+from console.model.live import Relay, Release
 from console.model.plan import Plan
 from console.model.receipt import LEDGER
 from console.model.sandbox import Sandbox, SandboxOrder
@@ -178,8 +178,10 @@ def test_what_cannot_be_previewed_is_refused_with_a_reason(region: Path) -> None
     assert stale.value.code == "E_STALE"
     with pytest.raises(Conflict, match="starts from no release, but live is r1"):
         controller.preview(replace(plan(), live=""), order("one"))
-    with pytest.raises(DataError, match="columns to the landing table events") as refused:
-        controller.preview(plan(steps=(AddColumns("events", COLUMNS),)), order("one"))
+    relay = Relay(table="events", older="events", forward="", backward="", columns=())
+    needed = plan(steps=(AddColumns("events", COLUMNS),))
+    with pytest.raises(DataError, match="version of the landing table events needs columns") as refused:
+        controller.preview(replace(needed, release=replace(needed.release, relays=(relay,))), order("one"))
     assert refused.value.code == "E_PREVIEW"
     assert controller.sandboxes.listed() == ()
 

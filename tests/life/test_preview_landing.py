@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from console.model.step import AddColumns
 from tests.life.region import ME, LiveRegion
 from tests.life.test_history import written
 from tests.life.test_landing_versions import BEFORE
@@ -23,6 +24,15 @@ AFTER = {
     "tables/requests.yaml": BEFORE["tables/requests.yaml"].replace("code: int", "code: int, net: string"),
     "materializations/parse.sql": BEFORE["materializations/parse.sql"].replace(" FROM", ", concat(ip, '/24') AS net FROM"),
 }  # fmt: skip
+# a column that senders will give; until then it has its default, and a table has a column of it
+WIDER = {
+    **BEFORE,
+    "tables/landing.yaml": BEFORE["tables/landing.yaml"].replace("code: string}", "code: string, zone: string}"),
+    "tables/requests.yaml": BEFORE["tables/requests.yaml"].replace("code: int", "code: int, zone: string"),
+    "materializations/parse.sql": BEFORE["materializations/parse.sql"].replace(
+        " FROM", ", coalesce(zone, 'none') AS zone FROM"
+    ),
+}
 Ids = Counter[str]
 
 
@@ -92,6 +102,55 @@ async def test_another_layout_is_previewed_and_its_rollout_goes_on_from_there(tm
         for table in ("landing", "requests", "visits"):
             assert await ids(region, table) == all_rows, table
         assert len(versions(region) - before) == 2
+    finally:
+        await region.close()
+
+
+async def test_a_column_that_is_added_is_empty_in_a_preview_and_its_rollout_goes_on_from_there(tmp_path: Path) -> None:
+    region = LiveRegion(tmp_path / "region", rows=0)
+    shutil.rmtree(region.warehouse / "landing")
+    place = str(region.warehouse / "landing")
+    try:
+        region.install("web", written(tmp_path / "before", BEFORE))
+        await region.roll_out("web")
+        all_rows = await sent(region, "first", *DAYS)
+        await region.quiet(["web"])
+        before = DeltaTable(place).version()
+        region.install("web", written(tmp_path / "after", WIDER))
+        plan = await region.plan("web")
+        assert [step.table for step in plan.steps if isinstance(step, AddColumns)] == ["landing"]
+        await region.driver.preview(plan, ME, name="laid", days=1, hours=1, live=True)
+        assert (await built(region, "laid")).tables == ("requests",)
+        assert DeltaTable(place).version() == before
+        later = await sent(region, "later", DAYS[0], DAYS[-1])
+        all_rows += later
+        await shows(region, "requests", later + Ids(id for id in all_rows if DAYS[-1] in id and id not in later))
+        for table, zones in (("requests", [("none",)]), ("landing", [(None,)])):
+            sql = f"SELECT DISTINCT zone FROM {table}"
+            answer = await region.driver.query("web", sql, [table], {}, 10, release="laid")
+            assert list(answer.rows) == zones
+        assert "zone" not in DeltaTable(place).schema().to_arrow().names
+
+        release = await region.driver.preview_release("web", "laid")
+        status = await region.roll_out("web")
+        live = (await region.driver.survey("web", [])).release
+        assert live is not None
+        assert [each.version.path for each in live.tables] == [each.version.path for each in release.tables]
+        assert [each for each in await region.driver.verify("web", status.rollout) if each.ok is not True] == []
+        last = {
+            "id": "last",
+            "ts": "2026-11-07T00:00:00Z",
+            "day": DAYS[-1],
+            "ip": "c1",
+            "n": 1,
+            "code": "7",
+            "zone": "eu",
+        }
+        await region.driver.ingest("web", "landing", "last", [json.dumps(last)])
+        await region.quiet(["web"])
+        assert await ids(region, "requests") == all_rows + Ids(["last"])
+        answer = await region.driver.query("web", "SELECT id FROM requests WHERE zone <> 'none'", ["requests"], {}, 10)
+        assert list(answer.rows) == [("last",)]
     finally:
         await region.close()
 

@@ -16,6 +16,7 @@ from console.agent.rows.snapshot import stored_at
 from console.agent.rows.unchanged import shown_unchanged
 from console.agent.session_on_demand import opened
 from console.agent.store import days, log
+from console.agent.store.added_columns import with_added
 from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, FeedStopped
 from console.model.landing import RELAY
@@ -217,7 +218,7 @@ def compute(session: Any, feed: LiveFeed, stored: Any, joined: Mapping[str, int]
 
 def logical_rows(session: Any, state: TableState, stored: Any) -> Any:
     """Stored rows as the release presents them: columns renamed, defaults filled in, partial states merged."""
-    stored.createOrReplaceTempView("stored")
+    with_added(state, stored).createOrReplaceTempView("stored")
     return session.sql(state.read)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from console.agent.failure import cause, from_spark
+from console.agent.store.added_columns import with_added
 from console.model.live import Feed, TableState
 from console.model.schema import quoted
 
@@ -51,7 +52,7 @@ class PinnedSource:
 
 def shown(session: Any, state: TableState, stored: Any) -> Any:
     """Stored rows as the release presents them: columns renamed, defaults filled in, partial states merged."""
-    stored.createOrReplaceTempView("stored")
+    with_added(state, stored).createOrReplaceTempView("stored")
     return session.sql(state.read)
 
 
