@@ -76,12 +76,13 @@ class Soak:
         self._account(generator, (self._first, self._next), self._started, {**figures, "wrong": self._differences})
         return self.code()
 
-    def drew(self, generator: str, seed: int, figures: Mapping[str, object], why: str = "") -> None:
-        """Keep a line of one seed. why: what was held against it; "" for nothing"""
-        if why:
+    def drew(self, generator: str, seed: int, figures: Mapping[str, object], *wrong: str) -> None:
+        """Keep a line of one seed. wrong: what was held against it; "" is nothing"""
+        held = [why for why in wrong if why]
+        for why in held:
             self.differs(f"{seed}: {why}")
         since, self._kept = self._kept, time.monotonic()
-        self._account(generator, (seed, seed + 1), since, {**figures, "wrong": int(bool(why))})
+        self._account(generator, (seed, seed + 1), since, {**figures, "wrong": len(held)})
 
     def _account(self, generator: str, seeds: tuple[int, int], since: float, figures: Mapping[str, object]) -> None:
         self.keep({

@@ -8,7 +8,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,12 +58,13 @@ def files(root: Path, column: str = "", expression: str = "") -> Path:
 class Region(LiveRegion):
     """A region whose agent is this process; no console, no socket."""
 
-    def __init__(self, root: Path) -> None:
-        super().__init__(root, rows=300)
-        inventory = root / "regions" / "eu.yaml"
-        inventory.write_text(inventory.read_text().replace("rows: 600", "rows: 200"))  # a few batches
+    def __init__(
+        self, root: Path, *, most: int = 200, conf: Mapping[str, str] = SHORT_LIVED, tick_seconds: float = 0.2
+    ) -> None:
+        """most: rows a batch; a few batches by default"""
+        super().__init__(root, rows=300, most=most)
         self._spoil()
-        settings = Settings(region="eu", master="local[2]", conf={**SHORT_LIVED}, tick_seconds=0.2)
+        settings = Settings(region="eu", master="local[2]", conf={**conf}, tick_seconds=tick_seconds)
         self.service = Service(self.warehouse, settings, -1)
         (self.warehouse / "_console").mkdir()  # the lock's, which nobody takes here
         self.service.agent.start()

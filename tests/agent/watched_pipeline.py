@@ -23,6 +23,8 @@ from deltalake import write_deltalake
 from console.agent.feeds import live_feed
 from console.agent.pipeline import PipelineController
 from console.agent.rollout.declared import declare
+from console.agent.settings import Settings
+from console.agent.spark_process import BRIEF
 from console.agent.store import log
 from console.model.breach import Breach, OnBreach, WatchProgress
 from console.model.consent import Approved, CheckAccepted
@@ -30,7 +32,7 @@ from console.model.gate import unaccepted, verdicts
 from console.model.status import Status
 from tests.agent import watched_rows
 from tests.agent.test_resilience import COLUMNS, PARSE, TABLE, Region
-from tests.life.region import LANDING
+from tests.life.region import LANDING, SHORT_LIVED
 
 NEWEST = datetime(2026, 11, 4, 12, tzinfo=UTC)  # the day of the rows that arrive
 CALLED = "2026-11-02"  # the day that is asked for
@@ -51,14 +53,20 @@ expectations:
 """
 QUERY = "SELECT count_if(ip = 'evil') = 0 AND coalesce(sum(bytes), 0) < 1000000000 FROM requests"
 NAMES = re.compile(r"(?<!kind: )\b(landing|requests)\b")
-SECONDS = 120.0
+SECONDS, GATE_SECONDS = 120.0, 600.0
+ONE_BATCH = 100_000  # rows: how a release is built is not what is watched
 
 
 class WatchedRegion(Region):
     """A region whose producers are several threads."""
 
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
+    def __init__(self, root: Path, *, for_long: bool = False) -> None:
+        """for_long: for many minutes, in which Java that is compiled well pays; its feeds move as often as a region's do"""
+        if for_long:
+            compiled = {name: value for name, value in SHORT_LIVED.items() if value != BRIEF}
+            super().__init__(root, most=ONE_BATCH, conf=compiled, tick_seconds=Settings().tick_seconds)
+        else:
+            super().__init__(root)
         self._numbering = threading.Lock()
 
     def events(self, number: int) -> list[dict[str, Any]]:
@@ -152,7 +160,9 @@ class WatchedPipeline:
         """The release that was accepted, at its gate. raises AssertionError if a check has failed"""
         executor = self.controller.execution.executor
         assert executor is not None
-        await asyncio.to_thread(executor.join, 600)
+        end = time.monotonic() + GATE_SECONDS
+        while executor.is_alive() and time.monotonic() < end:  # not in a thread each: there are few for many pipelines
+            await asyncio.sleep(0.2)
         status = self.status
         assert status.shown == "awaiting-confirmation", f"{self.name} at its gate: {status.why}"
         failed = [check for check in status.checks if check.ok is False]

@@ -4,7 +4,7 @@ of one region at once.
     python -m tests.agent.watched_rollouts --minutes 40            clean ones, watched for a minute each: none may be taken back
     python -m tests.agent.watched_rollouts --defects --minutes 20  a defect each: how long until the release is taken back
 
-A run of clean ones ends in one line of docs/worlds.jsonl; a defect has a line of its own.
+Ten clean ones are one line of docs/worlds.jsonl; a defect has a line of its own.
 """
 
 import argparse
@@ -14,10 +14,12 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain, cycle, repeat
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +27,24 @@ import pytest
 
 from console.agent.soak.after_promotion import WatchRounds
 from console.agent.soak.spark_checks import SparkCheck
+from console.agent.soak.watch_checks import watch_checks
 from console.model.breach import WatchEnded
-from console.model.event import Logged, RolledBack
+from console.model.event import Checked, Logged, RolledBack
 from tests import soak
 from tests.agent.watched_defects import DEFECTS, FURTHER, Defect
 from tests.agent.watched_pipeline import CALLED, STATUS, WatchedPipeline, WatchedRegion
 
-# pipelines that are watched at once, by the one thread of their agent
-CLEAN_AT_ONCE, DEFECTS_AT_ONCE = 10, 5
+# pipelines of a region at once, all watched by the one thread of their agent
+CLEAN_AT_ONCE, DEFECTS_AT_ONCE = 6, 5
+BUILT_AT_ONCE = 2  # of the clean ones: the others are watched meanwhile
+OF_A_SEED = 10  # clean rollouts
+WRITES_EVERY = 6.0  # seconds between two commits of a pipeline's producer, on average: both its versions follow each
 WATCH_SECONDS, WATCHED_SECONDS = 60, 3600  # of clean rollouts, and of those with a defect
 CLEAN, DEFECTIVE = "clean watches", "defects after a promotion"
 MOST_SECONDS = 60.0  # from the first check that could see a defect to the return
-RETURN_SECONDS = 600.0  # after which a release is not taken back any more
+RETURN_SECONDS = 1200.0  # after which a release is not taken back any more; of a busy host
 STATUSES = (STATUS, f"concat({STATUS}, '')")
+WATCH = watch_checks()[0].place  # of checks after a promotion, as opposed to those at a gate
 
 
 class Writer(threading.Thread):
@@ -51,7 +58,7 @@ class Writer(threading.Thread):
             self._write(line, 80)
 
     def run(self) -> None:
-        while not self.over.wait(self._drawn.random() * 0.6):
+        while not self.over.wait(self._drawn.random() * 2 * WRITES_EVERY / len(self._lines)):
             with self.still:
                 self._write(self._drawn.choice(self._lines), self._drawn.randint(1, 6), quiet=CALLED)
 
@@ -126,53 +133,29 @@ async def first_releases(lines: Sequence[WatchedPipeline]) -> None:
 
 
 @dataclass(slots=True)
-class Watched:
-    """The clean rollouts so far. unclear: those whose watch ended with an inconclusive check"""
-
-    number: int = 0
-    rounds: int = 0
-    unclear: int = 0
-
-    async def ends(self, line: WatchedPipeline) -> str:
-        """The watch of one rollout; what was held against it."""
-        recorder, end = line.controller.recorder, time.monotonic() + RETURN_SECONDS
-        while line.status.state == "live" and not line.status.watched.ended and time.monotonic() < end:
-            await asyncio.sleep(0.5)
-        watched = line.status.watched
-        ended = (event.incident for event in recorder.events(Logged) if isinstance(event.incident, WatchEnded))
-        self.number += 1
-        self.rounds += sum(news.rounds for news in ended)
-        self.unclear += bool(watched.unclear)
-        line.controller.cleanup("soak", dry_run=False, previous=False)
-        wrong = watched.breaches or not watched.ended or line.status.state != "live"
-        return f"{line.name} {line.status.rollout}: {watched} {line.status.checks}" if wrong else ""
-
-
-async def clean(asked: argparse.Namespace, region: WatchedRegion) -> int:
-    """Releases of the same pipelines, over and over, each with another expression for one column."""
-    run, total = soak.of_worlds(asked, CLEAN, 1), Watched()
-    seeds = run.seeds()
-    lines = pipelines(region, range(CLEAN_AT_ONCE))
-    drawn = random.Random(next(seeds))
-    with ticking(region), writing(Writer(lines, drawn)):
-        await first_releases(lines)
-        for seed in seeds:
-            drawn.seed(seed)
-            wrong = await promoted(lines, WATCH_SECONDS, status=STATUSES[seed % 2])
-            for why in wrong.values():
-                run.differs(why)
-            for line in lines:
-                if line.name not in wrong and (why := await total.ends(line)):
-                    run.differs(why)
-            print(total, flush=True)
-    return run.summary(CLEAN, {"drawn": total.number, "rounds": total.rounds, "unclear": total.unclear})
-
-
-@dataclass(slots=True)
 class Looks:
-    """When checks began, by pipeline and kind, seconds since 1970: "" for the rounds, which begin with those of logs."""
+    """The checks of watches.
+
+    began      pipeline, kind and seconds since 1970; the kind of the rounds is "", which begin with those of logs
+    completed  pipeline → kind → runs of those that ask Spark
+    rows       pipeline → live rows that were computed again
+    """
 
     began: list[tuple[str, str, float]] = field(default_factory=list)
+    completed: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    rows: Counter[str] = field(default_factory=Counter)
+
+    def noted(self, pipeline: str, kind: str, check: Checked) -> None:
+        self.completed[pipeline][kind] += check.check == kind and check.ok is True
+        self.rows[pipeline] += check.rows
+
+    def proven(self, pipeline: str) -> bool:
+        """Whether every kind of check that asks Spark was completed, one of them over rows that had arrived."""
+        return self.rows[pipeline] > 0 and all(self.completed[pipeline][kind.name] for kind in watch_checks())
+
+    def forget(self, pipeline: str) -> None:
+        self.completed.pop(pipeline, None)
+        self.rows.pop(pipeline, None)
 
     def first(self, line: WatchedPipeline, defect: Defect, there: float, back: float) -> float:
         """The first check that could see it. It may have begun while the defect was being planted."""
@@ -186,9 +169,14 @@ def noted(looks: Looks) -> Iterator[None]:
     results, begins = SparkCheck.results, WatchRounds.round
 
     def noted_results(check: SparkCheck, context: Any, pins: Any) -> Any:
-        if time.monotonic() >= check.due:
-            looks.began.append((context.plan.pipeline, check.name, time.time()))
-        return results(check, context, pins)
+        pipeline, due = context.plan.pipeline, time.monotonic() >= check.due
+        if due and check.place == WATCH:
+            looks.began.append((pipeline, check.name, time.time()))
+        with closing(results(check, context, pins)) as found:
+            for each in found:
+                if check.place == WATCH:
+                    looks.noted(pipeline, check.name, each)
+                yield each
 
     def noted_round(rounds: WatchRounds, controller: Any, known: Any) -> float:
         looks.began.append((controller.pipeline, "", time.time()))
@@ -198,6 +186,82 @@ def noted(looks: Looks) -> Iterator[None]:
         patch.setattr(SparkCheck, "results", noted_results)
         patch.setattr(WatchRounds, "round", noted_round)
         yield
+
+
+@dataclass(slots=True)
+class SeedRollouts:
+    """The clean rollouts of one seed that have ended. figures: sums; wrong: what was held against them"""
+
+    ended: int = 0
+    figures: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class CleanRollouts:
+    """Releases of the same pipelines, over and over, each with another expression for one column.
+
+    turns  a seed for each rollout that is still to begin
+    """
+
+    run: soak.Soak
+    turns: Iterator[int]
+    looks: Looks
+    building: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(BUILT_AT_ONCE))
+    seeds: defaultdict[int, SeedRollouts] = field(default_factory=lambda: defaultdict(SeedRollouts))
+
+    async def of(self, line: WatchedPipeline) -> None:
+        for seed, status in zip(self.turns, cycle(STATUSES), strict=False):
+            known = self.seeds[seed]
+            try:
+                async with self.building:
+                    line.watched("rollback", seconds=WATCH_SECONDS)
+                    await line.begins(line.region.root / "drawn" / line.name, status=status)
+                    await line.at_gate()
+                    self.looks.forget(line.name)
+                    line.promote()
+            except AssertionError as error:
+                known.wrong.append(str(error))
+                line.controller.control("discard", "ada")
+            else:
+                known.wrong.append(await self._ends(line, known.figures))
+            known.ended += 1
+            print(f"{line.name}: {dict(known.figures)}", flush=True)
+            if known.ended == OF_A_SEED:
+                self.run.drew(CLEAN, seed, known.figures, *known.wrong)
+
+    async def _ends(self, line: WatchedPipeline, figures: Counter[str]) -> str:
+        """The watch of one rollout; what was held against it. One without enough checks is not among those drawn."""
+        recorder, end = line.controller.recorder, time.monotonic() + RETURN_SECONDS
+        while line.status.state == "live" and not line.status.watched.ended and time.monotonic() < end:
+            await asyncio.sleep(0.5)
+        status, runs = line.status, self.looks.completed[line.name]
+        ended = [event.incident for event in recorder.events(Logged) if isinstance(event.incident, WatchEnded)]
+        wrong = status.watched.breaches or not ended or status.state != "live"
+        counts = bool(wrong) or self.looks.proven(line.name)
+        figures["drawn"] += counts
+        figures["without checks"] += not counts
+        figures["rounds"] += sum(news.rounds for news in ended)
+        figures["runs"] += runs.total()
+        figures["rows"] += self.looks.rows[line.name]
+        figures["unclear"] += bool(status.watched.unclear)
+        if wrong:
+            return f"{line.name} {status.rollout}: {status.watched} {status.checks}"
+        line.controller.cleanup("soak", dry_run=False, previous=True)
+        return ""
+
+
+async def clean(asked: argparse.Namespace, region: WatchedRegion) -> int:
+    run, looks = soak.of_worlds(asked, CLEAN), Looks()
+    seeds = run.seeds()
+    first = next(seeds)
+    turns = (seed for each in chain((first,), seeds) for seed in repeat(each, OF_A_SEED))
+    lines = pipelines(region, range(CLEAN_AT_ONCE))
+    with ticking(region), noted(looks), writing(Writer(lines, random.Random(first))):
+        await first_releases(lines)
+        rollouts = CleanRollouts(run=run, turns=turns, looks=looks)
+        await asyncio.gather(*(rollouts.of(line) for line in lines))
+    return run.code()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -286,7 +350,7 @@ async def main() -> int:
     parser.add_argument("--defects", action="store_true", help="plant a defect in each, and measure")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="console-watched-") as place:
-        region = WatchedRegion(Path(place))
+        region = WatchedRegion(Path(place), for_long=True)
         try:
             return await (defects if asked.defects else clean)(asked, region)
         finally:

@@ -49,6 +49,14 @@ def test_a_difference_is_on_record_and_ends_the_run_with_1(record: Path) -> None
     assert soak.lines(record)[-1]["wrong"] == 1
 
 
+def test_what_is_held_against_a_seed_is_counted_on_its_line(record: Path) -> None:
+    run = soak.of_worlds(asked(), "mine")
+    run.drew("mine", 4, {"drawn": 3}, "one", "", "another")
+    run.drew("mine", 5, {"drawn": 3}, "")
+    assert [(line["from"], line["drawn"], line["wrong"]) for line in soak.lines(record)[1:]] == [(4, 3, 2), (5, 3, 0)]
+    assert run.code() == 1
+
+
 @pytest.mark.parametrize("seed", [0, 7000])
 def test_a_seed_that_was_asked_for_is_drawn_alone_and_leaves_no_line(record: Path, seed: int) -> None:
     run = soak.of_worlds(asked("--seed", str(seed), "--minutes", "60"), "mine")
