@@ -176,8 +176,9 @@ FURTHER = (
     Defect("a sum that drifts", sum_drifts, (OTHER_LIVE_ROWS, OTHER_VALUES)),
     Defect("a value lost", value_lost, (OTHER_LIVE_ROWS, OTHER_VALUES)),
     Defect("another hour", another_hour, (OTHER_LIVE_ROWS, OTHER_VALUES)),
-    Defect("another day", another_day, (OTHER_NUMBERS,)),
+    # the logs count by a row's time, which is as before
+    Defect("another day", another_day, (OTHER_LIVE_ROWS, OTHER_VALUES)),
     Defect("a row of another program", added_by_somebody, (FOREIGN_COMMIT, OTHER_NUMBERS)),
-    Defect("a row deleted by another program", deleted_by_somebody, (FOREIGN_COMMIT, OTHER_NUMBERS)),
+    Defect("a row deleted by another program", deleted_by_somebody, (FOREIGN_COMMIT, OTHER_NUMBERS, FEED_STOPS)),
     Defect("taken back by another program", taken_back_by_somebody, (FOREIGN_COMMIT, OTHER_NUMBERS, FEED_STOPS)),
 )
