@@ -109,7 +109,8 @@ class Standalone:
         environment = {
             **os.environ,
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": BRIEF,
+            # its server for submitted programs has a fixed port
+            "SPARK_DAEMON_JAVA_OPTS": f"{BRIEF} -Dspark.master.rest.enabled=false",
             "SPARK_LOCAL_IP": HOST,
             "SPARK_LOCAL_DIRS": str(self.folder),
         }

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from console.model.status import Status
 from tests.cluster.region import CASE, has_every_row, on_cluster
-from tests.cluster.skewed import SparkUi, heavy_file, soon
+from tests.cluster.skewed import LOOK_SECONDS, SparkUi, heavy_file, soon
 from tests.cluster.standalone import Events, Standalone
 from tests.life.region import ME, LiveRegion
 
@@ -87,11 +87,13 @@ async def test_the_driver_is_preempted_in_a_batch(
     """Its agent and its JVM end at once, as the host on which they are; the next agent takes over."""
     await region.driver.accept(await region.plan("web"), ME)
     await asyncio.to_thread(soon, ui.idle_but_needed, "a batch in the middle of a stage")
-    agent = int(json.loads((region.warehouse / "_console" / "agent.lock").read_text())["pid"])
+    agent = agent_of(region)
     for pid in [*children(agent), agent]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    await region.driver.start_agent()
+    while agent_of(region) == agent:  # a console that has not noticed yet takes its old connection for one
+        await region.driver.start_agent()
+        await asyncio.sleep(LOOK_SECONDS)
     status = await at_the_gate(region)
     await promoted_with_every_row(region, status)
     assert len({application for application, _ in events.of("SparkListenerApplicationStart")}) > 1
@@ -126,6 +128,10 @@ def kill_executor(cluster: Standalone, executor: str) -> None:
 def executor_id(pid: int) -> str:
     words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     return words[words.index("--executor-id") + 1]
+
+
+def agent_of(region: LiveRegion) -> int:
+    return int(json.loads((region.warehouse / "_console" / "agent.lock").read_text())["pid"])
 
 
 def children(pid: int) -> list[int]:
