@@ -12,6 +12,7 @@ from console.agent.object_store.s3 import ClientRetries, S3Access, S3Objects
 from console.agent.store import commits, log
 from console.agent.store.ledger import Releases
 from console.errors import RegionError
+from console.model.spark_master import spark_master
 from console.paths import version_path
 
 RELEASE_SECONDS = 15.0  # with an agent that is ending
@@ -99,10 +100,11 @@ def _take_over(tables: list[str]) -> None:
 
 
 def refuse_what_is_not_local(master: str) -> None:
-    """raises  RegionError E_STORE for a Spark whose tasks run elsewhere: nothing of that was tried with a bucket"""
-    if not master.startswith("local"):
+    """raises  RegionError E_STORE for a Spark whose tasks may run elsewhere: excerpts of logs and outputs of sinks are on this
+    host's disk before they are read"""
+    if not spark_master(master).stays_here:
         raise RegionError(
-            f"spark {master}: a region in a bucket has a local Spark so far",
-            hint="spark: {master: local[2]}, or a warehouse on a disk",
+            f"spark {master}: a region in a bucket has a Spark of the agent's own host so far",
+            hint="spark: {master: local[2]}, or a standalone master on 127.0.0.1 (docs/clusters.md)",
             code="E_STORE",
         )

@@ -90,7 +90,7 @@ def configuration(settings: Settings, slots: int, *, in_bucket: bool = False) ->
     theirs = {**read_defaults(settings.spark_defaults), **settings.conf}
     if in_bucket:
         jars += map(str, spark_conf.jars())  # behind Delta's, which the class archive covers
-        theirs = {**spark_conf.settings(), **theirs}
+        theirs = {**spark_conf.settings(), **({} if slots else spark_conf.executor_environment()), **theirs}
     own = {**(_LOCAL if slots else _of_cluster(spark_master(settings.master))), **theirs, **_FIXED}
     if slots:  # on the class path, which the class archive covers
         own["spark.driver.extraClassPath"] = ":".join(jars)
@@ -173,6 +173,8 @@ def public_settings(conf: Any) -> Any:
 
     public = SparkConf(loadDefaults=False)
     for name, value in conf.getAll():
+        if name.startswith(spark_conf.EXECUTOR_ENV):
+            continue  # for the executors alone
         if name.startswith("spark.driver.") or not (secret(name) or redacted(value) != value):
             public.set(name, value)
     return public

@@ -34,6 +34,11 @@ class SparkMaster:
         return self.kind == "local"
 
     @property
+    def stays_here(self) -> bool:
+        """Whether all of its tasks run on this machine, whatever comes."""
+        return self.is_local or self.on_loopback
+
+    @property
     def on_loopback(self) -> bool:
         """Whether nothing but this machine can reach it, its workers included."""
         if self.kind != "standalone":

@@ -164,7 +164,8 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
 
 def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str) -> tuple[Problem, ...]:
     """A refusal for plans of a region whose agent would not start: better said before the review than after it."""
-    kind = "connect" if doc.spark.remote else spark_master(doc.spark.master or "local").kind
+    master = spark_master(doc.spark.master or "local")
+    kind = "connect" if doc.spark.remote else master.kind
     hint, on_a_disk = _ON_A_DISK, "://" not in warehouse or warehouse.startswith("file://")
     if on_a_disk:
         if kind in ("local", "standalone"):
@@ -174,7 +175,7 @@ def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str)
         why = "is an object store other than S3"
     elif doc.transport.ssh is not None:
         why = "is in a bucket, and its agent on another host"
-    elif kind != "local":
+    elif kind == "connect" or not master.stays_here:
         why = "is in a bucket, and its Spark is not a local one"
     else:
         return ()

@@ -159,6 +159,27 @@ def test_secrets_of_the_defaults_are_on_no_command_line_and_in_no_message(jars: 
     assert "tr0ub4dor" not in text.redacted("it failed: tr0ub4dor-and-3")
 
 
+def test_credentials_of_a_bucket_reach_executors_by_their_environment_and_no_command_line(
+    jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (jars / "s3").mkdir()
+    (jars / "s3" / "connector.jar").write_bytes(b"")
+    given = {
+        "AWS_ACCESS_KEY_ID": "AKIATESTTESTTEST",
+        "AWS_SECRET_ACCESS_KEY": "tr0ub4dor-and-3",
+        "AWS_SESSION_TOKEN": "t0ken-of-hours",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    full = spark_process.configuration(Settings(master="spark://127.0.0.1:7077"), 0, in_bucket=True)
+    found, public = dict(full.getAll()), dict(spark_process.public_settings(full).getAll())
+    assert {name: found[f"spark.executorEnv.{name}"] for name in given} == given
+    assert not [value for value in given.values() if value in str(public)]
+    assert found["spark.jars"] == f"{jars / 'delta.jar'},{jars / 's3' / 'connector.jar'}"
+    local = conf(Settings(master="local[2]"), in_bucket=True)
+    assert not [name for name in local if name.startswith("spark.executorEnv.")], "its tasks are in the agent's own JVM"
+
+
 def test_settings_keep_the_path_of_the_defaults_and_never_their_values(tmp_path: Path) -> None:
     file = tmp_path / "spark-defaults.conf"
     file.write_text("spark.authenticate.secret tr0ub4dor-and-3\n")

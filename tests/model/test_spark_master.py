@@ -47,6 +47,8 @@ def test_only_a_standalone_master_on_loopback_has_all_its_workers_here() -> None
         "local[2]",
     )
     assert not any(spark_master(text).on_loopback for text in away)
+    assert all(spark_master(text).stays_here for text in (*here, "local", "local[2]"))
+    assert not any(spark_master(text).stays_here for text in away[:-1])
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ NOON = datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.UTC)
 @dataclass(slots=True, kw_only=True)
 class Region:
     """warehouse: its URI;  store: deltalake's options around any proxy;  environment: of consoles and agents
-    more: lines of its file in the inventory
+    more: lines of its file in the inventory;  spark: its `spark` there
     """
 
     home: Path
@@ -82,12 +82,12 @@ class Region:
     store: Mapping[str, str]
     environment: Mapping[str, str]
     more: str = ""
+    spark: Mapping[str, object] = field(default_factory=lambda: {"master": "local[1]", "conf": SHORT_LIVED})
     sent: int = 0
     _followers: list["subprocess.Popen[bytes]"] = field(default_factory=list)
 
     def write(self, files: Mapping[str, str] = FILES) -> None:
-        spark = json.dumps({"master": "local[1]", "conf": SHORT_LIVED})
-        region = f"warehouse: {self.warehouse}\n{self.more}spark: {spark}\n"
+        region = f"warehouse: {self.warehouse}\n{self.more}spark: {json.dumps(self.spark)}\n"
         for name, text in {**files, "regions/us.yaml": region}.items():
             path = self.home / "project" / name
             path.parent.mkdir(parents=True, exist_ok=True)

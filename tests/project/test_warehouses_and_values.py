@@ -61,6 +61,7 @@ REFUSED = {
     [
         "s3://lake/eu",
         "s3a://lake/eu\nspark: {master: 'local[4]'}",
+        "s3://lake/eu\nspark: {master: 'spark://127.0.0.1:7077'}",
         "lake/us",
         "lake/us\nspark: {master: 'spark://host:7077'}",
         *REFUSED,

@@ -7,6 +7,10 @@ from console import paths
 from console.agent.object_store.s3 import S3Access
 from console.errors import RegionError
 
+EXECUTOR_ENV = "spark.executorEnv."
+_CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN",
+)  # fmt: skip
 _WEB_IDENTITY = "software.amazon.awssdk.auth.credentials.WebIdentityTokenFileCredentialsProvider"
 
 
@@ -19,6 +23,11 @@ def jars() -> tuple[Path, ...]:
             f"no jars in {folder}, by which Spark reaches a bucket", hint="console setup --with s3", code="E_EXTRA"
         )
     return found
+
+
+def executor_environment() -> dict[str, str]:
+    """Credentials for a cluster's executors, which inherit their worker's environment, not the agent's. Never for a command line."""
+    return {f"{EXECUTOR_ENV}{name}": os.environ[name] for name in _CREDENTIALS if os.environ.get(name)}
 
 
 def settings() -> dict[str, str]:

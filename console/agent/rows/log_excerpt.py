@@ -33,7 +33,7 @@ def place(version: str) -> Iterator[Path]:
 
     version  path of a managed version; a process that dies leaves one file there, which is dropped with the version
     """
-    # of a table in a bucket the excerpt lies on this machine, where Spark's tasks run: `local[…]` is the only master there
+    # of a table in a bucket the excerpt lies on this machine, where Spark's tasks run: no other Spark serves a bucket
     above = Path(tempfile.gettempdir()) / "console" if in_bucket(version) else log.root_of(version)
     scratch = above / FOLDER / uuid.uuid4().hex
     try:
