@@ -1,6 +1,6 @@
 """Remedies carried out: a program applies a refusal's advice to the files and the command line."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -107,7 +107,7 @@ def followed(attempt: Attempt, problem: Problem, remedy: Remedy, live: Live) -> 
             return _undone(attempt, {node})
         case AnotherColumn(node=node, column=column):
             beside = _edited(attempt, node, lambda fed: fed.beside(column, attempt.old.table(node)))
-            return beside and beside.patched(node, lambda table: _given_anew(table, live))
+            return beside and _with_what_is_declared(attempt, beside, node, column, live)
         case StopReading(node=node, column=column):
             return _edited(attempt, fed_by(node), lambda fed: fed.not_reading(column))
         case Flag(flag=flag):
@@ -142,6 +142,22 @@ def _edited(attempt: Attempt, table: str, change: Callable[[Fed], Fed]) -> Attem
         return None
     edit = Kind(name="as the remedy says", table=table, apply=lambda world: world.with_fed(change(world.table(table))))
     return replace(attempt, edits=(*attempt.edits, edit))
+
+
+def _with_what_is_declared(before: Attempt, beside: Attempt, node: str, column: str, live: Live) -> Attempt:
+    """A column under another name: with the default that it was given, and computed by the forward query of its change."""
+    was, now = before.pipeline().table(node), beside.pipeline().table(node)
+    wanted = was.column(column) if was else None
+    if was is None or now is None or wanted is None:
+        return beside
+    fresh = {c.name for c in now.columns} - {c.name for c in was.columns}
+    if wanted.default is not None:
+        beside = beside.patched(node, lambda table: _with_default(table, fresh, wanted.default))
+    return beside.patched(node, lambda table: _given_anew(table, live))
+
+
+def _with_default(table: Table, names: Collection[str], default: str | None) -> Table:
+    return replace(table, columns=tuple(replace(c, default=default) if c.name in names else c for c in table.columns))
 
 
 def _undone(attempt: Attempt, nodes: set[str]) -> Attempt | None:
