@@ -46,7 +46,7 @@ class Jvms:
         self.command = ["cat"]  # it ends at the end of its input
         self.closing: Callable[[], object] = lambda: None
         self.beside_another = False
-        monkeypatch.setattr(spark_process, "configuration", lambda *_, **__: None)
+        monkeypatch.setattr(spark_process, "configuration", lambda *_, **__: SimpleNamespace(getAll=dict))
         monkeypatch.setattr(spark_process, "java_gateway", lambda *_: self._begin())
         monkeypatch.setattr(spark_process, "first_session", lambda *_: SimpleNamespace(newSession=SimpleNamespace))
         monkeypatch.setattr(spark_process, "close", lambda *_: self.closing())
@@ -290,7 +290,9 @@ class Following:
         self.landing, self.copy, self.sessions = foreign(place / "landing", rows(0)), str(place / "copy"), 0
         DeltaTable.create(self.copy, schema=SCHEMA, partition_by=["day"])
         by_arrow(monkeypatch)
-        self.follower = FeedFollower(cast(Any, SimpleNamespace(session=self._session)), 0.01, lambda *_: None, follow)
+        self.follower = FeedFollower(
+            cast(Any, SimpleNamespace(session=self._session, put_first=lambda _: None)), 0.01, lambda *_: None, follow
+        )
         self.feed = copying_feed(self.landing, self.copy)
         self.follower.follow("web", (self.feed,))
 
