@@ -58,7 +58,9 @@ class Region:
         DeltaTable(self.landing).delete("n = 1")
         write_deltalake(self.landing, rows(9), mode="append", partition_by=["day"])
         self.table("copy/a-1", 0)
-        spark = cast(Any, SimpleNamespace(session=lambda **_: None, lost=False, started=False))
+        spark = cast(
+            Any, SimpleNamespace(put_first=lambda _: None, session=lambda **_: None, lost=False, started=False)
+        )
         self.follower = FeedFollower(spark, 0.01, lambda *_: None)
         self.line = PipelineController(place, "web", spark, self.follower, Settings(region="eu"))
         self.live = ""

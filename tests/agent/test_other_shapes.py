@@ -53,7 +53,7 @@ class World:
         self.place = place
         for path, columns in (("landing", OLD), ("landing.versions/b-2", NEW)):
             DeltaTable.create(str(place / path), pa.schema([(name, ARROW[type]) for name, type in columns.items()]))
-        spark = cast(Any, SimpleNamespace(session=Duck, lost=False, started=False, slots=2))
+        spark = cast(Any, SimpleNamespace(put_first=lambda _: None, session=Duck, lost=False, started=False, slots=2))
         follower = FeedFollower(spark, 1.0, lambda *_: None)
         self.line = PipelineController(place, "web", spark, follower, Settings(region="eu"))
         old, new = state("landing", OLD), state("landing.versions/b-2", NEW, accepts_until)

@@ -41,7 +41,7 @@ class QuietFeedSetup:
 
     def start(self) -> None:
         """As a fresh agent does."""
-        spark = SimpleNamespace(session=object)
+        spark = SimpleNamespace(put_first=lambda _: None, session=object)
         self.follower = FeedFollower(cast(Any, spark), 0.01, lambda *_: None)
         self.feed: LiveFeed = copying_feed(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
         self.follower.follow("web", (self.feed,))
@@ -131,7 +131,9 @@ def test_a_feed_that_moves_commits_nothing_but_its_rows(between: float, setup: Q
 def test_after_a_failure_a_session_is_asked_for_anew(setup: QuietFeedSetup) -> None:
     """So that a Spark which is of no more use is found by the feed that fails on it, where nobody else asks for one."""
     sessions = iter(range(9))
-    setup.follower._session = SessionOnDemand(cast(Any, SimpleNamespace(session=lambda: next(sessions))))
+    setup.follower._session = SessionOnDemand(
+        cast(Any, SimpleNamespace(put_first=lambda _: None, session=lambda: next(sessions)))
+    )
     setup.broken = True
     setup.arrive(2)
     setup.after(0.0)

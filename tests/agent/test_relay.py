@@ -103,7 +103,9 @@ class Region:
 
     def start(self) -> None:
         """An agent, as after a death."""
-        spark = cast(Any, SimpleNamespace(session=lambda **_: None, lost=False, started=False))
+        spark = cast(
+            Any, SimpleNamespace(put_first=lambda _: None, session=lambda **_: None, lost=False, started=False)
+        )
         self.follower = FeedFollower(spark, 0.01, lambda *_: None)
         self.line = PipelineController(self.place, "web", spark, self.follower, Settings(region="eu"))
         self.line.resume()
