@@ -119,3 +119,7 @@ class ReplayedCall:
     runs: int = 0
     why: str = ""
     why_cost: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.same is False or self.same_cost is False

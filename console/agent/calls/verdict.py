@@ -5,6 +5,7 @@ is slower than all runs of the other side.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from console.agent.calls.difference import Difference
 from console.model.event import Checked
@@ -25,6 +26,7 @@ SLOWER, MUCH_SLOWER = 1.25, 2.0
 SLOWER_SECONDS, MUCH_SLOWER_SECONDS = 0.1, 0.25  # in addition: a few milliseconds do not matter
 # of fewer runs, since each one took seconds
 FEW_SLOWER, FEW_SECONDS = 4.0, 2.0
+_ONCE = "failed once, and not again"
 NAMED = 4  # calls named in one line
 
 
@@ -111,6 +113,15 @@ def _slower(
     if new.seconds >= live.seconds * SLOWER and more >= SLOWER_SECONDS:
         return None, f"{words}: a slowdown below {MUCH_SLOWER:g} × is not conclusive"
     return True, ""
+
+
+def confirmed(first: ReplayedCall, again: ReplayedCall) -> ReplayedCall:
+    """What a call that failed comes to once it was run again: failed where it failed both times, else inconclusive."""
+    if first.same is False and again.same is not False:
+        first = replace(first, same=None, why=f"{_ONCE}: {first.why}")
+    if first.same_cost is False and again.same_cost is not False:
+        first = replace(first, same_cost=None, why_cost=f"{_ONCE}: {first.why_cost}")
+    return first
 
 
 def checks_of(endpoint: str, calls: Sequence[ReplayedCall]) -> tuple[Checked, Checked]:

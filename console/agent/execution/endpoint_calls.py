@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 from console.agent.calls.replay import CalledRelease, replay
-from console.agent.calls.verdict import checks_of
+from console.agent.calls.verdict import checks_of, confirmed
 from console.agent.rollout.context import RolloutContext
 from console.model.event import Checked
 from console.model.recorded_call import PlannedCall, ReplayedCall
@@ -16,7 +16,8 @@ PASS_SECONDS = 120.0  # after which no further call begins
 
 
 def call_checks(context: RolloutContext, step: Validate, pins: Mapping[str, int]) -> Iterator[Checked]:
-    """The checks of all endpoints that have recorded calls. Only figures of an answer are stored.
+    """The checks of all endpoints that have recorded calls. Only figures of an answer are stored. What fails has to fail again
+    at once: one slow moment of the host must neither close a gate nor take a release back.
 
     pins    version path → Delta version: one landing position of all feeds
     raises  RolloutStopped
@@ -32,7 +33,8 @@ def call_checks(context: RolloutContext, step: Validate, pins: Mapping[str, int]
         replayed = []
         for call in (call for call in step.calls if call.endpoint == endpoint):
             over = time.monotonic() - began > PASS_SECONDS
-            replayed.append(_not_begun(call) if over else replay(context, call, live, new))
+            first = _not_begun(call) if over else replay(context, call, live, new)
+            replayed.append(confirmed(first, replay(context, call, live, new)) if first.failed else first)
         yield from checks_of(endpoint, replayed)
 
 

@@ -152,8 +152,7 @@ def _of_traffic(context: RolloutContext) -> set[tuple[str, str]]:
 
 @dataclass(slots=True)
 class RecordedCalls:
-    """Recorded calls of endpoints, between the release before and the new one. They are run so often during a watch that one
-    slow minute of the host must not count: what fails has to fail again at once.
+    """Recorded calls of endpoints, between the release before and the new one.
 
     last  the endpoint whose calls were run last: the next run begins behind it, so that a long list is run part by part
     """
@@ -169,13 +168,8 @@ class RecordedCalls:
                 return
             self.last = endpoint
             own = replace(step, calls=tuple(call for call in step.calls if call.endpoint == endpoint))
-            checks = list(call_checks(context, own, pins))
-            again = list(call_checks(context, own, pins)) if any(check.ok is False for check in checks) else checks
-            confirmed = {check.check for check in again if check.ok is False}
-            for check in checks:
-                stands = check.ok is not False or check.check in confirmed
-                passing = replace(check, ok=None, detail=f"failed once, and not again: {check.detail}")
-                yield but_for_quarantine(context, check if stands else passing)
+            for check in call_checks(context, own, pins):
+                yield but_for_quarantine(context, check)
 
     def _in_turn(self, context: RolloutContext) -> list[tuple[Validate, str]]:
         """The endpoints with calls, and their steps, from the one after the last on."""

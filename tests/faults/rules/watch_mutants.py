@@ -12,6 +12,7 @@ DECIDED, HELD, FOLDED = (
 _DEFECTS = "tests/agent/test_watch.py::test_a_defect_that_shows_only_after_the_promotion_is_taken_back_in_the_first_round_that_could_see_it"
 _BY_SPARK = "tests/agent/test_watch.py::test_what_only_spark_can_see_is_taken_back_as_well"
 _DAYS = "tests/agent/test_newest_days.py"
+_REPEATED = "tests/agent/test_repeated_calls.py::test_a_call_that_fails_is_called_once_more_and_fails_only_by_both"
 _UNSURE = "tests/agent/test_watch.py::test_what_is_inconclusive_takes_nothing_back_and_holds_nothing"
 
 
@@ -26,8 +27,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("no commit is looked at after a promotion", ROUNDS, "[*made.rows(), *(", "[*(", f"{_DEFECTS}[moved_twice]"),
     bug("no row is counted after a promotion", ROUNDS, "*(made.tables() if context.before else ())", "", f"{_DEFECTS}[lost]"),
     bug("the policy's query never fails", CHECKS, "ok=answer if isinstance(answer, bool) else None", "ok=answer or None", f"{_BY_SPARK}[the query turns false]"),
-    bug("no call is run after a promotion", CHECKS, "            checks = list(call_checks(context, own, pins))", "            checks = list[Checked]()", f"{_BY_SPARK}[more files than its budget]"),
-    bug("no answer is compared after a promotion", CHECKS, "            checks = list(call_checks(context, own, pins))", "            checks = list[Checked]()", f"{_BY_SPARK}[another answer]"),
+    bug("no call is run after a promotion", CHECKS, "for check in call_checks(context, own, pins):", "for check in list[Checked]():", f"{_BY_SPARK}[more files than its budget]"),
+    bug("no answer is compared after a promotion", CHECKS, "for check in call_checks(context, own, pins):", "for check in list[Checked]():", f"{_BY_SPARK}[another answer]"),
     bug("no live row is computed again", CHECKS, "            if result is None:\n", "            if True:\n", f"{_BY_SPARK}[other values of live rows]"),
     bug("nothing is expected of what is live", CHECKS, "for check in expectations.checks(context, context.spark.session(), pins):", "for check in list[Checked]():", f"{_BY_SPARK}[an expectation]"),
     bug("no commit that changed rows is noticed", "console/agent/soak/gate_checks.py", " or samples.rewritten_rows(feed.target_path, after)", "", "tests/agent/test_gate_defects.py::test_a_defect_at_the_gate_closes_it_by_name_in_the_first_round_that_could_see_it"),
@@ -35,6 +36,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("rows of a clock that is ahead are the newest", "console/agent/soak/newest_days.py", "if name and name <= tomorrow]", "if name]", f"{_DAYS}::test_the_newest_days_are_not_those_of_a_clock_that_is_ahead"),
     bug("commits with a gap between them are computed as one", "console/agent/recount/sample.py", "(runs[-1].version, runs[-1].last) == (commit.version - 1, commit.first - 1)", "runs[-1].version == commit.version - 1", f"{_DAYS}::test_commits_are_taken_together_as_long_as_both_logs_go_on_without_a_gap"),
     bug("a gate asks Spark nothing", "console/agent/soak/at_gate.py", "        self._ask_spark(controller, known, pins)", "        pass", "tests/agent/test_gate_rounds.py::test_what_spark_finds_in_a_later_round_closes_the_gate_and_is_asked_again_only_when_due"),
+    bug("a call that failed once has failed", "console/agent/execution/endpoint_calls.py", "replay(context, call, live, new)) if first.failed", "first) if first.failed", f"{_REPEATED}[results1-True-None-2]"),
+    bug("an answer that differed once differs", "console/agent/calls/verdict.py", "if first.same is False and again.same is not False:", "if False:", f"{_REPEATED}[results4-None-True-2]"),
     bug("a call that is too slow to be repeated is fast enough", "console/agent/calls/verdict.py", "if more < FEW_SECONDS or new.seconds < live.seconds * MUCH_SLOWER:", "if True:", "tests/agent/test_call_answers.py::test_time_alone_decides_from_twice_as_slow_and_is_inconclusive_below"),
     # what follows, and what does not
     bug("a breach waits for the end of its check", ROUNDS, "                        for check in results:  #", "                        for check in list(results):  #", f"{DECIDED}::test_what_fails_is_acted_on_before_the_next_result_of_the_same_check"),
