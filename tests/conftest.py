@@ -47,7 +47,6 @@ LONGEST = (
     "tests/days/test_far_days.py",
     "tests/life/test_landing_changes.py",
     "tests/life/test_aggregates.py",
-    "tests/life/test_adapter.py",
     "tests/agent/test_asleep.py",
     "tests/agent/test_way_back_spark.py",
     "tests/installed/test_wheel.py",

@@ -1,11 +1,13 @@
 """Aggregates that change while their source has lost days: read anew, regrouped and completed from the states that are kept.
+And an adapter is put in front of a landing table that a stranger keeps writing, rolled back, forward again, and then changed:
+no row below it is written, lost or doubled. One region for both.
 
 The judge is DuckDB over the landing rows, those that are gone among them; nothing of the product takes part.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from deltalake import DeltaTable
 from console.model.plan import Plan
 from console.model.step import Backfill
 from tests.doubts import accept_doubts
+from tests.life.adapter import AdaptedPipeline, Stranger
 from tests.life.region import LANDING, ME, LiveRegion, multiset
 from tests.life.test_lost_days import by_day, written
 
@@ -204,3 +207,43 @@ async def older_days_show_what_is_declared_for_them(region: LiveRegion) -> None:
         f"SELECT hour, day, ip, ua, {counted}, sum(bytes), min(ms) FROM rows WHERE hour >= TIMESTAMP '{BOUNDARY}' GROUP BY ALL",
     )
     same(list(shown.rows), wanted)
+
+
+# changed: what becomes of the adapter once it is there for good
+@pytest.mark.parametrize(
+    ("suffix", "forward_again", "changed"),
+    [
+        ("_again", LiveRegion.roll_back, (AdaptedPipeline.laid,)),
+        pytest.param(
+            "_anew", LiveRegion.roll_out, (AdaptedPipeline.laid, AdaptedPipeline.renamed), marks=pytest.mark.soak
+        ),
+    ],
+)
+async def test_an_adapter_enters_leaves_enters_and_changes_under_a_stranger_who_never_stops(
+    region: LiveRegion,
+    tmp_path: Path,
+    suffix: str,
+    forward_again: Callable[[LiveRegion, str], Awaitable[object]],
+    changed: tuple[Callable[[AdaptedPipeline], Awaitable[None]], ...],
+) -> None:
+    below = AdaptedPipeline(region=region, place=tmp_path / "before", suffix=suffix)
+    stranger = Stranger(below.outside)
+    try:
+        await below.begins()
+        only = below.version()
+        await below.adapt()
+        await region.roll_out(below.name)
+        await stranger.more()
+        await region.roll_back(below.name)
+        await stranger.more()
+        await forward_again(region, below.name)
+        await stranger.more()
+        assert below.version() == only
+        for change in changed:
+            await change(below)
+            await region.roll_out(below.name)
+            await stranger.more()
+    finally:
+        await stranger.end()
+    await below.same()
+    assert below.version() == only

@@ -31,7 +31,7 @@ NEVER = {
     "make demo HEADLESS=1": "four minutes over three regions; its parts are tests/demo and tests/life",
     "console demo --chaos": "a screen on a terminal until somebody leaves it; tests/demo kills an agent and compares",
     "make demo LOG=access.log": "a screen on a terminal; tests/demo/test_traffic.py reads logs",
-    "console adapt landing --as events": "a table that others write: tests/cli/test_adapt.py, and tests/life/test_adapter.py on Spark",
+    "console adapt landing --as events": "a table that others write: tests/cli/test_adapt.py, and tests/life/test_aggregates.py on Spark",
     "console endpoint top_errors --region us --param since=2026-11-07 --record": "tests/cli/test_query_and_ingest.py",
     "pip install 'pipeline-console[agent,s3]'": "from the package registry; tests/installed installs the wheel",
     "console setup --with s3": "tests/setup, and the set-up of these tests",
