@@ -38,6 +38,8 @@ class SparkHandle:
         self._warehouse = warehouse
         self._in_bucket = in_bucket(warehouse)
         self._conf: dict[str, str] = {}  # of the started Spark
+        self._executors = size.RunningExecutors()
+        self._on_this_host: tuple[size.Executor, ...] | None = None  # of these it is known
         self._lock_fd = lock_fd
         self._jvm: Any = None  # the process's only gateway to Java, even if no Spark started in it
         self._root: Any = None
@@ -63,7 +65,7 @@ class SparkHandle:
         """Tasks at once: of a local master as configured; of a cluster those of the executors that it has now."""
         if self._local_slots:
             return self._local_slots
-        return size.slots(size.executors(self._root.sparkContext) if self._root is not None else (), self._conf)
+        return size.slots(self._executors.of(self._root.sparkContext) if self._root is not None else (), self._conf)
 
     @property
     def build_tasks(self) -> int:
@@ -224,8 +226,12 @@ class SparkHandle:
 
     def _check_hosts(self, context: Any) -> None:
         """raises  RegionError E_CLUSTER where tasks may have run on another host than that of the warehouse's disk"""
-        if self.on_cluster and not self._in_bucket:
-            shared_disk.check_hosts((each.host for each in size.executors(context)), self._warehouse)
+        if not self.on_cluster or self._in_bucket:
+            return
+        running = self._executors.of(context)
+        if running is not self._on_this_host:
+            shared_disk.check_hosts((each.host for each in running), self._warehouse)
+            self._on_this_host = running
 
     def stop(self) -> None:
         """Stop Spark; its JVM is killed if that takes more than `STOP_SECONDS`."""
@@ -259,6 +265,7 @@ class SparkHandle:
             self._conf = dict(conf.getAll())
             self._jvm = self._jvm or spark_process.java_gateway(conf, self._lock_fd)
             self._root, self._left, self.asleep_since = spark_process.first_session(conf, self._jvm), None, 0.0
+            self._executors = size.RunningExecutors()
             self.last_used = time.monotonic()
             _log_versions()
         return self._root

@@ -32,14 +32,40 @@ class Listed:
         return self._all[at]
 
 
-def context(*each: tuple[str, str, bool, int]) -> Any:
-    store = SimpleNamespace(executorList=lambda _: Listed(*each))
-    return SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: SimpleNamespace(statusStore=lambda: store)))
+class Context:
+    """What a SparkContext says of its executors. scheduled: ids, of its scheduler; listed: by its UI; asked: for the list"""
+
+    def __init__(self, *each: tuple[str, str, bool, int], scheduled: str | None = None) -> None:
+        self.listed, self.asked = each, 0
+        self.scheduled = ",".join(e[0] for e in each if e[0] != "driver" and e[2]) if scheduled is None else scheduled
+        ids = SimpleNamespace(mkString=lambda _: self.scheduled)
+        sc = SimpleNamespace(
+            getExecutorIds=lambda: ids, statusStore=lambda: SimpleNamespace(executorList=lambda _: self._list())
+        )
+        self._jsc = SimpleNamespace(sc=lambda: sc)
+
+    def _list(self) -> Listed:
+        self.asked += 1
+        return Listed(*self.listed)
+
+
+def test_executors_are_listed_again_when_others_have_come_or_gone_and_until_both_lists_agree() -> None:
+    one, two = ("0", "h:2", True, 4), ("1", "h:3", True, 4)
+    asked, running = Context(one), size.RunningExecutors()
+    first = running.of(asked)
+    assert (running.of(asked) is first, asked.asked) == (True, 1)
+    asked.scheduled = "0,1"  # its UI does not show it yet
+    assert [len(running.of(asked)) for _ in range(2)] == [1, 1]
+    asked.listed = (one, two)
+    assert [len(running.of(asked)) for _ in range(2)] == [2, 2]
+    assert asked.asked == 4
+    asked.scheduled, asked.listed = "", ()
+    assert running.of(asked) == ()
 
 
 def test_a_cluster_is_as_large_as_its_running_executors() -> None:
     driver, dead = ("driver", "h:1", True, 0), ("3", "h:4", False, 8)
-    running = size.executors(context(driver, ("0", "h:2", True, 4), ("1", "[::1]:3", True, 4), dead))
+    running = size.RunningExecutors().of(Context(driver, ("0", "h:2", True, 4), ("1", "[::1]:3", True, 4), dead))
     assert running == (size.Executor("0", "h", 4), size.Executor("1", "[::1]", 4))
     assert size.slots(running, {"spark.executor.instances": "9"}) == 8
     assert size.slots((), {"spark.executor.instances": "9"}) == 9

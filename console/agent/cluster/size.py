@@ -24,9 +24,22 @@ class Executor:
     tasks: int
 
 
-def executors(context: Any) -> tuple[Executor, ...]:
-    """The running executors of a SparkContext, by what Spark keeps for its UI. Some calls into the JVM for each."""
-    return tuple(_running(context._jsc.sc().statusStore().executorList(True)))
+class RunningExecutors:
+    """The running executors of one Spark, asked for again only when others have come or gone: each costs calls into the JVM,
+    and every session and job needs them."""
+
+    def __init__(self) -> None:
+        self._ids, self._known = "", tuple[Executor, ...]()
+
+    def of(self, context: Any) -> tuple[Executor, ...]:
+        """Those of a SparkContext by what Spark keeps for its UI; the same tuple as long as they are the same."""
+        scheduled = str(context._jsc.sc().getExecutorIds().mkString(","))
+        if not scheduled or scheduled != self._ids:
+            listed = tuple(_running(context._jsc.sc().statusStore().executorList(True)))
+            # the UI's list follows the scheduler's with a delay: until both are the same it is asked for again
+            settled = {each.id for each in listed} == {*scheduled.split(",")}
+            self._ids, self._known = scheduled if settled else "", listed
+        return self._known
 
 
 def _running(listed: Any) -> Iterator[Executor]:
