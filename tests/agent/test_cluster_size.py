@@ -56,9 +56,11 @@ def test_executors_are_listed_again_when_others_have_come_or_gone_and_until_both
     assert (running.of(asked) is first, asked.asked) == (True, 1)
     asked.scheduled = "0,1"  # its UI does not show it yet
     assert [len(running.of(asked)) for _ in range(2)] == [1, 1]
+    asked.listed = (one, ("1", "", True, 4))  # it has no address yet, and takes no task
+    assert [each.host for each in running.of(asked)] == ["h"]
     asked.listed = (one, two)
     assert [len(running.of(asked)) for _ in range(2)] == [2, 2]
-    assert asked.asked == 4
+    assert asked.asked == 5
     asked.scheduled, asked.listed = "", ()
     assert running.of(asked) == ()
 

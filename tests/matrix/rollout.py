@@ -16,6 +16,7 @@ from pathlib import Path
 
 from console import paths, spark_versions
 from console.demo.check import JudgedWarehouse, compare_rows, wait_for_feeds
+from console.demo.prepare import ADDED, BEFORE
 from console.demo.traffic.generate import TRAFFIC, build
 from tests.matrix.environments import ROOT
 
@@ -87,16 +88,18 @@ def carried(folder: Path) -> tuple[int, dict[str, int]]:
     warehouse.mkdir()
     build(TRAFFIC[REGION], warehouse, datetime.now(UTC), None, lambda _: None)
     after = {path: path.read_text() for path in plans.rglob("*.*")}
-    shutil.copytree(ROOT / "console" / "demo" / "before", plans, dirs_exist_ok=True)
-    console(folder, "apply", "--yes", "--headless")
+    shutil.copytree(BEFORE, plans, dirs_exist_ok=True)
+    for added in ADDED:
+        (plans / added).unlink()
+    console(folder, "apply", "--yes")
     sender = Sender(folder)
     try:
         for path, text in after.items():
             path.write_text(text)
-        console(folder, "apply", "--yes", "--headless", check=False)  # stops at the gate
+        console(folder, "apply", "--no-input", check=False)  # stops at the gate
         console(folder, "promote", "--region", REGION, "--yes")
         console(folder, "rollback", "--region", REGION, "--yes")
-        console(folder, "apply", "--yes", "--headless", check=False)
+        console(folder, "apply", "--no-input", check=False)
         console(folder, "promote", "--region", REGION, "--yes")
     finally:
         sender.end()

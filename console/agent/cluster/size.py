@@ -45,8 +45,9 @@ class RunningExecutors:
 def _running(listed: Any) -> Iterator[Executor]:
     for at in range(listed.size()):
         each = listed.apply(at)
-        if each.id() != "driver" and each.isActive():
-            yield Executor(each.id(), each.hostPort().rpartition(":")[0], int(each.maxTasks()))
+        host = each.hostPort().rpartition(":")[0]  # "" until its store of blocks is there: before that it takes no task
+        if each.id() != "driver" and each.isActive() and host:
+            yield Executor(each.id(), host, int(each.maxTasks()))
 
 
 def slots(running: tuple[Executor, ...], conf: Mapping[str, str]) -> int:

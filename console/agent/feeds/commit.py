@@ -12,6 +12,7 @@ from console import crash
 from console.agent.errors import RivalWriter, WriteSkipped
 from console.agent.feeds import foreign_commits
 from console.agent.object_store.object_path import in_bucket
+from console.agent.rows.arrow import arrow_table
 from console.agent.session_on_demand import opened
 from console.agent.store import commits, days, log, spark_files, write_lock
 from console.agent.store.spark_files import FileAction
@@ -215,7 +216,7 @@ def append_small(rows: Any, writer: FeedWriter, position: int, note: dict[str, A
     raises   FeedStopped E_SKIPPED as `append`; nothing was written
     """
     _check_order(writer, position)
-    result = _append_by_deltalake(rows.toArrow(), writer, position, note)
+    result = _append_by_deltalake(arrow_table(rows), writer, position, note)
     if result is not None:
         writer.position = position
     return result
