@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from console import __version__, paths
+from console import __version__, aws_profile, paths
 from console.errors import ConsoleError, RegionError, no_warehouse, require_spark, type_name
 from console.model import codec
 from console.text import guard_tracebacks, hide, redacted
@@ -279,12 +279,11 @@ def _warehouse(location: str) -> Path:
     raises  RegionError E_STORE for another store, E_PATH for a path below which Delta writes no table, E_CREDENTIALS;
             DataError if there is no such folder
     """
-    from console.agent.object_store import credentials
     from console.agent.object_store.object_path import in_bucket, place
 
     text = location.removeprefix("file://")
     if in_bucket(text):
-        credentials.export()
+        aws_profile.export()
         return place(text)
     if "://" in text:
         raise RegionError(
