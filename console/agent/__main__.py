@@ -170,12 +170,15 @@ def _replay() -> int:
 
 
 def _profile() -> int:
+    from console.agent.object_store.object_path import in_bucket
     from console.agent.store.profile import Budget, profile
 
     request = json.load(sys.stdin)
-    budget = Budget(bytes=int(request["bytes"]), seconds=float(request["seconds"]))
+    table, budget = str(request["table"]), Budget(bytes=int(request["bytes"]), seconds=float(request["seconds"]))
     try:
-        result = profile(str(request["table"]), str(request["column"]), str(request["time"]), budget)
+        if in_bucket(table):
+            aws_profile.export()
+        result = profile(table, str(request["column"]), str(request["time"]), budget)
     except ConsoleError as error:  # part of the output, as in a survey
         result = {"error": _fields(error)}
     print(json.dumps(result, separators=(",", ":")), flush=True)

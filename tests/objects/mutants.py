@@ -22,6 +22,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a far column is read without credentials", REMOTE, "sample, dict(request.credentials))", "sample)", _STARTED),
     bug("doctor asks a far host without credentials", REMOTE, "lease_holder(request.warehouse, credentials=dict(request.credentials))", "lease_holder(request.warehouse)", _STARTED),
     bug("a bucket is not looked at from its agent's host", REMOTE, "        checked.append(await asyncio.to_thread(_bucket_answers, request))\n", "        pass\n", _OWN),
+    bug("a profile opens no column", "console/agent/__main__.py", "        if in_bucket(table):\n", "        if False:\n", _OWN),
     bug("a lease that cannot be read here is read nowhere", "console/cli/commands/region/lock.py", "            if self.region and self.region.transport:", "            if False:", _OWN),
     bug("a limited key reaches every folder of a bucket", REMOTE, "    if only and _place(request.warehouse)", "    if only and local_path(request.warehouse) and _place(request.warehouse)", _LIMITED),
     bug("a folder of a bucket may lead elsewhere", REMOTE, 'elif {".", ".."} &', "elif set[str]() &", _LIMITED),

@@ -31,6 +31,11 @@ def rows_planned(region: Region) -> int:
     return int(json.loads(region.console("plan", "--output", "json"))["plans"][0]["price"]["rows"])
 
 
+def keys_profiled(region: Region) -> list[str]:
+    listed = json.loads(region.console("profile", "landing", "--region", "us", "--output", "json"))
+    return [key["key"] for key in listed["keys"]]
+
+
 def nothing_is_told(region: Region, host: Host) -> None:
     """Neither secret nor token is on a command line there, or in a file of either side."""
     secret, token = (region.store[name].encode() for name in KEYS[1:])
@@ -61,8 +66,7 @@ async def test_credentials_that_are_looked_up_here_open_the_bucket_there(
     (agent,) = host.processes("serve")
     assert f"process {agent}" in doctor(far)["agent"]["detail"]
     assert f"us: held by pid {agent} on" in far.console("lock", "show", "--region", "us")
-    listed = json.loads(far.console("profile", "landing", "--region", "us", "--output", "json"))
-    assert [key["key"] for key in listed["keys"]] == ["status"]
+    assert keys_profiled(far) == ["status"]
     nothing_is_told(far, host)
     await driver.stop()
     await driver.close()
@@ -79,7 +83,7 @@ def test_a_host_with_a_profile_of_its_own_needs_no_secrets(far: Region, host: Ho
     profiles = host.folder / "home" / ".aws" / "credentials"
     profiles.parent.mkdir()
     profiles.write_text(f"[default]\n{account}")
-    assert rows_planned(far) == 30
+    assert (rows_planned(far), keys_profiled(far)) == (30, ["status"])
     assert "its lease is free" in doctor(far)["warehouse"]["detail"]
     # nothing opens the bucket to our side, which is told where the lease can be seen
     done = far.attempt("lock", "show", "--region", "us")

@@ -39,6 +39,8 @@ def test_a_region_in_a_bucket_is_rolled_out_followed_and_read_with_its_agent_on_
     far.produce(20)
     becomes(far, 120)
     becomes(far, 120, "previous")
+    assert "120" in far.console("query", "--region", "us", "SELECT count(*) AS n FROM requests")
+    assert "r2" in far.console("status", "--region", "us")
     assert release.arrow("requests").num_rows == 120  # what is open stays readable, and goes on being fed
     promoted = release.refresh()
     states = promoted.arrow("requests", where="status IS NOT NULL")["status"].to_pylist()
