@@ -6,7 +6,8 @@ REMOTE, LOCAL, RELEASE = "console/drivers/ssh/remote.py", "console/drivers/local
 _STARTED = "tests/ssh/test_bucket.py::test_credentials_that_are_looked_up_here_open_the_bucket_there"
 _OWN = "tests/ssh/test_bucket.py::test_a_host_with_a_profile_of_its_own_needs_no_secrets"
 _LIMITED = "tests/ssh/test_bucket.py::test_a_key_that_is_limited_to_a_folder_of_a_bucket_reaches_no_other"
-_ROLLED_OUT = "tests/ssh/test_bucket_rollout.py"
+_FOLLOWED = "tests/ssh/test_bucket_rollout.py::test_a_region_in_a_bucket_is_promoted_followed_and_read_with_its_agent_on_another_host"
+_ROLLED_OUT = "tests/ssh/test_bucket_rollout.py::test_a_change_is_rolled_out_there_and_taken_back_while_a_program_reads"
 _READ = "tests/objects/test_open_release.py::test_a_release_in_a_bucket_is_read_by_the_profile_of_a_reader_and_without_its_host"
 _CLOSED = "tests/objects/test_open_release.py::test_a_bucket_that_does_not_open_says_so_promptly_and_with_where_credentials_come_from"
 _SHARED = "tests/project/test_warehouses_and_values.py::test_two_regions_never_share_a_warehouse_however_it_is_spelt"
@@ -33,5 +34,5 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a closed bucket is an error of the library's", RELEASE, "    except (DeltaError, OSError) as error:", "    except ZeroDivisionError as error:", _CLOSED),
     bug("two hosts share a folder of a bucket", "console/project/regions.py", "if region.transport and not in_store else", "if region.transport else", _SHARED),
     bug("an open release never follows a promotion", RELEASE, "        return _open(self.warehouse, self.manifest.pipeline)", "        return self", _ROLLED_OUT),
-    bug("a far agent's Spark gets no credentials", LOCAL, "environment = agent_environment(credentials=await self._credentials())", "environment = agent_environment()", _ROLLED_OUT),
+    bug("a far agent's Spark gets no credentials", LOCAL, "environment = agent_environment(credentials=await self._credentials())", "environment = agent_environment()", _FOLLOWED),
 )  # fmt: skip
