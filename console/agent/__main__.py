@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from console import __version__, aws_profile, paths
-from console.errors import ConsoleError, RegionError, no_warehouse, require_spark, type_name
+from console.errors import ConsoleError, RegionError, Unreachable, no_warehouse, require_spark, type_name
 from console.model import codec
-from console.text import guard_tracebacks, hide, redacted
+from console.text import guard_tracebacks, hide, one_line, redacted
 
 # the agent restarts itself: its JVM is lost, or was ended and has left memory behind
 RESTART = 75
@@ -170,6 +170,8 @@ def _replay() -> int:
 
 
 def _profile() -> int:
+    from deltalake.exceptions import DeltaError
+
     from console.agent.object_store.object_path import in_bucket
     from console.agent.store.profile import Budget, profile
 
@@ -181,6 +183,10 @@ def _profile() -> int:
         result = profile(table, str(request["column"]), str(request["time"]), budget)
     except ConsoleError as error:  # part of the output, as in a survey
         result = {"error": _fields(error)}
+    except (DeltaError, OSError) as error:
+        if not in_bucket(table):
+            raise
+        result = {"error": _fields(Unreachable(f"{table}: {one_line(error)}", hint=aws_profile.SOURCES))}
     print(json.dumps(result, separators=(",", ":")), flush=True)
     return 0
 
