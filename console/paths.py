@@ -76,8 +76,12 @@ def paused(path: Path) -> str | None:
 
 def region_dir(warehouse: str) -> Path:
     """What this machine keeps of a region whose warehouse is in a bucket: settings and figures of the agents that ran here."""
-    name = warehouse.replace("s3a://", "s3://", 1).rstrip("/")
-    return _own(state_dir() / "regions" / hashlib.sha256(name.encode()).hexdigest()[:20])
+    return _own(state_dir() / "regions" / hashlib.sha256(_one_name(warehouse).encode()).hexdigest()[:20])
+
+
+def _one_name(warehouse: str) -> str:
+    """A bucket's URI as the libraries know it; a path as it is."""
+    return warehouse.replace("s3a://", "s3://", 1).rstrip("/") if "://" in warehouse else warehouse
 
 
 def log_dir() -> Path:
@@ -109,7 +113,7 @@ def runtime_dir() -> Path:
 
 def socket_path(warehouse: str) -> Path:
     """The socket of the agent that holds this warehouse (absolute path or URI)."""
-    return runtime_dir() / f"{hashlib.sha256(warehouse.encode()).hexdigest()[:20]}.sock"
+    return runtime_dir() / f"{hashlib.sha256(_one_name(warehouse).encode()).hexdigest()[:20]}.sock"
 
 
 def jars_dir() -> Path:

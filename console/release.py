@@ -1,14 +1,20 @@
 """Live tables for other programs, by logical name: `console.open_release("eu")`."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from console.aws_profile import SOURCES, of_profile
 from console.errors import DataError, RegionError, Unreachable, UsageError
 from console.model import codec
 from console.model.live import Release, TableState
 from console.paths import version_path
+from console.text import one_line
+
+# a release is opened within a minute or not at all; by itself deltalake would try for three minutes
+_PROMPT = {"timeout": "20s", "connect_timeout": "5s", "max_retries": "2", "retry_timeout": "30s"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +23,7 @@ class OpenRelease:
 
     A long-lived program opens it again (or calls `refresh`) as often as it wants to follow promotions.
 
-    warehouse  its folder, or the URI of one in a bucket, which the libraries reach by the environment's `AWS_…`
+    warehouse  its folder, or the URI of one in a bucket, which is read with this process's own credentials
     """
 
     warehouse: Path | str
@@ -72,7 +78,8 @@ class OpenRelease:
             refuse_computed(state.read, table)
         db = duckdb.connect()
         db.execute("SET TimeZone = 'UTC'")
-        db.register("stored", dataset(DeltaTable(self.path(table))))
+        options = _credentials(self.warehouse)
+        db.register("stored", dataset(DeltaTable(self.path(table), storage_options=options), options))
         rows = db.sql(read)
         return (rows.filter(where) if where else rows).to_arrow_table()
 
@@ -91,10 +98,11 @@ class OpenRelease:
 def open_release(
     region: str = "", *, project: str | Path = ".", pipeline: str | None = None, warehouse: str | Path = ""
 ) -> OpenRelease:
-    """The live release of a region.
+    """The live release of a region. One in a bucket is read there, without its agent and without SSH.
 
     region     its name in the inventory of `project` (searched upward); or give `warehouse` and `pipeline` instead
-    raises     UsageError for an unknown region, Unreachable if there is no warehouse, RegionError if nothing is live
+    raises     UsageError for an unknown region, and for one on the disk of a host behind SSH; Unreachable if there is no
+               warehouse, or its bucket gives no usable answer; RegionError if nothing is live, or for a profile without keys
     """
     if warehouse:
         if not pipeline:
@@ -104,11 +112,15 @@ def open_release(
 
     loaded = load(find(Path(project)))
     known = loaded.region(region)
-    if known.transport:
+    place, name = _place(known.warehouse), loaded.pipeline(pipeline, known).name
+    if known.transport and isinstance(place, Path):
+        there = f"console.open_release(warehouse={str(place)!r}, pipeline={name!r})"
         raise UsageError(
-            f"{region} is behind SSH: its tables are files of {known.transport.host}", hint="console query"
+            f"{region} is behind SSH: its tables are files of {known.transport.host}, which are not read from here",
+            hint=f"on that host: {there}; from here: console query --region {region}",
+            region=region,
         )
-    return _open(_place(known.warehouse), loaded.pipeline(pipeline, known).name)
+    return _open(place, name)
 
 
 def _place(warehouse: str) -> Path | str:
@@ -118,15 +130,29 @@ def _place(warehouse: str) -> Path | str:
 
 
 def _open(warehouse: Path | str, pipeline: str) -> OpenRelease:
-    from deltalake import DeltaTable, QueryBuilder
-    from deltalake.exceptions import TableNotFoundError
+    from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
-        releases = DeltaTable(f"{warehouse}/_console/{pipeline}/releases")
+        manifests = _live(f"{warehouse}/_console/{pipeline}/releases", _credentials(warehouse))
     except TableNotFoundError:
         raise Unreachable(f"no releases of {pipeline} at {warehouse}", hint="console status") from None
-    live = QueryBuilder().register("t", releases).execute("SELECT manifest FROM t WHERE state = 'live'").read_all()
-    manifests = live.column("manifest").to_pylist()
+    except (DeltaError, OSError) as error:
+        if isinstance(warehouse, Path):
+            raise
+        raise Unreachable(f"{warehouse}: {one_line(error)}", hint=SOURCES) from None
     if not manifests:
         raise RegionError(f"{pipeline}: no release is live at {warehouse}", hint="console apply")
     return OpenRelease(warehouse, codec.decode(Release, codec.loads(manifests[0])))
+
+
+def _live(path: str, options: Mapping[str, str]) -> list[str]:
+    from deltalake import DeltaTable, QueryBuilder
+
+    releases = DeltaTable(path, storage_options={**options, **_PROMPT} if "://" in path else None)
+    live = QueryBuilder().register("t", releases).execute("SELECT manifest FROM t WHERE state = 'live'").read_all()
+    return [str(manifest) for manifest in live.column("manifest").to_pylist()]
+
+
+def _credentials(warehouse: Path | str) -> dict[str, str]:
+    """deltalake's options for a bucket: the keys of this process's profile. The environment's and the instance's it finds itself."""
+    return {} if isinstance(warehouse, Path) else of_profile(os.environ)

@@ -14,6 +14,7 @@ _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _COMMANDS = ("::", "##[", "##vso[")  # CI runners execute log lines with these beginnings as commands
 _MARGIN = 4096  # characters inspected beyond the kept ones, so that no secret is cut in half
 _SHORTEST = 6  # minimum length of a secret: `true` is none, regardless of its key
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _hidden: set[str] = set()
 _SECRET_KEY = re.compile(
     r"(?i)(passw|secret|token|credential|api.?key|access.?key|account.?key|private.?key|connection.?string)"
@@ -113,6 +114,11 @@ def guard_tracebacks() -> None:
     threading.excepthook = lambda args: show(args.exc_type, args.exc_value, args.exc_traceback)
     logging.lastResort = Redacting(sys.stderr)  # asyncio uses it to report the failure of a task that was never awaited
     logging.lastResort.setLevel(logging.WARNING)
+
+
+def one_line(error: Exception, limit: int = 300) -> str:
+    """The text of a library's error, which may have lines and colours."""
+    return " ".join(_COLOUR.sub("", str(error)).split())[:limit]
 
 
 def safe_text(outside: str, limit: int = 2000) -> str:

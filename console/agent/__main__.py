@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from console import __version__, paths
-from console.errors import ConsoleError, RegionError, no_warehouse, require_spark, type_name
+from console import __version__, aws_profile, paths
+from console.errors import ConsoleError, RegionError, Unreachable, no_warehouse, require_spark, type_name
 from console.model import codec
-from console.text import guard_tracebacks, hide, redacted
+from console.text import guard_tracebacks, hide, one_line, redacted
 
 # the agent restarts itself: its JVM is lost, or was ended and has left memory behind
 RESTART = 75
@@ -170,14 +170,23 @@ def _replay() -> int:
 
 
 def _profile() -> int:
+    from deltalake.exceptions import DeltaError
+
+    from console.agent.object_store.object_path import in_bucket
     from console.agent.store.profile import Budget, profile
 
     request = json.load(sys.stdin)
-    budget = Budget(bytes=int(request["bytes"]), seconds=float(request["seconds"]))
+    table, budget = str(request["table"]), Budget(bytes=int(request["bytes"]), seconds=float(request["seconds"]))
     try:
-        result = profile(str(request["table"]), str(request["column"]), str(request["time"]), budget)
+        if in_bucket(table):
+            aws_profile.export()
+        result = profile(table, str(request["column"]), str(request["time"]), budget)
     except ConsoleError as error:  # part of the output, as in a survey
         result = {"error": _fields(error)}
+    except (DeltaError, OSError) as error:
+        if not in_bucket(table):
+            raise
+        result = {"error": _fields(Unreachable(f"{table}: {one_line(error)}", hint=aws_profile.SOURCES))}
     print(json.dumps(result, separators=(",", ":")), flush=True)
     return 0
 
@@ -279,12 +288,11 @@ def _warehouse(location: str) -> Path:
     raises  RegionError E_STORE for another store, E_PATH for a path below which Delta writes no table, E_CREDENTIALS;
             DataError if there is no such folder
     """
-    from console.agent.object_store import credentials
     from console.agent.object_store.object_path import in_bucket, place
 
     text = location.removeprefix("file://")
     if in_bucket(text):
-        credentials.export()
+        aws_profile.export()
         return place(text)
     if "://" in text:
         raise RegionError(

@@ -1,25 +1,20 @@
 """The survey of a warehouse on an object store to which nothing was rolled out: its landing tables, by their Delta logs."""
 
-import re
 from collections.abc import Sequence
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from console.agent.object_store import credentials
+from console import aws_profile
 from console.agent.object_store.object_path import in_bucket
 from console.agent.store.table_stats import table_stats
 from console.errors import RegionError, Unreachable
 from console.model.live import Live, TableStats
+from console.text import one_line
 
 SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss")
 # A survey answers within a minute or not at all; by itself deltalake would try for three minutes.
 _OPTIONS = {"timeout": "20s", "connect_timeout": "5s", "max_retries": "2", "retry_timeout": "30s"}
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_CREDENTIALS = (
-    "credentials come from the environment (AWS_PROFILE, AWS_ACCESS_KEY_ID …, AWS_ENDPOINT_URL) or the instance;"
-    " `warehouse:` names the bucket"
-)
 
 
 def survey(warehouse: str, region: str, pipeline: str, landing: Sequence[str]) -> Live:
@@ -43,7 +38,7 @@ def has_releases(warehouse: str, region: str, pipeline: str) -> bool:
     """
     address = _address(warehouse, region)
     if in_bucket(address):
-        credentials.export()
+        aws_profile.export()
     path = f"{address}/_console/{pipeline}/releases"
     # not `is_deltatable`, which holds the interpreter's lock while it waits for the store
     try:
@@ -82,5 +77,5 @@ def _address(warehouse: str, region: str) -> str:
 
 
 def unreachable(region: str, place: str, error: Exception) -> Unreachable:
-    reason = " ".join(_COLOUR.sub("", str(error)).split())[:300]
-    return Unreachable(f"{region}: {place}: {reason}", hint=_CREDENTIALS, region=region)
+    hint = f"{aws_profile.SOURCES}; `warehouse:` names the bucket"
+    return Unreachable(f"{region}: {place}: {one_line(error)}", hint=hint, region=region)

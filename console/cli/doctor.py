@@ -112,7 +112,7 @@ def _project(flags: Flags) -> Iterator[Prerequisite]:
         place = region.warehouse.removeprefix("file://")
         if "://" not in place and not region.transport:
             yield from _named(region.name, prerequisites.warehouse(Path(place)))
-        if place.startswith(("s3://", "s3a://")):
+        if place.startswith(("s3://", "s3a://")) and not region.transport:
             yield from _named(region.name, prerequisites.bucket())
         if not (region.transport or region.spark.remote):
             known = spark_master(region.spark.master)

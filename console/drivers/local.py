@@ -64,7 +64,8 @@ def local_drivers(regions: Iterable[Region], *, tick_seconds: float = 0.5) -> di
 class LocalTransport:
     """Finds or starts a local region's agent: implements `drivers.transport.AgentTransport`.
 
-    config  configuration for an agent that is started; by default from the region's file
+    config       configuration for an agent that is started; by default from the region's file
+    credentials  of its bucket; by default those to which the region's file leads
     """
 
     def __init__(
@@ -74,11 +75,13 @@ class LocalTransport:
         tick_seconds: float,
         start_seconds: float,
         config: dict[str, Any] | None = None,
+        credentials: Mapping[str, str] | None = None,
     ) -> None:
         self._region = region
         self._surveyor = surveyor
         self._start_seconds = start_seconds
         self._config = config or agent_config(region, tick_seconds)
+        self._given = credentials
         self.agent_socket: Path | None = None  # where the agent was last found
         self._agent_pid = 0  # of the process behind that socket
 
@@ -99,6 +102,8 @@ class LocalTransport:
 
     async def _credentials(self) -> Mapping[str, str]:
         """In a thread, since a reference may be a command. raises  RegionError E_CREDENTIALS"""
+        if self._given is not None:
+            return self._given
         return await asyncio.to_thread(of_region, self._region) if self._region.secrets else {}
 
     def save_tail(self, tail: bytes) -> str:

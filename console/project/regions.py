@@ -173,8 +173,6 @@ def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str)
         why, hint = _ELSEWHERE[kind], _ON_THE_HOST
     elif not warehouse.startswith(_BUCKETS):
         why = "is an object store other than S3"
-    elif doc.transport.ssh is not None:
-        why = "is in a bucket, and its agent on another host"
     elif kind == "connect" or not master.stays_here:
         why = "is in a bucket, and its Spark is not a local one"
     else:
@@ -281,8 +279,9 @@ def _shared(regions: Sequence[Region]) -> list[Problem]:
     problems: list[Problem] = []
     checked: list[tuple[tuple[str, ...], Region]] = []
     for region in sorted((r for r in regions if r.warehouse), key=lambda region: region.name):
-        host = region.transport.host if region.transport else ""
-        local = region.warehouse.startswith("/") and not host
+        in_store = not region.warehouse.startswith("/")  # one place, whichever host its agent is on
+        host = region.transport.host if region.transport and not in_store else ""
+        local = not in_store and not host
         where = str(Path(region.warehouse).resolve()) if local else region.warehouse
         parts = (host, *where.replace("s3a://", "s3://").split("/"))
         for other, owner in checked:

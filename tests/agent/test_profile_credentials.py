@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from console.agent.object_store.credentials import export, of_profile
 from console.agent.object_store.s3 import S3Access
+from console.aws_profile import export, of_profile
 from console.errors import RegionError
 
 KEYS = "[{name}]\naws_access_key_id = AKIA{name}\naws_secret_access_key = s3%cret/{name}\n"

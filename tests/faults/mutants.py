@@ -2,7 +2,8 @@
 
     python -m tests.faults.mutants [NAME …]     runs them one after the other; results into tests/faults/mutants.jsonl
 
-Those of a feed's rules and of rivals stand beside their tests, in `rules/mutants.py`, those of drawn landing tables in `tests/worlds/mutants.py`.
+Those of a feed's rules and of rivals stand beside their tests, in `rules/mutants.py`, those of drawn landing tables in `tests/worlds/mutants.py`,
+those of regions and readers elsewhere in `tests/objects/mutants.py`.
 """
 
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 from tests.faults.planted import Mutant, tried
 from tests.faults.rules import mutants as rules
 from tests.faults.rules import watch_mutants
+from tests.objects import mutants as elsewhere
 from tests.worlds import mutants as worlds
 
 RESULTS = Path(__file__).resolve().parent / "mutants.jsonl"
@@ -155,7 +157,7 @@ UNDER_FIRE = (
            "console/planning/cache/releases.py", "state.version.settings, ", ""),
 )  # fmt: skip
 
-MUTANTS = (*UNDER_FIRE, *rules.MUTANTS, *watch_mutants.MUTANTS, *worlds.MUTANTS)
+MUTANTS = (*UNDER_FIRE, *rules.MUTANTS, *watch_mutants.MUTANTS, *worlds.MUTANTS, *elsewhere.MUTANTS)
 
 
 def main() -> int:

@@ -28,10 +28,10 @@ class Proxy:
     rule        fate of a request, by method and path; may block, which holds the request back
     """
 
-    def __init__(self, upstream: str) -> None:
+    def __init__(self, upstream: str, host: str = "127.0.0.1") -> None:
         self.rule: Rule = lambda method, path: "pass"
-        self._server = Server(("127.0.0.1", 0), self._handler(urlsplit(upstream).netloc))
-        self.address = f"http://127.0.0.1:{self._server.server_port}"
+        self._server = Server((host, 0), self._handler(urlsplit(upstream).netloc))
+        self.address = f"http://{host}:{self._server.server_port}"
 
     def partition(self) -> None:
         """From now on nothing arrives and nothing comes back."""
@@ -91,8 +91,9 @@ class Proxy:
 
 
 @contextmanager
-def between(upstream: str) -> Iterator[Proxy]:
-    proxy = Proxy(upstream)
+def between(upstream: str, host: str = "127.0.0.1") -> Iterator[Proxy]:
+    """host: the address of this machine at which clients reach it"""
+    proxy = Proxy(upstream, host)
     thread = threading.Thread(target=proxy.run, daemon=True)
     thread.start()
     try:

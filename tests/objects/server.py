@@ -39,7 +39,7 @@ class OneAtATime:
 
 class Owned:
     """Refuses requests for a folder `owned-NAME` without the key id KEY-NAME and the session token TOKEN-NAME: moto itself
-    takes any credentials.
+    takes any credentials. The key id READER-NAME may read there, with the same token.
     """
 
     def __init__(self, application: Wsgi) -> None:
@@ -48,9 +48,10 @@ class Owned:
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         asked = f"{environ['PATH_INFO']}?{unquote(environ.get('QUERY_STRING', ''))}"
         if named := re.search(rf"[/=]{OWNED}(\w+)", asked):
-            key, token = f"Credential=KEY-{named[1]}/", f"TOKEN-{named[1]}"
+            ids = ("KEY", "READER") if environ["REQUEST_METHOD"] in ("GET", "HEAD") else ("KEY",)
             signed = environ.get("HTTP_AUTHORIZATION", ""), environ.get("HTTP_X_AMZ_SECURITY_TOKEN", "")
-            if key not in signed[0] or signed[1] != token:
+            known = any(f"Credential={each}-{named[1]}/" in signed[0] for each in ids)
+            if not known or signed[1] != f"TOKEN-{named[1]}":
                 start_response("403 Forbidden", [("Content-Type", "application/xml")])
                 return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
         return self._application(environ, start_response)
@@ -98,6 +99,11 @@ def owner(name: str) -> dict[str, str]:
     """The account that may read and write `owned-NAME`."""
     keys = {"AWS_ACCESS_KEY_ID": f"KEY-{name}", "AWS_SECRET_ACCESS_KEY": f"SECRET-{name}"}
     return {**ACCOUNT, **keys, "AWS_SESSION_TOKEN": f"TOKEN-{name}"}
+
+
+def reader(name: str) -> dict[str, str]:
+    """The account that may read `owned-NAME`, and write nothing."""
+    return {**owner(name), "AWS_ACCESS_KEY_ID": f"READER-{name}"}
 
 
 def client(address: str, account: Mapping[str, str] = ACCOUNT) -> Any:

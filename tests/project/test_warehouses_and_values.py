@@ -47,7 +47,6 @@ def test_a_warehouse_is_a_place_below_the_project_an_absolute_path_or_a_uri(tmp_
 SSH = "transport: {ssh: {host: far.example.net}}"
 REFUSED = {
     "gs://lake/eu": "is an object store other than S3",
-    f"s3://lake/eu\n{SSH}": "is in a bucket, and its agent on another host",
     "s3a://lake/eu\nspark: {master: 'spark://host:7077'}": "is in a bucket, and its Spark is not a local one",
     "s3://lake/eu\nspark: {remote: 'sc://host'}": "is in a bucket, and its Spark is not a local one",
     "lake/us\nspark: {master: yarn}": "is on a disk, and the tasks of YARN run on other hosts",
@@ -61,6 +60,7 @@ REFUSED = {
     [
         "s3://lake/eu",
         "s3a://lake/eu\nspark: {master: 'local[4]'}",
+        f"s3://lake/eu\n{SSH}",
         "s3://lake/eu\nspark: {master: 'spark://127.0.0.1:7077'}",
         "lake/us",
         "lake/us\nspark: {master: 'spark://host:7077'}",
@@ -85,7 +85,7 @@ def test_two_regions_never_share_a_warehouse_however_it_is_spelt(project: Write)
         assert "regions/eu.yaml" in error.value.problems[0].hint
     for text in ["lake/euro", f"{root}/lake/eu\n{SSH}", "s3://lake/eu"]:
         assert len(load(project({"regions/us.yaml": f"warehouse: {text}\n"})).regions) == 2
-    for other in ["s3a://lake/eu", "s3://lake/eu/deeper"]:
+    for other in ["s3a://lake/eu", "s3://lake/eu/deeper", f"s3://lake/eu\n{SSH}"]:
         files = {"regions/us.yaml": "warehouse: s3://lake/eu\n", "regions/ap.yaml": f"warehouse: {other}\n"}
         with pytest.raises(Problems, match=r"have the same|are nested"):
             load(project(files))

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.objects.region import Region
+from tests.objects.server import running
+from tests.ssh.bucket import far_region
 from tests.ssh.host import Host
 
 
@@ -27,3 +30,18 @@ def host(tmp_path: Path) -> Iterator[Host]:
         yield host
         for pid in host.processes("console.agent"):
             os.kill(pid, 9)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """An S3 server of this machine, for regions in a bucket."""
+    with running() as address:
+        yield address
+
+
+@pytest.fixture
+def far(host: Host, server: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Region]:
+    """A region in a bucket, served by an agent on that host."""
+    name = f"far{abs(hash(request.node.nodeid)):x}"
+    with far_region(host, server, tmp_path / "project-home", name) as region:
+        yield region

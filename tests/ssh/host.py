@@ -32,7 +32,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 LogLevel VERBOSE
 AllowTcpForwarding yes
-SetEnv HOME={folder}/home PATH={path} PYTHONPATH={root} CONSOLE_HOME={folder}/home/console XDG_RUNTIME_DIR={run} XDG_CACHE_HOME={folder}/cache
+SetEnv HOME={folder}/home PATH={path} PYTHONPATH={root} CONSOLE_HOME={folder}/home/console XDG_RUNTIME_DIR={run} XDG_CACHE_HOME={folder}/cache {more}
 """
 
 
@@ -56,6 +56,7 @@ class Host:
     near: str = ""
     device: str = ""
     extra: str = ""  # lines of sshd_config
+    environment: dict[str, str] = field(default_factory=dict)  # of its sessions, beside what each one has
     run: Path = field(default=Path(), init=False)  # where its agents listen
     _server: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -97,7 +98,9 @@ class Host:
         """Start its sshd, and wait until it listens."""
         Path("/run/sshd").mkdir(exist_ok=True)
         config = self.folder / "sshd_config"
-        config.write_text(_CONFIG.format(folder=self.folder, path=self.path, root=ROOT, run=self.run) + self.extra)
+        more = " ".join(f"{name}={value}" for name, value in self.environment.items())
+        text = _CONFIG.format(folder=self.folder, path=self.path, root=ROOT, run=self.run, more=more)
+        config.write_text(text + self.extra)
         with (self.folder / "sshd.log").open("ab") as log:
             self._server = subprocess.Popen(
                 ["ip", "netns", "exec", self.space, shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", str(config)],

@@ -43,7 +43,12 @@ def test_the_lines_arrive_without_the_beats_however_they_are_cut(lines: list[byt
         (b'{"do": "dial", "region": "../x", "warehouse": "/x"}\n', "not a region's name"),
         (b'{"do": "dial", "region": "eu", "warehouse": "lake"}\n', "not an absolute path"),
         (b'{"do": "survey", "region": "eu", "warehouse": "/a/../etc"}\n', "not an absolute path"),
-        (b'{"do": "survey", "region": "eu", "warehouse": "s3://x/y"}\n', "object store"),
+        (b'{"do": "survey", "region": "eu", "warehouse": "gs://x/y"}\n', "object store"),
+        (b'{"do": "survey", "region": "eu", "warehouse": "s3://x/../y"}\n', "not a folder of a bucket"),
+        (
+            b'{"do": "look", "region": "eu", "warehouse": "/x", "credentials": [["PATH", "/y"]]}\n',
+            "credentials: expected",
+        ),
         (b'{"do": "survey", "region": "eu", "warehouse": "/no/such/lake"}\n', "no warehouse at"),
         (b"[" * 100_000 + b"\n", "not JSON"),
     ],
@@ -61,14 +66,16 @@ def test_a_request_that_is_none_is_answered_with_one_error(message: bytes, says:
     assert (done.returncode in (1, 5, 65), done.stderr) == (True, b"")
 
 
-def test_the_example_inventory_is_one_of_three_kinds(tmp_path: Path) -> None:
+def test_the_example_inventory_is_one_of_four_kinds(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs" / "examples" / "ssh", tmp_path, dirs_exist_ok=True)
     for name, text in FILES.items():
         if name.startswith("plans/"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
-    us, ap, eu = load(tmp_path).regions
+    us, ap, eu, sa = load(tmp_path).regions
     known = str(tmp_path.resolve() / "known_hosts")
+    assert (sa.warehouse, sa.ineffective) == ("s3://acme-sa/web", ())
+    assert sa.transport == Ssh(host="lake.sa.example.net", user="console", known_hosts=known)
     assert eu.transport == Ssh(host="lake.eu.example.net", user="console", known_hosts=known)
     assert us.transport == Ssh(
         host="10.20.0.7",

@@ -41,7 +41,7 @@ class S3Access:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "S3Access":
-        """As the environment has it, where console puts the keys of a profile too (`credentials.of_profile`)."""
+        """As the environment has it, where console puts the keys of a profile too (`aws_profile.of_profile`)."""
         return cls(
             endpoint=environment.get("AWS_ENDPOINT_URL", ""),
             region=environment.get("AWS_REGION", ""),

@@ -1,7 +1,9 @@
 """Driver of a region behind SSH: the same calls as for a local region, over a channel to `remote` on its host."""
 
+import asyncio
 import shlex
 from contextlib import suppress
+from dataclasses import replace
 
 import console
 from console.drivers.frames import FRAME, Link, rebuild
@@ -10,6 +12,7 @@ from console.drivers.prerequisites import Prerequisite
 from console.drivers.rpc import RpcDriver
 from console.drivers.ssh import pack, remote
 from console.drivers.ssh.connection import Channel, Connection, Timeouts
+from console.drivers.store_secrets import of_region
 from console.drivers.survey import GRACE, Profile, Sample, profiled, surveyed
 from console.drivers.transport import Surveyed, SurveyRequest, decoded, greet
 from console.errors import ConsoleError, DataError, NoAgent, Protocol, RegionError, Unreachable
@@ -19,7 +22,7 @@ from console.model.region import Region
 _SURVEY = 1 << 26  # maximum bytes of one region's survey
 _SURVEY_SECONDS = 90.0
 _SEND_SECONDS = 120.0
-_CHECK_SECONDS = 60.0
+_CHECK_SECONDS = 90.0  # longer than a bucket has to answer its host
 
 
 class SshDriver(RpcDriver):
@@ -136,7 +139,13 @@ class SshTransport:
         return save_tail(self._region.name, tail)
 
     async def _open_channel(self, request: remote.Request) -> Channel:
-        """Start the remote process and send it a request."""
+        """Start the remote process and send it a request, with the credentials that the processes it starts need.
+
+        raises  RegionError E_CREDENTIALS for references of the region's file that lead to nothing on this machine
+        """
+        if request.do != "dial" or request.start:  # a running agent has its own
+            found = await asyncio.to_thread(of_region, self._region)
+            request = replace(request, credentials=tuple(found.items()))
         if self._bootstrap:
             await self._bootstrap_agent()
         channel = await self._connection.run(pack.started() if self._bootstrap else " ".join(remote.COMMAND))

@@ -13,8 +13,8 @@ from console.errors import ConsoleError, Protocol, RegionError
 # the modules that the remote side runs: the agent and its transport
 _ROOMS = ("agent", "model")
 _FILES = (
-    "__init__.py", "crash.py", "errors.py", "paths.py", "process.py", "record.py", "remedy.py", "spark_versions.py", "tested_versions.jsonl", "text.py",
-    "drivers/__init__.py", "drivers/audit.py", "drivers/frames.py", "drivers/prerequisites.py", "drivers/local.py", "drivers/protocol.py", "drivers/rpc.py", "drivers/transport.py",
+    "__init__.py", "aws_profile.py", "crash.py", "errors.py", "paths.py", "process.py", "record.py", "remedy.py", "spark_versions.py", "tested_versions.jsonl", "text.py",
+    "drivers/__init__.py", "drivers/audit.py", "drivers/frames.py", "drivers/prerequisites.py", "drivers/local.py", "drivers/lock_holder.py", "drivers/protocol.py", "drivers/rpc.py", "drivers/transport.py",
     "drivers/ssh/__init__.py", "drivers/ssh/remote.py", "drivers/store_secrets.py", "drivers/survey.py",
 )  # fmt: skip
 _FOLDER = ".cache/console"  # below the remote user's home

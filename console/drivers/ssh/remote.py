@@ -13,21 +13,24 @@ import select
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
+from urllib.parse import unquote
 
 import console
 from console.drivers import prerequisites
 from console.drivers.frames import FRAME
 from console.drivers.local import LocalTransport, check_peer, local_path
+from console.drivers.lock_holder import lease_holder
 from console.drivers.prerequisites import Prerequisite
 from console.drivers.survey import Sample, Surveyor, raw_answers, raw_profile
 from console.drivers.transport import SurveyRequest
 from console.errors import ConsoleError, DataError, NoAgent, RegionError, Unreachable, no_warehouse, type_name
 from console.model import codec
-from console.model.region import Region
+from console.model.region import STORE_SECRETS, Region
+from console.text import hide
 
 COMMAND = ("console", "agent", "remote")
 READY = 1
@@ -36,6 +39,8 @@ LATER = {"later": True}
 SILENT_BEATS = 4  # missed heartbeats of the console after which its channel counts as dead
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")  # one folder of the warehouse: no path that leads elsewhere
+_BUCKET = re.compile(r"s3a?://(?P<place>[^/]+(?:/[^/]+)*)/?")
+_CREDENTIALS = frozenset(name.upper() for name in STORE_SECRETS)
 _CHUNK = 1 << 16
 
 
@@ -43,8 +48,10 @@ _CHUNK = 1 << 16
 class Request:
     """A console's request.
 
-    beat    seconds between two blank lines, its heartbeat
-    config  settings of the agent to start; in a survey `LATER`, `hours` of the samples and `after` of the records to return
+    beat         seconds between two blank lines, its heartbeat
+    config       settings of the agent to start; in a survey `LATER`, `hours` of the samples and `after` of the records to return
+    credentials  of the region's bucket, as variables of the environment of the processes that are started here; without any
+                 this host's own count
     """
 
     do: Literal["dial", "survey", "look", "profile"]
@@ -59,6 +66,7 @@ class Request:
     beat: float = 0.0
     config: dict[str, Any] = field(default_factory=dict)
     sample: Sample | None = None
+    credentials: tuple[tuple[str, str], ...] = field(default=(), repr=False, metadata=codec.QUIET)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -105,23 +113,48 @@ def _check_request(request: Request, only: Sequence[str]) -> None:
     """raises  DataError for an impossible region name or path; RegionError for one that this key may not reach"""
     if not _NAME.fullmatch(request.region):
         raise DataError(f"{request.region!r:.80} is not a region's name")
-    path = local_path(request.warehouse)
-    if path is None:
-        raise DataError(f"{request.warehouse!r:.200} is in an object store, which no agent serves yet", code="E_STORE")
-    if not path.is_absolute() or ".." in path.parts or "\0" in request.warehouse:
-        raise DataError(f"{request.warehouse!r:.200} is not an absolute path without `..`")
-    if only and os.path.realpath(path) not in {os.path.realpath(place) for place in only}:
+    _check_warehouse(request.warehouse)
+    if only and _place(request.warehouse) not in map(_place, only):
         raise RegionError(
-            f"{request.region}: this key may not reach {path}",
+            f"{request.region}: this key may not reach {request.warehouse}",
             region=request.region,
             hint="see `--only` at its line in ~/.ssh/authorized_keys of that host",
             code="E_ONLY",
         )
+    _check_credentials(dict(request.credentials))
+
+
+def _check_warehouse(warehouse: str) -> None:
+    """raises  DataError for anything but an absolute path, or a folder of a bucket of S3, by a name that leads nowhere else"""
+    if (path := local_path(warehouse)) is not None:
+        if not path.is_absolute() or ".." in path.parts or "\0" in warehouse:
+            raise DataError(f"{warehouse!r:.200} is not an absolute path without `..`")
+    elif (named := _BUCKET.fullmatch(warehouse)) is None:
+        raise DataError(f"{warehouse!r:.200} is in an object store that no agent serves", code="E_STORE")
+    elif {".", ".."} & set(unquote(named["place"]).split("/")) or any(ord(char) < 32 for char in unquote(warehouse)):
+        raise DataError(f"{warehouse!r:.200} is not a folder of a bucket")
+
+
+def _check_credentials(given: Mapping[str, str]) -> None:
+    """Hide their values from now on. A key that is limited to one warehouse must set no other variable of a process here.
+
+    raises  DataError
+    """
+    if given.keys() - _CREDENTIALS or any("\0" in value for value in given.values()):
+        raise DataError(f"credentials: expected {', '.join(sorted(_CREDENTIALS))}")
+    hide(given.items())
+
+
+def _place(warehouse: str) -> str:
+    """A warehouse by one name: a directory with its links followed, or the URI of a folder in a bucket."""
+    named = _BUCKET.fullmatch(warehouse)
+    return f"s3://{named['place']}" if named else os.path.realpath(local_path(warehouse) or warehouse)
 
 
 def _transport(request: Request) -> LocalTransport:
     region = Region(name=request.region, warehouse=request.warehouse)
-    return LocalTransport(region, Surveyor(), 0.5, request.start_seconds, {**request.config, "region": request.region})
+    config = {**request.config, "region": request.region}
+    return LocalTransport(region, Surveyor(), 0.5, request.start_seconds, config, dict(request.credentials))
 
 
 async def _survey(request: Request) -> int:
@@ -137,7 +170,7 @@ async def _survey(request: Request) -> int:
         after=None if request.config.get("after") is None else int(request.config["after"]),
         later=request.config.get("later") is True,
     )
-    sys.stdout.buffer.write(await raw_answers([ask]))
+    sys.stdout.buffer.write(await raw_answers([ask], dict(request.credentials)))
     sys.stdout.flush()
     return 0
 
@@ -145,7 +178,7 @@ async def _survey(request: Request) -> int:
 async def _profile(request: Request) -> int:
     sample = _sample(request)
     _check_directory(request)
-    sys.stdout.buffer.write(await raw_profile(request.warehouse, sample))
+    sys.stdout.buffer.write(await raw_profile(request.warehouse, sample, dict(request.credentials)))
     sys.stdout.flush()
     return 0
 
@@ -162,11 +195,25 @@ async def _look(request: Request) -> int:
     """Check this host's prerequisites, for `console doctor`; contacts a running agent and starts none."""
     here = Prerequisite("console", True, f"{console.__version__} in {Path(console.__file__).parent}")
     path = local_path(request.warehouse)
-    checked = [here, *prerequisites.needed(), *(prerequisites.warehouse(path) if path else ())]
-    if path and path.is_dir():
+    checked = [here, *prerequisites.needed(), *(prerequisites.warehouse(path) if path else prerequisites.bucket())]
+    if path is None:
+        checked.append(await asyncio.to_thread(_bucket_answers, request))
+    if path is None or path.is_dir():
         checked.append(await _agent(request))
     _print_line({"tool": console.__version__, "found": codec.encode(checked)})
     return 0
+
+
+def _bucket_answers(request: Request) -> Prerequisite:
+    """Whether the bucket answers this host, and who holds the region's lease there."""
+    try:
+        now = lease_holder(request.warehouse, credentials=dict(request.credentials))
+    except ConsoleError as error:
+        return Prerequisite("warehouse", False, str(error), error.hint)
+    endpoint = os.environ.get("AWS_ENDPOINT_URL")
+    where = f"{request.warehouse} answers{f' at {endpoint}' if endpoint else ''}"
+    lease = f"its lease is held by {now.description}" if now.held else "its lease is free"
+    return Prerequisite("warehouse", True, f"{where}; {lease}")
 
 
 async def _agent(request: Request) -> Prerequisite:

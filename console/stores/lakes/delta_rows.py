@@ -8,12 +8,13 @@ source   https://github.com/apache/arrow/issues/34314, https://github.com/delta-
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from console.errors import DataError, RegionError
 
+NO_OPTIONS: Final[Mapping[str, str]] = {}
 # file by file, each in its order: a rewritten table keeps the bounds by which readers skip files
 _SESSION: Final = {"datafusion.execution.target_partitions": "1", "datafusion.execution.batch_size": "32768"}
 
@@ -39,27 +40,33 @@ def counted(table: Any, column: str = "") -> int:
     return int(result.column("n").to_pylist()[0])
 
 
-def dataset(table: Any) -> Any:
-    """A `pyarrow.dataset.Dataset`, for callers that push conditions down to it; of a table on a local disk or in a bucket."""
+def dataset(table: Any, options: Mapping[str, str] = NO_OPTIONS) -> Any:
+    """A `pyarrow.dataset.Dataset`, for callers that push conditions down to it; of a table on a local disk or in a bucket.
+
+    options  with which deltalake opened it: credentials of a bucket, where they are not the environment's
+    """
     from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
     refuse_unreadable(table)
     if table.table_uri.startswith("s3://"):
-        files: FileSystem = SubTreeFileSystem(table.table_uri.removeprefix("s3://").rstrip("/"), _bucket())
+        files: FileSystem = SubTreeFileSystem(table.table_uri.removeprefix("s3://").rstrip("/"), _bucket(options))
     else:
         files = SubTreeFileSystem(_folder(table.table_uri), LocalFileSystem())
     return table.to_pyarrow_dataset(filesystem=files)
 
 
-def _bucket() -> Any:
-    """By the environment that deltalake goes by."""
+def _bucket(options: Mapping[str, str]) -> Any:
+    """By the options and the environment that deltalake goes by."""
     from pyarrow.fs import S3FileSystem
 
     endpoint = urlsplit(os.environ.get("AWS_ENDPOINT_URL", ""))
     given = {
         "endpoint_override": endpoint.netloc,
         "scheme": endpoint.scheme,
-        "region": os.environ.get("AWS_REGION", ""),
+        "region": os.environ.get("AWS_REGION", "") or options.get("aws_region", ""),
+        "access_key": options.get("aws_access_key_id", ""),
+        "secret_key": options.get("aws_secret_access_key", ""),
+        "session_token": options.get("aws_session_token", ""),
     }
     return S3FileSystem(**{name: value for name, value in given.items() if value})
 

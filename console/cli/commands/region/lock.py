@@ -39,7 +39,13 @@ class HostRegion:
 
     def _lease(self, *, force: bool) -> LockHolder:
         credentials = of_region(self.region) if self.region else {}
-        return lease_holder(self.warehouse, force=force, credentials=credentials)
+        try:
+            return lease_holder(self.warehouse, force=force, credentials=credentials)
+        except ConsoleError as error:
+            if self.region and self.region.transport:  # a host that reaches the bucket for certain
+                there = _there(self.region, "force" if force else "show")
+                error.hint = f"{error.hint}; or {there}" if error.hint else there
+            raise
 
 
 @command(
@@ -74,15 +80,21 @@ def _host_regions(warehouse: str | None, *, one: bool) -> list[HostRegion]:
     project = open_project(one=one)
     host_regions = []
     for region in project.regions:
-        if region.transport and (one or len(project.regions) == 1):
+        target = HostRegion(region.name, region.warehouse.removeprefix("file://"), region)
+        if not region.transport or target.in_bucket:  # a lease is read from any host that reaches its bucket
+            host_regions.append(target)
+        elif one or len(project.regions) == 1:
             raise UsageError(
                 f"{region.name} is behind SSH: its lock is on {region.transport.host}",
                 region=region.name,
-                hint=f"there: console lock show --warehouse {shlex.quote(region.warehouse)}",
+                hint=_there(region, "show"),
             )
-        if not region.transport:
-            host_regions.append(HostRegion(region.name, region.warehouse.removeprefix("file://"), region))
     return host_regions
+
+
+def _there(region: Region, what: str) -> str:
+    assert region.transport
+    return f"on {region.transport.host}: console lock {what} --warehouse {shlex.quote(region.warehouse)}"
 
 
 def _show(output: Output, host_regions: list[HostRegion]) -> int:

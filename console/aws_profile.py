@@ -7,6 +7,7 @@ from pathlib import Path
 
 from console.errors import RegionError
 
+SOURCES = "credentials come from the environment (AWS_PROFILE, AWS_ACCESS_KEY_ID …, AWS_ENDPOINT_URL) or the instance"
 _KEYS = {
     "aws_access_key_id": "aws_access_key_id",
     "aws_secret_access_key": "aws_secret_access_key",
