@@ -143,9 +143,9 @@ def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
     from console.model.event import Recorded
     from console.model.status import fold
 
-    rollouts, releases = Rollouts(warehouse, pipeline), Releases(warehouse, pipeline).all()
-    status = rollouts.status()
-    sandboxes = SandboxStore(warehouse, pipeline).listed(Releases(warehouse, pipeline))
+    rollouts, stored_releases = Rollouts(warehouse, pipeline), Releases(warehouse, pipeline)
+    releases, status = stored_releases.all(), rollouts.status()
+    sandboxes = SandboxStore(warehouse, pipeline).listed(stored_releases)
     lagging = dataclasses.replace(
         resting(warehouse, releases), sandboxes=sandboxes, on_hold=HoldStore(warehouse, pipeline).all()
     )
