@@ -30,7 +30,7 @@ WATCH_QUEUE = 5_000  # unstored events queued for a slow watcher
 WHO_CHARACTERS = 200  # maximum length of a console's name for itself
 THREADS = 16
 # In separate threads, so that they are answered while all other threads do slow work.
-QUICK = frozenset(("hello", "state", "watch", "samples", "control", "shutdown"))
+QUICK = frozenset(("hello", "state", "watch", "samples", "part", "control", "shutdown"))
 QUICK_THREADS = 8
 
 

@@ -84,12 +84,14 @@ class Link:
     A line that is not JSON, not an answer, or an answer to no pending call ends the link: every pending and every later
     call raises Protocol, and `tail` holds the last bytes received. A lost connection raises Unreachable.
 
-    peer  name of the other end, for messages: `eu`
+    peer      name of the other end, for messages: `eu`
+    in_parts  whether it sends a survey of any length, part by part
     """
 
     def __init__(self, reader: ByteSource, writer: ByteSink, peer: str) -> None:
         self.peer = peer
         self.tail = b""
+        self.in_parts = False
         self._reader = reader
         self._writer = writer
         self._last_id = 0

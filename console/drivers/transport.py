@@ -140,6 +140,7 @@ async def greet(link: Link, warehouse: str) -> None:
         )
     if answer.get("later"):  # otherwise it would assume a console of 0.1.0, and omit fields added since
         await link.call("later", {}, seconds=_GREETING)
+    link.in_parts = answer.get("parts") is True
 
 
 def _same_path(warehouse: str) -> str:
