@@ -1,28 +1,26 @@
 """Answers longer than a line of the protocol, kept until their last part was sent."""
 
-import json
 import threading
 import time
 from collections import OrderedDict
 from typing import Any
 from uuid import uuid4
 
-from console.model import codec
 from console.model.parts import packed
 
 KEPT, SECONDS = 8, 60.0  # answers that are kept at once, and for how long each
 
 
 class LongAnswers:
-    """Belongs to a service; its methods run in any thread."""
+    """Belongs to a connection; its methods run in any thread."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._kept: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
 
-    def begin(self, value: object) -> dict[str, Any]:
-        """The first part of a value's JSON, the number of all, and the name under which the others are kept."""
-        parts = packed(json.dumps(codec.encode(value), separators=(",", ":"), allow_nan=False))
+    def begin(self, text: str) -> dict[str, Any]:
+        """The first part of a result's JSON, the number of all, and the name under which the others are kept."""
+        parts = packed(text)
         name, now = uuid4().hex, time.monotonic()
         with self._guard:
             for old in [old for old, (at, _) in self._kept.items() if now - at > SECONDS]:

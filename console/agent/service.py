@@ -13,7 +13,6 @@ from console.agent.agent_log import write_log
 from console.agent.execution.control import verb_named
 from console.agent.ingest.acceptance_day import accept_until
 from console.agent.ingest.landing import LandingWriter
-from console.agent.long_answers import LongAnswers
 from console.agent.maintenance import maintainer
 from console.agent.receipts import audit
 from console.agent.receipts.listener import AuditListener
@@ -42,15 +41,12 @@ class Service:
 
     def __init__(self, warehouse: Path, settings: Settings, lock_fd: int) -> None:
         self.agent = RegionAgent(warehouse, settings, lock_fd)
-        self._long_answers = LongAnswers()
         self._methods = self._by_name()
 
     def _by_name(self) -> dict[str, Callable[..., Any]]:
         return {
             "hello": self.hello,
             "survey": self.survey,
-            "survey_in_parts": self.survey_in_parts,
-            "part": self._long_answers.part,
             "state": self.state,
             "accept": self.accept,
             "watch": self.watch,
@@ -105,10 +101,6 @@ class Service:
 
     def survey(self, pipeline: str, landing: list[str]) -> Live:
         return survey(self.agent.warehouse, self.agent.settings.region, pipeline, landing)
-
-    def survey_in_parts(self, pipeline: str, landing: list[str]) -> dict[str, Any]:
-        """The survey of a large region, which fits no line of the protocol: it is read from this process's memory all the same."""
-        return self._long_answers.begin(self.survey(pipeline, landing))
 
     def state(self, pipeline: str) -> dict[str, Any]:
         controller = self.agent.controller(pipeline)

@@ -12,7 +12,6 @@ from console.drivers.frames import Link
 from console.drivers.protocol import QueryResult, RegionState, Who
 from console.drivers.transport import AgentTransport, SurveyRequest, decoded, plausible
 from console.errors import DataError, FrameTooLong, NewerFormat, NoAgent, Unreachable
-from console.model import codec
 from console.model.compared import NO_PAGE, ComparedPage, DayExamples
 from console.model.consent import Declaration
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
@@ -20,7 +19,6 @@ from console.model.fleet import FleetWaves
 from console.model.live import Live, Release
 from console.model.load import EventRun, LoadState
 from console.model.measured import FeedSample, SamplePage
-from console.model.parts import BYTES, unpacked
 from console.model.plan import Plan
 from console.model.receipt import AuditProgress, Finding, Past
 from console.model.region import Region
@@ -71,29 +69,10 @@ class RpcDriver:
         link = await self._listening()
         if link is None:
             return await self._surveyed(pipeline, landing)
-        params = {"pipeline": pipeline, "landing": list(landing)}
-        if link.in_parts:
-            return await self._in_parts(link, params) or await self._surveyed(pipeline, landing)
         try:
-            data = await self._call_on(link, "survey", params, _QUICK)
+            data = await self._call_on(link, "survey", {"pipeline": pipeline, "landing": list(landing)}, _QUICK)
         except FrameTooLong:
             return await self._surveyed(pipeline, landing)  # too long for one line of the socket
-        return self._decode(Live, data)
-
-    async def _in_parts(self, link: Link, params: Mapping[str, Any]) -> Live | None:
-        """The survey of a region, however many tables and days it has; None if its agent does not keep the parts any more."""
-        answer = await self._call_on(link, "survey_in_parts", params, _QUICK)
-        first = self._fields("survey_in_parts", answer, of=str, parts=int, text=str)
-        parts = [str(first["text"])]
-        for number in range(1, first["parts"]):
-            part = await self._call_on(link, "part", {"of": first["of"], "number": number}, _QUICK)
-            parts.append(str(self._fields("part", part, text=str)["text"]))
-            if not parts[-1] or sum(map(len, parts)) > BYTES:
-                return None
-        try:
-            data = codec.loads(unpacked(parts))
-        except DataError as error:
-            raise self._unexpected("survey_in_parts", str(error)) from None
         return self._decode(Live, data)
 
     async def state(self, pipeline: str) -> RegionState:

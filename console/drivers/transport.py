@@ -138,9 +138,9 @@ async def greet(link: Link, warehouse: str) -> None:
             region=link.peer,
             code="E_WAREHOUSE",
         )
-    if answer.get("later"):  # otherwise it would assume a console of 0.1.0, and omit fields added since
-        await link.call("later", {}, seconds=_GREETING)
     link.in_parts = answer.get("parts") is True
+    if answer.get("later"):  # otherwise it would assume a console of 0.1.0, and omit fields added since
+        await link.call("later", {"parts": True} if link.in_parts else {}, seconds=_GREETING)
 
 
 def _same_path(warehouse: str) -> str:
