@@ -90,19 +90,31 @@ def split_beside(value: object) -> tuple[Any, Rest]:
 
 
 def _split(value: Any, data: Any, at: list[str | int], rest: Rest) -> None:
-    match value:
-        case tuple() | list():
-            for number, item in enumerate(value):
+    if isinstance(value, (tuple, list)):
+        for number, item in enumerate(value):
+            if type(item) not in _PLAIN:
                 _split(item, data[number], [*at, number], rest)
-        case dict():
-            for key, item in value.items():
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if type(item) not in _PLAIN:
                 _split(item, data[str(key)], [*at, str(key)], rest)
-        case _ if dataclasses.is_dataclass(value):
-            for field in dataclasses.fields(value):
-                if field.metadata.get("beside") and field.name in data:
-                    rest.append(([*at, field.name], data.pop(field.name)))
-                elif field.name in data:
-                    _split(getattr(value, field.name), data[field.name], [*at, field.name], rest)
+    else:
+        kind: Any = type(value)
+        for name, beside in _beside(kind):
+            if name not in data:
+                continue
+            if beside:
+                rest.append(([*at, name], data.pop(name)))
+            elif type(item := getattr(value, name)) not in _PLAIN:
+                _split(item, data[name], [*at, name], rest)
+
+
+@cache
+def _beside(kind: Hashable) -> tuple[tuple[str, bool], ...]:
+    """The fields of a record, and whether each is stored beside it; none of anything else."""
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+        return ()
+    return tuple((f.name, bool(f.metadata.get("beside"))) for f in dataclasses.fields(kind))
 
 
 def join_beside(data: Any, rest: Any) -> Any:
