@@ -94,7 +94,7 @@ async def test_it_is_the_survey_of_the_logs_and_no_process_is_begun_for_it(
 async def test_a_plan_too_long_for_a_line_is_accepted_and_stands_in_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with large(tmp_path, monkeypatch) as (service, driver):
+    async with large(tmp_path, monkeypatch) as (_, driver):
         monkeypatch.setattr(PipelineController, "resume", lambda self: None)
         live = (await driver.survey("web", [])).release
         assert live is not None

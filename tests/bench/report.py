@@ -36,7 +36,7 @@ class Measurement:
         return self.figure <= self.limit
 
     def row(self, at: datetime, load: float) -> str:
-        met = "yes" if self.met else "**no**"
+        met = "yes" if self.met else "**miss**"
         return f"| {self.what} | {self.text} | {self.limit:g} | {met} | {at:%Y-%m-%d %H:%MZ} | {load:.1f} |"
 
 
@@ -51,7 +51,7 @@ def write(page: Path, measurement: Measurement, at: datetime, load: float) -> No
 
 def check(measurement: Measurement) -> None:
     """Print it, write it where a page is named, and fail if the limit is not met."""
-    print(f"\n{measurement.what}: {measurement.text}")
+    print(f"\n{measurement.what}: {measurement.text}{'' if measurement.met else f'; miss of {measurement.limit:g}'}")
     if page := os.environ.get(VARIABLE):
         write(Path(page), measurement, datetime.now(UTC), os.getloadavg()[0])
     assert measurement.met, f"{measurement.what}: {measurement.text}, above {measurement.limit:g}"
