@@ -87,11 +87,13 @@ def _surveyed(entry: dict[str, Any]) -> Any:
 
 
 def _surveyed_disk(warehouse: Path, entry: dict[str, Any]) -> dict[str, Any]:
-    from console.agent.survey import survey
+    from console.agent.survey import check_warehouse, survey
 
-    pipeline = str(entry["pipeline"])
-    live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
-    answer: dict[str, Any] = {"live": live}
+    region, pipeline = str(entry["region"]), str(entry["pipeline"])
+    check_warehouse(region, warehouse)
+    answer: dict[str, Any] = {}
+    if entry.get("tables", True):
+        answer["live"] = survey(warehouse, region, pipeline, [str(name) for name in entry["landing"]])
     if rollout := str(entry.get("past", "")):
         from console.agent.receipts.history import read_history
 
@@ -121,8 +123,9 @@ def _surveyed_store(location: str, entry: dict[str, Any]) -> dict[str, Any]:
             return _surveyed_disk(place(location), entry)
         except (DeltaError, OSError) as error:
             raise unreachable(region, location, error) from None
-    landing = [str(name) for name in entry["landing"]]
-    answer: dict[str, Any] = {"live": survey(location, region, pipeline, landing)}
+    answer: dict[str, Any] = {}
+    if entry.get("tables", True):
+        answer["live"] = survey(location, region, pipeline, [str(name) for name in entry["landing"]])
     if entry.get("past"):
         answer["past"] = Past(rollouts=())
     if entry.get("hours"):
@@ -140,9 +143,9 @@ def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
     from console.model.event import Recorded
     from console.model.status import fold
 
-    rollouts, releases = Rollouts(warehouse, pipeline), Releases(warehouse, pipeline).all()
-    status = rollouts.status()
-    sandboxes = SandboxStore(warehouse, pipeline).listed(Releases(warehouse, pipeline))
+    rollouts, stored_releases = Rollouts(warehouse, pipeline), Releases(warehouse, pipeline)
+    releases, status = stored_releases.all(), rollouts.status()
+    sandboxes = SandboxStore(warehouse, pipeline).listed(stored_releases)
     lagging = dataclasses.replace(
         resting(warehouse, releases), sandboxes=sandboxes, on_hold=HoldStore(warehouse, pipeline).all()
     )

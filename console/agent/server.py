@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from console.agent.agent_log import describe
+from console.agent.long_answers import LongAnswers
 from console.agent.receipts.listener import AuditListener, AuditStopped
 from console.agent.service import Service
 from console.errors import ConsoleError, DataError, FrameTooLong, type_name
 from console.model import codec
 from console.model.event import Recorded
+from console.model.parts import unpacked
 from console.model.receipt import AuditProgress
 from console.model.watcher import Watcher
 from console.text import redacted, safe_text
@@ -30,7 +32,7 @@ WATCH_QUEUE = 5_000  # unstored events queued for a slow watcher
 WHO_CHARACTERS = 200  # maximum length of a console's name for itself
 THREADS = 16
 # In separate threads, so that they are answered while all other threads do slow work.
-QUICK = frozenset(("hello", "state", "watch", "samples", "control", "shutdown"))
+QUICK = frozenset(("hello", "state", "watch", "samples", "part", "control", "shutdown"))
 QUICK_THREADS = 8
 
 
@@ -127,6 +129,8 @@ class _Connection:
         self._watching: list[asyncio.Task[None]] = []
         self._closed = False
         self._later = False  # whether its console accepts messages that 0.1.0 would refuse
+        self._in_parts = False  # whether it takes results of any length
+        self._long_answers = LongAnswers()
 
     def take(self, line: bytes) -> None:
         task = asyncio.create_task(self._handle(line))
@@ -155,6 +159,11 @@ class _Connection:
         except DataError as error:
             self._write(_error(None, error).frame)
             return
+        try:
+            request = _unpacked(request)
+        except DataError as error:
+            self._write(_error(request.get("id"), error).frame)
+            return
         key = json.dumps(request.get("id"))
         if key in self._responses:
             self._write((await asyncio.shield(self._responses[key])).frame)
@@ -176,15 +185,16 @@ class _Connection:
     async def _respond(self, request: dict[str, Any]) -> _Response:
         params = request.get("params") or {}
         if request["method"] == "later":
-            self._later = True
+            self._later, self._in_parts = True, isinstance(params, dict) and params.get("parts") is True
             return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": {}})
+        own: dict[str, Callable[..., Any]] = {"audit": self._audit, "part": self._long_answers.part}
         try:
-            call = self._audit if request["method"] == "audit" else self._service.method(request["method"])
+            call = own.get(request["method"]) or self._service.method(request["method"])
             if not isinstance(params, dict):
                 raise DataError("params must be an object")
             pool = self._quick if request["method"] in QUICK else self._pool
-            result = await self._loop.run_in_executor(pool, lambda: call(**params))
-            return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": self._encoded(result)})
+            # encoded there too: a result of many megabytes must not keep the others waiting
+            return await self._loop.run_in_executor(pool, lambda: self._result(request.get("id"), call(**params)))
         except ConsoleError as error:
             return _error(request.get("id"), error)
         except AuditStopped:
@@ -245,6 +255,16 @@ class _Connection:
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._write, frame.frame)
 
+    def _result(self, request_id: Any, value: object) -> _Response:
+        """A result as one line, or as the first of its parts; an error if its console takes none."""
+        text = json.dumps(self._encoded(value), separators=(",", ":"), allow_nan=False)
+        head: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id}
+        if len(text) < FRAME and (line := _line(head, "result", text)) is not None:
+            return _Response(line, ok=True)
+        if self._in_parts:
+            return _frame({**head, "parts": self._long_answers.begin(text)})
+        return _too_long(request_id)
+
     def _encoded(self, value: object) -> Any:
         """As JSON, in the version that the console at the other end understands."""
         return codec.encode(value) if self._later else codec.split_beside(value)[0]
@@ -271,12 +291,33 @@ def _same_user(writer: asyncio.StreamWriter) -> bool:
 def _frame(message: dict[str, Any]) -> _Response:
     """A message as one line; an error in its place if it would exceed a frame."""
     data = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-    if len(data) > FRAME:
-        return _error(
-            message.get("id"),
-            FrameTooLong("the answer is larger than 1 MiB", hint="ask for fewer rows (`--limit`)"),
-        )
-    return _Response(data, ok=True)
+    return _Response(data, ok=True) if len(data) <= FRAME else _too_long(message.get("id"))
+
+
+def _line(head: dict[str, Any], name: str, text: str) -> bytes | None:
+    """A message with one more member, whose JSON is at hand; None if it would exceed a frame."""
+    data = f"{json.dumps(head, separators=(',', ':'))[:-1]},{json.dumps(name)}:{text}}}\n".encode()
+    return data if len(data) <= FRAME else None
+
+
+def _too_long(request_id: Any) -> _Response:
+    error = FrameTooLong("the answer is larger than 1 MiB", hint="ask for fewer rows (`--limit`)")
+    return _error(request_id, error)
+
+
+def _unpacked(request: dict[str, Any]) -> dict[str, Any]:
+    """A request, or the one that was too long for a line and is in it, compressed.
+
+    raises  DataError
+    """
+    if request["method"] != "packed":
+        return request
+    match request.get("params"):
+        case {"text": str(text)}:
+            inner = codec.loads(unpacked((text,)))
+            if isinstance(inner, dict) and isinstance(inner.get("method"), str) and inner["method"] != "packed":
+                return {**inner, "id": request.get("id")}
+    raise DataError("no request is packed in this one")
 
 
 def _error(request_id: Any, error: ConsoleError) -> _Response:

@@ -96,6 +96,7 @@ class Service:
             "region": self.agent.settings.region,
             "warehouse": str(self.agent.warehouse),
             "later": True,
+            "parts": True,
         }
 
     def survey(self, pipeline: str, landing: list[str]) -> Live:

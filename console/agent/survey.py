@@ -30,9 +30,7 @@ def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) 
     landing  names of the landing tables to survey as well
     raises   DataError if there is no warehouse
     """
-    bucket = isinstance(warehouse, ObjectPath)
-    if not bucket and not warehouse.is_dir():
-        raise no_warehouse(region, warehouse)
+    check_warehouse(region, warehouse)
     stored = Releases(warehouse, pipeline).all()
     live = next((h.release for h in stored if h.row.state == "live"), None)
     tables = (
@@ -60,9 +58,15 @@ def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) 
         releases=tuple(h.row for h in stored),
         stats=tuple(stats),
         rows_per_second=_rate(warehouse, pipeline, live),
-        free_bytes=0 if bucket else shutil.disk_usage(warehouse).free,
+        free_bytes=0 if isinstance(warehouse, ObjectPath) else shutil.disk_usage(warehouse).free,
         spark=spark_versions.installed(paths.jars_dir()).spark,
     )
+
+
+def check_warehouse(region: str, warehouse: Path) -> None:
+    """raises DataError if there is no warehouse on the disk"""
+    if not isinstance(warehouse, ObjectPath) and not warehouse.is_dir():
+        raise no_warehouse(region, warehouse)
 
 
 def _foreign_stats(name: str, path: str, time: str) -> TableStats | None:

@@ -5,11 +5,13 @@ import copy
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 from typing import Protocol as Shape
 
 from console.errors import BY_NAME, ConsoleError, DataError, FrameTooLong, Protocol, RegionError, Unreachable, received
 from console.model import codec
+from console.model.parts import BYTES, packed, unpacked
 
 FRAME = 1 << 20  # bytes of one line, its end included
 TAIL = 4096  # last bytes received that are kept for the log
@@ -78,18 +80,29 @@ class ByteSink(Shape):
     async def wait_closed(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _FirstPart:
+    """Of a result that is longer than a frame: the name by which to ask for its other parts, and the number of all."""
+
+    of: str
+    parts: int
+    text: str
+
+
 class Link:
     """One connection to an agent: calls out, answers and notifications in.
 
     A line that is not JSON, not an answer, or an answer to no pending call ends the link: every pending and every later
     call raises Protocol, and `tail` holds the last bytes received. A lost connection raises Unreachable.
 
-    peer  name of the other end, for messages: `eu`
+    peer      name of the other end, for messages: `eu`
+    in_parts  whether it takes requests and sends results that are longer than a frame
     """
 
     def __init__(self, reader: ByteSource, writer: ByteSink, peer: str) -> None:
         self.peer = peer
         self.tail = b""
+        self.in_parts = False
         self._reader = reader
         self._writer = writer
         self._last_id = 0
@@ -110,19 +123,51 @@ class Link:
         params   values that `codec.encode` knows
         seconds  timeout of the answer
         raises   the other side's error; Unreachable without an answer in time or if the link is lost;
-                 Protocol; DataError if the request does not fit a frame
+                 Protocol; FrameTooLong if the request does not fit a frame, compressed where the other end takes that
         """
+        result = await self._called(method, params, seconds)
+        return await self._whole(result, method, seconds) if isinstance(result, _FirstPart) else result
+
+    async def _whole(self, first: "_FirstPart", method: str, seconds: float) -> Any:
+        """A result that was too long for a frame, from all of its parts."""
+        parts = [first.text]
+        for number in range(1, first.parts):
+            part = await self._called("part", {"of": first.of, "number": number}, seconds)
+            match part:
+                case {"text": str(text)} if text and sum(map(len, parts)) < BYTES:
+                    parts.append(text)
+                case _:
+                    raise Unreachable(
+                        f"{self.peer}: the answer to {method} broke off", region=self.peer, hint="try again"
+                    )
+        try:
+            return codec.loads(unpacked(parts))
+        except DataError as error:
+            raise Protocol(f"{self.peer}: {method}: {error}", region=self.peer, code="E_PROTOCOL") from None
+
+    def _line(self, id: int, method: str, params: Mapping[str, Any]) -> bytes:
+        """raises  FrameTooLong"""
+        head = {"jsonrpc": "2.0", "id": id}
+        line = codec.dumps({**head, "method": method, "params": dict(params)}).encode() + b"\n"
+        long = len(line)
+        if long > FRAME and self.in_parts:
+            text = "".join(packed(codec.dumps({"method": method, "params": dict(params)})))
+            line = codec.dumps({**head, "method": "packed", "params": {"text": text}}).encode() + b"\n"
+        if len(line) > FRAME:
+            raise FrameTooLong(
+                f"{self.peer}: {method} needs a message of {long:,} bytes, more than the {FRAME:,} allowed",
+                region=self.peer,
+                hint="split it into smaller pieces",
+            )
+        return line
+
+    async def _called(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
+        """The result, or the first part of a long one."""
         if ended := self.ended:
             raise ended
         self._last_id += 1
         id = self._last_id
-        line = codec.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)}).encode() + b"\n"
-        if len(line) > FRAME:
-            raise FrameTooLong(
-                f"{self.peer}: {method} needs a message of {len(line):,} bytes, more than the {FRAME:,} allowed",
-                region=self.peer,
-                hint="split it into smaller pieces",
-            )
+        line = self._line(id, method, params)
         answer = self._pending[id] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(seconds):
@@ -206,6 +251,13 @@ class Link:
                 await self._notifications.put((method, params))
             case {"jsonrpc": "2.0", "id": id, "result": result, **rest} if not rest:
                 self._answer(id, result, None)
+            case {
+                "jsonrpc": "2.0",
+                "id": id,
+                "parts": {"of": str(of), "parts": int(parts), "text": str(text)},
+                **rest,
+            } if not rest:
+                self._answer(id, _FirstPart(of, parts, text), None)
             case {"jsonrpc": "2.0", "id": id, "error": error, **rest} if not rest:
                 self._answer(id, None, rebuild(error, self.peer))
             case _:

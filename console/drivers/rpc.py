@@ -53,17 +53,26 @@ class RpcDriver:
         self._dialing = asyncio.Lock()
 
     def _about(self, pipeline: str) -> SurveyRequest:
-        return SurveyRequest(region=self.region.name, warehouse=self.region.warehouse, pipeline=pipeline)
+        """A request for anything but the survey of the tables."""
+        region = self.region
+        return SurveyRequest(region=region.name, warehouse=region.warehouse, pipeline=pipeline, tables=False)
+
+    async def _surveyed(self, pipeline: str, landing: Sequence[str]) -> Live:
+        """The survey without the agent's help."""
+        request = replace(self._about(pipeline), landing=tuple(landing), tables=True)
+        if (live := (await self._transport.survey(request)).live) is None:
+            name = self.region.name
+            raise errors.Protocol(f"{name}: the survey left out the tables", region=name, code="E_PROTOCOL")
+        return live
 
     async def survey(self, pipeline: str, landing: Sequence[str]) -> Live:
-        request = replace(self._about(pipeline), landing=tuple(landing))
         link = await self._listening()
         if link is None:
-            return (await self._transport.survey(request)).live
+            return await self._surveyed(pipeline, landing)
         try:
             data = await self._call_on(link, "survey", {"pipeline": pipeline, "landing": list(landing)}, _QUICK)
         except FrameTooLong:
-            return (await self._transport.survey(request)).live  # too long for one line of the socket
+            return await self._surveyed(pipeline, landing)  # too long for one line of the socket
         return self._decode(Live, data)
 
     async def state(self, pipeline: str) -> RegionState:

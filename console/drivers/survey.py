@@ -105,8 +105,8 @@ async def raw_answers(requests: Sequence[SurveyRequest], credentials: Mapping[st
     """A line of JSON for each request, as written by the survey's process."""
     question = json.dumps(
         [
-            {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "state": a.state,
-             "past": a.past, "hours": a.hours, "after": a.after, "later": a.later}
+            {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "tables": a.tables,
+             "state": a.state, "past": a.past, "hours": a.hours, "after": a.after, "later": a.later}
             for a in requests
         ]
     )  # fmt: skip
@@ -125,14 +125,14 @@ def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
             f"{request.region}: invalid answer to the survey: {error}", region=request.region, code="E_PROTOCOL"
         )
     match answer:
-        case {"live": live, **rest}:
+        case dict() if "live" in answer or not request.tables:
             try:
-                state, past = rest.get("state"), rest.get("past")
+                state, past = answer.get("state"), answer.get("past")
                 return Surveyed(
-                    decoded(Live, live, request.region),
+                    decoded(Live, answer["live"], request.region) if request.tables else None,
                     None if state is None else decoded(RegionState, state, request.region),
                     None if past is None else decoded(Past, past, request.region),
-                    decoded(tuple[FeedSample, ...], rest.get("samples", []), request.region),
+                    decoded(tuple[FeedSample, ...], answer.get("samples", []), request.region),
                 )
             except Protocol as error:
                 return error
@@ -212,6 +212,7 @@ class Surveyor:
         self._requests[key] = replace(
             request,
             landing=landing,
+            tables=known.tables or request.tables,
             state=known.state or request.state,
             past=request.past or known.past,
             hours=max(known.hours, request.hours),

@@ -26,6 +26,7 @@ class SurveyRequest:
     """One region and pipeline.
 
     landing  tables to survey even if no release names them
+    tables   whether the survey itself is wanted, for which the log of every table is read; a host of an older version sends it always
     past     the rollout to return in full, `*` for the list alone, "" for neither
     hours    of the samples to return; 0 for none
     after    for the rollout in `past`, only a page of its comparison's records, after this many; None for its events
@@ -36,6 +37,7 @@ class SurveyRequest:
     warehouse: str
     pipeline: str
     landing: tuple[str, ...] = ()
+    tables: bool = True
     state: bool = False
     past: str = ""
     hours: float = 0.0
@@ -45,9 +47,9 @@ class SurveyRequest:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """A region's answer without an agent. `state` is None if it was not requested."""
+    """A region's answer without an agent. `live` and `state` are None if they were not requested."""
 
-    live: Live
+    live: Live | None
     state: RegionState | None
     past: Past | None = None
     samples: tuple[FeedSample, ...] = ()
@@ -136,8 +138,9 @@ async def greet(link: Link, warehouse: str) -> None:
             region=link.peer,
             code="E_WAREHOUSE",
         )
+    link.in_parts = answer.get("parts") is True
     if answer.get("later"):  # otherwise it would assume a console of 0.1.0, and omit fields added since
-        await link.call("later", {}, seconds=_GREETING)
+        await link.call("later", {"parts": True} if link.in_parts else {}, seconds=_GREETING)
 
 
 def _same_path(warehouse: str) -> str:

@@ -8,9 +8,10 @@ import json
 import re
 import types
 import typing
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from enum import Enum, auto
 from functools import cache
+from operator import itemgetter
 from typing import Any, Literal, TypeVar, Union, assert_never, get_args, get_origin
 
 from console import __version__
@@ -27,6 +28,7 @@ NEEDED = "!"  # `name!0.3.0`: a key or a kind that readers before that version m
 Rest = list[tuple[list[str | int], Any]]  # path in the data → value stored beside it
 _DEPTH = 64
 _NEVER = object()
+_PLAIN = frozenset((str, int, float, bool, type(None)))  # types of JSON's own values
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -54,7 +56,7 @@ def encode(value: object) -> Any:
     data: dict[str, Any] = {TAG: _key(kind.__name__, getattr(kind, "SINCE", ""))}
     for name, key, default in names:
         if (item := getattr(value, name)) != default:
-            data[key] = encode(item)
+            data[key] = item if type(item) in _PLAIN else encode(item)
     return data
 
 
@@ -88,19 +90,31 @@ def split_beside(value: object) -> tuple[Any, Rest]:
 
 
 def _split(value: Any, data: Any, at: list[str | int], rest: Rest) -> None:
-    match value:
-        case tuple() | list():
-            for number, item in enumerate(value):
+    if isinstance(value, (tuple, list)):
+        for number, item in enumerate(value):
+            if type(item) not in _PLAIN:
                 _split(item, data[number], [*at, number], rest)
-        case dict():
-            for key, item in value.items():
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if type(item) not in _PLAIN:
                 _split(item, data[str(key)], [*at, str(key)], rest)
-        case _ if dataclasses.is_dataclass(value):
-            for field in dataclasses.fields(value):
-                if field.metadata.get("beside") and field.name in data:
-                    rest.append(([*at, field.name], data.pop(field.name)))
-                elif field.name in data:
-                    _split(getattr(value, field.name), data[field.name], [*at, field.name], rest)
+    else:
+        kind: Any = type(value)
+        for name, beside in _beside(kind):
+            if name not in data:
+                continue
+            if beside:
+                rest.append(([*at, name], data.pop(name)))
+            elif type(item := getattr(value, name)) not in _PLAIN:
+                _split(item, data[name], [*at, name], rest)
+
+
+@cache
+def _beside(kind: Hashable) -> tuple[tuple[str, bool], ...]:
+    """The fields of a record, and whether each is stored beside it; none of anything else."""
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+        return ()
+    return tuple((f.name, bool(f.metadata.get("beside"))) for f in dataclasses.fields(kind))
 
 
 def join_beside(data: Any, rest: Any) -> Any:
@@ -229,6 +243,50 @@ def _needed(cls: type) -> tuple[str, ...]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class _Flat:
+    """A record of texts, numbers and truth values alone, as `encode` writes it: a survey has hundreds of thousands of them.
+
+    values  all fields and the class name, taken from an object
+    types   theirs
+    texts   which of the fields are texts
+    """
+
+    record: type
+    values: Callable[[Any], tuple[Any, ...]]
+    types: tuple[type, ...]
+    texts: tuple[int, ...]
+
+    def read(self, data: Any) -> Any:
+        """The record; None for any object that is written in another way, valid or not."""
+        if type(data) is not dict or len(data) != len(self.types):
+            return None
+        try:
+            *values, name = self.values(data)
+        except KeyError:
+            return None
+        if (*map(type, values), str) != self.types or name != self.record.__name__:
+            return None
+        for at in self.texts:
+            if not values[at].isascii():
+                return None
+        return self.record(*values)
+
+
+@cache
+def _flat(cls: Hashable) -> _Flat | None:
+    """None for what is not such a record."""
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)) or TAG in _fields(cls):
+        return None
+    hints = tuple(spec.hint for spec in _fields(cls).values())
+    if not hints or any(hint not in (str, int, float, bool) for hint in hints):
+        return None
+    if any(each.kw_only for each in dataclasses.fields(cls)):
+        return None
+    texts = tuple(at for at, hint in enumerate(hints) if hint is str)
+    return _Flat(cls, itemgetter(*_fields(cls), TAG), (*hints, str), texts)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Reader:
     """exact: whether unknown keys are refused"""
 
@@ -268,7 +326,14 @@ class _Reader:
             pairs = enumerate(zip(read.args, data, strict=True))
             return tuple(self.value(a, d, f"{path}[{i}]", depth + 1) for i, (a, d) in pairs)
         (of,) = read.args
-        return read.made(self.value(of, item, f"{path}[{i}]", depth + 1) for i, item in enumerate(data))
+        flat = _flat(of) if depth < _DEPTH else None
+        if flat is None:
+            return read.made(self.value(of, item, f"{path}[{i}]", depth + 1) for i, item in enumerate(data))
+        records = map(flat.read, data)
+        return read.made(
+            self.value(of, data[i], f"{path}[{i}]", depth + 1) if record is None else record
+            for i, record in enumerate(records)
+        )
 
     def _union(self, hint: Any, read: _Hint, data: Any, path: str, depth: int) -> Any:
         if data is None and read.optional:

@@ -91,7 +91,7 @@ class Fleet:
         barrier = Barrier(*around, desired=self._desired, declare=self.declare, sleep=sleep)
         self._promotions = Promotions(barrier, self._wave_run if runs_on else None, self._spawn)
         self._witness_search = WitnessSearch(self._board)
-        self._errors: dict[str, ConsoleError] = {}
+        self._errors, self._unplanned = dict[str, ConsoleError](), set[str]()  # unplanned: attached to, never planned
         self._tasks: set[asyncio.Task[Any]] = set()
         self._recall = Recall(self._board, self._drivers, parallelism) if remember else None
 
@@ -138,17 +138,27 @@ class Fleet:
     async def refresh(self, regions: Sequence[str] = ()) -> None:
         await asyncio.gather(*(self._refresh(name) for name in self._named(regions)))
 
+    async def attach(self, regions: Sequence[str] = ()) -> None:
+        """As `refresh`, for actions that need no plan: the regions are neither surveyed nor planned, now or after a promotion."""
+        await asyncio.gather(*(self._attach(name) for name in self._named(regions)))
+
+    async def _attach(self, name: str) -> None:
+        if self._board[name].plan is None:
+            self._unplanned.add(name)
+        try:
+            self._watch(name, await self._drivers[name].state(self.pipeline))
+        except ConsoleError as error:
+            self._missed(name, error)
+
     async def _refresh(self, name: str, again: int = 3) -> None:
+        self._unplanned.discard(name)
         if self._board[name].link == "idle":
             self._board.set(name, link="connecting")
         try:
             live = await self._ask(name)
             plan = await asyncio.to_thread(self._planner, self._pipelines[name], live, self._board[name].region)
         except ConsoleError as error:
-            self._errors[name] = error
-            why = str(error)
-            link = "unreachable" if isinstance(error, Unreachable) else self._board[name].link
-            self._board.set(name, plan=None, problem=why, link=link, link_why=why if link == "unreachable" else "")
+            self._missed(name, error)
         else:
             self._errors.pop(name, None)
             self._board.set(name, plan=plan, problem="", witness=self._witness_search.beside(name, plan, live))
@@ -157,20 +167,29 @@ class Fleet:
         if self._board[name].link == "connecting":
             self._board.set(name, link="idle")
 
+    def _missed(self, name: str, error: ConsoleError) -> None:
+        self._errors[name] = error
+        why = str(error)
+        link = "unreachable" if isinstance(error, Unreachable) else self._board[name].link
+        self._board.set(name, plan=None, problem=why, link=link, link_why=why if link == "unreachable" else "")
+
     async def _ask(self, name: str) -> Live:
         driver, asked = self._drivers[name], (self.pipeline, _landing(self._pipelines[name]))
         both = driver.survey(*asked), driver.state(self.pipeline)
         live, state = await asyncio.gather(*both, return_exceptions=True)
         if isinstance(state, RegionState):
-            self._watchers[name].adopt_state(state)
-            self._watchers[name].start()
-            if self._recall:
-                self._spawn(self._recall.samples(name), f"samples of {name}")
+            self._watch(name, state)
         if isinstance(live, BaseException):
             raise live
         if isinstance(state, BaseException):
             raise state
         return live
+
+    def _watch(self, name: str, state: RegionState) -> None:
+        self._watchers[name].adopt_state(state)
+        self._watchers[name].start()
+        if self._recall:
+            self._spawn(self._recall.samples(name), f"samples of {name}")
 
     async def witness(self, region: str) -> None:
         await self._witness_search.seek(self.driver(region).region, self.pending(region))
@@ -190,7 +209,8 @@ class Fleet:
 
     def _on_live_changed(self, name: str) -> None:
         """Plan the region again: its live release has changed."""
-        self._spawn(self._refresh(name), f"refresh {name}")
+        if name not in self._unplanned:
+            self._spawn(self._refresh(name), f"refresh {name}")
         self._promotions.promoted_itself(name)
 
     def _on_missed(self, name: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console.agent.feeds import ranges
 from console.agent.store import log, shape
+from console.agent.store import table_stats as table_stats_module
 from console.agent.store.shape import layout_of
 from console.agent.store.table_stats import table_stats
 from console.errors import FeedStopped, RegionError, Unreachable
@@ -212,6 +214,34 @@ def test_days_are_counted_from_file_statistics_and_shared_out_where_files_span_d
         ("2026-11-02", 24, False),
         ("2026-11-03", 24, False),
     ]
+
+
+def test_statistics_in_memory_are_those_of_the_log_after_whatever_others_have_done_to_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "landing")
+    constraint = {"positive": "id >= '0'"}
+    deeds: dict[str, Callable[[str], object]] = {
+        "made": lambda path: write_deltalake(path, rows(0, 48), mode="append"),
+        "appended": lambda path: write_deltalake(path, rows(48, 24), mode="append"),
+        "deleted": lambda path: DeltaTable(path).delete("id < '2'"),
+        "compacted": lambda path: DeltaTable(path).optimize.compact(),
+        "updated": lambda path: DeltaTable(path).update({"ts": "NULL"}, predicate="id = '47'"),
+        "constrained": lambda path: DeltaTable(path).alter.add_constraint(constraint),
+        "checkpointed": lambda path: DeltaTable(path).create_checkpoint(),
+        "overwritten": lambda path: write_deltalake(path, rows(0, 30), mode="overwrite"),
+        "restored": lambda path: DeltaTable(path).restore(1),
+        "swept": lambda path: DeltaTable(path).vacuum(0, dry_run=False, enforce_retention_duration=False),
+        "of other columns": lambda path: write_deltalake(
+            path, rows(0, 3).append_column("more", pa.array([1, 2, 3])), mode="overwrite", schema_mode="overwrite"
+        ),
+    }
+    known = None
+    for name, deed in deeds.items():
+        before = known
+        deed(path)
+        known = table_stats("landing", path)
+        assert known == table_stats_module._read_stats("landing", path, "", None, None), name
+        assert table_stats("landing", path) == known
+        assert known != before or name == "checkpointed", name
 
 
 def test_statistics_are_read_again_after_a_commit_of_another_time_column_and_of_a_table_in_its_place(

@@ -36,7 +36,7 @@ class Measurement:
         return self.figure <= self.limit
 
     def row(self, at: datetime, load: float) -> str:
-        met = "yes" if self.met else "**no**"
+        met = "yes" if self.met else "**miss**"
         return f"| {self.what} | {self.text} | {self.limit:g} | {met} | {at:%Y-%m-%d %H:%MZ} | {load:.1f} |"
 
 
@@ -49,9 +49,15 @@ def write(page: Path, measurement: Measurement, at: datetime, load: float) -> No
     page.write_text(HEAD + "\n".join(rows[what] for what in sorted(rows)) + "\n")
 
 
-def check(measurement: Measurement) -> None:
-    """Print it, write it where a page is named, and fail if the limit is not met."""
-    print(f"\n{measurement.what}: {measurement.text}")
+def check(*measurements: Measurement) -> None:
+    """Print them, write them where a page is named, and fail if a limit is not met."""
+    for measurement in measurements:
+        _note(measurement)
+    missed = [f"{each.what}: {each.text}, above {each.limit:g}" for each in measurements if not each.met]
+    assert not missed, "; ".join(missed)
+
+
+def _note(measurement: Measurement) -> None:
+    print(f"\n{measurement.what}: {measurement.text}{'' if measurement.met else f'; miss of {measurement.limit:g}'}")
     if page := os.environ.get(VARIABLE):
         write(Path(page), measurement, datetime.now(UTC), os.getloadavg()[0])
-    assert measurement.met, f"{measurement.what}: {measurement.text}, above {measurement.limit:g}"

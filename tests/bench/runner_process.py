@@ -55,7 +55,7 @@ class ReportingDriver:
         self._lines = lines
 
     async def state(self, pipeline: str) -> RegionState:
-        return RegionState(self.status, None, ())
+        return decode(RegionState, loads(dumps(RegionState(self.status, None, ()))))  # as it comes from an agent
 
     def allow(self, lines: int) -> None:
         self.arrived.clear()
@@ -145,9 +145,16 @@ async def measure(totals: tuple[int, ...]) -> dict[str, Any]:
         await watcher.stop()
     took = await resumed(drivers, journal)
     kept = len(journal.entries("event"))
+    whole = sum(complete(journal, driver) for driver in drivers)
     journal.close()
     stored = sum(driver.stored for driver in drivers)
-    return {"seconds": seconds, "memory": memory, "stored": stored, "journal": kept, "resume": took}
+    return {"seconds": seconds, "memory": memory, "stored": stored, "journal": kept, "whole": whole, "resume": took}
+
+
+def complete(journal: Journal, driver: ReportingDriver) -> bool:
+    """Whether the journal has each of a region's stored events once, in their order."""
+    found = [recorded.seq for recorded in journal.events(driver.region.name, "web")]
+    return found == list(range(1, driver.stored + 1))
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ def test_a_row_takes_the_place_of_the_one_that_measured_the_same(tmp_path: Path)
     write(page, REST, AT, 3.0)
     write(page, replace(PAINT, figure=1.7, text="1.70 times an empty app's"), AT, 4.0)
     assert page.read_text() == HEAD + (
-        "| at rest | 3.0 % of a core | 0.02 | **no** | 2026-11-23 12:00Z | 3.0 |\n"
-        "| first picture | 1.70 times an empty app's | 1.6 | **no** | 2026-11-23 12:00Z | 4.0 |\n"
+        "| at rest | 3.0 % of a core | 0.02 | **miss** | 2026-11-23 12:00Z | 3.0 |\n"
+        "| first picture | 1.70 times an empty app's | 1.6 | **miss** | 2026-11-23 12:00Z | 4.0 |\n"
     )
 
 

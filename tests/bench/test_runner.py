@@ -25,6 +25,7 @@ def test_a_large_fleet_is_followed_on_one_core_and_every_stored_event_is_in_the_
     assert done.returncode == 0, done.stderr[-3000:]
     data = json.loads(done.stdout)
     assert data["journal"] == data["stored"] > MANY // 100
+    assert data["whole"] == REGIONS
     cores = data["seconds"] * REGIONS * A_SECOND / MANY
     few, many = (data["memory"][str(number)] >> 20 for number in (FEW, MANY))
     fleet = f"{REGIONS} regions at {A_SECOND} events a second each"

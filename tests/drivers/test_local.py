@@ -16,13 +16,18 @@ from typing import Any
 import pytest
 
 from console import paths
+from console.agent.store.ledger import Releases
 from console.drivers import survey as survey_module
 from console.drivers.local import LocalDriver, local_drivers
 from console.drivers.protocol import RegionState, Who
+from console.drivers.transport import Surveyed, SurveyRequest
 from console.errors import Conflict, DataError, Protocol, RegionError, Unreachable
 from console.model.codec import encode
 from console.model.event import Entered, Recorded
+from console.model.live import Release
 from console.model.region import Region
+from console.model.status import Status
+from tests.faults.rules.tables import state
 
 WHO = Who("ada@laptop", "laptop")
 
@@ -89,6 +94,33 @@ async def test_three_regions_are_surveyed_by_one_process_and_each_has_its_own_an
     assert "regions/mars.yaml" in missing.hint
     assert all(isinstance(state, RegionState) for state in (eu, us, ap))
     assert isinstance(mars, DataError)
+
+
+@pytest.mark.slow
+async def test_a_state_is_read_without_the_log_of_a_table_that_no_feed_reads(tmp_path: Path) -> None:
+    region = place(tmp_path)
+    releases = Releases(Path(region.warehouse), "web")
+    releases.propose(
+        Release(id="r1", pipeline="web", digest="d", tables=(state("lone"),), feeds=()), "web-1", "ada", "ops"
+    )
+    releases.swap("", "r1", "ada", "ops")
+    log = Path(region.warehouse) / "lone" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("{")
+    assert (await LocalDriver(region).state("web")).live == "r1"
+    assert [row.state for row in (await LocalDriver(region).state("web")).releases] == ["live"]
+    with pytest.raises(Unreachable, match="lone"):
+        await LocalDriver(region).survey("web", [])
+
+
+def test_what_a_host_of_an_older_version_sends_unasked_is_left_aside() -> None:
+    asked = SurveyRequest(region="eu", warehouse="/w", pipeline="web", tables=False, state=True)
+    line = json.dumps({"live": {"type": "NoLive"}, "state": encode(RegionState(Status(), None, ()))}).encode()
+    answer = survey_module.surveyed(asked, line)
+    assert isinstance(answer, Surveyed)
+    assert (answer.live, answer.state) == (None, RegionState(Status(), None, ()))
+    assert isinstance(survey_module.surveyed(replace(asked, tables=True), line), Protocol)
+    assert isinstance(survey_module.surveyed(replace(asked, tables=True), b'{"state":null}'), Protocol)
 
 
 async def test_a_warehouse_that_is_a_file_is_wrong_as_written(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ DAMAGE = "tests/faults/test_damage.py::test_a_damaged_commit_is_named_and_never_
 DOCTOR = "tests/faults/test_damage.py::test_doctor_names_the_damaged_commit"
 MIDWAY = "tests/faults/test_outside.py::test_a_rollout_under_this_ends_whole"
 LAYOUT = "tests/agent/test_log.py::test_a_layout_is_read_again_only_where_a_commit_changed_it_or_another_table_is_there"
+STATISTICS = (
+    "tests/agent/test_log.py::test_statistics_in_memory_are_those_of_the_log_after_whatever_others_have_done_to_it"
+)
 AROUND = "tests/faults/test_cleanup_killed.py::test_killed_while"
 SLEEP = "tests/agent/test_sleeper.py"
 
@@ -152,6 +155,11 @@ UNDER_FIRE = (
            "    return not _has_pending_change(view) and not _is_moving(view)\n", "    return False\n"),
     Mutant("what only a newer version understands is passed over", "tests/versions/test_ahead.py", "console/model/codec.py",
            "            elif newer:\n", "            elif False:\n"),
+    Mutant("statistics of a table are remembered past its commits", STATISTICS, "console/agent/store/table_stats.py",
+           "known[:2] == (wanted, stamp)", "known[0] <= wanted"),
+    Mutant("half a character is text in a record that is read briefly",
+           "tests/model/test_flat_records.py::test_whatever_is_written_is_read_as_every_other_record", "console/model/codec.py",
+           "            if not values[at].isascii():", "            if False:"),
     Mutant("a table that loses its settings has not drifted",
            "tests/planning/test_fleet.py::test_a_setting_that_the_table_was_not_created_with_has_drifted_whatever_it_is",
            "console/planning/cache/releases.py", "state.version.settings, ", ""),

@@ -69,8 +69,22 @@ def live_id(target: str, feed: Feed, source: str = "") -> str:
 
     source  absolute path of the source version; needed for a moved feed
     """
-    own = f"live/{log.table_id(target)}/{feed.materialization}"
+    return _live_id(log.table_id(target), feed, source)
+
+
+def _live_id(target_id: str, feed: Feed, source: str) -> str:
+    own = f"live/{target_id}/{feed.materialization}"
     return f"{own}/{log.table_id(source)}" if feed.moved else own
+
+
+def live_number(target: str, feed: Feed, source: str = "") -> int | None:
+    """The number last committed by a live feed, or None; the target, whose log may be long, is opened once.
+
+    source  as of `live_id`
+    """
+    opened = DeltaTable(target)
+    number: int | None = opened.transaction_version(_live_id(str(opened.metadata().id), feed, source))
+    return number
 
 
 def history_id(target: str, materialization: str, fence: int) -> str:

@@ -172,7 +172,7 @@ class LiveFeed:
 
     def committed(self) -> int:
         """Position in the target's log, or the start position of a new feed."""
-        number = log.position(self.target_path, self.app_id)
+        number = commit.live_number(self.target_path, self.spec, self.source_path)
         return self.start if number is None else commit.split(number)[1]
 
 

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from deltalake.exceptions import DeltaError
@@ -15,6 +16,8 @@ from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, RegionError
 from console.model.event import Ailing, Lagging
 
+READERS = 8  # feeds whose logs are read at once
+
 
 def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
     """The lag of the feeds of the live and the previous release. A feed with waiting rows is ailing, since no agent
@@ -25,22 +28,31 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
     live_feeds = feeds_to_follow(
         followed_with(live, stored.release, lambda path: paths.version_path(warehouse, path)) for stored in kept
     )
+    with ThreadPoolExecutor(READERS) as readers:  # deltalake leaves the other cores to the others while it parses a log
+        measured = list(readers.map(_waiting, live_feeds))
     commits, rows, seconds = 0, 0, 0.0
     stopped: list[Ailing] = []
-    for live_feed in live_feeds:
-        try:
-            end, position = log.latest_version(live_feed.source_path), live_feed.committed()
-            if position < 0 or not _waits(live_feed, position, end):
-                continue
-            more = ranges.pending(live_feed.source_path, position, end)
-        except (ConsoleError, DeltaError, OSError) as error:
-            known = error if isinstance(error, ConsoleError) else RegionError(f"its lag cannot be measured: {error}")
-            stopped.append(ailing(live_feed, live_feeds, known, tries=0, standing=True))
-            continue
-        commits, rows, seconds = commits + more[0], rows + more[1], max(seconds, more[2])
-        waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {live_feed.spec.source}"
-        stopped.append(ailing(live_feed, live_feeds, _no_agent(waiting, warehouse), tries=0, standing=True))
+    for live_feed, more in zip(live_feeds, measured, strict=True):
+        if isinstance(more, ConsoleError):
+            stopped.append(ailing(live_feed, live_feeds, more, tries=0, standing=True))
+        elif more is not None:
+            commits, rows, seconds = commits + more[0], rows + more[1], max(seconds, more[2])
+            waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {live_feed.spec.source}"
+            stopped.append(ailing(live_feed, live_feeds, _no_agent(waiting, warehouse), tries=0, standing=True))
     return Lagging(commits=commits, rows=rows, seconds=seconds, ailing=tuple(stopped))
+
+
+def _waiting(live_feed: LiveFeed) -> tuple[int, int, float] | ConsoleError | None:
+    """Commits, rows and seconds that wait for a feed; None if there are none, the error if that cannot be measured."""
+    try:
+        end, position = log.latest_version(live_feed.source_path), live_feed.committed()
+        if position < 0 or not _waits(live_feed, position, end):
+            return None
+        return ranges.pending(live_feed.source_path, position, end)
+    except ConsoleError as error:
+        return error
+    except (DeltaError, OSError) as error:
+        return RegionError(f"its lag cannot be measured: {error}")
 
 
 def _waits(live_feed: LiveFeed, position: int, end: int) -> bool:

@@ -100,7 +100,7 @@ def _stats(name: str, path: str, time: str, table: DeltaTable, actions: Any) -> 
         files=len(sizes),
         columns=columns,
         partition_by=tuple(table.metadata().partition_columns),
-        days=_days(files, time, physical_name(schema, time), counts),
+        days=_days(files, time, physical_name(schema, time), counts, sizes),
         features=tuple(sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})),
         properties=tuple(
             sorted((k, str(v)) for k, v in table.metadata().configuration.items() if k.startswith("delta."))
@@ -157,15 +157,17 @@ def simple_type(kind: Any) -> str:
     return str(kind)
 
 
-def _days(files: Mapping[str, Any], time: str, stored: str, counts: Sequence[int | None]) -> tuple[Day, ...]:
+def _days(
+    files: Mapping[str, Any], time: str, stored: str, counts: Sequence[int | None], sizes: Sequence[int]
+) -> tuple[Day, ...]:
     """Rows and bytes per day, from each file's smallest and largest time; files that span days are shared out evenly.
 
     stored  the time column's name in the statistics
     counts  rows of each file, None if unknown
+    sizes   bytes of each file
     """
     if not time:
         return ()
-    sizes = files["size_bytes"].to_pylist()
     unknown: list[int | None] = [None] * len(sizes)
     part = days.day_numbers(files[f"partition.{time}"]) if f"partition.{time}" in files else None
     ends = [files.get(f"{end}.{stored}") for end in ("min", "max")]

@@ -260,6 +260,7 @@ def survey_request(ask: SurveyRequest) -> remote.Request:
         past=ask.past,
         config={
             **remote.LATER,
+            **({} if ask.tables else {"tables": False}),
             **({"hours": ask.hours} if ask.hours else {}),
             **({"after": ask.after} if ask.after is not None else {}),
         },

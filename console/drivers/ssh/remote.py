@@ -49,7 +49,8 @@ class Request:
     """A console's request.
 
     beat         seconds between two blank lines, its heartbeat
-    config       settings of the agent to start; in a survey `LATER`, `hours` of the samples and `after` of the records to return
+    config       settings of the agent to start; in a survey `LATER`, `hours` of the samples, `after` of the records to return,
+                 and `tables`, false if the tables themselves are not to be surveyed
     credentials  of the region's bucket, as variables of the environment of the processes that are started here; without any
                  this host's own count
     """
@@ -164,6 +165,7 @@ async def _survey(request: Request) -> int:
         warehouse=request.warehouse,
         pipeline=request.pipeline,
         landing=request.landing,
+        tables=request.config.get("tables") is not False,
         state=request.state,
         past=request.past,
         hours=float(request.config.get("hours") or 0.0),

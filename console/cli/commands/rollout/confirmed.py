@@ -7,18 +7,19 @@ from console.errors import AtGate, Conflict, Unreachable
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.runner.view import Cockpit, RegionView
+    from console.runner.fleet import Fleet
+    from console.runner.view import RegionView
     from console.runner.waves import Waves
 
 Act = Literal["promote", "rollback"]
 NOTHING = "nothing"  # shown as the live release before a region's first one
 
 
-async def refreshed(cockpit: "Cockpit", names: Sequence[str]) -> None:
+async def attached(fleet: "Fleet", names: Sequence[str]) -> None:
     """Attach to the regions; one without an answer is an error here, since it was named explicitly."""
-    await cockpit.refresh(names)
+    await fleet.attach(names)
     for name in names:
-        view = cockpit.views[name]
+        view = fleet.views[name]
         if view.link == "unreachable":
             raise Unreachable(f"{name}: {view.link_why}", region=name, hint="console doctor")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.cli.commands.rollout.confirmed import refreshed
+from console.cli.commands.rollout.confirmed import attached
 from console.cli.flags import command
 from console.cli.interrupt import run_interruptible
 from console.cli.lifetime import Lifetime
@@ -82,9 +82,9 @@ async def _control(project: OpenProject, output: Output, verb: "Verb", *, everyw
     errors: list[tuple[str, ConsoleError]] = []
     async with project.fleet() as fleet:
         if everywhere:
-            await fleet.refresh(project.names)
+            await fleet.attach(project.names)
         else:
-            await refreshed(fleet, project.names)
+            await attached(fleet, project.names)
         for name in project.names:
             try:
                 status = await fleet.control(name, verb)
@@ -175,7 +175,7 @@ def cleanup(
 async def _restore(project: OpenProject, output: Output) -> int:
     restored: dict[str, str] = {}
     async with project.fleet() as fleet:
-        await refreshed(fleet, project.names)
+        await attached(fleet, project.names)
         for name in project.names:
             restored[name] = await fleet.restore(name)
     if output.json:
@@ -207,7 +207,7 @@ async def _clean(
     """hold: hours; 0 to drop at once"""
     dropped: dict[str, tuple[str, ...]] = {}
     async with project.fleet() as fleet:
-        await refreshed(fleet, project.names)
+        await attached(fleet, project.names)
         for name in project.names:
             dropped[name] = await fleet.cleanup(name, dry_run=dry_run, previous=previous, let_go=let_go, hold=hold)
     if output.json:

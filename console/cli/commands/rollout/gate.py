@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from console.cli.commands.rollout.confirmed import NOTHING, Act, refreshed, then_text, unmoved, yes_suffices
+from console.cli.commands.rollout.confirmed import NOTHING, Act, attached, then_text, unmoved, yes_suffices
 from console.cli.commands.rollout.declared import (
     GateWords,
     asked_reason,
@@ -176,7 +176,7 @@ async def _act(
 ) -> int:
     name = confirmed.region.name
     async with project.fleet() as fleet:
-        await refreshed(fleet, project.names)
+        await attached(fleet, project.names)
         unmoved(confirmed, fleet.views[name])
         for each in declared:
             await fleet.declare(name, each)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.cli.commands.rollout.confirmed import NOTHING, refreshed, then_text, unmoved, yes_suffices
+from console.cli.commands.rollout.confirmed import NOTHING, attached, then_text, unmoved, yes_suffices
 from console.cli.commands.rollout.declared import (
     GateWords,
     asked_reason,
@@ -253,7 +253,7 @@ async def _return(
         async def one(view: "RegionView") -> None:
             name = view.region.name
             try:
-                await refreshed(fleet, [name])
+                await attached(fleet, [name])
                 unmoved(view, fleet.views[name])
                 done[name] = await fleet.rollback(name)
             except ConsoleError as error:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.cli.commands.rollout.confirmed import refreshed
+from console.cli.commands.rollout.confirmed import attached
 from console.cli.flags import command
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output, as_data
@@ -54,7 +54,7 @@ async def _tune(project: OpenProject, output: Output, change: Tuning, *, reset: 
     entries: list[dict[str, Any]] = []
     errors: list[tuple[str, ConsoleError]] = []
     async with project.fleet() as fleet:
-        await refreshed(fleet, project.names)
+        await attached(fleet, project.names)
         for region in project.regions:
             try:
                 entries.append(await _tuned(fleet, region, change, reset=reset))
