@@ -28,6 +28,7 @@ from tests.bench.memory_process import BEGAN, ROLLOUT, SECONDS_AN_EVENT, STEP, e
 
 REGIONS = 500
 STORED_EVERY = 100
+FIRST_STORED = 400  # as many as a view keeps: from then on its memory is that of any later time
 FLEETING = 2_000  # lines that are sent again and again
 TURN = 20  # lines of one region before the others have their turn
 
@@ -66,6 +67,10 @@ class ReportingDriver:
         seqs, sent = count(after + 1), 0
         for first in first_events() if not after else ():
             yield self._store(Recorded(ROLLOUT, next(seqs), BEGAN, first))
+        for place in range(0 if after else FIRST_STORED):
+            yield self._store(decode(Recorded, loads(stored_line(next(seqs), place))))
+            if place % TURN == 0:
+                await asyncio.sleep(0)
         while True:
             while sent < self.allowed:
                 sent += 1
