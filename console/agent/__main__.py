@@ -15,6 +15,7 @@ from typing import Any
 from console import __version__, aws_profile, paths
 from console.errors import ConsoleError, RegionError, Unreachable, no_warehouse, require_spark, type_name
 from console.model import codec
+from console.model.connect_address import TOKEN
 from console.text import guard_tracebacks, hide, one_line, redacted
 
 # the agent restarts itself: its JVM is lost, or was ended and has left memory behind
@@ -34,6 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     commands.add_parser("archive", help="prepare the JVM's classes once, for faster starts")
     commands.add_parser("replay", help="run compiled queries over rows that come with them: JSON lines in and out")
     commands.add_parser("profile", help="list the keys of a JSON column: one JSON object on stdin, one on stdout")
+    commands.add_parser("connect", help="what a Spark Connect server is: one JSON object on stdin, one on stdout")
     args = parser.parse_args(argv)
     guard_tracebacks()
     _in_utc()
@@ -49,6 +51,8 @@ def main(argv: list[str] | None = None) -> int:
                 return _profile()
             case "lease":
                 return _lease(args.what, args.warehouse)
+            case "connect":
+                return _connect()
             case _:
                 return _archive()
     except ConsoleError as error:
@@ -194,6 +198,17 @@ def _profile() -> int:
     return 0
 
 
+def _connect() -> int:
+    from console.agent.connect.facts import read_facts
+
+    require_spark()
+    request = json.load(sys.stdin)
+    conf = {str(name): str(value) for name, value in request["conf"].items()}
+    hide([*conf.items(), (TOKEN, os.environ.get(TOKEN, ""))])
+    print(json.dumps(codec.encode(read_facts(str(request["remote"]), conf)), separators=(",", ":")), flush=True)
+    return 0
+
+
 def _lease(what: str, location: str) -> int:
     from console.agent.bucket_lock import force, shown
     from console.agent.object_store.object_path import ObjectPath
@@ -217,7 +232,7 @@ def _serve(location: str, config: str) -> int:
     text = sys.stdin.read() if config == "-" else stored.read_text() if stored.exists() else "{}"
     settings = load_settings(text)
     hide(settings.conf.items())
-    hide((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))
+    hide((name, value) for name, value in os.environ.items() if name.startswith("AWS_") or name == TOKEN)
     socket_path = paths.socket_path(location)
     lock = _locked(warehouse, settings, {"socket": str(socket_path), "tool": __version__, "region": settings.region})
     keep_settings(warehouse, settings)
@@ -239,16 +254,20 @@ def _serve(location: str, config: str) -> int:
 def _locked(warehouse: Path, settings: Any, facts: dict[str, Any]) -> Any:
     """The region's lock, held: `RegionLock` on a disk, `BucketLock` in a bucket."""
     from console.agent.bucket_lock import BucketLock, refuse_what_is_not_local
+    from console.agent.connect.sessions import check_region
     from console.agent.lock import RegionLock
     from console.agent.object_store import spark_conf
     from console.agent.object_store.object_path import ObjectPath
 
+    if settings.remote:
+        check_region(warehouse, settings.remote)
     if not isinstance(warehouse, ObjectPath):
         lock = RegionLock(warehouse)
         lock.take(facts, timeout=15.0)
         return lock
-    refuse_what_is_not_local(settings.master)
-    spark_conf.jars()  # before the lease: an agent that cannot work keeps nobody out
+    if not settings.remote:
+        refuse_what_is_not_local(settings.master)
+        spark_conf.jars()  # before the lease: an agent that cannot work keeps nobody out
     bucket_lock = BucketLock(warehouse)
     bucket_lock.take(facts)
     return bucket_lock

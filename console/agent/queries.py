@@ -67,15 +67,15 @@ def query(
     raises   DataError if a value is not of its parameter's type; RegionError E_QUERY with Spark's first line
     """
     release, bound = reading.release(), arguments(args)
-    session = spark.session()
-    register(reading, session, release, tables)
     limit = max(1, min(limit, MAX_ROWS))
-    try:
-        result = session.sql(sql, args=bound).limit(limit + 1)
-        columns = [[name, kind] for name, kind in result.dtypes]
-        rows = rows_of(result)
-    except Exception as error:
-        raise RegionError(f"the query failed: {_first_line(error)}", code="E_QUERY") from None
+    with spark.query_session() as session:
+        register(reading, session, release, tables)
+        try:
+            result = spark.ask(session, sql, bound).limit(limit + 1)
+            columns = [[name, kind] for name, kind in result.dtypes]
+            rows = rows_of(result)
+        except Exception as error:
+            raise RegionError(f"the query failed: {_first_line(error)}", code="E_QUERY") from None
     return {"columns": columns, "rows": rows[:limit], "release": release.id, "truncated": len(rows) > limit}
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from console.agent.agent_log import describe, write_log
+from console.agent.connect.handle import ConnectHandle
 from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance.erased_rows import ErasedRowsSearch
 from console.agent.maintenance.maintainer import Maintainer
@@ -40,7 +41,7 @@ class RegionAgent:
 
     def __init__(self, warehouse: Path, settings: Settings, lock_fd: int) -> None:
         self.warehouse, self.settings = warehouse, settings
-        self.spark = SparkHandle(settings, lock_fd, str(warehouse))
+        self.spark = _spark(settings, lock_fd, str(warehouse))
         self.follower = FeedFollower(self.spark, settings.tick_seconds, self.report, settings.follow)
         self.ring = SampleRing(warehouse)
         self._last_seen = self.ring.last_at  # the agent before this one
@@ -196,3 +197,7 @@ class RegionAgent:
     def driver_lost(self) -> bool:
         """Whether Spark was started and its JVM has exited."""
         return self.spark.lost
+
+
+def _spark(settings: Settings, lock_fd: int, warehouse: str) -> SparkHandle:
+    return ConnectHandle(settings, warehouse) if settings.remote else SparkHandle(settings, lock_fd, warehouse)

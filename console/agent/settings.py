@@ -9,6 +9,7 @@ from console import crash
 from console.agent.store.host_folder import own_folder
 from console.errors import DataError, RegionError
 from console.model import codec
+from console.model.connect_address import connect_address
 from console.model.region import FOLLOW, Follow
 from console.model.spark_master import spark_master
 
@@ -22,6 +23,7 @@ class Settings:
     rollback_window_hours  how long a rollback to the previous release is possible
     keep_failed_hours      how long a failed rollout keeps its versions
     spark_defaults         the operator's `spark-defaults.conf`, a path on the region's host; "" for none
+    remote                 the address of its Spark Connect server; "" for a Spark of `master`
     follow_…               `model.region.Follow`; sent and stored only where it is not the default
     """
 
@@ -32,6 +34,7 @@ class Settings:
     rollback_window_hours: float = 72.0
     keep_failed_hours: float = 72.0
     spark_defaults: str = field(default="", metadata=codec.QUIET)
+    remote: str = field(default="", metadata=codec.QUIET)
     follow_share: float = field(default=FOLLOW.share, metadata=codec.QUIET)
     follow_lag_seconds: float | None = field(default=None, metadata=codec.QUIET)
     follow_idle_seconds: float | None = field(default=FOLLOW.idle_seconds, metadata=codec.QUIET)
@@ -55,6 +58,12 @@ def load_settings(text: str) -> Settings:
     except ValueError as error:
         hint = "correct spark.master in the region's file (docs/clusters.md)"
         raise RegionError(f"agent settings: master: {error}", hint=hint, code="E_MASTER") from None
+    try:
+        if settings.remote:
+            connect_address(settings.remote)
+    except ValueError as error:
+        hint = "correct spark.remote in the region's file (docs/clusters.md)"
+        raise RegionError(f"agent settings: remote: {error}", hint=hint, code="E_MASTER") from None
     if not 0 < settings.follow_share <= 1:
         hint = "start it from its project: console follow --region NAME"
         raise RegionError(

@@ -16,9 +16,11 @@ from console.model.spark_master import SparkMaster, spark_master
 from console.text import redacted, secret
 
 # Not configurable in the inventory: correctness depends on them (docs/design.md, rules 3, 7; docs/security.md).
-_FIXED = {
+DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+FIXED_IN_SESSION = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",  # a value that does not convert stops its batch instead of becoming NULL
     "spark.sql.runSQLOnFiles": "false",
@@ -30,6 +32,7 @@ _FIXED = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
 }
+_FIXED = {**DELTA, **FIXED_IN_SESSION}
 GC = "-XX:+UseParallelGC -Xshare:auto"
 # For a JVM that lives for seconds, where optimised compilation costs more than it saves. With the first compiler alone
 # the code cache would be 48 MB, too small for Spark, which would compile the same code again and again.

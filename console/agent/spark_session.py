@@ -108,6 +108,18 @@ class SparkHandle:
         self.fit(session)
         return session
 
+    @contextmanager
+    def query_session(self) -> Iterator[Any]:
+        """Context with a session of its own for one query of tables as they are."""
+        yield self.session()
+
+    def ask(self, session: Any, sql: str, args: Mapping[str, Any]) -> Any:
+        """The rows of a compiled query. session: of `query_session`;  args: name → value"""
+        return session.sql(sql, args=dict(args))
+
+    def check_builds(self) -> None:
+        """raises  RegionError E_CONNECT for a Spark that builds nothing"""
+
     def fit(self, session: Any) -> None:
         """Give a build's session the settings for the size that its Spark has by now: executors come and go."""
         slots = self.slots

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from console import paths
 from console.cli.flags import Flags, root_of
-from console.drivers import prerequisites
+from console.drivers import connect_server, prerequisites
 from console.drivers.prerequisites import Prerequisite
 from console.errors import ConsoleError, Problems, installing
 from console.model.spark_master import spark_master
@@ -113,8 +113,10 @@ def _project(flags: Flags) -> Iterator[Prerequisite]:
         if "://" not in place and not region.transport:
             yield from _named(region.name, prerequisites.warehouse(Path(place)))
         if place.startswith(("s3://", "s3a://")) and not region.transport:
-            yield from _named(region.name, prerequisites.bucket())
-        if not (region.transport or region.spark.remote):
+            yield from _named(region.name, prerequisites.bucket(jars=not region.spark.remote))
+        if region.spark.remote and not region.transport:
+            yield from _named(region.name, connect_server.look(region))
+        elif not region.transport:
             known = spark_master(region.spark.master)
             yield from _named(region.name, prerequisites.cluster(known, region.spark.defaults))
     if remote := [region for region in project.regions if region.transport]:

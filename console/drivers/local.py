@@ -186,7 +186,7 @@ def agent_config(region: Region, tick_seconds: float) -> dict[str, Any]:
     """The agent's configuration, sent on its stdin (docs/architecture.md, Agent commands)."""
     return {
         "region": region.name,
-        "master": region.spark.remote or region.spark.master,
+        **({"remote": region.spark.remote} if region.spark.remote else {"master": region.spark.master}),
         "conf": dict(region.spark.conf),
         "tick_seconds": tick_seconds,
         "rollback_window_hours": region.policy.rollback_window_hours,

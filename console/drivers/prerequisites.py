@@ -121,12 +121,17 @@ def warehouse(path: Path) -> Iterator[Prerequisite]:
         yield Prerequisite("warehouse", False, f"{error.filename or path}: {error.strerror}", "look at that disk")
 
 
-def bucket() -> Iterator[Prerequisite]:
-    """What an agent of a region in a bucket needs besides; whether the bucket answers, its survey shows."""
+def bucket(*, jars: bool = True) -> Iterator[Prerequisite]:
+    """What an agent of a region in a bucket needs besides; whether the bucket answers, its survey shows.
+
+    jars  whether a Spark of its own reaches the bucket
+    """
     try:
         yield Prerequisite("bucket", True, f"obstore {metadata.version('obstore')}")
     except metadata.PackageNotFoundError:
         yield Prerequisite("bucket", False, f"{sys.executable} has no obstore", installing("s3"))
+    if not jars:
+        return
     folder = paths.jars_dir() / "s3"
     count = len(list(folder.glob("*.jar")))
     yield Prerequisite(

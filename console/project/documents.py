@@ -148,7 +148,7 @@ class TransportDoc(Doc):
 
 class SparkDoc(Doc):
     master: Annotated[str, AfterValidator(values.master)] = ""
-    remote: str = ""
+    remote: Annotated[str, AfterValidator(values.remote)] = ""
     defaults: Annotated[str, AfterValidator(values.path_on_host)] = ""
     conf: dict[str, Scalar] = {}
 

@@ -21,7 +21,7 @@ DEFAULTS = "_defaults"
 _ON_A_DISK = "to roll out, use a directory on a disk of the region's host (docs/stores.md)"
 _ON_THE_HOST = "spark: {master: local[2]}, or a standalone cluster on the warehouse's own host (docs/clusters.md)"
 _ELSEWHERE = {
-    "connect": "is on a disk, and a Spark behind Spark Connect cannot be used yet",
+    "connect": "is on a disk, which a Spark Connect server may not see",
     "yarn": "is on a disk, and the tasks of YARN run on other hosts",
     "kubernetes": "is on a disk, and the tasks of Kubernetes run in pods of their own",
 }
@@ -173,7 +173,9 @@ def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str)
         why, hint = _ELSEWHERE[kind], _ON_THE_HOST
     elif not warehouse.startswith(_BUCKETS):
         why = "is an object store other than S3"
-    elif kind == "connect" or not master.stays_here:
+    elif kind == "connect":
+        why, hint = "is in a bucket, and through Spark Connect it is only read so far", _ON_THE_HOST
+    elif not master.stays_here:
         why = "is in a bucket, and its Spark is not a local one"
     else:
         return ()

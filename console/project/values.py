@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 
+from console.model.connect_address import connect_address
 from console.model.fixture import Tolerance
 from console.model.sandbox import MOST_HOURS
 from console.model.spark_master import FORMS, spark_master
@@ -44,6 +45,14 @@ def master(text: str) -> str:
         return spark_master(text).text if text else text
     except ValueError:
         raise Unfit(FORMS) from None
+
+
+def remote(text: str) -> str:
+    """The address of a Spark Connect server; "" for none."""
+    try:
+        return connect_address(text).text if text else text
+    except ValueError as error:
+        raise Unfit(str(error).removeprefix("expected ")) from None
 
 
 def path_on_host(path: str) -> str:

@@ -59,7 +59,10 @@ class Region:
         write_deltalake(self.landing, rows(9), mode="append", partition_by=["day"])
         self.table("copy/a-1", 0)
         spark = cast(
-            Any, SimpleNamespace(put_first=lambda _: None, session=lambda **_: None, lost=False, started=False)
+            Any,
+            SimpleNamespace(
+                put_first=lambda _: None, session=lambda **_: None, check_builds=lambda: None, lost=False, started=False
+            ),
         )
         self.follower = FeedFollower(spark, 0.01, lambda *_: None)
         self.line = PipelineController(place, "web", spark, self.follower, Settings(region="eu"))

@@ -104,7 +104,10 @@ class Region:
     def start(self) -> None:
         """An agent, as after a death."""
         spark = cast(
-            Any, SimpleNamespace(put_first=lambda _: None, session=lambda **_: None, lost=False, started=False)
+            Any,
+            SimpleNamespace(
+                put_first=lambda _: None, session=lambda **_: None, check_builds=lambda: None, lost=False, started=False
+            ),
         )
         self.follower = FeedFollower(spark, 0.01, lambda *_: None)
         self.line = PipelineController(self.place, "web", spark, self.follower, Settings(region="eu"))

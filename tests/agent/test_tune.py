@@ -32,7 +32,12 @@ TUNING = Tuning(target_seconds=20.0, rows=900)
 
 
 def controller(place: Path) -> PipelineController:
-    spark = cast(Any, SimpleNamespace(put_first=lambda _: None, session=lambda **_: None, lost=False, started=False))
+    spark = cast(
+        Any,
+        SimpleNamespace(
+            put_first=lambda _: None, session=lambda **_: None, check_builds=lambda: None, lost=False, started=False
+        ),
+    )
     return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu"))
 
 

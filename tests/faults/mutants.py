@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.faults.planted import Mutant, tried
 from tests.faults.rules import mutants as rules
 from tests.faults.rules import watch_mutants
+from tests.objects import connect_mutants
 from tests.objects import mutants as elsewhere
 from tests.worlds import mutants as worlds
 
@@ -165,7 +166,14 @@ UNDER_FIRE = (
            "console/planning/cache/releases.py", "state.version.settings, ", ""),
 )  # fmt: skip
 
-MUTANTS = (*UNDER_FIRE, *rules.MUTANTS, *watch_mutants.MUTANTS, *worlds.MUTANTS, *elsewhere.MUTANTS)
+MUTANTS = (
+    *UNDER_FIRE,
+    *rules.MUTANTS,
+    *watch_mutants.MUTANTS,
+    *worlds.MUTANTS,
+    *elsewhere.MUTANTS,
+    *connect_mutants.MUTANTS,
+)
 
 
 def main() -> int:

@@ -35,7 +35,12 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelineCo
     copy = str(tmp_path / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
     commit_rows(copy, commit.live_id(copy, FEED), number(1, 0), rows(0))
-    spark = cast(Any, SimpleNamespace(put_first=lambda _: None, session=lambda **_: None, lost=False, started=False))
+    spark = cast(
+        Any,
+        SimpleNamespace(
+            put_first=lambda _: None, session=lambda **_: None, check_builds=lambda: None, lost=False, started=False
+        ),
+    )
     follower = FeedFollower(spark, 0.01, lambda *_: None)
     made = PipelineController(tmp_path, "web", spark, follower, Settings(region="eu"))
     for name, live in (("r1", ""), ("r2", "r1")):

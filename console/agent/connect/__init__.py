@@ -1,0 +1,1 @@
+"""A Spark behind Spark Connect: no JVM of the agent's own, and only what is proven there (docs/decisions/0026)."""

@@ -1,0 +1,112 @@
+"""A region whose Spark is behind Spark Connect: what its agent refuses before a server is asked. No server, no Java."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.agent.connect import sessions
+from console.agent.connect.handle import ConnectHandle
+from console.agent.connect.parameters import statement
+from console.agent.region_agent import RegionAgent
+from console.agent.settings import Settings, load_settings
+from console.agent.spark_session import SparkHandle
+from console.drivers.local import agent_config
+from console.errors import RegionError
+from console.model.region import Region, Spark
+
+REMOTE = "sc://spark.example.net:443/;use_ssl=true"
+SETTINGS = Settings(region="eu", remote=REMOTE)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda spark: spark.session(),
+        lambda spark: spark.build_session(),
+        lambda spark: spark.passing_session(),
+        lambda spark: spark.check_builds(),
+        lambda spark: spark.fit(None),
+        lambda spark: spark.slots,
+        lambda spark: spark.build_tasks,
+    ],
+)
+def test_whoever_asks_for_a_session_of_another_use_than_a_query_is_refused_by_name(
+    use: Callable[[SparkHandle], Any],
+) -> None:
+    spark = ConnectHandle(SETTINGS, "s3://lake/eu")
+    with pytest.raises(RegionError, match="the live release is only read so far") as refused:
+        use(spark)
+    assert (refused.value.code, REMOTE in str(refused.value), "master" in refused.value.hint) == (
+        "E_CONNECT",
+        True,
+        True,
+    )
+
+
+def test_nothing_of_it_can_be_started_lost_or_put_to_sleep() -> None:
+    spark = ConnectHandle(SETTINGS, "s3://lake/eu")
+    spark.look()
+    spark.kill("no reason")
+    spark.stop()
+    assert not spark.sleep(0.0)
+    assert (spark.started, spark.lost, spark.ended, spark.rests, spark.asleep_since) == (False, False, "", False, 0.0)
+
+
+def test_a_region_with_a_remote_has_such_a_spark_and_every_other_one_its_own(tmp_path: Path) -> None:
+    (tmp_path / "_console").mkdir()
+    of = {kind: RegionAgent(tmp_path, Settings(region="eu", remote=kind), -1).spark for kind in (REMOTE, "")}
+    assert [isinstance(spark, ConnectHandle) for spark in of.values()] == [True, False]
+
+
+def test_a_warehouse_on_a_disk_is_refused_before_its_lock() -> None:
+    with pytest.raises(RegionError, match="is on this host's disk") as refused:
+        sessions.check_region(Path("/srv/lake"), REMOTE)
+    assert refused.value.code == "E_CONNECT"
+
+
+def test_an_agent_gets_the_address_in_place_of_a_master_and_another_region_no_new_key() -> None:
+    far = agent_config(Region(name="eu", warehouse="s3://lake/eu", spark=Spark("", REMOTE)), 0.5)
+    assert load_settings(json.dumps(far)).remote == REMOTE
+    assert "master" not in far
+    near = agent_config(Region(name="eu", warehouse="/srv/lake"), 0.5)
+    assert (near["master"], "remote" in near) == ("local[2]", False)
+
+
+def test_settings_with_a_token_in_the_address_are_refused_without_it() -> None:
+    with pytest.raises(RegionError, match="without token") as refused:
+        load_settings(json.dumps({"region": "eu", "remote": f"{REMOTE};token=dapi0123"}))
+    assert (refused.value.code, "dapi0123" in str(refused.value)) == ("E_MASTER", False)
+
+
+def test_an_agent_without_the_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "LIBRARIES", ("no-such-distribution",))
+    with pytest.raises(RegionError, match="no-such-distribution is not installed") as refused:
+        sessions.require_libraries()
+    assert (refused.value.code, "[connect]" in refused.value.hint) == ("E_EXTRA", True)
+
+
+@pytest.mark.parametrize(
+    ("value", "typed"),
+    [
+        (5, "CAST('5' AS INT)"),
+        (1 << 31, "CAST('2147483648' AS BIGINT)"),
+        (True, "CAST('true' AS BOOLEAN)"),
+        (1.5, "CAST('1.5' AS DOUBLE)"),
+        (Decimal("-0.25"), "CAST('-0.25' AS DECIMAL(2, 2))"),
+        (Decimal("1E+3"), "CAST('1000' AS DECIMAL(4, 0))"),
+        (date(2026, 11, 3), "CAST('2026-11-03' AS DATE)"),
+        (datetime(2026, 11, 3, 1, tzinfo=UTC), "CAST('2026-11-03T01:00:00+00:00' AS TIMESTAMP)"),
+        ("it's \\", r"'it\'s \\'"),
+    ],
+)
+def test_a_parameter_is_bound_beside_the_text_of_its_query(value: object, typed: str) -> None:
+    sql = "SELECT ':v' FROM t WHERE v = :v"
+    assert (
+        statement(sql, {"v": value}) == rf"EXECUTE IMMEDIATE 'SELECT \':v\' FROM t WHERE v = :v' USING {typed} AS `v`"
+    )
+    assert statement(sql, {}) == sql
