@@ -40,7 +40,7 @@ WORKERS = {
     "ssh": TOGETHER,
     "s3": TOGETHER,
     "cluster": TOGETHER,
-    "spark": TOGETHER,
+    "spark": ("-n", "3", "--dist", "loadscope"),
     "faults": ("-n", "3", "--dist", "loadscope"),
 }
 
