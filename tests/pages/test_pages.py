@@ -33,7 +33,10 @@ NEVER = {
     "make demo LOG=access.log": "a screen on a terminal; tests/demo/test_traffic.py reads logs",
     "console adapt landing --as events": "a table that others write: tests/cli/test_adapt.py, and tests/life/test_aggregates.py on Spark",
     "console endpoint top_errors --region us --param since=2026-11-07 --record": "tests/cli/test_query_and_ingest.py",
-    "pip install 'pipeline-console[agent,s3]'": "from the package registry; tests/installed installs the wheel",
+    **dict.fromkeys(
+        ("pip install 'pipeline-console[agent,s3]'", "pip install 'pipeline-console[agent,s3,connect]'"),
+        "from the package registry; tests/installed installs the wheel",
+    ),
     "console setup --with s3": "tests/setup, and the set-up of these tests",
     "console status --region us --output json": "tests/cli, and on the README's page by its table",
     **dict.fromkeys(
