@@ -11,7 +11,12 @@ from console.model.region import Region
 from console.project.regions import read_regions
 
 PAGE = Path(__file__).parents[2] / "docs" / "clusters.md"
-REFUSED = {"spark://": None, "yarn": "its Spark is not a local one", "k8s://": "its Spark is not a local one"}
+REFUSED = {
+    "spark://": None,
+    "yarn": "its Spark is not a local one",
+    "k8s://": "its Spark is not a local one",
+    "sc://": "through Spark Connect it is only read so far",
+}
 # names that Spark puts together from a prefix and an end
 COMPOSED = {"spark.kubernetes.authenticate.serviceAccountName": ("spark.kubernetes.authenticate", "serviceAccountName")}
 
@@ -36,9 +41,9 @@ def region_of(text: str, root: Path) -> Region:
 def test_a_region_of_the_page_is_read_and_refused_as_the_page_says(text: str, tmp_path: Path) -> None:
     region = region_of(text, tmp_path)
     refused = [problem.message for problem in region.ineffective if problem.severity == "refuse"]
-    why = next(why for start, why in REFUSED.items() if region.spark.master.startswith(start))
+    why = next(why for start, why in REFUSED.items() if (region.spark.remote or region.spark.master).startswith(start))
     assert [(why or "") in message for message in refused] == ([True] if why else [])
-    assert region.spark.conf
+    assert region.spark.conf or region.spark.remote
 
 
 def test_the_page_has_each_kind_of_master() -> None:

@@ -84,7 +84,7 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
     ),
     (
         EU,
-        "warehouse: w\nspark: {master: local, remote: sc}",
+        "warehouse: w\nspark: {master: local, remote: 'sc://h'}",
         [
             "regions/eu.yaml:2:8: spark: master and remote exclude each other; `master: null` takes a default away [P012]",
         ],
