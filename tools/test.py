@@ -19,7 +19,7 @@ AREAS = {
     "pure": "not (stores or ssh or s3 or cluster or spark or faults or bench or soak)",
     "stores": "stores and not (spark or faults or bench or soak)",
     "ssh": "ssh and not (spark or faults or bench or soak)",
-    "s3": "s3 and not (ssh or spark or faults or bench or soak)",
+    "s3": "s3 and not (ssh or cluster or spark or faults or bench or soak)",
     "cluster": "cluster and not (faults or bench or soak)",
     "spark": "spark and not (faults or bench or soak)",
     "faults": "faults and not (bench or soak)",

@@ -72,8 +72,8 @@ async def test_a_clean_release_passes_every_check_beside_a_writer(line: WatchedP
     with traffic(line):
         line.clean_rounds(1)
         line.due("newest rows", "live rows")
-        progress = line.clean_rounds(3)
-    assert progress.rounds >= 3
+        progress = line.clean_rounds(2)  # a hundred such watches of a minute are in the soak
+    assert progress.rounds >= 2
     assert all(kind.due > 0 for kind in line.region.service.agent.rounds._watch._known["web"].slow)
     assert line.status.watched.breaches == ()
     # On a busy machine a call may take longer than before; below twice the time that is inconclusive, and no defect.

@@ -16,7 +16,7 @@ from tests.life.region import LANDING, LiveRegion, event, multiset
 from tests.life.test_landing_changes import reached
 from tests.life.test_lost_days import written
 
-EVERY = 1.0  # seconds between two of the stranger's commits
+EVERY = 0.5  # seconds between two of the stranger's commits
 BEFORE = {
     "pipeline.yaml": "description: a table of others\n",
     "tables/outside.yaml": "kind: landing\ntime: ts\ncolumns: {id: string, ts: timestamp, payload: string}\n",
