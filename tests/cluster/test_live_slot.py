@@ -13,7 +13,7 @@ from tests.cluster.standalone import CORES, Events, Standalone
 from tests.life.region import ME, LiveRegion
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak, pytest.mark.asyncio(loop_scope="function")]
-FILES, ROWS = 3 * (2 * CORES - 1), 200_000
+FILES, ROWS = 3 * (2 * CORES - 1), 20_000
 # each task of a build has as much to do, in however many files live rows are
 BY_BYTES = {"spark.sql.files.openCostInBytes": "1024"}
 # so long did all tasks of the build run side by side, at least; within it no live step may wait for a slot for longer than that
