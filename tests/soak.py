@@ -33,6 +33,7 @@ def arguments(about: str | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--from", dest="first", type=int, help="begin with this seed, not behind the last one on record"
     )
+    parser.add_argument("--until", type=int, help="end before this seed, so that two runs may share what is left")
     return parser
 
 
@@ -48,11 +49,14 @@ class Soak:
         self._until = self._started + 60 * asked.minutes
         begin = first if asked.first is None else asked.first
         self._first = self._next = asked.seed if self._alone else begin
+        self._last: int | None = asked.until
         self._differences = 0
 
     def seeds(self, step: int = 1) -> Iterator[int]:
         """The first seed of each block of so many, until the time is over."""
         while self._next == self._first or (not self._alone and time.monotonic() < self._until):
+            if self._last is not None and self._next >= self._last:
+                return
             yield self._next
             self._next += step
 

@@ -70,4 +70,18 @@ class JobGroup:
         return round(longest, 3), round(median, 3), int(store.lastStageAttempt(stage).diskBytesSpilled())
 
     def cancel(self) -> None:
-        self._context.cancelJobGroup(self._group)
+        """Cancel its jobs, from any thread. Once Spark has stopped, or its process is gone, none of them is left."""
+        try:
+            self._context.cancelJobGroup(self._group)
+        except Exception:
+            if not self._stopped():
+                raise
+
+    def _stopped(self) -> bool:
+        from py4j.protocol import Py4JError
+
+        java = self._context._jsc  # None behind the context's stop
+        try:
+            return java is None or bool(java.sc().isStopped())
+        except (Py4JError, OSError):
+            return True
