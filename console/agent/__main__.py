@@ -14,7 +14,7 @@ from typing import Any
 
 from console import __version__, aws_profile, paths
 from console.errors import ConsoleError, RegionError, Unreachable, no_warehouse, require_spark, type_name
-from console.model import codec
+from console.model import beside, codec
 from console.model.connect_address import TOKEN
 from console.text import guard_tracebacks, hide, one_line, redacted
 
@@ -87,7 +87,7 @@ def _surveyed(entry: dict[str, Any]) -> Any:
         answer = _surveyed_store(location, entry) if "://" in location else _surveyed_disk(Path(location), entry)
     except ConsoleError as error:
         return {"error": _fields(error)}
-    return codec.encode(answer) if entry.get("later") else codec.split_beside(answer)[0]
+    return codec.encode(answer) if entry.get("later") else beside.split(answer)[0]
 
 
 def _surveyed_disk(warehouse: Path, entry: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from console.agent.long_answers import LongAnswers
 from console.agent.receipts.listener import AuditListener, AuditStopped
 from console.agent.service import Service
 from console.errors import ConsoleError, DataError, FrameTooLong, type_name
-from console.model import codec
+from console.model import beside, codec
 from console.model.event import Recorded
 from console.model.parts import unpacked
 from console.model.receipt import AuditProgress
@@ -267,7 +267,7 @@ class _Connection:
 
     def _encoded(self, value: object) -> Any:
         """As JSON, in the version that the console at the other end understands."""
-        return codec.encode(value) if self._later else codec.split_beside(value)[0]
+        return codec.encode(value) if self._later else beside.split(value)[0]
 
     def _write(self, data: bytes) -> None:
         if not self._closed:

@@ -25,10 +25,9 @@ QUIET = {"quiet": True}
 # it for a console that has not announced support for such keys
 BESIDE = {**QUIET, "beside": True}
 NEEDED = "!"  # `name!0.3.0`: a key or a kind that readers before that version must refuse
-Rest = list[tuple[list[str | int], Any]]  # path in the data → value stored beside it
 _DEPTH = 64
 _NEVER = object()
-_PLAIN = frozenset((str, int, float, bool, type(None)))  # types of JSON's own values
+PLAIN = frozenset((str, int, float, bool, type(None)))  # types of JSON's own values
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -56,7 +55,7 @@ def encode(value: object) -> Any:
     data: dict[str, Any] = {TAG: _key(kind.__name__, getattr(kind, "SINCE", ""))}
     for name, key, default in names:
         if (item := getattr(value, name)) != default:
-            data[key] = item if type(item) in _PLAIN else encode(item)
+            data[key] = item if type(item) in PLAIN else encode(item)
     return data
 
 
@@ -79,58 +78,6 @@ def _names(kind: Hashable) -> tuple[tuple[str, str, object], ...] | None:
 def dumps(value: object) -> str:
     """One line of JSON, keys in field order, NaN refused."""
     return json.dumps(encode(value), separators=(",", ":"), allow_nan=False)
-
-
-def split_beside(value: object) -> tuple[Any, Rest]:
-    """A model value encoded without its `BESIDE` fields, and these fields."""
-    rest: Rest = []
-    data = encode(value)
-    _split(value, data, [], rest)
-    return data, rest
-
-
-def _split(value: Any, data: Any, at: list[str | int], rest: Rest) -> None:
-    if isinstance(value, (tuple, list)):
-        for number, item in enumerate(value):
-            if type(item) not in _PLAIN:
-                _split(item, data[number], [*at, number], rest)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if type(item) not in _PLAIN:
-                _split(item, data[str(key)], [*at, str(key)], rest)
-    else:
-        kind: Any = type(value)
-        for name, beside in _beside(kind):
-            if name not in data:
-                continue
-            if beside:
-                rest.append(([*at, name], data.pop(name)))
-            elif type(item := getattr(value, name)) not in _PLAIN:
-                _split(item, data[name], [*at, name], rest)
-
-
-@cache
-def _beside(kind: Hashable) -> tuple[tuple[str, bool], ...]:
-    """The fields of a record, and whether each is stored beside it; none of anything else."""
-    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
-        return ()
-    return tuple((f.name, bool(f.metadata.get("beside"))) for f in dataclasses.fields(kind))
-
-
-def join_beside(data: Any, rest: Any) -> Any:
-    """Data with the fields removed by `split_beside` put back.
-
-    raises  DataError if a field's path does not exist
-    """
-    try:
-        for at, item in rest:
-            place = data
-            for step in at[:-1]:
-                place = place[step]
-            place[at[-1]] = item
-    except (KeyError, IndexError, TypeError, ValueError):
-        raise DataError("a value stored beside it has a path that does not exist") from None
-    return data
 
 
 def loads(text: str | bytes) -> Any:

@@ -74,9 +74,9 @@ class Agent:
 
 
 @contextmanager
-def serving(warehouse: Path) -> Iterator[Agent]:
+def serving(warehouse: Path, tick_seconds: float = 0.2) -> Iterator[Agent]:
     settings = Settings(
-        region="eu", master="local[2]", conf=SHORT_LIVED, tick_seconds=0.2, follow_idle_seconds=IDLE_SECONDS
+        region="eu", master="local[2]", conf=SHORT_LIVED, tick_seconds=tick_seconds, follow_idle_seconds=IDLE_SECONDS
     )
     text = json.dumps({name: value for name, value in codec.encode(settings).items() if name != codec.TAG})
     command = [sys.executable, "-m", "console.agent", "serve", "--warehouse", str(warehouse), "--config", "-"]

@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import RegionError
-from console.model import codec
+from console.model import beside, codec
 from console.model.event import Accepted, Ailing, Checked, Entered, Lagging, Progress
 from console.model.fleet import FleetWaves
 from console.model.live import Feed, Live, Release, TableStats, Terms
@@ -129,4 +129,4 @@ def test_a_console_that_has_not_said_that_it_knows_them_is_told_no_later_words()
         ([status], {"ailing", "planned", "fleet"}),
     ):
         assert keys(codec.encode(value)) >= later
-        assert not keys(codec.split_beside(value)[0]) & later
+        assert not keys(beside.split(value)[0]) & later

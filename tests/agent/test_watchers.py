@@ -11,7 +11,7 @@ from console import paths
 from console.agent.service import Service
 from console.drivers.local import LocalDriver
 from console.drivers.protocol import Who
-from console.model import codec
+from console.model import beside
 from console.model.event import Lagging, Recorded
 from console.model.region import Region
 from console.model.status import Status, fold
@@ -75,7 +75,7 @@ async def test_who_watches_is_named_while_it_watches(start: Callable[[], Service
 async def test_an_older_agent_is_watched_without_a_name(tmp_path: Path) -> None:
     region, asked = place(tmp_path), []
     refused = {"error": {**NO_METHOD["error"], "message": "watch: unexpected keyword argument 'by'"}}
-    event = {"method": "event", "params": codec.split_beside(recorded())[0]}
+    event = {"method": "event", "params": beside.split(recorded())[0]}
 
     def watch(params: dict[str, object]) -> list[dict[str, object]]:
         asked.append(params)
@@ -103,4 +103,4 @@ def test_a_report_without_names_keeps_those_known_and_equal_ones_stay_the_same_o
     assert status.watchers == (ada,)
     assert fold(status, recorded()).watchers is status.watchers
     assert fold(status, recorded(Watcher(name="ada", host="laptop", since=5.0))).watchers is status.watchers
-    assert "watchers" not in codec.split_beside(status)[0]
+    assert "watchers" not in beside.split(status)[0]

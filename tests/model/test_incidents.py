@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from console.model import codec
+from console.model import beside, codec
 from console.model.event import (
     DriverLost,
     Entered,
@@ -81,9 +81,9 @@ def test_the_job_is_that_of_the_running_batch() -> None:
 
 def test_an_older_console_gets_the_line_alone() -> None:
     logged = Recorded("web-1", 4, 1.0, Logged("it failed", "warning", FAILED_TRY))
-    plain, beside = codec.split_beside(logged)
+    plain, rest = beside.split(logged)
     assert plain["event"] == {"type": "Logged", "text": "it failed", "level": "warning"}
-    assert codec.decode(Recorded, codec.join_beside(plain, beside)) == logged
+    assert codec.decode(Recorded, beside.join(plain, rest)) == logged
     folded = replay([replace(recorded((0.0, ACCEPTED))[0]), replace(logged, seq=2)])
     assert folded.log[-1] == "00:00:01Z warning: it failed"
 

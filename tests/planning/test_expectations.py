@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.model.codec import decode, encode, join_beside, split_beside
+from console.model import beside
+from console.model.codec import decode, encode
 from console.model.expectation import (
     AcceptedValues,
     DayCheck,
@@ -159,10 +160,10 @@ def test_a_rebuilt_table_takes_its_checks_along_and_an_older_reader_passes_over_
     state = made.release.table("requests")
     assert state is not None
     assert [check.name for check in state.checks] == ["ip is not null", "rows at least 0.5 × the day before"]
-    data, rest = split_beside(made.release)
+    data, rest = beside.split(made.release)
     older = decode(Release, data)
     assert [(one.checks, one.table.expectations) for one in older.tables] == [((), ())] * len(older.tables)
-    assert decode(Release, join_beside(data, rest)) == made.release
+    assert decode(Release, beside.join(data, rest)) == made.release
     assert decode(Release, encode(made.release)) == made.release
 
 

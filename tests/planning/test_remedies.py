@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from console.errors import Problem
-from console.model.codec import BESIDE, decode, encode, split_beside
+from console.model import beside
+from console.model.codec import BESIDE, decode, encode
 from console.planning import PlannerCache
 from console.remedy import DropKey, Elsewhere, Flag, KeepLive, SetKey
 from tests.closure.edits import Kind
@@ -34,7 +35,7 @@ def test_a_hint_is_the_text_of_the_remedies() -> None:
 def test_remedies_survive_the_way_through_json_and_stand_beside_what_0_1_0_reads() -> None:
     problem = Problem(code="C101", message="lost", remedies=REMEDIES)
     assert decode(Problem, encode(problem)) == problem
-    data, rest = split_beside(problem)
+    data, rest = beside.split(problem)
     assert "remedies" not in data
     assert [at for at, _ in rest] == [["remedies"]]
     assert "remedies" not in encode(Problem(code="C101", message="lost"))

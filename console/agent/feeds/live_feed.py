@@ -250,7 +250,9 @@ def live_feeds_of(release: Release, resolve: Callable[[str], str], *, guarded: b
     pending = list(release.feeds)
     filled = {name for name in by_name if not release.feeds_into(name)}
     while pending:
-        ready = [spec for spec in pending if spec.source in filled]
+        ready, later = list[Feed](), list[Feed]()
+        for spec in pending:
+            (ready if spec.source in filled else later).append(spec)
         if not ready:
             raise FeedStopped(f"{release.id}: its feeds form a cycle", code="E_CYCLE", hint="console plan")
         for spec in ready:
@@ -267,7 +269,7 @@ def live_feeds_of(release: Release, resolve: Callable[[str], str], *, guarded: b
                     guarded=guarded,
                 )
             )
-        pending = [spec for spec in pending if spec not in ready]
+        pending = later
         pending_targets = {spec.target for spec in pending}
         filled |= {spec.target for spec in ready if spec.target not in pending_targets}
     return tuple(ordered)

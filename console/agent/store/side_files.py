@@ -9,7 +9,7 @@ from console.agent.errors import LogDamaged
 from console.agent.object_store.object_path import ObjectPath
 from console.agent.store import small_files
 from console.errors import DataError
-from console.model import codec
+from console.model import beside, codec
 
 
 class SideFiles:
@@ -28,7 +28,7 @@ class SideFiles:
 
         name  `r7`, `web-7` of an accepted plan, `web-7.12` of an event
         """
-        data, rest = codec.split_beside(value)
+        data, rest = beside.split(value)
         text = json.dumps(data, separators=(",", ":"), allow_nan=False)
         if rest:
             self._write(name, text, rest)
@@ -36,12 +36,12 @@ class SideFiles:
 
     def rewrite(self, name: str, value: object, text: str) -> None:
         """Replace the keys beside a stored row. text: the row's unchanged text"""
-        if rest := codec.split_beside(value)[1]:
+        if rest := beside.split(value)[1]:
             self._write(name, text, rest)
         else:
             self._path(name, text).unlink(missing_ok=True)
 
-    def _write(self, name: str, text: str, rest: codec.Rest) -> None:
+    def _write(self, name: str, text: str, rest: beside.Rest) -> None:
         data = {"format_version": 1, "of": _digest(text), "rest": rest}
         small_files.replace(self._path(name, text), json.dumps(data, allow_nan=False))
 
@@ -65,7 +65,7 @@ class SideFiles:
             return data
         try:
             stored = json.loads(path.read_text())
-            return codec.join_beside(data, stored["rest"]) if stored["of"] == _digest(text) else data
+            return beside.join(data, stored["rest"]) if stored["of"] == _digest(text) else data
         except FileNotFoundError:
             return data
         except (ValueError, KeyError, TypeError, DataError):

@@ -1,0 +1,66 @@
+"""Twenty regions of one host in which nothing happens: the memory and the processor time of their agents."""
+
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from console import paths
+from console.agent.settings import Settings
+from tests.agent.asleep import until
+from tests.agent.test_asleep import MIB, Agent, serving
+from tests.agent.test_status_without_agent import UnattendedSetup
+from tests.bench.report import Measurement, check
+
+pytestmark = pytest.mark.bench
+REGIONS = 20
+MOST_BYTES = 3 << 30  # of all
+SHARE = 0.01  # of a core, of all together
+SETTLED_SECONDS, SECONDS = 60.0, 120.0
+
+
+def processor_seconds(agents: list[Agent]) -> float:
+    """Of the agents and of those below them that have ended."""
+    ticks = 0
+    for agent in agents:
+        stat = Path(f"/proc/{agent.process.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += sum(map(int, stat[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def below(pid: int) -> list[str]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [child for task in tasks for child in (task / "children").read_text().split()]
+
+
+def test_twenty_idle_regions_take_little_memory_and_next_to_no_processor_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ExitStack() as stack:
+        agents = []
+        for place in range(REGIONS):
+            (tmp_path / str(place)).mkdir()
+            setup = UnattendedSetup(tmp_path / str(place))
+            rollouts = setup.warehouse / "_console" / "web" / "rollouts"  # by which its pipeline is found
+            rollouts.mkdir(parents=True, exist_ok=True)
+            agents.append(stack.enter_context(serving(setup.warehouse, Settings(region="eu").tick_seconds)))
+            until(lambda at=str(setup.warehouse): paths.socket_path(at).exists())
+        time.sleep(SETTLED_SECONDS)
+        began, started = processor_seconds(agents), time.monotonic()
+        time.sleep(SECONDS)
+        share = (processor_seconds(agents) - began) / (time.monotonic() - started)
+        assert not [child for agent in agents for child in below(agent.process.pid)], "an agent at rest has a JVM"
+        held = sum(agent.pss for agent in agents)
+    of = f"{REGIONS} idle regions"
+    with capsys.disabled():
+        check(
+            Measurement(
+                what=f"memory of {of}", figure=held, limit=MOST_BYTES,
+                text=f"{held / MIB:,.0f} MiB, {held / MIB / REGIONS:.0f} each (proportional set size)",
+            ),
+            Measurement(
+                what=f"processor time of {of}", figure=share, limit=SHARE, text=f"{share:.1%} of a core, over {SECONDS:.0f} s"
+            ),
+        )  # fmt: skip
