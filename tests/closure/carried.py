@@ -28,6 +28,7 @@ from tests.life.region import DAYS, FIRST_DAY, ME, SELDOM, LiveRegion, event, mu
 from tests.life.test_lost_days import written
 from tests.planning.property.judge import in_duckdb
 
+GATE_SECONDS = 2400  # ten rebuilt tables and their checks, beside whatever else runs on the machine
 BOUNDARY = "2026-11-04"  # the day after the oldest one that `past` still holds
 PEOPLE = pa.schema([("site", pa.string()), ("owner", pa.string()), ("seats", pa.int32())])
 PAST = pa.schema(
@@ -233,7 +234,7 @@ async def to_the_gate_and_on(region: LiveRegion) -> Plan:
     plan = await region.plan("web")
     assert not plan.refusals, plan.refusals
     await region.driver.accept(plan, ME)
-    status = await region.until("web", "awaiting-confirmation")
+    status = await region.until("web", "awaiting-confirmation", seconds=GATE_SECONDS)
     assert [check for check in status.checks if check.ok is False] == []
     await accept_doubts(region.driver, "web", status, ME)
     await region.driver.promote("web", status.rollout, status.was, ME)
