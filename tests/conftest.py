@@ -22,6 +22,7 @@ gc.set_threshold(100_000, 20, 50)
 GROUPS = {
     "rules a-j": re.compile(r"tests/faults/rules/test_[a-j]"),
     "rules k-z": re.compile(r"tests/faults/rules/test_[k-z]"),
+    "connect": re.compile(r"tests/objects/test_\w+_on_connect"),
     "walls": re.compile(r"tests/walls/"),
 }
 UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside", "cleanup_killed"))

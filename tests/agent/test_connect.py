@@ -39,7 +39,7 @@ def test_whoever_asks_for_a_session_of_another_use_than_a_query_is_refused_by_na
     use: Callable[[SparkHandle], Any],
 ) -> None:
     spark = ConnectHandle(SETTINGS, "s3://lake/eu")
-    with pytest.raises(RegionError, match="the live release is only read so far") as refused:
+    with pytest.raises(RegionError, match="the live release is only read and followed so far") as refused:
         use(spark)
     assert (refused.value.code, REMOTE in str(refused.value), "master" in refused.value.hint) == (
         "E_CONNECT",

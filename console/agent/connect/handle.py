@@ -1,12 +1,12 @@
-"""The region's Spark behind Spark Connect: queries of the live release are answered, everything else is refused by name.
+"""The region's Spark behind Spark Connect: the live release is read and followed, everything else is refused by name.
 
-A DataFrame of Spark Connect is analysed when it is run, not when it is made: a view that gets another content in between
-is read with the new one. Builds and feeds put several tables behind one view's name in turn, so none of them is allowed here
-before its views are carried along with its queries (docs/decisions/0026).
+A DataFrame of Spark Connect is analysed when it is run, not when it is made. So whatever opens a session here goes by
+`agent/query_over` for rows under a name, and writes files by `agent/store/attempt_table`; what was not tried over a real server
+gets no session (docs/decisions/0027).
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from console.agent.connect import sessions
@@ -42,6 +42,14 @@ class ConnectHandle(SparkHandle):
         """raises  RegionError E_CONNECT"""
         self._refuse()
 
+    def live_session(self) -> Any:
+        """raises  Unreachable if the server does not answer; RegionError E_CONNECT, E_EXTRA"""
+        return sessions.open_session(self._settings.remote, self._settings.conf)
+
+    def give_up(self, session: Any) -> None:
+        with suppress(Exception):  # a server that does not answer forgets it by itself, after an hour
+            session.stop()
+
     @contextmanager
     def query_session(self) -> Iterator[Any]:
         """raises  Unreachable if the server does not answer; RegionError E_CONNECT, E_EXTRA"""
@@ -56,8 +64,8 @@ class ConnectHandle(SparkHandle):
 
     def _refuse(self) -> NoReturn:
         raise RegionError(
-            f"{self._settings.remote}: through Spark Connect the live release is only read so far: nothing is built, followed,"
-            " copied or maintained",
+            f"{self._settings.remote}: through Spark Connect the live release is only read and followed so far: nothing is"
+            " built, checked or maintained",
             hint=_HINT,
             code="E_CONNECT",
         )
