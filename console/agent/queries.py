@@ -217,7 +217,7 @@ def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> d
             register(PipelineReader(controller), session, release, [state.table.name for state in release.tables])
             rows = session.sql(sink.sql).coalesce(1)
             count = int(rows.count())
-            writer = rows.write.mode("overwrite")
+            writer = rows.write.mode("append")  # the folder is this run's own
             match sink.format:
                 case "ndjson":
                     writer.json(str(fresh))

@@ -38,8 +38,12 @@ def _template(sql: str, keys: Mapping[str, str]) -> str:
 
     keys  name → keyword
     """
-    literal = sql.replace("{", "{{").replace("}", "}}")
     if not keys:
-        return literal
-    given = ", ".join(f"{quoted(name)} AS (SELECT * FROM {{{key}}})" for name, key in keys.items())
-    return f"WITH {given} SELECT * FROM (\n{literal}\n)"
+        return _literal(sql)
+    given = ", ".join(f"{_literal(quoted(name))} AS (SELECT * FROM {{{key}}})" for name, key in keys.items())
+    return f"WITH {given} SELECT * FROM (\n{_literal(sql)}\n)"
+
+
+def _literal(text: str) -> str:
+    """Text of a format of Python's that stands for itself."""
+    return text.replace("{", "{{").replace("}", "}}")

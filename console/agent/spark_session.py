@@ -120,7 +120,7 @@ class SparkHandle:
         return session
 
     def give_up(self, session: Any) -> None:
-        """End a live session, as far as it holds anything: that of a JVM is garbage there."""
+        """End a session of `live_session` or `passing_session`, as far as it holds anything: one of a JVM is garbage."""
 
     def ask(self, session: Any, sql: str, args: Mapping[str, Any]) -> Any:
         """The rows of a compiled query. session: of `query_session`;  args: name → value"""

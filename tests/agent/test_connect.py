@@ -28,7 +28,6 @@ SETTINGS = Settings(region="eu", remote=REMOTE)
     [
         lambda spark: spark.session(),
         lambda spark: spark.build_session(),
-        lambda spark: spark.passing_session(),
         lambda spark: spark.check_builds(),
         lambda spark: spark.fit(None),
         lambda spark: spark.slots,

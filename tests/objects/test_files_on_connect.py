@@ -12,7 +12,9 @@ from deltalake import DeltaTable, Schema
 from console.agent.errors import WriteSkipped
 from console.agent.feeds import commit
 from console.agent.object_store.object_path import ObjectPath
+from console.agent.rows import appended, log_excerpt
 from console.agent.store import attempt_table, commits, copy_commit, log, spark_files
+from console.agent.store.shape import layout_of
 from console.errors import RegionError
 from tests.objects.holders import agent
 from tests.objects.proxy import Proxy
@@ -28,11 +30,11 @@ COLUMNS = (
     "DATE'2026-11-01' + CAST(id % 2 AS INT) AS day",
     f"{ODD} AS part",
 )
-ROWS = 60
+ROWS = 24
 
 
 def written(session: Any, rows: int = ROWS) -> Any:
-    return session.range(rows).selectExpr(*COLUMNS).repartition(2)
+    return session.range(rows).selectExpr(*COLUMNS).coalesce(2)
 
 
 @pytest.fixture
@@ -128,3 +130,24 @@ def test_a_copy_replaces_rows_and_columns_in_one_commit_and_a_repeated_run_is_re
     rows = DeltaTable(path).to_pyarrow_table().to_pylist()
     assert rows == [{"day": datetime.date(2026, 11, 1), "name": "x"}]
     assert not any("/attempt-" in entry.key and "_delta_log" in entry.key for entry in warehouse.listed())
+
+
+def test_rows_that_only_delta_can_read_flow_by_an_excerpt_in_the_bucket(
+    session: Any, table: str, warehouse: ObjectPath
+) -> None:
+    """A landing table of somebody's with deletion vectors, and with folders whose names a URI escapes."""
+    landing = str(warehouse / "landing")
+    foreign = session.cloneSession()
+    foreign.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", "true")
+    foreign.conf.set("spark.sql.runSQLOnFiles", "true")
+    written(foreign, 24).coalesce(1).write.format("delta").partitionBy("part").save(landing)
+    foreign.sql(f"DELETE FROM delta.`{landing}` WHERE id >= 12")
+    foreign.stop()
+    newest = log.latest_version(landing)
+    files = tuple(file for file in log.commit(landing, newest).added if file.vector)
+    assert {"%" in file.path or " " in file.path for file in files} == {True, False}
+    with log_excerpt.place(table) as scratch:
+        read = appended.rows(session, landing, layout_of(landing, newest), files, scratch)
+        assert sorted(row["id"] for row in read.collect()) == list(range(12))
+        assert any("/_excerpts/" in entry.key for entry in warehouse.listed())
+    assert not any("/_excerpts/" in entry.key for entry in warehouse.listed())

@@ -18,40 +18,51 @@ from console.agent.rows.snapshot import stored_at
 from console.model.live import Feed, Release
 from console.model.schema import Column
 from console.release import OpenRelease
+from tests.faults.rules import test_batches as batches
+from tests.faults.rules import test_compaction_and_vacuum as compaction_and_vacuum
+from tests.faults.rules import test_compared as compared
+from tests.faults.rules import test_failure_kinds as failure_kinds
+from tests.faults.rules import test_read_by_log as read_by_log
 from tests.faults.rules.tables import COLUMNS, foreign, rows, state
 
-# the tests themselves, with the session of this module: one or more of each rule that reads
-from tests.faults.rules.test_batches import (  # noqa: F401
-    test_a_joined_table_stays_at_one_version_while_a_commit_is_computed,
-    test_a_range_reads_the_rows_its_commits_added_in_the_schema_of_its_end_without_a_change_feed,
-    test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files,
-    test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones,
-    test_sums_do_not_depend_on_order_take_maps_and_do_not_overflow,
-    test_sums_see_in_which_column_a_null_stands,
-    test_sums_tell_apart_what_weaker_sums_do_not,
-)
-from tests.faults.rules.test_compaction_and_vacuum import (  # noqa: F401
-    test_a_fence_older_than_the_file_retention_can_still_be_read,
-    test_a_file_that_is_damaged_is_never_passed_over,
-)
-from tests.faults.rules.test_compared import (  # noqa: F401
-    test_three_planted_defects_are_named_by_their_days_and_columns,
-)
-from tests.faults.rules.test_failure_kinds import (  # noqa: F401
-    source,
-    test_files_and_versions_that_are_gone,
-)
-from tests.faults.rules.test_read_by_log import (  # noqa: F401
-    test_a_path_is_no_pattern,
-    test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null,
-    test_what_deletion_vectors_delete_is_neither_read_nor_counted,
-)
-from tests.faults.rules.test_recount import (  # noqa: F401
-    test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since,
-    world,
-)
-
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
+
+# the tests themselves, with this folder's session: one or more of each rule that reads
+test_a_joined_table_stays_at_one_version_while_a_commit_is_computed = (
+    batches.test_a_joined_table_stays_at_one_version_while_a_commit_is_computed
+)
+test_a_range_reads_the_rows_its_commits_added_in_the_schema_of_its_end_without_a_change_feed = (
+    batches.test_a_range_reads_the_rows_its_commits_added_in_the_schema_of_its_end_without_a_change_feed
+)
+test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files = (
+    batches.test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files
+)
+test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones = (
+    batches.test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones
+)
+test_sums_do_not_depend_on_order_take_maps_and_do_not_overflow = (
+    batches.test_sums_do_not_depend_on_order_take_maps_and_do_not_overflow
+)
+test_sums_see_in_which_column_a_null_stands = batches.test_sums_see_in_which_column_a_null_stands
+test_sums_tell_apart_what_weaker_sums_do_not = batches.test_sums_tell_apart_what_weaker_sums_do_not
+test_a_fence_older_than_the_file_retention_can_still_be_read = (
+    compaction_and_vacuum.test_a_fence_older_than_the_file_retention_can_still_be_read
+)
+test_a_file_that_is_damaged_is_never_passed_over = (
+    compaction_and_vacuum.test_a_file_that_is_damaged_is_never_passed_over
+)
+test_three_planted_defects_are_named_by_their_days_and_columns = (
+    compared.test_three_planted_defects_are_named_by_their_days_and_columns
+)
+source = failure_kinds.source
+test_files_and_versions_that_are_gone = failure_kinds.test_files_and_versions_that_are_gone
+test_a_path_is_no_pattern = read_by_log.test_a_path_is_no_pattern
+test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null = (
+    read_by_log.test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null
+)
+test_what_deletion_vectors_delete_is_neither_read_nor_counted = (
+    read_by_log.test_what_deletion_vectors_delete_is_neither_read_nor_counted
+)
 
 
 OWNED = "SELECT n, day, name FROM landing LEFT JOIN owners USING (n)"

@@ -10,8 +10,10 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from console.agent.connect import sessions
+from console.agent.connect.jobs import tagged
 from console.agent.connect.parameters import statement
 from console.agent.settings import Settings
+from console.agent.spark_jobs import JobGroup
 from console.agent.spark_session import SparkHandle
 from console.errors import RegionError
 
@@ -39,8 +41,8 @@ class ConnectHandle(SparkHandle):
         self._refuse()
 
     def passing_session(self) -> Any:
-        """raises  RegionError E_CONNECT"""
-        self._refuse()
+        """raises  Unreachable if the server does not answer; RegionError E_CONNECT, E_EXTRA"""
+        return self.live_session()
 
     def live_session(self) -> Any:
         """raises  Unreachable if the server does not answer; RegionError E_CONNECT, E_EXTRA"""
@@ -58,6 +60,11 @@ class ConnectHandle(SparkHandle):
             yield session
         finally:
             session.stop()  # the server would keep it, with its views, for an hour
+
+    @contextmanager
+    def job(self, session: Any, group: str) -> Iterator[JobGroup]:
+        with tagged(session, group) as jobs:
+            yield jobs
 
     def ask(self, session: Any, sql: str, args: Mapping[str, Any]) -> Any:
         return session.sql(statement(sql, args))

@@ -19,6 +19,7 @@ from console.errors import RegionError
 from console.model import created
 
 PREFIX = "attempt-"
+_KEPT = "_kept"  # an object, since in a bucket there is a folder as long as there is one
 _STATISTICS = "delta.dataSkipping"  # settings of a table that say which columns of its files have any
 
 
@@ -32,6 +33,8 @@ def write(rows: Any, table: str) -> tuple[FileAction, ...]:
     settings = {name: value for name, value in metadata.configuration.items() if name.startswith(_STATISTICS)}
     name = f"{PREFIX}{uuid.uuid4().hex}"
     attempt = log.root_of(table) / name
+    # Delta makes this folder where it is missing, by an object whose name ends with a slash, which the agent's client cannot delete
+    (attempt / "_delta_log" / "_staged_commits" / _KEPT).touch()
     writer = rows.write.format("delta").mode("error").options(**created.OFF, **settings)
     writer.partitionBy(*metadata.partition_columns).save(str(attempt))
     files = _files(table, attempt, name)

@@ -20,6 +20,7 @@ from console.errors import DataError, RegionError
 
 MARK = "_CONSOLE_SINK"  # beside Spark's `_SUCCESS`: readers of such folders skip names that begin with `_`
 _FRESH, _OLD = "fresh", "old"
+_KEPT = "_kept"  # by which a folder in a bucket is there: Spark would make it by an object that the agent's client cannot delete
 _FILE = "part-00000"  # of an output in a bucket, with the suffix of its format
 _export_lock = threading.Lock()  # one export at a time: two exports of one sink would collide in its folder
 
@@ -85,6 +86,7 @@ def _put_in_bucket(export: ExportTarget, target: ObjectPath, write: Callable[[Pa
     (export.stage / MARK).touch()
     # of each run another one: what a late job of an earlier run still writes is in nobody's output
     folder = export.stage / uuid.uuid4().hex
+    (folder / _KEPT).touch()
     rows = write(folder)
     staged = _only_part(export, folder)
     _check_free(export)
@@ -118,6 +120,8 @@ def _clear_stage(export: ExportTarget) -> None:
     """Delete what a run that died has left beside the target."""
     if isinstance(export.stage, ObjectPath) and (export.stage / MARK).is_file():
         export.stage.delete_below(commits.check_tenure)
+        if export.stage.exists():  # such an object is left, where a server died in the middle
+            (export.stage / MARK).touch()
 
 
 def _key(path: Path) -> str:
