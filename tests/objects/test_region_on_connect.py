@@ -172,11 +172,11 @@ def test_rows_flow_once_however_many_they_are_and_whatever_becomes_of_the_agent(
     """Few rows go through the agent, many are files of Spark's; it dies on either side of the commit."""
     fired = region.home / "crash" / "fired"
     region.follow()
-    for number, (rows, point) in enumerate(((2, "before-commit-live"), (SMALL_ROWS + 9, "after-commit-live")), 1):
+    for deaths, (rows, point) in enumerate(((2, "before-commit-live"), (SMALL_ROWS + 9, "after-commit-live")), 1):
         (region.home / "crash" / point).touch()
         region.produce(rows)
         until = time.monotonic() + SECONDS
-        while len(list(fired.iterdir())) < number:
+        while len(list(fired.iterdir())) < deaths:
             assert time.monotonic() < until, region.log()
             time.sleep(0.2)
         region.follow()
