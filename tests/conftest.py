@@ -33,6 +33,7 @@ LONGEST = (
     "rules a-j",
     "rules k-z",
     "tests/objects/test_region_uses.py",
+    "connect",
     "tests/agent/test_watch_spark.py",
     "tests/agent/test_resilience.py",
     "tests/life/test_life.py",
