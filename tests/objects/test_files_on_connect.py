@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, Schema
 
+from console.agent.connect.sessions import open_session
 from console.agent.errors import WriteSkipped
 from console.agent.feeds import commit
 from console.agent.object_store.object_path import ObjectPath
@@ -16,6 +17,7 @@ from console.agent.rows import appended, log_excerpt
 from console.agent.store import attempt_table, commits, copy_commit, log, spark_files
 from console.agent.store.shape import layout_of
 from console.errors import RegionError
+from tests.cluster.connect_server import ConnectServer
 from tests.objects.holders import agent
 from tests.objects.proxy import Proxy
 
@@ -30,11 +32,11 @@ COLUMNS = (
     "DATE'2026-11-01' + CAST(id % 2 AS INT) AS day",
     f"{ODD} AS part",
 )
-ROWS = 24
+ROWS = 12
 
 
 def written(session: Any, rows: int = ROWS) -> Any:
-    return session.range(rows).selectExpr(*COLUMNS).coalesce(2)
+    return session.range(rows).selectExpr(*COLUMNS).coalesce(1)
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_rows_are_committed_once_with_their_position_and_are_what_delta_and_delt
     result = commit.append(session, written(session), writer, 3, {"kind": "history"})
     assert result.rows == ROWS
     with pytest.raises(WriteSkipped):  # as a zombie's, whose job ended behind its successor's
-        commit.append(session, written(session, 7), late, 2, {"kind": "history"})
+        commit.append(session, written(session, 2), late, 2, {"kind": "history"})
     assert log.position(table, writer.app_id) == writer.epoch << commit.EPOCH_BITS | 3
     wanted = [
         tuple(row)
@@ -133,12 +135,11 @@ def test_a_copy_replaces_rows_and_columns_in_one_commit_and_a_repeated_run_is_re
 
 
 def test_rows_that_only_delta_can_read_flow_by_an_excerpt_in_the_bucket(
-    session: Any, table: str, warehouse: ObjectPath
+    session: Any, connect: ConnectServer, table: str, warehouse: ObjectPath
 ) -> None:
     """A landing table of somebody's with deletion vectors, and with folders whose names a URI escapes."""
     landing = str(warehouse / "landing")
-    foreign = session.cloneSession()
-    foreign.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", "true")
+    foreign = open_session(connect.url, {"spark.databricks.delta.properties.defaults.enableDeletionVectors": "true"})
     foreign.conf.set("spark.sql.runSQLOnFiles", "true")
     written(foreign, 24).coalesce(1).write.format("delta").partitionBy("part").save(landing)
     foreign.sql(f"DELETE FROM delta.`{landing}` WHERE id >= 12")

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 ENDLESS = "SELECT sum(id % 7) AS n FROM range(0, 1000000000000, 1, 8)"
 SECONDS = 60.0
+TAG = "history/a, b"
 
 
 @pytest.fixture
@@ -37,31 +38,32 @@ def until(said: Callable[[], Any]) -> Any:
     return found
 
 
-def test_a_job_is_told_and_cancelled_and_one_of_another_session_goes_on(spark: ConnectHandle) -> None:
+def test_a_job_is_told_and_cancelled_and_by_no_other_session(spark: ConnectHandle) -> None:
     session, other = spark.live_session(), spark.live_session()
     ended: list[str] = []
 
     def run() -> None:
-        with spark.job(session, "history/a, b"), pytest.raises(PySparkException) as broken:
+        with spark.job(session, TAG), pytest.raises(PySparkException) as broken:
             session.sql(ENDLESS).collect()
         ended.append(broken.value.getCondition() or "")
 
-    with spark.job(session, "history/a, b") as jobs:
-        assert (jobs.fraction(), jobs.job()) == (0.0, None)
-        running = threading.Thread(target=run, daemon=True)
-        running.start()
-        told = until(jobs.job)
-        assert (told.done, told.tasks, told.stage, told.stages > 0, jobs.fraction()) == (0, 8, 1, True, 0.0)
-        with spark.job(other, "history/a, b") as theirs:
+    try:
+        with spark.job(session, TAG) as jobs, spark.job(other, TAG) as theirs:
+            assert (jobs.fraction(), jobs.job()) == (0.0, None)
+            running = threading.Thread(target=run, daemon=True)
+            running.start()
+            told = until(jobs.job)
+            assert (told.done, told.tasks, told.stage, told.stages > 0, jobs.fraction()) == (0, 8, 1, True, 0.0)
             theirs.cancel()
-            assert other.sql("SELECT 1 AS n").collect()[0]["n"] == 1
-        assert running.is_alive()
-        jobs.cancel()
-        running.join(SECONDS)
-    assert ended == ["OPERATION_CANCELED"]
-    assert session.getTags() == set()
-    spark.give_up(session)
-    spark.give_up(other)
+            time.sleep(1.0)
+            assert running.is_alive()
+            jobs.cancel()
+            running.join(SECONDS)
+        assert ended == ["OPERATION_CANCELED"]
+        assert session.getTags() == set()
+    finally:
+        spark.give_up(session)  # whatever still runs in it ends with it
+        spark.give_up(other)
 
 
 def test_an_endpoint_is_tried_on_the_way_back_and_one_that_does_not_answer_is_ended(
