@@ -15,7 +15,7 @@ SHARED = ("if isinstance(session, SparkSession):  # that", "if session:  # that"
 MUTANTS = (
     Mutant("a region behind Spark Connect starts a JVM of its own", f"{SERVED}::test_the_live_release_is_read_without_a_jvm_of_the_agents_own",
            "console/agent/region_agent.py", "ConnectHandle(settings, warehouse) if settings.remote", "ConnectHandle(settings, warehouse) if settings.remote == '*'"),
-    Mutant("whatever asks for a session gets one of Spark Connect's", f"{SERVED}::test_copies_and_sinks_run_and_the_rest_is_refused_by_name", HANDLE,
+    Mutant("whatever asks for a session gets one of Spark Connect's", f"{SERVED}::test_whatever_else_a_region_does_is_refused_by_name_before_a_server_is_asked", HANDLE,
            '        """raises  RegionError E_CONNECT"""\n        self._refuse()\n\n    def passing',
            '        return sessions.open_session(self._settings.remote, self._settings.conf)\n\n    def passing'),
     Mutant("a server is left to bind parameters", f"{SERVED}::test_the_live_release_is_read_without_a_jvm_of_the_agents_own", HANDLE,

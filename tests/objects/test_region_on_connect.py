@@ -24,7 +24,7 @@ from tests.cluster.standalone import free_port
 from tests.faults.rules.tables import commit_rows, number, state
 from tests.objects.holders import agent
 from tests.objects.proxy import Proxy
-from tests.objects.region import FILES, Region
+from tests.objects.region import Region
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
@@ -42,8 +42,18 @@ SECONDS = 90.0
 
 @pytest.fixture
 def region(bare_region: Region, warehouse: ObjectPath, proxy: Proxy, connect: ConnectServer) -> Region:
+    return built(bare_region, warehouse, proxy, connect.url)
+
+
+@pytest.fixture
+def cut_off(bare_region: Region, warehouse: ObjectPath, proxy: Proxy) -> Region:
+    """Its server does not answer."""
+    return built(bare_region, warehouse, proxy, f"sc://127.0.0.1:{free_port()}")
+
+
+def built(bare_region: Region, warehouse: ObjectPath, proxy: Proxy, remote: str) -> Region:
     """With a live release that a Spark of another day has built."""
-    bare_region.spark = {"remote": connect.url}
+    bare_region.spark = {"remote": remote}
     bare_region.write()
     bare_region.produce(6)
     holder = agent(warehouse, proxy)
@@ -65,7 +75,8 @@ def region(bare_region: Region, warehouse: ObjectPath, proxy: Proxy, connect: Co
     )
     commit_rows(target, commit.live_id(target, feed), number(1, 0), rows)
     sums = pa.table({"day": [date(2026, 11, 1)] * 2 + [date(2026, 11, 2)], "requests": [1, 1, 2]})
-    write_deltalake(str(warehouse / "per_day" / "c0-1"), sums, partition_by=["day"])
+    for part in (sums.slice(0, 1), sums.slice(1)):  # two files of one day
+        write_deltalake(str(warehouse / "per_day" / "c0-1"), part, partition_by=["day"], mode="append")
     holder.releases.propose(released(feed), "web-1", "ada", "laptop")
     holder.releases.swap("", "r1", "ada", "laptop")
     holder.rollouts.append("web-1", 1, Entered("live"))
@@ -188,7 +199,7 @@ def test_rows_flow_once_however_many_they_are_and_whatever_becomes_of_the_agent(
     assert not any("/attempt-" in name and "_delta_log" in name for name in names)
 
 
-def test_copies_and_sinks_run_and_the_rest_is_refused_by_name(region: Region, connect: ConnectServer) -> None:
+def test_copies_and_sinks_run(region: Region) -> None:
     assert "Spark 4.2.0" in region.attempt("doctor").stdout
     region.console("copy", "all_days", "--region", "us")
     days = [{"day": "2026-11-01", "requests": 2}, {"day": "2026-11-02", "requests": 2}]
@@ -197,15 +208,14 @@ def test_copies_and_sinks_run_and_the_rest_is_refused_by_name(region: Region, co
     (dump,) = [name for name in region.objects("exports/dump") if "part-" in name]
     lines = region.text(dump.removeprefix(f"{region.warehouse.partition('//')[2].partition('/')[2]}/")).splitlines()
     assert sorted(json.loads(line)["id"] for line in lines) == [f"r{n}" for n in range(6)]
-    for words in (("verify", "--region", "us"), ("maintain", "--region", "us")):
-        done = region.attempt(*words)
-        assert "the live release is only read and followed so far" in done.stdout + done.stderr, (words, done)
 
 
-def test_a_server_that_does_not_answer_is_unreachable_and_named(region: Region) -> None:
-    nowhere = f"sc://127.0.0.1:{free_port()}"
-    region.spark = {"remote": nowhere}
-    region.write(FILES)
-    done = region.attempt("query", "--region", "us", "SELECT count(*) AS n FROM requests")
+def test_whatever_else_a_region_does_is_refused_by_name_before_a_server_is_asked(cut_off: Region) -> None:
+    done = cut_off.attempt("maintain", "--region", "us", "--small-files", "2")
+    assert "the live release is only read and followed so far" in done.stdout + done.stderr, done
+
+
+def test_a_server_that_does_not_answer_is_unreachable_and_named(cut_off: Region) -> None:
+    done = cut_off.attempt("query", "--region", "us", "SELECT count(*) AS n FROM requests")
     assert done.returncode == 5, done.stdout + done.stderr
-    assert f"{nowhere}: no Spark Connect server answers" in done.stderr
+    assert f"{cut_off.spark['remote']}: no Spark Connect server answers" in done.stderr
