@@ -8,7 +8,9 @@ from console.agent.object_store.s3 import S3Access
 from console.errors import RegionError
 
 EXECUTOR_ENV = "spark.executorEnv."
-WRITTEN = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}  # INT96 has no statistics, by which files are skipped
+WRITTEN = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"
+}  # INT96 has no statistics, by which files are skipped
 _CREDENTIALS = (
     "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN",
 )  # fmt: skip
