@@ -44,17 +44,18 @@ class OpenRelease:
         return f"{self.warehouse}/{path}" if isinstance(self.warehouse, str) else version_path(self.warehouse, path)
 
     def spark(self, table: str, session: Any) -> Any:
-        """A DataFrame of the logical table in the caller's SparkSession (with Delta).
+        """A DataFrame of the logical table in the caller's SparkSession (with Delta), of a JVM or of Spark Connect.
 
-        Renames, defaults and merged states of the release are applied. The temp view `stored` is left behind.
+        Renames, defaults and merged states of the release are applied. In a JVM the temp view `stored` is left behind.
 
         raises   DataError for a release whose SQL reads anything but its own table
         """
+        from console.agent.query_over import query_over
         from console.planning.sql.duckdb import read_of
 
         read_of(self._state(table).read)
-        session.read.format("delta").load(self.path(table)).createOrReplaceTempView("stored")
-        return session.sql(self._state(table).read)
+        stored = session.read.format("delta").load(self.path(table))
+        return query_over(session, self._state(table).read, {"stored": stored})
 
     def arrow(self, table: str, where: str = "") -> Any:
         """The logical table as a `pyarrow.Table`, without Spark.

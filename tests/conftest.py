@@ -22,6 +22,7 @@ gc.set_threshold(100_000, 20, 50)
 GROUPS = {
     "rules a-j": re.compile(r"tests/faults/rules/test_[a-j]"),
     "rules k-z": re.compile(r"tests/faults/rules/test_[k-z]"),
+    "connect": re.compile(r"tests/objects/test_\w+_on_connect"),
     "walls": re.compile(r"tests/walls/"),
 }
 UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside", "cleanup_killed"))
@@ -32,6 +33,7 @@ LONGEST = (
     "rules a-j",
     "rules k-z",
     "tests/objects/test_region_uses.py",
+    "connect",
     "tests/agent/test_watch_spark.py",
     "tests/agent/test_resilience.py",
     "tests/life/test_life.py",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 from deltalake.exceptions import DeltaError
@@ -27,6 +28,12 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 _VALUE = re.compile(r"[Tt]he value .{1,4000}? of the type|'[^']{1,4000}'", re.DOTALL)
 _RAISED = "USER_RAISED_EXCEPTION"  # condition of `raise_error`, whose message is the query's own
 _CHAIN = 16  # causes examined
+# a cause in a stack trace, up to its first frame; in its message Spark puts the condition in front and the state behind
+_TOLD_CAUSE = re.compile(
+    r"^Caused by: (?P<java>[\w.$]+): (?P<message>(?:\[(?P<condition>[A-Z0-9_.]+)\] )?.*?)(?=\n\tat |\nCaused by: |\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_STATE = re.compile(r"SQLSTATE: (\w{5})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,8 @@ def _chain(error: BaseException) -> Iterator[_Link]:
             yield from _java_chain(error.java_exception) or [_Link("", "", "", str(error))]
         case PySparkException():
             yield _Link("", error.getCondition() or "", error.getSqlState() or "", str(error))
-            yield from _java_chain(getattr(error, "_origin", None))  # pyspark gives it no public name
+            origin = getattr(error, "_origin", None)  # pyspark gives it no public name
+            yield from _java_chain(origin) if origin is not None else _told_causes(error)
         case _:
             yield _Link("", "", "", str(error))
 
@@ -117,6 +125,15 @@ def _java_chain(java: Any) -> list[_Link]:
                 links.append(_Link(name, "", "", message))
             java = java.getCause()
     return links
+
+
+def _told_causes(error: Any) -> list[_Link]:
+    """The causes of an error of Spark Connect, from the server's stack trace: its client keeps nothing else of them."""
+    trace = getattr(error, "getStackTrace", lambda: "")() or ""
+    return [
+        _Link(found["java"], found["condition"] or "", (_STATE.findall(found["message"]) or [""])[-1], found["message"])
+        for found in islice(_TOLD_CAUSE.finditer(trace), _CHAIN)
+    ]
 
 
 def cause(error: BaseException) -> str:

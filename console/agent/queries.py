@@ -156,14 +156,14 @@ def run_copy(reading: PipelineReader, spark: SparkHandle, name: str, run: str, b
             commits.own(path)
         if log.position(path, app_id) is not None:
             return {"rows": 0, "already": True, "path": path}
-        session = spark.session()
-        register(reading, session, release, [state.table.name for state in release.tables])
-        rows, replaces = session.sql(copy.sql).coalesce(1), copy.mode == "replace"
-        note = {"kind": "copy", "copy": name, "release": release.id, "by": by, "run": run}
-        if in_bucket(path):
-            copy_commit.run(session, rows, path, replaces=replaces, app_id=app_id, note=note)
-        else:
-            _save(rows.write.format("delta"), path, replaces=replaces, app_id=app_id, note=json.dumps(note))
+        with spark.query_session() as session:
+            register(reading, session, release, [state.table.name for state in release.tables])
+            rows, replaces = session.sql(copy.sql).coalesce(1), copy.mode == "replace"
+            note = {"kind": "copy", "copy": name, "release": release.id, "by": by, "run": run}
+            if in_bucket(path):
+                copy_commit.run(session, rows, path, replaces=replaces, app_id=app_id, note=note)
+            else:
+                _save(rows.write.format("delta"), path, replaces=replaces, app_id=app_id, note=json.dumps(note))
         return {"rows": _read_back(path, before, app_id), "already": False, "path": path}
 
 
@@ -213,18 +213,18 @@ def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> d
     out = exports.output(controller.warehouse, sink.path, controller.pipeline, sink.name)
 
     def write(fresh: Path) -> int:
-        session = spark.session()
-        register(PipelineReader(controller), session, release, [state.table.name for state in release.tables])
-        rows = session.sql(sink.sql).coalesce(1)
-        count = int(rows.count())
-        writer = rows.write.mode("overwrite")
-        match sink.format:
-            case "ndjson":
-                writer.json(str(fresh))
-            case "csv":
-                writer.option("header", "true").csv(str(fresh))
-            case "parquet":
-                writer.parquet(str(fresh))
+        with spark.query_session() as session:
+            register(PipelineReader(controller), session, release, [state.table.name for state in release.tables])
+            rows = session.sql(sink.sql).coalesce(1)
+            count = int(rows.count())
+            writer = rows.write.mode("append")  # the folder is this run's own
+            match sink.format:
+                case "ndjson":
+                    writer.json(str(fresh))
+                case "csv":
+                    writer.option("header", "true").csv(str(fresh))
+                case "parquet":
+                    writer.parquet(str(fresh))
         return count
 
     return {"rows": exports.put(out, write), "path": str(out.target)}

@@ -24,12 +24,13 @@ class SessionOnDemand:
     def get(self) -> Any:
         self.last_used = time.monotonic()
         if self._session is None:
-            self._session = self._spark.session()
-            self._spark.put_first(self._session)
+            self._session = self._spark.live_session()
         return self._session
 
     def drop(self) -> None:
-        self._session = None
+        session, self._session = self._session, None
+        if session is not None:
+            self._spark.give_up(session)
 
 
 def opened(session: Any) -> Any:

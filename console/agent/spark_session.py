@@ -113,6 +113,15 @@ class SparkHandle:
         """Context with a session of its own for one query of tables as they are."""
         yield self.session()
 
+    def live_session(self) -> Any:
+        """A session for the live feeds of one thread, whose jobs go first; `give_up` ends it."""
+        session = self.session()
+        self.put_first(session)
+        return session
+
+    def give_up(self, session: Any) -> None:
+        """End a session of `live_session` or `passing_session`, as far as it holds anything: one of a JVM is garbage."""
+
     def ask(self, session: Any, sql: str, args: Mapping[str, Any]) -> Any:
         """The rows of a compiled query. session: of `query_session`;  args: name → value"""
         return session.sql(sql, args=dict(args))

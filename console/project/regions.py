@@ -174,7 +174,7 @@ def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str)
     elif not warehouse.startswith(_BUCKETS):
         why = "is an object store other than S3"
     elif kind == "connect":
-        why, hint = "is in a bucket, and through Spark Connect it is only read so far", _ON_THE_HOST
+        why, hint = "is in a bucket, and through Spark Connect it is only read and followed so far", _ON_THE_HOST
     elif not master.stays_here:
         why = "is in a bucket, and its Spark is not a local one"
     else:

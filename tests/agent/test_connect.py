@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from console.agent.connect import sessions
 from console.agent.connect.handle import ConnectHandle
 from console.agent.connect.parameters import statement
+from console.agent.failure import kind
 from console.agent.region_agent import RegionAgent
 from console.agent.settings import Settings, load_settings
 from console.agent.spark_session import SparkHandle
@@ -28,7 +30,6 @@ SETTINGS = Settings(region="eu", remote=REMOTE)
     [
         lambda spark: spark.session(),
         lambda spark: spark.build_session(),
-        lambda spark: spark.passing_session(),
         lambda spark: spark.check_builds(),
         lambda spark: spark.fit(None),
         lambda spark: spark.slots,
@@ -39,7 +40,7 @@ def test_whoever_asks_for_a_session_of_another_use_than_a_query_is_refused_by_na
     use: Callable[[SparkHandle], Any],
 ) -> None:
     spark = ConnectHandle(SETTINGS, "s3://lake/eu")
-    with pytest.raises(RegionError, match="the live release is only read so far") as refused:
+    with pytest.raises(RegionError, match="the live release is only read and followed so far") as refused:
         use(spark)
     assert (refused.value.code, REMOTE in str(refused.value), "master" in refused.value.hint) == (
         "E_CONNECT",
@@ -110,3 +111,35 @@ def test_a_parameter_is_bound_beside_the_text_of_its_query(value: object, typed:
         statement(sql, {"v": value}) == rf"EXECUTE IMMEDIATE 'SELECT \':v\' FROM t WHERE v = :v' USING {typed} AS `v`"
     )
     assert statement(sql, {}) == sql
+
+
+class Told(PySparkException):
+    """An error of Spark Connect's, as its client gives it: what it is itself, and the server's stack trace."""
+
+    def __init__(self, *causes: str) -> None:
+        super().__init__(message="[TASK_WRITE_FAILED] a task failed SQLSTATE: 58030")
+        self._causes = causes
+
+    def getStackTrace(self) -> str:
+        frames = "\n\tat org.apache.spark.Job.run(Job.scala:1)"
+        return "org.apache.spark.SparkException" + "".join(f"{frames}\nCaused by: {cause}" for cause in self._causes)
+
+
+TASK = "org.apache.spark.SparkException: [TASK_WRITE_FAILED] a task failed SQLSTATE: 58030"
+
+
+@pytest.mark.parametrize(
+    ("causes", "expected"),
+    [
+        ((TASK,), "passing"),
+        ((TASK, "a.b.C: [CAST_INVALID_INPUT] The value '[X] SQLSTATE: 42000\nsecond line' is malformed. SQLSTATE: 22018"), "value"),
+        ((TASK, "a.b.C: [OTHER.SUB] what stands in front of 'a\n\nb' SQLSTATE: 22003\n== DataFrame =="), "value"),
+        ((TASK, "a.b.C: [USER_RAISED_EXCEPTION] PARTITION_DAY_OUT_OF_RANGE: t.day SQLSTATE: P0001"), "day"),
+        ((TASK, "java.lang.OutOfMemoryError: Java heap space"), "memory"),
+        ((TASK, "java.io.IOException: the value of CAST_INVALID_INPUT is no condition"), "value"),
+        ((TASK, "a.b.C: [OTHER] a value 'CAST_INVALID_INPUT' SQLSTATE: 58030"), "passing"),
+    ],
+)  # fmt: skip
+def test_a_failure_is_judged_by_the_causes_that_the_server_tells(causes: tuple[str, ...], expected: str) -> None:
+    """Where Spark names no condition, the message is all there is, as in a JVM."""
+    assert kind(Told(*causes)) == expected

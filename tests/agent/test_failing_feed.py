@@ -48,7 +48,7 @@ class FailingFeedSetup:
 
     def start(self, *more: LiveFeed) -> None:
         """As a fresh agent does: nothing is known but what the logs say."""
-        spark = SimpleNamespace(put_first=lambda _: None, session=object)
+        spark = SimpleNamespace(session=object, live_session=object, give_up=lambda _: None)
         self.follower = FeedFollower(cast(Any, spark), 0.01, lambda *each: self.reports.append(each))
         self.feed = copying_feed(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
         self.follower.follow("web", (self.feed, *more))

@@ -106,7 +106,9 @@ def test_a_follower_goes_on_though_nobody_can_be_told(tmp_path: Path) -> None:
     def full_disk(*_: str) -> None:
         raise OSError(28, "No space left on device")
 
-    follower = FeedFollower(cast(Any, SimpleNamespace(put_first=lambda _: None, session=object)), 0.01, full_disk)
+    follower = FeedFollower(
+        cast(Any, SimpleNamespace(session=object, live_session=object, give_up=lambda _: None)), 0.01, full_disk
+    )
     follower.start()
     for name in ("first", "second"):
         tried = failing(tmp_path, name)
@@ -286,7 +288,9 @@ def shared(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
         DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
         commit_rows(copy, commit.live_id(copy, FEED), number(1, reached), rows())
         recorded(service, pipeline, release("r1", f"{pipeline}/copy"))
-    spark = SimpleNamespace(put_first=lambda _: None, session=lambda **_: None, started=False)
+    spark = SimpleNamespace(
+        session=lambda **_: None, live_session=lambda **_: None, give_up=lambda _: None, started=False
+    )
     monkeypatch.setattr(maintainer, "vacuum", lambda *_: None)
 
     def keep() -> list[str]:

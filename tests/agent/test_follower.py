@@ -39,7 +39,7 @@ class Counting(LiveFeed):
 
 @pytest.fixture
 def follower() -> Iterator[FeedFollower]:
-    spark = SimpleNamespace(put_first=lambda _: None, session=object)
+    spark = SimpleNamespace(session=object, live_session=object, give_up=lambda _: None)
     thread = FeedFollower(cast(Any, spark), 0.01, lambda *_: None)
     yield thread
     thread.stop()
@@ -153,7 +153,9 @@ def test_a_position_over_commits_without_rows_is_committed_after_so_many_or_so_l
     monkeypatch.setattr("console.agent.feeds.follower.time", SimpleNamespace(monotonic=lambda: clock[0]))
     reports: list[tuple[str, ...]] = []
     follower = FeedFollower(
-        cast(Any, SimpleNamespace(put_first=lambda _: None, session=object)), 1.0, lambda *each: reports.append(each)
+        cast(Any, SimpleNamespace(session=object, live_session=object, give_up=lambda _: None)),
+        1.0,
+        lambda *each: reports.append(each),
     )
     nothing, source = cast(Any, None), str(tmp_path / "landing")
     beating = Beating(
@@ -183,7 +185,9 @@ def test_a_position_that_stands_since_the_start_is_committed_within_the_hour(
 ) -> None:
     clock = [5000.0]
     monkeypatch.setattr("console.agent.feeds.follower.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    follower = FeedFollower(cast(Any, SimpleNamespace(put_first=lambda _: None, session=object)), 1.0, lambda *_: None)
+    follower = FeedFollower(
+        cast(Any, SimpleNamespace(session=object, live_session=object, give_up=lambda _: None)), 1.0, lambda *_: None
+    )
     nothing, source = cast(Any, None), str(tmp_path / "landing")
     beating = Beating(
         spec=Feed(materialization="copy", source="copy", target="landing", sql="SELECT 1"),

@@ -32,11 +32,13 @@ class Duck:
     def __init__(self) -> None:
         self._db = duckdb.connect()
 
-    def createDataFrame(self, rows: pa.Table) -> Any:
-        return SimpleNamespace(createOrReplaceTempView=lambda name: self._db.register(name, rows))
+    def createDataFrame(self, rows: pa.Table) -> str:
+        self._db.register("given", rows)
+        return "given"
 
-    def sql(self, text: str) -> Any:
-        return SimpleNamespace(toArrow=lambda: self._db.sql(text).to_arrow_table())
+    def sql(self, text: str, **rows: str) -> Any:
+        filled = text.format(**rows).replace("`", '"')
+        return SimpleNamespace(toArrow=lambda: self._db.sql(filled).to_arrow_table())
 
 
 def state(path: str, columns: dict[str, str], accepts_until: str = "") -> TableState:
@@ -53,7 +55,12 @@ class World:
         self.place = place
         for path, columns in (("landing", OLD), ("landing.versions/b-2", NEW)):
             DeltaTable.create(str(place / path), pa.schema([(name, ARROW[type]) for name, type in columns.items()]))
-        spark = cast(Any, SimpleNamespace(put_first=lambda _: None, session=Duck, lost=False, started=False, slots=2))
+        spark = cast(
+            Any,
+            SimpleNamespace(
+                session=Duck, live_session=Duck, give_up=lambda _: None, lost=False, started=False, slots=2
+            ),
+        )
         follower = FeedFollower(spark, 1.0, lambda *_: None)
         self.line = PipelineController(place, "web", spark, follower, Settings(region="eu"))
         old, new = state("landing", OLD), state("landing.versions/b-2", NEW, accepts_until)

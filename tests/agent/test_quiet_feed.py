@@ -41,7 +41,7 @@ class QuietFeedSetup:
 
     def start(self) -> None:
         """As a fresh agent does."""
-        spark = SimpleNamespace(put_first=lambda _: None, session=object)
+        spark = SimpleNamespace(session=object, live_session=object, give_up=lambda _: None)
         self.follower = FeedFollower(cast(Any, spark), 0.01, lambda *_: None)
         self.feed: LiveFeed = copying_feed(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
         self.follower.follow("web", (self.feed,))
@@ -132,7 +132,12 @@ def test_after_a_failure_a_session_is_asked_for_anew(setup: QuietFeedSetup) -> N
     """So that a Spark which is of no more use is found by the feed that fails on it, where nobody else asks for one."""
     sessions = iter(range(9))
     setup.follower._session = SessionOnDemand(
-        cast(Any, SimpleNamespace(put_first=lambda _: None, session=lambda: next(sessions)))
+        cast(
+            Any,
+            SimpleNamespace(
+                session=lambda: next(sessions), live_session=lambda: next(sessions), give_up=lambda _: None
+            ),
+        )
     )
     setup.broken = True
     setup.arrive(2)

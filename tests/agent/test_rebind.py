@@ -91,7 +91,7 @@ class Region:
         self.start()
 
     def start(self) -> None:
-        spark = cast(Any, SimpleNamespace(put_first=lambda _: None, session=lambda: None))
+        spark = cast(Any, SimpleNamespace(session=lambda: None, live_session=lambda: None, give_up=lambda _: None))
         self.spark, self.follower = spark, FeedFollower(spark, 0.01, lambda *_: None)
         self.refollow()
 

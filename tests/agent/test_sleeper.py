@@ -291,7 +291,10 @@ class Following:
         DeltaTable.create(self.copy, schema=SCHEMA, partition_by=["day"])
         by_arrow(monkeypatch)
         self.follower = FeedFollower(
-            cast(Any, SimpleNamespace(session=self._session, put_first=lambda _: None)), 0.01, lambda *_: None, follow
+            cast(Any, SimpleNamespace(live_session=self._session, give_up=lambda _: None)),
+            0.01,
+            lambda *_: None,
+            follow,
         )
         self.feed = copying_feed(self.landing, self.copy)
         self.follower.follow("web", (self.feed,))

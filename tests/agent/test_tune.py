@@ -35,7 +35,12 @@ def controller(place: Path) -> PipelineController:
     spark = cast(
         Any,
         SimpleNamespace(
-            put_first=lambda _: None, session=lambda **_: None, check_builds=lambda: None, lost=False, started=False
+            session=lambda **_: None,
+            live_session=lambda **_: None,
+            give_up=lambda _: None,
+            check_builds=lambda: None,
+            lost=False,
+            started=False,
         ),
     )
     return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu"))

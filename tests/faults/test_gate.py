@@ -38,7 +38,12 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelineCo
     spark = cast(
         Any,
         SimpleNamespace(
-            put_first=lambda _: None, session=lambda **_: None, check_builds=lambda: None, lost=False, started=False
+            session=lambda **_: None,
+            live_session=lambda **_: None,
+            give_up=lambda _: None,
+            check_builds=lambda: None,
+            lost=False,
+            started=False,
         ),
     )
     follower = FeedFollower(spark, 0.01, lambda *_: None)

@@ -3,22 +3,51 @@
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from console.agent.connect.sessions import open_session
 from console.agent.object_store import object_path
 from console.agent.object_store.object_path import ObjectPath
 from console.agent.object_store.s3 import S3Access, S3Objects
 from console.agent.store import commits
+from tests.cluster.connect_server import ConnectServer
+from tests.life.region import SHORT_LIVED
 from tests.objects.proxy import Proxy, between
 from tests.objects.region import Region, environment
 from tests.objects.server import BUCKET, options, running
+
+SMALL = {name: SHORT_LIVED[name] for name in ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")}
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     with running() as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def connect(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
+    """One Spark Connect server, which reaches the bucket and this machine's disk."""
+    started = ConnectServer(folder=tmp_path_factory.mktemp("connect"), bucket=True)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in options(server).items():
+                patch.setenv(name, value)
+            started.start()
+        yield started
+    finally:
+        started.stop()
+
+
+@pytest.fixture
+def session(connect: ConnectServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """One of its sessions, with settings for queries over a few rows."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # for this test: pyspark's functions are Connect's
+    opened = open_session(connect.url, SMALL)
+    yield opened
+    opened.stop()
 
 
 @pytest.fixture

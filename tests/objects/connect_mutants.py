@@ -4,12 +4,18 @@ from tests.faults.planted import Mutant
 
 HERE = "tests/agent/test_connect.py"
 SERVED = "tests/objects/test_region_on_connect.py"
+RULES = "tests/objects/test_rules_on_connect.py"
+FILES = "tests/objects/test_files_on_connect.py"
+JOBS = "tests/objects/test_jobs_on_connect.py"
 HANDLE = "console/agent/connect/handle.py"
+OVER = "console/agent/query_over.py"
+ATTEMPT = "console/agent/store/attempt_table.py"
+SHARED = ("if isinstance(session, SparkSession):  # that", "if session:  # that")
 
 MUTANTS = (
     Mutant("a region behind Spark Connect starts a JVM of its own", f"{SERVED}::test_the_live_release_is_read_without_a_jvm_of_the_agents_own",
            "console/agent/region_agent.py", "ConnectHandle(settings, warehouse) if settings.remote", "ConnectHandle(settings, warehouse) if settings.remote == '*'"),
-    Mutant("feeds go through Spark Connect", f"{SERVED}::test_whatever_else_a_region_does_is_refused_by_name", HANDLE,
+    Mutant("whatever asks for a session gets one of Spark Connect's", f"{SERVED}::test_whatever_else_a_region_does_is_refused_by_name_before_a_server_is_asked", HANDLE,
            '        """raises  RegionError E_CONNECT"""\n        self._refuse()\n\n    def passing',
            '        return sessions.open_session(self._settings.remote, self._settings.conf)\n\n    def passing'),
     Mutant("a server is left to bind parameters", f"{SERVED}::test_the_live_release_is_read_without_a_jvm_of_the_agents_own", HANDLE,
@@ -18,4 +24,39 @@ MUTANTS = (
            "if not isinstance(warehouse, ObjectPath):", "if not warehouse:"),
     Mutant("a token stands in a file", "tests/model/test_connect_address.py", "console/model/connect_address.py",
            'named["name"] in _OURS or secret(named["name"])', 'secret(named["name"])'),
+    Mutant("two versions have one name, and a comparison finds them equal", f"{RULES}::test_two_versions_that_differ_in_a_row_are_found_to_differ", OVER, *SHARED),
+    Mutant("a joined table's rows are those of whatever has its name later", f"{RULES}::test_a_source_and_a_joined_table_keep_their_own_rows", OVER, *SHARED),
+    Mutant("of two tables of an open release both are the last", f"{RULES}::test_two_tables_of_an_open_release_keep_their_own_rows", OVER, *SHARED),
+    Mutant("braces in a query are fields of its format", f"{RULES}::test_a_query_may_give_its_own_names_and_has_any_text", OVER,
+           'text.replace("{", "{{").replace("}", "}}")', "text"),
+    Mutant("the causes that a server tells are passed over", f"{RULES}::test_a_job_that_writes_tells_the_cause_of_its_failure", "console/agent/failure.py",
+           "_java_chain(origin) if origin is not None else _told_causes(error)", "_java_chain(origin)"),
+    Mutant("an attempt's log stays behind", f"{FILES}::test_a_file_is_in_its_final_place_with_statistics_as_its_table_wants_them_and_the_attempts_log_is_gone",
+           ATTEMPT, "    _forget(attempt)\n", ""),
+    Mutant("an attempt has other statistics than its table", f"{FILES}::test_a_file_is_in_its_final_place_with_statistics_as_its_table_wants_them_and_the_attempts_log_is_gone",
+           ATTEMPT, "**created.OFF, **settings", "**created.OFF"),
+    Mutant("an attempt has what the server switches on", f"{FILES}::test_what_a_server_switches_on_for_new_tables_is_in_no_file",
+           ATTEMPT, "**created.OFF, **settings", "**settings"),
+    Mutant("a blank in a partition is committed as a value", f"{FILES}::test_rows_are_committed_once_with_their_position_and_are_what_delta_and_deltalake_read",
+           "console/agent/store/file_action.py", "(name, value or None)", "(name, value)"),
+    Mutant("times are written without statistics through Spark Connect", f"{FILES}::test_a_file_is_in_its_final_place_with_statistics_as_its_table_wants_them_and_the_attempts_log_is_gone",
+           "console/agent/connect/sessions.py", "{**WRITTEN, **conf, **FIXED_IN_SESSION}", "{**conf, **FIXED_IN_SESSION}"),
+    Mutant("rows in other columns are written through Spark Connect", f"{FILES}::test_rows_in_other_columns_are_refused_before_anything_is_written",
+           "console/agent/store/spark_files.py", "    if not schema:\n", "    if not schema and isinstance(session, SparkSession):\n"),
+    Mutant("a name within an attempt is not that within its table", f"{FILES}::test_a_copy_replaces_rows_and_columns_in_one_commit_and_a_repeated_run_is_refused",
+           ATTEMPT, 'added_file(table, action, f"{name}/")', "added_file(table, action)"),
+    Mutant("an excerpt of a log in a bucket is on the agent's disk", f"{FILES}::test_rows_that_only_delta_can_read_flow_by_an_excerpt_in_the_bucket",
+           "console/agent/rows/log_excerpt.py", "scratch = log.root_of(version) / FOLDER", "scratch = Path('/tmp') / FOLDER"),
+    Mutant("an excerpt of a log stays in the bucket", f"{FILES}::test_rows_that_only_delta_can_read_flow_by_an_excerpt_in_the_bucket",
+           "console/agent/rows/log_excerpt.py", "        _used.add(scratch)\n", "        pass\n"),
+    Mutant("a path in a bucket stands in an excerpt as it is", f"{FILES}::test_rows_that_only_delta_can_read_flow_by_an_excerpt_in_the_bucket",
+           "console/agent/rows/log_excerpt.py", 'quote(path, safe=":/")', "path"),
+    Mutant("what is cancelled through Spark Connect goes on", f"{JOBS}::test_a_job_is_told_and_cancelled_and_by_no_other_session",
+           "console/agent/connect/jobs.py", "    session.addTag(tag)\n", ""),
+    Mutant("a job through Spark Connect is not told", f"{JOBS}::test_a_job_is_told_and_cancelled_and_by_no_other_session",
+           "console/agent/connect/jobs.py", "self._running = () if done else", "self._running = () if not done else"),
+    Mutant("an endpoint on the way back is asked as in a JVM", f"{JOBS}::test_an_endpoint_is_tried_on_the_way_back_and_one_that_does_not_answer_is_ended",
+           "console/agent/way_back/endpoints.py", "spark.ask(session, endpoint.sql, arguments(args))", "session.sql(endpoint.sql, args=arguments(args))"),
+    Mutant("a sink's output is written on the agent's disk", "tests/objects/test_exports_in_bucket.py", "console/agent/store/exports.py",
+           "folder = export.stage / uuid.uuid4().hex", "folder = Path('/tmp') / uuid.uuid4().hex"),
 )  # fmt: skip

@@ -25,6 +25,7 @@ def dies(name: str, point: str) -> None:
 
 def exported(text: str, name: str = "part-0.json") -> Any:
     def write(fresh: Path) -> int:
+        assert str(fresh).startswith("s3://"), "where a Spark of another host cannot write"
         fresh.mkdir()
         (fresh / name).write_text(text)
         (fresh / "_SUCCESS").touch()

@@ -15,7 +15,7 @@ from console.agent.maintenance.bucket_tables import delete_older, partition_file
 from console.agent.maintenance.compaction import crowded
 from console.agent.object_store.object_path import ObjectPath, place
 from console.agent.store import commits, log
-from console.agent.store.spark_files import FileAction
+from console.agent.store.file_action import FileAction
 from console.errors import RegionError
 from tests.objects.holders import agent
 from tests.objects.proxy import Proxy

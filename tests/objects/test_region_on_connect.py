@@ -1,10 +1,9 @@
-"""A region in a bucket whose Spark is behind Spark Connect: its live release is read without a JVM of the agent's own, and
-nothing else is done there.
+"""A region in a bucket whose Spark is behind Spark Connect: its live release is read and followed without a JVM of the agent's own,
+and what was not tried there is refused by name.
 """
 
 import json
 import time
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -14,18 +13,18 @@ import pytest
 from deltalake import write_deltalake
 
 from console.agent.feeds import commit
+from console.agent.feeds.live_feed import SMALL_ROWS
 from console.agent.object_store.object_path import ObjectPath
 from console.model.event import Entered
 from console.model.live import Feed, Release, TableState, Version
-from console.model.pipeline import Copy, Endpoint, Parameter
+from console.model.pipeline import Copy, Endpoint, Parameter, Sink
 from console.model.schema import Column
 from tests.cluster.connect_server import ConnectServer
 from tests.cluster.standalone import free_port
 from tests.faults.rules.tables import commit_rows, number, state
 from tests.objects.holders import agent
 from tests.objects.proxy import Proxy
-from tests.objects.region import FILES, Region
-from tests.objects.server import options
+from tests.objects.region import Region
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
@@ -38,26 +37,23 @@ REQUESTS = (
 )
 DAYS = (Column(name="day", type="date"), Column(name="requests", type="bigint"))
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
-SECONDS = 40.0
-
-
-@pytest.fixture(scope="module")
-def connect(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in options(server).items():
-            patch.setenv(name, value)
-        started = ConnectServer(folder=tmp_path_factory.mktemp("connect"), bucket=True)
-        try:
-            started.start()
-            yield started
-        finally:
-            started.stop()
+SECONDS = 90.0
 
 
 @pytest.fixture
 def region(bare_region: Region, warehouse: ObjectPath, proxy: Proxy, connect: ConnectServer) -> Region:
+    return built(bare_region, warehouse, proxy, connect.url)
+
+
+@pytest.fixture
+def cut_off(bare_region: Region, warehouse: ObjectPath, proxy: Proxy) -> Region:
+    """Its server does not answer."""
+    return built(bare_region, warehouse, proxy, f"sc://127.0.0.1:{free_port()}")
+
+
+def built(bare_region: Region, warehouse: ObjectPath, proxy: Proxy, remote: str) -> Region:
     """With a live release that a Spark of another day has built."""
-    bare_region.spark = {"remote": connect.url}
+    bare_region.spark = {"remote": remote}
     bare_region.write()
     bare_region.produce(6)
     holder = agent(warehouse, proxy)
@@ -79,7 +75,8 @@ def region(bare_region: Region, warehouse: ObjectPath, proxy: Proxy, connect: Co
     )
     commit_rows(target, commit.live_id(target, feed), number(1, 0), rows)
     sums = pa.table({"day": [date(2026, 11, 1)] * 2 + [date(2026, 11, 2)], "requests": [1, 1, 2]})
-    write_deltalake(str(warehouse / "per_day" / "c0-1"), sums, partition_by=["day"])
+    for part in (sums.slice(0, 1), sums.slice(1)):  # two files of one day
+        write_deltalake(str(warehouse / "per_day" / "c0-1"), part, partition_by=["day"], mode="append")
     holder.releases.propose(released(feed), "web-1", "ada", "laptop")
     holder.releases.swap("", "r1", "ada", "laptop")
     holder.rollouts.append("web-1", 1, Entered("live"))
@@ -97,9 +94,10 @@ def released(feed: Feed) -> Release:
     by_day = "SELECT day, count(*) AS n, sum(cost) AS cost FROM requests WHERE day = :day GROUP BY day"
     endpoint = Endpoint(name="by_day", sql=by_day, parameters=(Parameter("day", "date"),))
     copy = Copy(name="all_days", into="all_days", sql="SELECT day, requests FROM per_day")
+    sink = Sink(name="dump", path="exports/dump", sql="SELECT id FROM requests")
     return Release(
         id="r1", pipeline="web", digest="d", tables=(landing, requests, per_day), feeds=(feed,), endpoints=(endpoint,),
-        copies=(copy,),
+        copies=(copy,), sinks=(sink,),
     )  # fmt: skip
 
 
@@ -167,23 +165,57 @@ def test_the_live_release_is_read_without_a_jvm_of_the_agents_own(region: Region
     assert has_no_jvm(region)
 
 
-def test_whatever_else_a_region_does_is_refused_by_name(region: Region, connect: ConnectServer) -> None:
-    assert "Spark 4.2.0" in region.attempt("doctor").stdout
-    for words in (("follow", "--region", "us"), ("copy", "all_days", "--region", "us")):
-        assert "the live release is only read" in refused(region, *words)
-    assert asked(region, "query", "SELECT count(*) AS n FROM requests") == [{"n": 6}]
-    region.produce(2)
+def stored(region: Region) -> list[str]:
+    ids: list[str] = region.table("requests/c0-1").to_pyarrow_table().column("id").to_pylist()
+    return sorted(ids)
+
+
+def flows(region: Region) -> None:
+    """Every landed row comes, once."""
     until = time.monotonic() + SECONDS
-    while "E_CONNECT" not in (said := region.attempt("status", "--output", "json").stdout) and time.monotonic() < until:
+    while len(stored(region)) < region.sent:
+        assert time.monotonic() < until, region.log()
         time.sleep(0.5)
-    assert "through Spark Connect the live release is only read so far" in said
-    assert asked(region, "query", "SELECT count(*) AS n FROM requests") == [{"n": 6}]
+    assert stored(region) == sorted(f"r{n}" for n in range(region.sent))
 
 
-def test_a_server_that_does_not_answer_is_unreachable_and_named(region: Region) -> None:
-    nowhere = f"sc://127.0.0.1:{free_port()}"
-    region.spark = {"remote": nowhere}
-    region.write(FILES)
-    done = region.attempt("query", "--region", "us", "SELECT count(*) AS n FROM requests")
+def test_rows_flow_once_however_many_they_are_and_whatever_becomes_of_the_agent(region: Region) -> None:
+    """Few rows go through the agent, many are files of Spark's; it dies on either side of the commit."""
+    fired = region.home / "crash" / "fired"
+    region.follow()
+    for deaths, (rows, point) in enumerate(((2, "before-commit-live"), (SMALL_ROWS + 9, "after-commit-live")), 1):
+        (region.home / "crash" / point).touch()
+        region.produce(rows)
+        until = time.monotonic() + SECONDS
+        while len(list(fired.iterdir())) < deaths:
+            assert time.monotonic() < until, region.log()
+            time.sleep(0.2)
+        region.follow()
+        region.produce(1)  # behind the others: what the next agent did again would be seen
+        flows(region)
+    assert has_no_jvm(region)
+    names = region.objects("requests/c0-1")
+    assert any("/attempt-" in name for name in names)
+    assert not any("/attempt-" in name and "_delta_log" in name for name in names)
+
+
+def test_copies_and_sinks_run(region: Region) -> None:
+    assert "Spark 4.2.0" in region.attempt("doctor").stdout
+    region.console("copy", "all_days", "--region", "us")
+    days = [{"day": "2026-11-01", "requests": 2}, {"day": "2026-11-02", "requests": 2}]
+    assert asked(region, "query", "SELECT * FROM all_days ORDER BY day") == days
+    region.console("sink", "dump", "--region", "us")
+    (dump,) = [name for name in region.objects("exports/dump") if "part-" in name]
+    lines = region.text(dump.removeprefix(f"{region.warehouse.partition('//')[2].partition('/')[2]}/")).splitlines()
+    assert sorted(json.loads(line)["id"] for line in lines) == [f"r{n}" for n in range(6)]
+
+
+def test_whatever_else_a_region_does_is_refused_by_name_before_a_server_is_asked(cut_off: Region) -> None:
+    done = cut_off.attempt("maintain", "--region", "us", "--small-files", "2")
+    assert "the live release is only read and followed so far" in done.stdout + done.stderr, done
+
+
+def test_a_server_that_does_not_answer_is_unreachable_and_named(cut_off: Region) -> None:
+    done = cut_off.attempt("query", "--region", "us", "SELECT count(*) AS n FROM requests")
     assert done.returncode == 5, done.stdout + done.stderr
-    assert f"{nowhere}: no Spark Connect server answers" in done.stderr
+    assert f"{cut_off.spark['remote']}: no Spark Connect server answers" in done.stderr

@@ -1,11 +1,10 @@
 """What the agent checks of files that Spark wrote, before it commits them: nobody else does. No Java."""
 
-import json
 from typing import Any
 
 import pytest
 
-from console.agent.store.spark_files import FileAction, _added, check_columns
+from console.agent.store.file_action import FileAction, added_file, check_columns
 from console.errors import RegionError
 
 
@@ -53,7 +52,7 @@ def test_a_files_record_is_taken_over_with_its_raw_path_and_a_blank_as_null() ->
         "path": "day=2026-01-01/p=x%2520y%252F/part-0.parquet", "size": 7, "modificationTime": 5, "dataChange": True,
         "partitionValues": {"day": "2026-01-01", "p": ""}, "stats": '{"numRecords":1}', "tags": {},
     }  # fmt: skip
-    assert _added("t", json.dumps({"add": add})) == FileAction(
+    assert added_file("t", {"add": add}) == FileAction(
         name="day=2026-01-01/p=x%20y%2F/part-0.parquet",
         bytes=7,
         values=(("day", "2026-01-01"), ("p", None)),
@@ -62,4 +61,4 @@ def test_a_files_record_is_taken_over_with_its_raw_path_and_a_blank_as_null() ->
     )
     for other in ({"remove": {"path": "a"}}, {"add": {**add, "deletionVector": {"storageType": "u"}}}, {"cdc": {}}):
         with pytest.raises(RegionError, match="Delta wrote something else than a data file"):
-            _added("t", json.dumps(other))
+            added_file("t", other)

@@ -48,7 +48,7 @@ SSH = "transport: {ssh: {host: far.example.net}}"
 REFUSED = {
     "gs://lake/eu": "is an object store other than S3",
     "s3a://lake/eu\nspark: {master: 'spark://host:7077'}": "is in a bucket, and its Spark is not a local one",
-    "s3://lake/eu\nspark: {remote: 'sc://host'}": "is in a bucket, and through Spark Connect it is only read so far",
+    "s3://lake/eu\nspark: {remote: 'sc://host'}": "is in a bucket, and through Spark Connect it is only read and followed so far",
     "lake/us\nspark: {master: yarn}": "is on a disk, and the tasks of YARN run on other hosts",
     "lake/us\nspark: {master: 'k8s://https://host:6443'}": "is on a disk, and the tasks of Kubernetes run in pods",
     "lake/us\nspark: {remote: 'sc://host'}": "is on a disk, which a Spark Connect server may not see",

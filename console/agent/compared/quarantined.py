@@ -10,7 +10,8 @@ from typing import Any
 
 from console.agent.failure import from_spark
 from console.agent.feeds.backfill import in_slices
-from console.agent.feeds.live_feed import join_versions, logical_rows, register_joins
+from console.agent.feeds.live_feed import join_versions, joined_rows, logical_rows
+from console.agent.query_over import query_over
 from console.agent.recount.pinned_tables import shown
 from console.agent.rollout.context import RolloutContext
 from console.agent.rows.snapshot import stored_at
@@ -71,9 +72,8 @@ def _of_step(context: RolloutContext, session: Any, step: Backfill, target: Tabl
     if feed is None:
         return bad
     joins = [(state, context.path(state.version.path)) for name in feed.joins if (state := live.table(name))]
-    register_joins(session, joins, join_versions(joins))
-    bad.createOrReplaceTempView(step.source)
-    return shown(session, target, session.sql(feed.sql))
+    frames = {**joined_rows(session, joins, join_versions(joins)), step.source: bad}
+    return shown(session, target, query_over(session, feed.sql, frames))
 
 
 def _same_feed(live: Release, step: Backfill) -> Feed | None:

@@ -1,17 +1,19 @@
-"""The region's Spark behind Spark Connect: queries of the live release are answered, everything else is refused by name.
+"""The region's Spark behind Spark Connect: the live release is read and followed, everything else is refused by name.
 
-A DataFrame of Spark Connect is analysed when it is run, not when it is made: a view that gets another content in between
-is read with the new one. Builds and feeds put several tables behind one view's name in turn, so none of them is allowed here
-before its views are carried along with its queries (docs/decisions/0026).
+A DataFrame of Spark Connect is analysed when it is run, not when it is made. So whatever opens a session here goes by
+`agent/query_over` for rows under a name, and writes files by `agent/store/attempt_table`; what was not tried over a real server
+gets no session (docs/decisions/0027).
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from console.agent.connect import sessions
+from console.agent.connect.jobs import tagged
 from console.agent.connect.parameters import statement
 from console.agent.settings import Settings
+from console.agent.spark_jobs import JobGroup
 from console.agent.spark_session import SparkHandle
 from console.errors import RegionError
 
@@ -39,8 +41,16 @@ class ConnectHandle(SparkHandle):
         self._refuse()
 
     def passing_session(self) -> Any:
-        """raises  RegionError E_CONNECT"""
-        self._refuse()
+        """raises  Unreachable if the server does not answer; RegionError E_CONNECT, E_EXTRA"""
+        return self.live_session()
+
+    def live_session(self) -> Any:
+        """raises  Unreachable if the server does not answer; RegionError E_CONNECT, E_EXTRA"""
+        return sessions.open_session(self._settings.remote, self._settings.conf)
+
+    def give_up(self, session: Any) -> None:
+        with suppress(Exception):  # a server that does not answer forgets it by itself, after an hour
+            session.stop()
 
     @contextmanager
     def query_session(self) -> Iterator[Any]:
@@ -51,13 +61,18 @@ class ConnectHandle(SparkHandle):
         finally:
             session.stop()  # the server would keep it, with its views, for an hour
 
+    @contextmanager
+    def job(self, session: Any, group: str) -> Iterator[JobGroup]:
+        with tagged(session, group) as jobs:
+            yield jobs
+
     def ask(self, session: Any, sql: str, args: Mapping[str, Any]) -> Any:
         return session.sql(statement(sql, args))
 
     def _refuse(self) -> NoReturn:
         raise RegionError(
-            f"{self._settings.remote}: through Spark Connect the live release is only read so far: nothing is built, followed,"
-            " copied or maintained",
+            f"{self._settings.remote}: through Spark Connect the live release is only read and followed so far: nothing is"
+            " built, checked or maintained",
             hint=_HINT,
             code="E_CONNECT",
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from console.agent.failure import cause
 from console.agent.object_store.object_path import ObjectPath
+from console.agent.object_store.spark_conf import WRITTEN
 from console.agent.spark_process import FIXED_IN_SESSION
 from console.errors import RegionError, Unreachable, installing
 
@@ -62,7 +63,7 @@ def open_session(remote: str, conf: Mapping[str, str]) -> Any:
     except PySparkException as error:
         session.client.close()
         raise _unreachable(remote, error) from None
-    for name, value in {**conf, **FIXED_IN_SESSION}.items():
+    for name, value in {**WRITTEN, **conf, **FIXED_IN_SESSION}.items():
         try:
             session.conf.set(name, value)
         except PySparkException as error:

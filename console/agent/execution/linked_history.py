@@ -12,8 +12,8 @@ from console.agent.feeds import commit
 from console.agent.feeds.backfill import History
 from console.agent.rows.data_files import DataFile, files_at
 from console.agent.store import log
+from console.agent.store.file_action import FileAction
 from console.agent.store.small_files import sync_folder
-from console.agent.store.spark_files import FileAction
 from console.errors import RegionError
 
 FOLDER = "linked"  # in the new version; only the log determines a file's partition

@@ -7,8 +7,9 @@ from typing import Any
 
 from console.agent.expectations.guard import Warnings, guarded, row_checks
 from console.agent.feeds import commit
-from console.agent.feeds.live_feed import join_versions, joined_paths, logical_rows, register_joins
+from console.agent.feeds.live_feed import join_versions, joined_paths, joined_rows, logical_rows
 from console.agent.feeds.newest import stored_rows
+from console.agent.query_over import query_over
 from console.agent.rows.snapshot import stored_at
 from console.agent.spark_jobs import JobGroup
 from console.agent.spark_session import SparkHandle
@@ -110,9 +111,9 @@ def target_rows(
         rows = rows.observe(counted, count(lit(1)).alias("rows"))
     if history.quarantined and history.step.fragile:
         rows = rows.where(f"NOT coalesce({history.step.fragile.predicate}, false)")
-    register_joins(session, history.joins, join_versions(history.joins) if joined is None else joined)
-    rows.createOrReplaceTempView(history.step.source)
-    return stored_rows(session, history.target, session.sql(history.step.sql))
+    versions = join_versions(history.joins) if joined is None else joined
+    frames = {**joined_rows(session, history.joins, versions), history.step.source: rows}
+    return stored_rows(session, history.target, query_over(session, history.step.sql, frames))
 
 
 def clustered(rows: Any, target: TableState) -> Any:

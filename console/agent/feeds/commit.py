@@ -15,7 +15,7 @@ from console.agent.object_store.object_path import in_bucket
 from console.agent.rows.arrow import arrow_table
 from console.agent.session_on_demand import opened
 from console.agent.store import commits, days, log, spark_files, write_lock
-from console.agent.store.spark_files import FileAction
+from console.agent.store.file_action import FileAction
 from console.errors import FeedStopped, RegionError
 from console.model import created
 from console.model.live import Feed, TableState

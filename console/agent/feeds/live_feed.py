@@ -11,6 +11,7 @@ from console.agent.expectations.failing import failing_rows, stopped_feed
 from console.agent.feeds import commit, ranges
 from console.agent.feeds.health import Health
 from console.agent.feeds.newest import placed
+from console.agent.query_over import query_over
 from console.agent.rows import log_excerpt
 from console.agent.rows.snapshot import stored_at
 from console.agent.rows.unchanged import shown_unchanged
@@ -204,13 +205,12 @@ def compute(session: Any, feed: LiveFeed, stored: Any, joined: Mapping[str, int]
     stored  DataFrame with the source's stored columns
     joined  table → version, from `join_versions`
     """
-    # Each view and each projection costs a live step some ten milliseconds: one that would change nothing is left out.
+    # Each name and each projection costs a live step some ten milliseconds: one that would change nothing is left out.
     as_shown = tuple(stored.columns) == shown_unchanged(feed.source)
     logical = stored if as_shown else logical_rows(session, feed.source, stored)
-    logical.createOrReplaceTempView(feed.spec.source)
-    register_joins(session, feed.joins, joined)
+    frames = {feed.spec.source: logical, **joined_rows(session, feed.joins, joined)}
     columns = [column.name for column in feed.target.version.columns]
-    rows = session.sql(feed.spec.sql)
+    rows = query_over(session, feed.spec.sql, frames)
     if feed.target.newest is not None:
         rows = placed(feed.target.newest, rows)
     return rows if rows.columns == columns else rows.selectExpr(*map(quoted, columns))
@@ -218,8 +218,7 @@ def compute(session: Any, feed: LiveFeed, stored: Any, joined: Mapping[str, int]
 
 def logical_rows(session: Any, state: TableState, stored: Any) -> Any:
     """Stored rows as the release presents them: columns renamed, defaults filled in, partial states merged."""
-    with_added(state, stored).createOrReplaceTempView("stored")
-    return session.sql(state.read)
+    return query_over(session, state.read, {"stored": with_added(state, stored)})
 
 
 def join_versions(joins: Iterable[tuple[TableState, str]]) -> dict[str, int]:
@@ -232,11 +231,12 @@ def joined_paths(joins: Iterable[tuple[TableState, str]]) -> dict[str, str]:
     return {state.table.name: state.version.path for state, _ in joins}
 
 
-def register_joins(session: Any, joins: Iterable[tuple[TableState, str]], versions: Mapping[str, int]) -> None:
-    """Register the joined tables as views. versions: table → Delta version"""
-    for state, path in joins:
-        rows = stored_at(session, path, versions[state.table.name])
-        logical_rows(session, state, rows).createOrReplaceTempView(state.table.name)
+def joined_rows(session: Any, joins: Iterable[tuple[TableState, str]], versions: Mapping[str, int]) -> dict[str, Any]:
+    """Joined table → its rows as of a version, for `query_over`. versions: table → Delta version"""
+    return {
+        state.table.name: logical_rows(session, state, stored_at(session, path, versions[state.table.name]))
+        for state, path in joins
+    }
 
 
 def live_feeds_of(release: Release, resolve: Callable[[str], str], *, guarded: bool = False) -> tuple[LiveFeed, ...]:

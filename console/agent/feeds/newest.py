@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from console.agent.query_over import query_over
 from console.agent.store import days
 from console.model.live import TableState
 from console.model.newest import Newest
@@ -14,8 +15,7 @@ def placed(newest: Newest, rows: Any) -> Any:
 
 def reduced(session: Any, newest: Newest, rows: Any) -> Any:
     """Placed rows without those that another of them replaces, which would never be read."""
-    rows.createOrReplaceTempView("stored")
-    return session.sql(newest.merged)
+    return query_over(session, newest.merged, {"stored": rows})
 
 
 def stored_rows(session: Any, target: TableState, computed: Any) -> Any:

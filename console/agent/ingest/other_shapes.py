@@ -12,6 +12,7 @@ from console.agent.failure import cause, kind
 from console.agent.ingest.parsing import parse_lines, spread_over, typed
 from console.agent.ingest.shape import in_stored_columns
 from console.agent.ingest.shapes import Shapes
+from console.agent.query_over import query_over
 from console.agent.rows.arrow import arrow_table
 from console.errors import DataError
 
@@ -154,5 +155,4 @@ def _check_kept(rows: Any, again: Any, numbers: Sequence[int]) -> None:
 
 
 def _queried(session: Any, other: OtherShape, sql: str, rows: Any) -> Any:
-    session.createDataFrame(rows).createOrReplaceTempView(other.table)
-    return arrow_table(session.sql(sql))
+    return arrow_table(query_over(session, sql, {other.table: session.createDataFrame(rows)}))

@@ -19,7 +19,7 @@ from console import crash
 from console.agent.maintenance.vacuum import kept_hours
 from console.agent.object_store.object_path import ObjectPath
 from console.agent.store import commits, days, log
-from console.agent.store.spark_files import FileAction
+from console.agent.store.file_action import FileAction
 from console.errors import RegionError
 
 _VECTORS = "deletionVectors"  # a RemoveAction names no vector, so that a file with one would stay

@@ -6,7 +6,6 @@ from datetime import timedelta
 from enum import Enum
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypeVar
 
 from console.agent.errors import ObjectExists, StoreUnreachable
@@ -117,12 +116,6 @@ class S3Objects:
         from obstore import put
 
         self._answered(key, lambda: put(self._store, key, data, use_multipart=False))
-
-    def upload(self, key: str, file: Path) -> None:
-        """Put a file of any size, in parts if it is large: it is there as a whole, or not at all."""
-        from obstore import put
-
-        self._answered(key, lambda: put(self._store, key, file))
 
     def copy(self, key: str, to: str) -> None:
         """Copy an object within the bucket in one request, which S3 takes for up to 5 GiB."""

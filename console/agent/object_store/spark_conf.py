@@ -8,6 +8,9 @@ from console.agent.object_store.s3 import S3Access
 from console.errors import RegionError
 
 EXECUTOR_ENV = "spark.executorEnv."
+WRITTEN = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"
+}  # INT96 has no statistics, by which files are skipped
 _CREDENTIALS = (
     "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN",
 )  # fmt: skip
@@ -43,5 +46,4 @@ def settings() -> dict[str, str]:
         "fs.s3a.aws.credentials.provider": _WEB_IDENTITY if os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE") else "",
     }
     own = {f"spark.hadoop.{name}": value for name, value in hadoop.items() if value}
-    # INT96 has no statistics, by which files are skipped
-    return {**own, "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
+    return {**own, **WRITTEN}

@@ -7,6 +7,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from console.agent.failure import cause, from_spark
+from console.agent.query_over import query_over
 from console.agent.store.added_columns import with_added
 from console.model.live import Feed, TableState
 from console.model.schema import quoted
@@ -43,17 +44,15 @@ class PinnedSource:
     joins: tuple[Pinned, ...] = ()
 
     def run_query(self, session: Any, stored: Any, sql: str) -> Any:
-        """A query over the feed's views, with these stored rows of the driving table."""
-        for joined in self.joins:
-            joined.rows(session).createOrReplaceTempView(joined.state.table.name)
-        shown(session, self.driving.state, stored).createOrReplaceTempView(self.driving.state.table.name)
-        return session.sql(sql)
+        """A query over the feed's tables, with these stored rows of the driving table."""
+        frames = {joined.state.table.name: joined.rows(session) for joined in self.joins}
+        frames[self.driving.state.table.name] = shown(session, self.driving.state, stored)
+        return query_over(session, sql, frames)
 
 
 def shown(session: Any, state: TableState, stored: Any) -> Any:
     """Stored rows as the release presents them: columns renamed, defaults filled in, partial states merged."""
-    with_added(state, stored).createOrReplaceTempView("stored")
-    return session.sql(state.read)
+    return query_over(session, state.read, {"stored": with_added(state, stored)})
 
 
 def reason(error: Exception) -> str:

@@ -7,45 +7,51 @@ ten times as much as reading a small range (docs/decisions/0012); no data file i
 import base64
 import json
 import shutil
-import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from console.agent.object_store.object_path import in_bucket
+from console.agent.object_store.object_path import ObjectPath, in_bucket
 from console.agent.rows.snapshot import blank_is_null
 from console.agent.store import log
 from console.agent.store.shape import TableLayout
-from console.errors import RegionError
+from console.errors import ConsoleError, RegionError
 
 FOLDER = "_excerpts"  # in a managed version: hidden from VACUUM, and dropped with the version
 _FEATURES = ("columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "variantType")
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+_used: set[Path] = set()  # scratch folders in which an excerpt was put
 _ID = 20  # characters of a deletion vector's id, after the prefix of its folder
 
 
 @contextmanager
 def place(version: str) -> Iterator[Path]:
-    """Path of a scratch folder, created on use and removed afterwards.
+    """Path of a scratch folder, created on use and removed afterwards; where the version is, which every Spark of it reaches.
 
     version  path of a managed version; a process that dies leaves one file there, which is dropped with the version
     """
-    # of a table in a bucket the excerpt lies on this machine, where Spark's tasks run: no other Spark serves a bucket
-    above = Path(tempfile.gettempdir()) / "console" if in_bucket(version) else log.root_of(version)
-    scratch = above / FOLDER / uuid.uuid4().hex
+    scratch = log.root_of(version) / FOLDER / uuid.uuid4().hex
     try:
         yield scratch
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        if not isinstance(scratch, ObjectPath):
+            shutil.rmtree(scratch, ignore_errors=True)
+        elif scratch in _used:  # a live step without an excerpt asks the bucket nothing
+            _used.discard(scratch)
+            with suppress(ConsoleError):  # the rows are read, and what is left is dropped with the version
+                scratch.delete_below()
 
 
 def rows(session: Any, source: str, layout: TableLayout, files: Sequence[log.AddedFile], scratch: Path) -> Any:
     """The rows of these files in the table's columns. scratch: folder that must exist until they are read"""
     log_folder = scratch / uuid.uuid4().hex / "_delta_log"
     log_folder.mkdir(parents=True)
+    if isinstance(scratch, ObjectPath):
+        _used.add(scratch)
     schema = json.loads(layout.schema)
     mapped = {"delta.columnMapping.mode": layout.mapping, "delta.columnMapping.maxColumnId": layout.columns}
     protocol = {
@@ -100,6 +106,8 @@ def _absolute_vector(source: str, vector: dict[str, Any]) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
+    if in_bucket(path):
+        return quote(path, safe=":/")
     return Path(path).as_uri() if path.startswith("/") else path
 
 

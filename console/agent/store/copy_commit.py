@@ -9,6 +9,7 @@ from deltalake.transaction import AddAction
 
 from console import crash
 from console.agent.store import commits, log, spark_files
+from console.agent.store.file_action import nullable
 from console.errors import RegionError
 
 _UNFIT = " ,;{}()\n\t="  # in a column's name, which Delta refuses in its own commits
@@ -21,7 +22,7 @@ def run(session: Any, rows: Any, path: str, *, replaces: bool, app_id: str, note
     replaces  the rows and columns that are there; otherwise the rows are added
     raises    RegionError E_COLUMNS for columns that the table cannot take, and then nothing was committed
     """
-    text = str(rows._jdf.schema().asNullable().json())
+    text = json.dumps(nullable(json.loads(rows.schema.json())))
     schema = Schema.from_json(text)
     _check_names(path, schema)
     if not log.exists(path):

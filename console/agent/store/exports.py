@@ -7,7 +7,6 @@ each output has a mark, and a folder without one is refused before anything is r
 
 import json
 import shutil
-import tempfile
 import threading
 import uuid
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from console.errors import DataError, RegionError
 
 MARK = "_CONSOLE_SINK"  # beside Spark's `_SUCCESS`: readers of such folders skip names that begin with `_`
 _FRESH, _OLD = "fresh", "old"
+_KEPT = "_kept"  # by which a folder in a bucket is there: Spark would make it by an object that the agent's client cannot delete
 _FILE = "part-00000"  # of an output in a bucket, with the suffix of its format
 _export_lock = threading.Lock()  # one export at a time: two exports of one sink would collide in its folder
 
@@ -77,23 +77,23 @@ def put(export: ExportTarget, write: Callable[[Path], int]) -> int:
 
 
 def _put_in_bucket(export: ExportTarget, target: ObjectPath, write: Callable[[Path], int]) -> int:
-    """As `put`. The file is uploaded beside the target, and copied to its name in one request: a reader of that name finds the
-    old output or the new one. Uploading takes longer than a lease is checked for, a copy does not.
+    """As `put`. Spark writes the file beside the target, whichever host it runs on, and it is copied to its name in one request: a
+    reader of that name finds the old output or the new one. Writing takes longer than a lease is checked for, a copy does not.
     """
     _check_free(export)
     _clear_stage(export)
-    with tempfile.TemporaryDirectory(prefix="console-sink-") as scratch:
-        rows = write(Path(scratch) / _FRESH)
-        file = _only_part(export, Path(scratch) / _FRESH)
-        _check_free(export)
-        commits.check_tenure()
-        (export.stage / MARK).touch()
-        staged = export.stage / uuid.uuid4().hex
-        target.objects.upload(_key(staged), file)
+    commits.check_tenure()
+    (export.stage / MARK).touch()
+    # of each run another one: what a late job of an earlier run still writes is in nobody's output
+    folder = export.stage / uuid.uuid4().hex
+    (folder / _KEPT).touch()
+    rows = write(folder)
+    staged = _only_part(export, folder)
+    _check_free(export)
     commits.check_tenure()
     # before the file: a folder with a file and no mark would be taken for somebody else's
     (target / MARK).write_text(json.dumps({"format_version": 1, "pipeline": export.pipeline, "sink": export.sink}))
-    fresh = target / f"{_FILE}{file.suffix}"
+    fresh = target / f"{_FILE}{staged.suffix}"
     crash.point("before-sink")
     commits.check_tenure()
     target.objects.copy(_key(staged), _key(fresh))
@@ -120,6 +120,8 @@ def _clear_stage(export: ExportTarget) -> None:
     """Delete what a run that died has left beside the target."""
     if isinstance(export.stage, ObjectPath) and (export.stage / MARK).is_file():
         export.stage.delete_below(commits.check_tenure)
+        if export.stage.exists():  # such an object is left, where a server died in the middle
+            (export.stage / MARK).touch()
 
 
 def _key(path: Path) -> str:

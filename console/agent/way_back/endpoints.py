@@ -98,15 +98,18 @@ def _asked(
     late = threading.Event()
     try:
         session = spark.passing_session()  # an endpoint that never answers must not keep Spark awake
-        with spark.job(session, f"way back {release.id} {endpoint.name}") as group:
-            timer = threading.Timer(ASK_SECONDS, _cancel, (late, group))
-            timer.daemon = True
-            timer.start()
-            try:
-                _register(session, release, paths)
-                session.sql(endpoint.sql, args=arguments(args)).limit(1).collect()
-            finally:
-                timer.cancel()
+        try:
+            with spark.job(session, f"way back {release.id} {endpoint.name}") as group:
+                timer = threading.Timer(ASK_SECONDS, _cancel, (late, group))
+                timer.daemon = True
+                timer.start()
+                try:
+                    _register(session, release, paths)
+                    spark.ask(session, endpoint.sql, arguments(args)).limit(1).collect()
+                finally:
+                    timer.cancel()
+        finally:
+            spark.give_up(session)
     except Exception as error:
         return _finding(endpoint.name, *_judged(error, late=late.is_set(), given=given))
     return None

@@ -24,7 +24,7 @@ from console.cli.wiring import OpenProject, choices, cli_context, open_project
 from console.drivers.local import agent_config
 from console.drivers.store_secrets import environment, of_region
 from console.drivers.survey import agent_command
-from console.errors import DataError, RegionError, UsageError, require_spark
+from console.errors import DataError, UsageError, require_spark
 from console.model.codec import loads
 from console.model.load import NAME_LENGTH, valid_name
 from console.model.region import Region
@@ -177,12 +177,6 @@ def follow(warehouse: str | None, stop: bool) -> int:
             own = environment(os.environ, credentials)
             os.environ.clear()
             os.environ.update(own)
-    if config.get("remote"):
-        raise RegionError(
-            f"{place}: nothing is followed through Spark Connect so far, the live release is only read",
-            hint="spark: {master: local[2]} in the region's file (docs/clusters.md#spark-connect)",
-            code="E_CONNECT",
-        )
     execute = cli_context().wiring.execute
     if execute is None:
         raise UsageError("this console cannot start another program", hint="python -m console.agent serve")

@@ -13,7 +13,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from console.agent.feeds import backfill, commit, ranges
 from console.agent.feeds.checksum import sums_per_day
-from console.agent.feeds.live_feed import join_versions, register_joins
+from console.agent.feeds.live_feed import join_versions, joined_rows
+from console.agent.query_over import query_over
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
@@ -54,12 +55,11 @@ def test_a_joined_table_stays_at_one_version_while_a_commit_is_computed(tmp_path
     """Rows of it that come in meanwhile would be seen by one branch of a query and not by the other."""
     table = foreign(tmp_path / "rates", rows(1), rows(2))
     joins = [(state("rates"), table)]
-    register_joins(session, joins, join_versions(joins))
-    seen = session.sql("SELECT n FROM rates")
+    seen = query_over(session, "SELECT n FROM rates", joined_rows(session, joins, join_versions(joins)))
     session.createDataFrame([(3, None)], "n bigint, day date").write.format("delta").mode("append").save(table)
     assert sorted(row["n"] for row in seen.collect()) == [1, 2]
-    register_joins(session, joins, join_versions(joins))
-    assert sorted(row["n"] for row in session.sql("SELECT n FROM rates").collect()) == [1, 2, 3]
+    seen = query_over(session, "SELECT n FROM rates", joined_rows(session, joins, join_versions(joins)))
+    assert sorted(row["n"] for row in seen.collect()) == [1, 2, 3]
 
 
 # -- rule 9
@@ -324,13 +324,11 @@ def test_states_keep_their_types_through_every_merge_and_end_in_the_declared_one
     declared = [(column.name, column.type) for column in code.stored]
     stored = None
     for part in range(3):
-        rows.where(f"i % 3 = {part}").createOrReplaceTempView("t")
-        states = session.sql(code.feed.sql)
+        states = query_over(session, code.feed.sql, {"t": rows.where(f"i % 3 = {part}")})
         assert [(f.name, f.dataType.simpleString()) for f in states.schema.fields] == declared
         stored = states if stored is None else stored.unionByName(states)
     assert stored is not None
-    stored.createOrReplaceTempView("stored")
-    merged = session.sql(code.read)
+    merged = query_over(session, code.read, {"stored": stored})
     assert {f.name: f.dataType.simpleString() for f in merged.schema.fields} == OUT
     results = {row["k"]: row for row in merged.collect()}
     assert [results["0"][name] for name in ("n", "si", "u")] == [20, 380, 20]

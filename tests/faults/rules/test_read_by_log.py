@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from pyspark.sql import SparkSession
 
 from console.agent.failure import kind
 from console.agent.feeds import ranges
@@ -54,7 +55,7 @@ def truth(session: Any, table: str) -> Counter[Any]:
 
 def made(session: Any, place: Path, columns: str, properties: str, *more: str) -> str:
     """A table by Spark's SQL; `@` in what follows is its name."""
-    writer = session.newSession()
+    writer = session.newSession() if isinstance(session, SparkSession) else session.cloneSession()
     writer.conf.set("spark.sql.runSQLOnFiles", "true")
     defaults = "spark.databricks.delta.properties.defaults."
     for name in (
