@@ -1,7 +1,7 @@
 """The jobs of one tag of a Spark Connect session: their progress, as the server reports it, and their cancellation."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from console.agent.spark_jobs import JobGroup
@@ -49,7 +49,9 @@ class TaggedJobs(JobGroup):
         return None
 
     def cancel(self) -> None:
-        self._session.interruptTag(self._tag)
+        """Cancel its operations, from any thread. A server that does not answer is given up by whoever waits for them."""
+        with suppress(Exception):
+            self._session.interruptTag(self._tag)
 
 
 @contextmanager
