@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from deltalake.exceptions import DeltaError
 
 from console.agent.errors import PASSING, CommitGone
 from console.agent.store.days import OUTSIDE
-from console.errors import ConsoleError
+from console.errors import ConsoleError, RegionError
 from console.text import redacted, safe_text
 
 Kind = Literal["memory", "day", "value", "gone", "drift", "passing", "final"]
@@ -27,6 +27,18 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 _VALUE = re.compile(r"[Tt]he value .{1,4000}? of the type|'[^']{1,4000}'", re.DOTALL)
 _RAISED = "USER_RAISED_EXCEPTION"  # condition of `raise_error`, whose message is the query's own
 _CHAIN = 16  # causes examined
+
+
+@dataclass(eq=False)
+class ClassifiedFailure(RegionError):
+    """A failure in another process of the agent's, which has classified it there.
+
+    what        its kind
+    unexpected  a row failed an expectation of its table
+    """
+
+    what: Kind = field(default="passing", kw_only=True)
+    unexpected: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,8 @@ class _Link:
 
 def kind(error: BaseException) -> Kind:
     """The kind of a failure: `memory` and `passing` may be retried, the others not."""
+    if isinstance(error, ClassifiedFailure):
+        return error.what
     if isinstance(error, PASSING):
         return "passing"
     if not _is_foreign(error):

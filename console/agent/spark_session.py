@@ -85,6 +85,12 @@ class SparkHandle:
         return "" if code is None else self._killed or spark_process.exit_reason(code)
 
     @property
+    def out_of_memory(self) -> bool:
+        """Whether its JVM has exited because its memory ran out."""
+        process = self._jvm.proc if self._jvm is not None else None
+        return process is not None and process.poll() in spark_process.OUT_OF_MEMORY
+
+    @property
     def rests(self) -> bool:
         """Whether a Spark was ended that nothing has needed since, and its JVM has exited."""
         return self._root is None and self._left is not None and self._left.poll() is not None

@@ -6,20 +6,27 @@ from console.errors import Problem
 from console.model.live import Live
 from console.model.plan import ACTIONS, HistoryOption, NodeChange, Plan, Price
 from console.model.region import Region
+from console.model.step import Backfill
+from console.planning.review.second_spark import with_second_spark
 from console.remedy import Edit, Elsewhere, RunCommand
 
 _TB = 1e12
 
 
-def priced(price: Price, region: Region) -> Price:
+def priced(price: Price, region: Region, cores: int) -> Price:
     """The same with money: for the bytes read, the cores for the duration, and a month's storage of the bytes written."""
     prices = region.prices
-    hours = price.seconds / 3600 * region.spark.cores
+    hours = price.seconds / 3600 * cores
     return replace(
         price,
         money=price.bytes / _TB * prices.tb_read + hours * prices.core_hour,
         monthly=price.written / _TB * prices.tb_month,
     )
+
+
+def _cores(region: Region, *, second: bool) -> int:
+    """Of the Spark on which a build runs."""
+    return region.backfill_spark.spark.cores if second and region.backfill_spark else region.spark.cores
 
 
 def _written(node: NodeChange, live: Live) -> int:
@@ -33,15 +40,22 @@ def _written(node: NodeChange, live: Live) -> int:
 def _option(option: HistoryOption, node: NodeChange, live: Live, region: Region) -> HistoryOption:
     """The same with bytes written and money; a choice that moves no row writes none."""
     written = _written(replace(node, price=option.price), live)
-    return replace(option, price=priced(replace(option.price, written=written), region))
+    second = region.backfill_spark is not None and region.backfill_spark.takes(option.price.rows, option.price.bytes)
+    return replace(option, price=priced(replace(option.price, written=written), region, _cores(region, second=second)))
 
 
 def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
-    """The plan with bytes written and money in every price, and a problem where disk space is short."""
+    """The plan with a Spark for each build, bytes written and money in every price, and a problem where disk space is short."""
+    plan = with_second_spark(plan, region)
+    elsewhere = {step.target for step in plan.steps if isinstance(step, Backfill) and step.second_spark}
     nodes = tuple(
         replace(
             node,
-            price=priced(replace(node.price, written=_written(node, live)), region),
+            price=priced(
+                replace(node.price, written=_written(node, live)),
+                region,
+                _cores(region, second=node.name in elsewhere),
+            ),
             options=tuple(_option(option, node, live, region) for option in node.options),
         )
         if ACTIONS[node.action].rebuilds
@@ -50,11 +64,14 @@ def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
     )
     written = sum(node.price.written for node in nodes)
     everything = sum(stats.bytes for stats in live.stats)
+    price = priced(replace(plan.price, written=written), region, region.spark.cores)
+    if elsewhere:  # each table by the cores of its own Spark
+        price = replace(price, money=sum(node.price.money for node in nodes))
     priced_plan = replace(
         plan,
         nodes=nodes,
-        price=priced(replace(plan.price, written=written), region),
-        everything=priced(replace(plan.everything, written=everything), region),
+        price=price,
+        everything=priced(replace(plan.everything, written=everything), region, region.spark.cores),
         free_bytes=live.free_bytes,
         currency=region.prices.currency,
     )
