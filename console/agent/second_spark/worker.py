@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
 
+from console import crash
 from console.agent.agent_log import write_log
 from console.agent.expectations import guard
 from console.agent.failure import Kind, cause, kind
@@ -94,6 +95,7 @@ def write_batch(spark: SparkHandle, order: BatchOrder, say: Say) -> BatchWritten
             files = spark_files.write(session, batch.rows, order.target_path)
         finally:
             done.set()
+    crash.point("second-spark-wrote")
     return BatchWritten(rows=batch.count_source(spark, session), files=files, warnings=batch.warnings.lines())
 
 
