@@ -198,7 +198,8 @@ def test_it_holds_the_regions_lock_beside_the_agent_and_ends_with_it(tmp_path: P
     fd = os.open(tmp_path / "agent.lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(fd, fcntl.LOCK_EX)
     command = [sys.executable, "-P", "-m", "console.agent", "backfill", "--warehouse", str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True, pass_fds=(fd,)) as process:
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, pass_fds=(fd,))
+    try:
         assert process.stdin
         process.stdin.write(line(Start(SETTINGS, fd)))
         process.stdin.flush()
@@ -208,6 +209,9 @@ def test_it_holds_the_regions_lock_beside_the_agent_and_ends_with_it(tmp_path: P
             fcntl.flock(rival, fcntl.LOCK_EX | fcntl.LOCK_NB)
         process.stdin.close()
         assert process.wait(GONE_SECONDS) == 0
+    finally:
+        process.kill()
+        process.wait()
     fcntl.flock(rival, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(rival)
 

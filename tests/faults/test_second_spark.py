@@ -76,7 +76,6 @@ async def test_live_goes_on_beside_it_and_neither_its_death_nor_the_agents_costs
             await region.driver.start_agent()
         await asyncio.sleep(LOOK_SECONDS)
 
-    region.write("web")
     lost = await soon(lambda: second_jvm(region), "another second Spark")
     os.kill(lost, signal.SIGKILL)
     status = await region.until("web", "awaiting-confirmation")

@@ -11,8 +11,8 @@ from console.model.plan import Plan
 from console.model.region import BackfillSpark, Prices, Region, Spark
 from console.model.step import Backfill
 from console.planning import plan
-from tests.planning.test_fleet import WIDER, live
-from tests.planning.world import REGION
+from tests.planning.test_fleet import WIDER
+from tests.planning.world import REGION, live
 
 SECOND = Spark("local[8]")
 PRICED = replace(REGION, spark=Spark("local[4]"), prices=Prices(core_hour=3.6, currency="EUR"))
