@@ -151,10 +151,9 @@ def test_lost_in_the_middle_its_files_are_nobodys_rows_and_the_next_try_has_anot
     assert (log.latest_version(history.target_path), history.writer.position, second.pid) == (before, 0, 0)
     assert _run_on_second(second, history, (WHOLE,), seen).written.rows == 100
     assert stored(history) == rows
-    named = {
-        tmp_path / "copy" / str(add["path"]) for add in DeltaTable(history.target_path).get_add_actions().to_pylist()
-    }
-    assert len(named) == len(set((tmp_path / "copy").rglob("*.parquet")) - orphans)
+    entry = log.commit(history.target_path, log.latest_version(history.target_path))
+    named = {Path(file.path) for file in entry.added}
+    assert named == set((tmp_path / "copy").rglob("*.parquet")) - orphans
     second.end()
     assert second.pid == 0
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, assert_never
 
 from console.agent.agent_log import write_log
@@ -215,11 +216,26 @@ def _kill(group: int) -> None:
 def _is_gone(group: int, seconds: float) -> bool:
     """Whether all processes of a group have ended within that time."""
     until = time.monotonic() + seconds
-    while True:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
+    while _is_running(group):
         if time.monotonic() >= until:
             return False
         time.sleep(LOOK_SECONDS)
+    return True
+
+
+def _is_running(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    listed = list(Path("/proc").glob("[0-9]*/stat"))
+    return not listed or any(_belongs(stat, group) for stat in listed)
+
+
+def _belongs(stat: Path, group: int) -> bool:
+    """Whether a process of that group runs: one that has ended counts until its parent looks, which in a container may be never."""
+    try:
+        state, _, its_group, *_ = stat.read_text().rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return False
+    return int(its_group) == group and state not in ("Z", "X")

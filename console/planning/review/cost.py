@@ -13,20 +13,19 @@ from console.remedy import Edit, Elsewhere, RunCommand
 _TB = 1e12
 
 
-def priced(price: Price, region: Region, cores: int) -> Price:
-    """The same with money: for the bytes read, the cores for the duration, and a month's storage of the bytes written."""
+def priced(price: Price, region: Region, *, second: bool = False) -> Price:
+    """The same with money: for the bytes read, the cores for the duration, and a month's storage of the bytes written.
+
+    second  whether it is of a build on the region's second Spark
+    """
     prices = region.prices
-    hours = price.seconds / 3600 * cores
+    spark = region.backfill_spark.spark if second and region.backfill_spark else region.spark
+    hours = price.seconds / 3600 * spark.cores
     return replace(
         price,
         money=price.bytes / _TB * prices.tb_read + hours * prices.core_hour,
         monthly=price.written / _TB * prices.tb_month,
     )
-
-
-def _cores(region: Region, *, second: bool) -> int:
-    """Of the Spark on which a build runs."""
-    return region.backfill_spark.spark.cores if second and region.backfill_spark else region.spark.cores
 
 
 def _written(node: NodeChange, live: Live) -> int:
@@ -41,7 +40,7 @@ def _option(option: HistoryOption, node: NodeChange, live: Live, region: Region)
     """The same with bytes written and money; a choice that moves no row writes none."""
     written = _written(replace(node, price=option.price), live)
     second = region.backfill_spark is not None and region.backfill_spark.takes(option.price.rows, option.price.bytes)
-    return replace(option, price=priced(replace(option.price, written=written), region, _cores(region, second=second)))
+    return replace(option, price=priced(replace(option.price, written=written), region, second=second))
 
 
 def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
@@ -51,11 +50,7 @@ def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
     nodes = tuple(
         replace(
             node,
-            price=priced(
-                replace(node.price, written=_written(node, live)),
-                region,
-                _cores(region, second=node.name in elsewhere),
-            ),
+            price=priced(replace(node.price, written=_written(node, live)), region, second=node.name in elsewhere),
             options=tuple(_option(option, node, live, region) for option in node.options),
         )
         if ACTIONS[node.action].rebuilds
@@ -64,14 +59,14 @@ def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
     )
     written = sum(node.price.written for node in nodes)
     everything = sum(stats.bytes for stats in live.stats)
-    price = priced(replace(plan.price, written=written), region, region.spark.cores)
+    price = priced(replace(plan.price, written=written), region)
     if elsewhere:  # each table by the cores of its own Spark
         price = replace(price, money=sum(node.price.money for node in nodes))
     priced_plan = replace(
         plan,
         nodes=nodes,
         price=price,
-        everything=priced(replace(plan.everything, written=everything), region, region.spark.cores),
+        everything=priced(replace(plan.everything, written=everything), region),
         free_bytes=live.free_bytes,
         currency=region.prices.currency,
     )
