@@ -187,8 +187,9 @@ def test_a_batch_is_cancelled_by_the_end_of_its_process(tmp_path: Path, second: 
             time.sleep(0.01)
         job.cancel()
 
-    with pytest.raises(SecondSparkLost, match="it was killed"):
+    with pytest.raises(SecondSparkLost, match="it was killed") as lost:
         second.write(_order(build(tmp_path), (WHOLE,), {}), cancel_soon)
+    assert kind(lost.value) == "passing", "whether it was cancelled, the rollout knows"
     assert (second.pid, jobs[0].fraction(), jobs[0].job()) == (0, 0.0, None)
 
 
@@ -331,5 +332,8 @@ def test_a_build_has_a_second_spark_of_its_own_if_it_was_planned_for_one(
         if second is not None:
             second._started()
             assert second.pid
-    assert [each.pid for each in made] == [0] * len(made), "it ended with the build"
+    left = [each.pid for each in made]
+    for each in made:
+        each.end()
+    assert left == [0] * len(made), "it ended with the build"
     assert [level for _, level in lines] == ["warning"] * warned
