@@ -25,7 +25,7 @@ from tests.cluster.region import CASE, has_every_row, with_another_column
 from tests.cluster.skewed import heavy_file
 from tests.life.region import ME, SHORT_LIVED, LiveRegion
 
-pytestmark = [pytest.mark.faults, pytest.mark.asyncio(loop_scope="function")]
+pytestmark = [pytest.mark.faults, pytest.mark.soak, pytest.mark.asyncio(loop_scope="function")]
 FEW, MANY, ABOVE = 300, 6_000, 1_000  # rows of the first release, and of the change; the threshold between them
 LIVE_COMMITS = 3  # beside one batch
 LOOK_SECONDS, SOON_SECONDS, HELD_SECONDS = 0.1, 120.0, 3.0

@@ -135,11 +135,9 @@ def failed(spark: SparkHandle, error: Exception) -> BatchFailed:
         what: Kind = "memory" if spark.out_of_memory else "passing"
         why = f"the second Spark's JVM was lost: {spark.ended}"
         return BatchFailed(why=why, hint="", code="E_SECOND_SPARK", what=what, unexpected=False)
-    own = error if isinstance(error, ConsoleError) else None
-    return BatchFailed(
-        why=redacted(str(error)) if own else cause(error),
-        hint=own.hint if own else "",
-        code=own.code if own else "",
-        what=kind(error),
-        unexpected=guard.refused(error),
-    )
+    if isinstance(error, ConsoleError):
+        return BatchFailed(
+            why=redacted(str(error)), hint=error.hint, code=error.code, what=kind(error), unexpected=False
+        )
+    why = f"{type(error).__name__}: {cause(error)}" if kind(error) == "final" else cause(error)
+    return BatchFailed(why=why, hint="", code="", what=kind(error), unexpected=guard.refused(error))
