@@ -36,7 +36,12 @@ def main(argv: list[str] | None = None) -> int:
     commands.add_parser("replay", help="run compiled queries over rows that come with them: JSON lines in and out")
     commands.add_parser("profile", help="list the keys of a JSON column: one JSON object on stdin, one on stdout")
     commands.add_parser("connect", help="what a Spark Connect server is: one JSON object on stdin, one on stdout")
-    args = parser.parse_args(argv)
+    backfill = commands.add_parser("backfill", help="the second Spark of a running agent: JSON lines in and out")
+    backfill.add_argument("--warehouse", required=True)
+    return _run(parser.parse_args(argv))
+
+
+def _run(args: argparse.Namespace) -> int:
     guard_tracebacks()
     _in_utc()
     try:
@@ -53,6 +58,8 @@ def main(argv: list[str] | None = None) -> int:
                 return _lease(args.what, args.warehouse)
             case "connect":
                 return _connect()
+            case "backfill":
+                return _backfill(args.warehouse)
             case _:
                 return _archive()
     except ConsoleError as error:
@@ -209,6 +216,13 @@ def _connect() -> int:
     return 0
 
 
+def _backfill(location: str) -> int:
+    from console.agent.second_spark.worker import serve
+
+    serve(location)
+    return 0
+
+
 def _lease(what: str, location: str) -> int:
     from console.agent.bucket_lock import force, shown
     from console.agent.object_store.object_path import ObjectPath
@@ -267,6 +281,8 @@ def _locked(warehouse: Path, settings: Any, facts: dict[str, Any]) -> Any:
         return lock
     if not settings.remote:
         refuse_what_is_not_local(settings.master)
+        if settings.backfill_master:
+            refuse_what_is_not_local(settings.backfill_master)
         spark_conf.jars()  # before the lease: an agent that cannot work keeps nobody out
     bucket_lock = BucketLock(warehouse)
     bucket_lock.take(facts)

@@ -82,7 +82,15 @@ class StoreUnreachable(Unreachable):
     code: str = field(default="E_STORE_UNREACHABLE", kw_only=True)
 
 
-# a bucket that does not answer, and a lease that could not be renewed meanwhile: what failed is tried again like any passing failure
-PASSING = (StoreUnreachable, LeaseLost)
+@dataclass(eq=False)
+class SecondSparkLost(RegionError):
+    """The region's second Spark ended in a batch, of which nothing was committed."""
+
+    code: str = field(default="E_SECOND_SPARK", kw_only=True)
+
+
+# a bucket that does not answer, a lease that could not be renewed meanwhile, a Spark that another one can replace: what failed is tried
+# again like any passing failure
+PASSING = (StoreUnreachable, LeaseLost, SecondSparkLost)
 # the cause may disappear by itself: a feed stopped by one of these is retried after a while
 HEALING = (WriteSkipped, RivalWriter, LogDamaged, PositionsExpire)

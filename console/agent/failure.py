@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from deltalake.exceptions import DeltaError
 
 from console.agent.errors import PASSING, CommitGone
 from console.agent.store.days import OUTSIDE
-from console.errors import ConsoleError
+from console.errors import ConsoleError, RegionError
 from console.text import redacted, safe_text
 
 Kind = Literal["memory", "day", "value", "gone", "drift", "passing", "final"]
@@ -34,6 +34,18 @@ _TOLD_CAUSE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _STATE = re.compile(r"SQLSTATE: (\w{5})\b")
+
+
+@dataclass(eq=False)
+class ClassifiedFailure(RegionError):
+    """A failure in another process of the agent's, which has classified it there.
+
+    what        its kind
+    unexpected  a row failed an expectation of its table
+    """
+
+    what: Kind = field(default="passing", kw_only=True)
+    unexpected: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,8 @@ class _Link:
 
 def kind(error: BaseException) -> Kind:
     """The kind of a failure: `memory` and `passing` may be retried, the others not."""
+    if isinstance(error, ClassifiedFailure):
+        return error.what
     if isinstance(error, PASSING):
         return "passing"
     if not _is_foreign(error):

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from console.agent.rollout.watchdog import Watchdog, is_attached
 from console.agent.rows.release_files import ReleaseFiles
 from console.agent.sandboxes.live_rows import SandboxFeeds
 from console.agent.sandboxes.sandboxes import Sandboxes
+from console.agent.second_spark.process import SecondSpark
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
 from console.agent.store.ledger import Releases, Rollouts
@@ -56,8 +57,13 @@ class PipelineController:
         follower: FeedFollower,
         settings: Settings,
         last_seen: float = 0.0,
+        *,
+        second_spark: Callable[[], SecondSpark] | None = None,
     ) -> None:
-        """last_seen: when an agent was last known to run in this region, seconds since 1970; 0 to use the rollout's events"""
+        """
+        last_seen     when an agent was last known to run in this region, seconds since 1970; 0 to use the rollout's events
+        second_spark  as of `RolloutContext`
+        """
         self.warehouse, self.pipeline = warehouse, pipeline
         self._spark = spark
         self._lock = threading.RLock()
@@ -71,9 +77,7 @@ class PipelineController:
         self.feeds = FollowedFeeds(
             pipeline=pipeline, releases=self.releases, recorder=self.recorder, follower=follower, resolve=self.path
         )
-        self.execution = Execution(
-            warehouse=warehouse, spark=spark, feeds=self.feeds, keep_hours=settings.rollback_window_hours
-        )
+        self.execution = self._executing(settings.rollback_window_hours, second_spark)
         self.acceptance = Acceptance(
             pipeline=pipeline,
             releases=self.releases,
@@ -87,6 +91,15 @@ class PipelineController:
         self._promotion = self._promoting(spark, follower)
         self.cleaning = self._cleanup()
         self.due_holds = DueHolds()
+
+    def _executing(self, keep_hours: float, second_spark: Callable[[], SecondSpark] | None) -> Execution:
+        return Execution(
+            warehouse=self.warehouse,
+            spark=self._spark,
+            feeds=self.feeds,
+            keep_hours=keep_hours,
+            second_spark=second_spark,
+        )
 
     def _promoting(self, spark: SparkHandle, follower: FeedFollower) -> Promotion:
         return Promotion(

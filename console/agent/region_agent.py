@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from console.agent.maintenance.erased_rows import ErasedRowsSearch
 from console.agent.maintenance.maintainer import Maintainer
 from console.agent.pipeline import PipelineController
 from console.agent.sampler import Sampler
+from console.agent.second_spark.process import SecondSpark
 from console.agent.settings import Settings
 from console.agent.sleeper import SparkSleeper
 from console.agent.soak.all_rounds import CheckRounds
@@ -42,6 +43,7 @@ class RegionAgent:
     def __init__(self, warehouse: Path, settings: Settings, lock_fd: int) -> None:
         self.warehouse, self.settings = warehouse, settings
         self.spark = _spark(settings, lock_fd, str(warehouse))
+        self._second_spark = _second_spark(settings, lock_fd, str(warehouse))
         self.follower = FeedFollower(self.spark, settings.tick_seconds, self.report, settings.follow)
         self.ring = SampleRing(warehouse)
         self._last_seen = self.ring.last_at  # the agent before this one
@@ -122,7 +124,13 @@ class RegionAgent:
         with self._guard:
             if pipeline not in self._controllers:
                 self._controllers[pipeline] = PipelineController(
-                    self.warehouse, pipeline, self.spark, self.follower, self.settings, self._last_seen
+                    self.warehouse,
+                    pipeline,
+                    self.spark,
+                    self.follower,
+                    self.settings,
+                    self._last_seen,
+                    second_spark=self._second_spark,
                 )
             return self._controllers[pipeline]
 
@@ -197,6 +205,11 @@ class RegionAgent:
     def driver_lost(self) -> bool:
         """Whether Spark was started and its JVM has exited."""
         return self.spark.lost
+
+
+def _second_spark(settings: Settings, lock_fd: int, warehouse: str) -> Callable[[], SecondSpark] | None:
+    own = settings.second_spark
+    return None if own is None else lambda: SecondSpark(own, lock_fd, warehouse)
 
 
 def _spark(settings: Settings, lock_fd: int, warehouse: str) -> SparkHandle:

@@ -24,6 +24,7 @@ class Settings:
     keep_failed_hours      how long a failed rollout keeps its versions
     spark_defaults         the operator's `spark-defaults.conf`, a path on the region's host; "" for none
     remote                 the address of its Spark Connect server; "" for a Spark of `master`
+    backfill_master, backfill_conf, backfill_defaults  of its second Spark, likewise; "" for none
     follow_…               `model.region.Follow`; sent and stored only where it is not the default
     """
 
@@ -35,9 +36,24 @@ class Settings:
     keep_failed_hours: float = 72.0
     spark_defaults: str = field(default="", metadata=codec.QUIET)
     remote: str = field(default="", metadata=codec.QUIET)
+    backfill_master: str = field(default="", metadata=codec.QUIET)
+    backfill_conf: dict[str, str] | None = field(default=None, metadata=codec.QUIET)
+    backfill_defaults: str = field(default="", metadata=codec.QUIET)
     follow_share: float = field(default=FOLLOW.share, metadata=codec.QUIET)
     follow_lag_seconds: float | None = field(default=None, metadata=codec.QUIET)
     follow_idle_seconds: float | None = field(default=FOLLOW.idle_seconds, metadata=codec.QUIET)
+
+    @property
+    def second_spark(self) -> "Settings | None":
+        """Those of the second Spark, which follows nothing; None if the region has none."""
+        if not self.backfill_master:
+            return None
+        return Settings(
+            region=f"{self.region} backfill",
+            master=self.backfill_master,
+            conf=self.backfill_conf or {},
+            spark_defaults=self.backfill_defaults,
+        )
 
     @property
     def follow(self) -> Follow:
@@ -53,11 +69,9 @@ def load_settings(text: str) -> Settings:
         settings = codec.decode(Settings, codec.loads(text), exact=True)
     except DataError as error:
         raise RegionError(f"agent settings: {error}") from None
-    try:
-        spark_master(settings.master)
-    except ValueError as error:
-        hint = "correct spark.master in the region's file (docs/clusters.md)"
-        raise RegionError(f"agent settings: master: {error}", hint=hint, code="E_MASTER") from None
+    _check_master(settings.master, "spark.master")
+    if settings.backfill_master:
+        _check_master(settings.backfill_master, "backfill_spark.master")
     try:
         if settings.remote:
             connect_address(settings.remote)
@@ -70,6 +84,15 @@ def load_settings(text: str) -> Settings:
             f"agent settings: follow_share: expected more than 0, up to 1: {settings.follow_share:g}", hint=hint
         )
     return settings
+
+
+def _check_master(master: str, key: str) -> None:
+    """key: in the region's file"""
+    try:
+        spark_master(master)
+    except ValueError as error:
+        hint = f"correct {key} in the region's file (docs/clusters.md)"
+        raise RegionError(f"agent settings: {key}: {error}", hint=hint, code="E_MASTER") from None
 
 
 def keep_settings(warehouse: Path, settings: Settings) -> None:

@@ -1,8 +1,18 @@
 """The Spark jobs of one job group: their progress, as Spark reports it, and their cancellation."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from console.model.measured import SparkJob
+
+
+class RunningJob(Protocol):
+    """What is shown of a work of Spark's, and its cancellation: of this process's Spark or of another's."""
+
+    def fraction(self) -> float: ...
+
+    def job(self) -> SparkJob | None: ...
+
+    def cancel(self) -> None: ...
 
 
 class JobGroup:

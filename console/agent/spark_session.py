@@ -13,7 +13,7 @@ from console.agent.agent_log import write_log
 from console.agent.cluster import shared_disk, size
 from console.agent.object_store.object_path import in_bucket
 from console.agent.settings import Settings
-from console.agent.spark_jobs import JobGroup
+from console.agent.spark_jobs import JobGroup, RunningJob
 from console.errors import RegionError
 from console.model.spark_master import spark_master
 
@@ -83,6 +83,12 @@ class SparkHandle:
         process = self._jvm.proc if self._jvm is not None else None
         code = None if process is None else process.poll()
         return "" if code is None else self._killed or spark_process.exit_reason(code)
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether its JVM has exited because its memory ran out."""
+        process = self._jvm.proc if self._jvm is not None else None
+        return process is not None and process.poll() in spark_process.OUT_OF_MEMORY
 
     @property
     def rests(self) -> bool:
@@ -234,7 +240,7 @@ class SparkHandle:
                 process.wait(KILLED_SECONDS)
 
     @contextmanager
-    def job(self, session: Any, group: str) -> Iterator[JobGroup]:
+    def job(self, session: Any, group: str) -> Iterator[RunningJob]:
         """Context of Spark jobs of this thread: one job group, with readable progress, that can be cancelled."""
         context = session.sparkContext
         self._check_hosts(context)

@@ -119,6 +119,9 @@ def _project(flags: Flags) -> Iterator[Prerequisite]:
         elif not region.transport:
             known = spark_master(region.spark.master)
             yield from _named(region.name, prerequisites.cluster(known, region.spark.defaults))
+        if (second := region.backfill_spark) and not (second.spark.remote or region.transport):
+            known = spark_master(second.spark.master)
+            yield from _named(f"{region.name}'s second Spark", prerequisites.cluster(known, second.spark.defaults))
     if remote := [region for region in project.regions if region.transport]:
         yield from asyncio.run(_behind_ssh(remote))
 

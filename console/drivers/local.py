@@ -30,7 +30,7 @@ from console.errors import (
     no_warehouse,
     require_spark,
 )
-from console.model.region import Follow, Region
+from console.model.region import BackfillSpark, Follow, Region
 
 _LOG_BYTES = 4 << 20  # above this size the log is rotated before the next start
 _LOCK_BYTES = 1 << 16
@@ -192,8 +192,16 @@ def agent_config(region: Region, tick_seconds: float) -> dict[str, Any]:
         "rollback_window_hours": region.policy.rollback_window_hours,
         "keep_failed_hours": region.policy.keep_failed_hours,
         **({"spark_defaults": region.spark.defaults} if region.spark.defaults else {}),
+        **_backfill_config(region.backfill_spark),
         **_follow_config(region.follow),
     }
+
+
+def _backfill_config(second: BackfillSpark | None) -> dict[str, Any]:
+    if second is None:
+        return {}
+    defaults = {"backfill_defaults": second.spark.defaults} if second.spark.defaults else {}
+    return {"backfill_master": second.spark.master, "backfill_conf": dict(second.spark.conf), **defaults}
 
 
 def _follow_config(follow: Follow) -> dict[str, Any]:

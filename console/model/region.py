@@ -49,6 +49,22 @@ class Spark:
         return known.cores or 1 if known.is_local else configured_slots(dict(self.conf)) or 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillSpark:
+    """The region's second Spark, on which large builds run.
+
+    rows, bytes  of a build as planned: above either of them its batches run there
+    """
+
+    spark: Spark
+    rows: int = 100_000_000
+    bytes: int = 50 << 30
+
+    def takes(self, rows: int, bytes: int) -> bool:
+        """Whether a build of that many rows and bytes runs there."""
+        return rows > self.rows or bytes > self.bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of one batch; None for no limit."""
@@ -124,6 +140,7 @@ class Prices:
 class Region:
     """One deployment. `warehouse` is an absolute path or URI, resolved against the project when loaded.
 
+    backfill_spark  its second Spark; None where everything runs on `spark`
     secrets      credentials of its bucket: name → reference, never a value
     ineffective  warnings about unused keys of its file, and the refusal of plans for a warehouse that no agent serves
     """
@@ -143,6 +160,7 @@ class Region:
     policy: Policy = field(default_factory=Policy)
     prices: Prices = field(default_factory=Prices)
     where: str = ""
+    backfill_spark: BackfillSpark | None = field(default=None, metadata=QUIET)
     secrets: tuple[tuple[str, str], ...] = field(default=(), metadata=QUIET)
     ineffective: tuple[Problem, ...] = field(default=(), metadata=QUIET)
 

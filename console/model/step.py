@@ -59,6 +59,7 @@ class Backfill:
     rows, bytes, days, batches  estimates from the log's statistics
     columns  columns of the source that are read
     fragile  the rows on which it fails; None without such a condition
+    second_spark  its batches run on the region's second Spark (`model.region.BackfillSpark`)
     """
 
     materialization: str  # "" for a forward, which covers all feeds of the table
@@ -78,6 +79,7 @@ class Backfill:
     fragile: Fragile | None = field(default=None, metadata=QUIET)
     states: bool = field(default=False, metadata=QUIET)
     linked: bool = field(default=False, metadata=needed("0.2.0"))
+    second_spark: bool = field(default=False, metadata=QUIET)
 
     @property
     def id(self) -> str:

@@ -152,6 +152,10 @@ class SparkDoc(Doc):
     defaults: Annotated[str, AfterValidator(values.path_on_host)] = ""
     conf: dict[str, Scalar] = {}
 
+    @property
+    def names_one(self) -> bool:
+        return bool(self.master or self.remote)
+
     @model_validator(mode="after")
     def _one_of_both(self) -> "SparkDoc":
         if self.master and self.remote:

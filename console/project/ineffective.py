@@ -16,7 +16,6 @@ from console.remedy import DropKey, Edit, Remedy
 _BY_HAND = "nothing runs on a schedule"
 UNREAD: dict[type[docs.Doc], dict[Keys, tuple[str, str]]] = {
     docs.RegionDoc: {
-        ("backfill_spark",): ("batches of history run on the region's `spark`", "size `spark` for them"),
         ("catalog",): ("no table is published to a catalog", "read through endpoints or console.open_release"),
     },
     docs.CopyDoc: {("schedule",): (_BY_HAND, "call `console copy` from a scheduler of your own")},
@@ -43,6 +42,9 @@ def unread(doc: docs.Doc, document: Document, node: str = "") -> tuple[Problem, 
     if isinstance(doc, docs.RegionDoc) and not doc.policy.watch:
         why, hint = "without `watch` no check continues after a promotion", "say for how long: policy: {watch: 30m, …}"
         listed += [_Unread(("policy", key), why, hint) for key in ("on_breach", "watch_query")]
+    if isinstance(doc, docs.RegionDoc) and doc.backfill_spark and not doc.backfill_spark.names_one:
+        why = "without `master` all batches of history run on the region's `spark`"
+        listed.append(_Unread(("backfill_spark",), why, "name its master: backfill_spark: {master: …}"))
     if isinstance(doc, docs.RegionDoc):
         listed += _secrets(doc)
     if isinstance(doc, docs.RegionDoc) and (lag := doc.follow.lag) is not None and lag < WAKE_SECONDS:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from console import paths
 from console.errors import Problem, Problems
 from console.model.policy import Throttle
-from console.model.region import Follow, Limits, Policy, Prices, Region, Spark, Ssh
+from console.model.region import BackfillSpark, Follow, Limits, Policy, Prices, Region, Spark, Ssh
 from console.model.spark_master import spark_master
 from console.project.documents import OverrideDoc, RegionDoc, SparkDoc
 from console.project.explain import validated
@@ -146,7 +146,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
         wave=doc.wave,
         canary=doc.canary,
         transport=ssh,
-        spark=_spark(doc.spark, document, ("spark", "conf")),
+        spark=_spark(doc.spark, document, ("spark", "conf")), backfill_spark=_backfill_spark(doc, document),
         limits=Limits(doc.limits.rows, doc.limits.bytes, doc.limits.target_seconds),
         throttle=Throttle(lag_seconds=doc.throttle.lag, hours=doc.throttle.hours, zone=doc.zone, query=doc.throttle.query),
         follow=Follow(doc.follow.share, doc.follow.lag, doc.follow.idle),
@@ -164,8 +164,18 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
 
 def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str) -> tuple[Problem, ...]:
     """A refusal for plans of a region whose agent would not start: better said before the review than after it."""
-    master = spark_master(doc.spark.master or "local")
-    kind = "connect" if doc.spark.remote else master.kind
+    refused = _refused_spark(warehouse, doc.spark, document, name)
+    second = doc.backfill_spark
+    if refused or second is None or not second.names_one:
+        return refused
+    return _refused_spark(warehouse, second, document, name, second=True)
+
+
+def _refused_spark(
+    warehouse: str, doc: SparkDoc, document: Document, name: str, *, second: bool = False
+) -> tuple[Problem, ...]:
+    master = spark_master(doc.master or "local")
+    kind = "connect" if doc.remote else master.kind
     hint, on_a_disk = _ON_A_DISK, "://" not in warehouse or warehouse.startswith("file://")
     if on_a_disk:
         if kind in ("local", "standalone"):
@@ -179,8 +189,10 @@ def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str)
         why = "is in a bucket, and its Spark is not a local one"
     else:
         return ()
-    message = f"{name}: {warehouse} {why}: the region can be planned, and nothing can be rolled out to it"
-    return (Problem(code="P043", message=message, where=document.place(("warehouse",)), hint=hint, node=name),)
+    where = document.place(("backfill_spark",) if second else ("warehouse",))
+    by = f"`backfill_spark` {doc.remote or doc.master}: " if second else ""
+    message = f"{name}: {by}{warehouse} {why}: the region can be planned, and nothing can be rolled out to it"
+    return (Problem(code="P043", message=message, where=where, hint=hint, node=name),)
 
 
 def _parts(document: Document) -> dict[str, OverrideDoc]:
@@ -221,6 +233,15 @@ def _ssh(doc: RegionDoc, root: Path) -> tuple[Ssh | None, str, str]:
 def _spark(doc: SparkDoc, document: Document, path: tuple[str, ...]) -> Spark:
     conf = tuple(sorted((key, document.raw.get((*path, key), "")) for key in doc.conf))
     return Spark(doc.master or ("" if doc.remote else Spark().master), doc.remote, conf, doc.defaults)
+
+
+def _backfill_spark(doc: RegionDoc, document: Document) -> BackfillSpark | None:
+    second = doc.backfill_spark
+    if second is None or not second.names_one:
+        return None
+    spark = _spark(second, document, ("backfill_spark", "conf"))
+    above = {name: most for name in ("rows", "bytes") if (most := getattr(second.above, name)) is not None}
+    return BackfillSpark(spark=spark, **above)
 
 
 def place_of(warehouse: str, root: Path, remote: bool) -> tuple[str, str, str]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.execution import backfill_step
+from console.agent.execution import backfill_step, batch
 from console.agent.feeds import backfill, commit
 from console.agent.rollout.context import RolloutContext
 from console.agent.rollout.recorder import Recorder
@@ -287,7 +287,7 @@ def test_a_batch_tells_how_far_it_has_come_until_it_is_done_and_its_jvm_may_go_a
         return first
 
     watched = SimpleNamespace(recorder=SimpleNamespace(publish=report.append))
-    backfill_step._poll(
+    batch._poll(
         cast(Any, watched), cast(Any, SimpleNamespace(fraction=fraction)), STEP.id, "x", 1000, cast(Any, finished)
     )
     assert report == [Progress(step=STEP.id, rows=rows, batch="x") for rows in (0, 250, 500, 1000)]

@@ -227,6 +227,9 @@ def test_an_agent_with_an_unknown_master_does_not_start(master: str) -> None:
     with pytest.raises(RegionError, match="is not a master that console knows") as refused:
         load_settings(json.dumps({"region": "eu", "master": master}))
     assert refused.value.code == "E_MASTER"
+    with pytest.raises(RegionError, match=r"backfill_spark.master: .* is not a master that console knows") as refused:
+        load_settings(json.dumps({"region": "eu", "backfill_master": master}))
+    assert refused.value.code == "E_MASTER"
 
 
 def test_executors_of_other_hosts_never_write_to_a_disk_of_this_one() -> None:

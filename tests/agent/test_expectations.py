@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.execution import backfill_step
+from console.agent.execution import batch
 from console.errors import CheckFailed, FeedStopped
 from console.model.codec import encode
 from console.model.event import BatchDone
@@ -95,20 +95,20 @@ async def test_a_bad_day_stops_its_batch_before_the_commit_and_a_killed_agent_sa
 ) -> None:
     """The agent dies, as far as its thread can, while it looks for the rows of a batch that was refused."""
     plan = await region.expecting(tmp_path, KNOWN + "}")
-    first = backfill_step.not_as_expected
+    first = batch.not_as_expected
 
     def dies(*_: Any) -> None:
-        monkeypatch.setattr(backfill_step, "not_as_expected", first)
+        monkeypatch.setattr(batch, "not_as_expected", first)
         raise MemoryError
 
-    monkeypatch.setattr(backfill_step, "not_as_expected", dies)
+    monkeypatch.setattr(batch, "not_as_expected", dies)
     assert region.carry(plan).held == "failed"
     region.controller.control("retry", "ada")
     stands_at(region.stands(), region.bad)
     whole = sum(number for _, number in region.truth(TRUTH))
     assert refused_rows(region.controller.recorder.status.why) <= whole
     done = region.controller.recorder.events(BatchDone)
-    assert len({batch_done.position for batch_done in done}) == len(done)
+    assert len({each.position for each in done}) == len(done)
     assert {row[0] for row in region.built()} & region.bad == set()
     assert CANARY.encode() not in region.remembered()
     region.discard()

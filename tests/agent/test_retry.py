@@ -295,7 +295,7 @@ def test_it_may_carry_half_of_what_was_under_way_then(
     if rows is not None:
         setup.context.recorder.store(replace(BEGUN, rows=rows))
     met: list[float | None] = []
-    monkeypatch.setattr(backfill_step, "_attempt", lambda _, __, ___, tries, ____: met.append(tries.most))
+    monkeypatch.setattr(backfill_step, "_attempt", lambda _, __, ___, tries, *____: met.append(tries.most))
     backfill_step.build(setup.context, STEP, PlanExecutor(setup.context, lambda: None).brake)
     assert met == [most]
 
@@ -338,7 +338,7 @@ class Ends:
     lost: bool = True
     later: threading.Timer = field(init=False)
 
-    def attempt(self, context: RolloutContext, step: Backfill, brake: object, tries: Tries, _: object) -> None:
+    def attempt(self, context: RolloutContext, step: Backfill, brake: object, tries: Tries, *_: object) -> None:
         tries.begin(DAYS)
         if self.early:
             self.now()

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from console.agent.spark_session import LIVE_POOL
-from tests.cluster.region import CASE, has_every_row, on_cluster
+from tests.cluster.region import CASE, has_every_row, on_cluster, with_another_column
 from tests.cluster.skewed import heavy_file
 from tests.cluster.standalone import CORES, Events, Standalone
 from tests.life.region import ME, LiveRegion
@@ -62,22 +62,6 @@ async def test_live_rows_do_not_wait_for_a_task_of_a_build(region: tuple[LiveReg
     assert waits, "no live step began meanwhile"
     assert max(waits) < WAIT_SECONDS
     assert len(batch) == 2 * CORES - 1, "the build takes all slots but one"
-
-
-def with_another_column(folder: Path) -> Path:
-    for file in (path for path in CASE.rglob("*") if path.is_file()):
-        place = folder / file.relative_to(CASE)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        text = file.read_text()
-        if file.name == "by_status.yaml":
-            text = text.replace("bytes: bigint", "bytes: bigint, largest: bigint")
-        if file.name == "by_status.sql":
-            text = text.replace(
-                "  approx_count",
-                "  max(CAST(get_json_object(payload, '$.bytes') AS BIGINT)) AS largest,\n  approx_count",
-            )
-        place.write_text(text)
-    return folder
 
 
 Spans = list[tuple[float, float]]  # begin and end of tasks, in seconds

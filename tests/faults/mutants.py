@@ -29,6 +29,9 @@ STATISTICS = (
 )
 AROUND = "tests/faults/test_cleanup_killed.py::test_killed_while"
 SLEEP = "tests/agent/test_sleeper.py"
+SECOND = "tests/agent/test_second_spark.py"
+SECOND_WRITES = f"{SECOND}::test_it_writes_and_the_agent_commits_and_what_fails_there_is_judged_here"
+SECOND_LOST = "tests/faults/test_second_spark.py"
 
 
 def only(*points: str) -> dict[str, str]:
@@ -93,6 +96,22 @@ UNDER_FIRE = (
     Mutant("a JVM does not hold the region", "tests/faults/test_outside.py::test_the_jvm_holds_the_region_as_its_agent_does",
            "console/agent/spark_process.py", 'popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {}', "popen_kwargs={}",
            only("none")),
+    Mutant("a second Spark does not hold the region", f"{SECOND}::test_it_holds_the_regions_lock_beside_the_agent_and_ends_with_it",
+           "console/agent/second_spark/worker.py", "    leave(0)  # in the middle of a batch, too", "    pass"),
+    Mutant("the JVM of a second Spark does not hold the region", SECOND_LOST, "console/agent/second_spark/worker.py",
+           "SparkHandle(start.settings, start.lock_fd, warehouse)", "SparkHandle(start.settings, -1, warehouse)"),
+    Mutant("a lost second Spark is for good", f"{SECOND}::test_a_batch_is_cancelled_by_the_end_of_its_process", "console/agent/errors.py",
+           "PASSING = (StoreUnreachable, LeaseLost, SecondSparkLost)", "PASSING = (StoreUnreachable, LeaseLost)"),
+    Mutant("a second Spark commits by itself", SECOND_WRITES, "console/agent/second_spark/worker.py",
+           "            files = spark_files.write(session, batch.rows, order.target_path)\n",
+           "            files = spark_files.write(session, batch.rows, order.target_path)\n"
+           '            batch.rows.write.format("delta").mode("append").save(order.target_path)\n'),
+    Mutant("what a second Spark judged is judged again", f"{SECOND}::test_a_failure_keeps_the_kind_that_it_was_given_where_it_happened", "console/agent/failure.py",
+           "        return error.what\n", '        return "final"\n'),
+    Mutant("a second Spark goes on after its build", f"{SECOND}::test_a_build_has_a_second_spark_of_its_own_if_it_was_planned_for_one",
+           "console/agent/execution/batch.py", "    finally:\n        second.end()\n", "    finally:\n        pass\n"),
+    Mutant("every build is large", "tests/planning/test_second_spark.py", "console/model/region.py",
+           "return rows > self.rows or bytes > self.bytes", "return True"),
     Mutant("what failed is as old as the clock says", "tests/agent/test_watchdog.py", "console/agent/rollout/watchdog.py",
            "        return self._age + elapsed - self._seen > self.keep_failed_hours * HOUR and elapsed - self._started >= HOUR",
            "        return now - status.changed > self.keep_failed_hours * HOUR"),

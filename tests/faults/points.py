@@ -114,4 +114,5 @@ ELSEWHERE = {
     "Tuned": "tests/agent/test_tune.py",
     "accept-until": "tests/agent/test_landing_shapes.py",
     "commit-ids": "tests/agent/test_relay.py",
+    "second-spark-wrote": "tests/agent/test_second_spark.py",
 }

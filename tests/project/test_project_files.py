@@ -12,7 +12,7 @@ from conftest import FILES, Write
 
 from console.errors import UsageError
 from console.model.pipeline import Copy, Endpoint, Materialization, Override, Parameter, Sink
-from console.model.region import Limits, Spark, Ssh
+from console.model.region import BackfillSpark, Limits, Spark, Ssh
 from console.model.schema import Column, Table
 from console.project import find, load
 
@@ -109,6 +109,8 @@ def test_a_region_is_its_file_over_the_defaults(project: Write) -> None:
         bootstrap=True,
     )
     assert xx.spark == Spark("spark://x:7077", "", (("spark.a", "0123"), ("spark.b", "true")))
+    assert xx.backfill_spark == BackfillSpark(spark=Spark("spark://y:7077"), rows=100_000_000, bytes=50 * 2**30)
+    assert eu.backfill_spark is None
     assert (xx.policy.promote, xx.policy.keep_failed_hours, xx.policy.rollback_window_hours) == ("never", 24.0, 48.0)
     assert xx.policy.preview_expires_hours == 12.0
     assert (xx.policy.watch_seconds, xx.policy.on_breach, xx.policy.watch_query) == (2700.0, "rollback", "SELECT true")

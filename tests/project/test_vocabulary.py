@@ -127,6 +127,12 @@ READERS = {
     "FixtureDoc.expect.match": "fixtures/compare.py: self._wanted.match",
     "FixtureDoc.expect.ordered": "fixtures/compare.py: self._wanted.ordered",
     "FixtureDoc.expect.tolerance": "fixtures/compare.py: self._wanted.tolerance",
+    "RegionDoc.backfill_spark.master": "drivers/local.py: second.spark.master",
+    "RegionDoc.backfill_spark.remote": "cli/doctor.py: second.spark.remote",
+    "RegionDoc.backfill_spark.defaults": "drivers/local.py: second.spark.defaults",
+    "RegionDoc.backfill_spark.conf": "drivers/local.py: second.spark.conf",
+    "RegionDoc.backfill_spark.above.rows": "model/region.py: self.rows",
+    "RegionDoc.backfill_spark.above.bytes": "model/region.py: self.bytes",
     "FixtureDoc.given": "fixtures/run.py: fixture.given",
     "FixtureDoc.now": "fixtures/run.py: fixture.now",
     "CallsDoc.calls.parameters": "planning/derived/calls.py: call.parameters",
@@ -204,7 +210,7 @@ CLEAN = {
 TABLE, LANDING = str(CLEAN["plans/web/tables/requests.yaml"]), FILES["plans/web/tables/landing.yaml"]
 EU = FILES["regions/eu.yaml"]
 UNHEARD = {
-    "backfill_spark": ("regions/eu.yaml", EU + "backfill_spark: {master: 'spark://y:7077'}\n"),
+    "backfill_spark": ("regions/eu.yaml", EU + "backfill_spark: {above: {rows: 5}}\n"),
     "catalog": ("regions/eu.yaml", EU + "catalog: {publish: main.web}\n"),
     "secrets": ("regions/eu.yaml", EU + "secrets: {aws: 'env:AWS_PROFILE'}\n"),
     "secrets.aws": ("regions/eu.yaml", "warehouse: s3://lake/eu\nsecrets: {aws: 'env:AWS_PROFILE'}\n"),

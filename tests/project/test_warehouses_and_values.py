@@ -52,6 +52,9 @@ REFUSED = {
     "lake/us\nspark: {master: yarn}": "is on a disk, and the tasks of YARN run on other hosts",
     "lake/us\nspark: {master: 'k8s://https://host:6443'}": "is on a disk, and the tasks of Kubernetes run in pods",
     "lake/us\nspark: {remote: 'sc://host'}": "is on a disk, which a Spark Connect server may not see",
+    "lake/us\nbackfill_spark: {master: yarn}": "`backfill_spark` yarn: ",
+    "lake/us\nbackfill_spark: {remote: 'sc://host'}": "`backfill_spark` sc://host: ",
+    "s3://lake/eu\nbackfill_spark: {master: 'spark://host:7077'}": "`backfill_spark` spark://host:7077: ",
 }
 
 
@@ -64,6 +67,8 @@ REFUSED = {
         "s3://lake/eu\nspark: {master: 'spark://127.0.0.1:7077'}",
         "lake/us",
         "lake/us\nspark: {master: 'spark://host:7077'}",
+        "lake/us\nbackfill_spark: {master: 'spark://host:7077'}",
+        "s3://lake/eu\nbackfill_spark: {master: 'local[8]'}",
         *REFUSED,
     ],
 )

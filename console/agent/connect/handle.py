@@ -13,7 +13,7 @@ from console.agent.connect import sessions
 from console.agent.connect.jobs import tagged
 from console.agent.connect.parameters import statement
 from console.agent.settings import Settings
-from console.agent.spark_jobs import JobGroup
+from console.agent.spark_jobs import RunningJob
 from console.agent.spark_session import SparkHandle
 from console.errors import RegionError
 
@@ -62,7 +62,7 @@ class ConnectHandle(SparkHandle):
             session.stop()  # the server would keep it, with its views, for an hour
 
     @contextmanager
-    def job(self, session: Any, group: str) -> Iterator[JobGroup]:
+    def job(self, session: Any, group: str) -> Iterator[RunningJob]:
         with tagged(session, group) as jobs:
             yield jobs
 

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from console.agent.spark_jobs import JobGroup
 from console.model.measured import SparkJob
 
 
-class TaggedJobs(JobGroup):
-    """The jobs of one tag, in a session that nobody else uses: a server reports the progress of a whole session.
+class TaggedJobs:
+    """The jobs of one tag, in a session that nobody else uses: a server reports the progress of a whole session. A `spark_jobs.RunningJob`.
 
     It reports every two seconds, and neither how long single tasks take nor what they spill.
     """

@@ -1,27 +1,24 @@
 """A backfill step: fence, slices, and batches that grow towards the target duration."""
 
-import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from deltalake import DeltaTable
 
-from console.agent.execution.expectations import not_as_expected
-from console.agent.execution.linked_history import link_history
-from console.agent.expectations import guard
+from console.agent.execution import batch
+from console.agent.execution.batch import second_spark_for
 from console.agent.feeds import backfill, commit, planted_bugs
 from console.agent.resilience import drift, quarantine
 from console.agent.resilience.retry import SHRINK, Tries
 from console.agent.resilience.throttle import Brake
 from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.rows import nanoseconds
-from console.agent.spark_jobs import JobGroup
+from console.agent.second_spark.process import SecondSpark
 from console.agent.store import log
 from console.errors import RegionError
-from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Progress, Resumed
+from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Resumed
 from console.model.landing import RELAY
 from console.model.live import Day, TableState, TableStats
 from console.model.policy import kept_hours
@@ -31,8 +28,6 @@ from console.model.step import Backfill
 
 FIRST_ROWS = 400_000  # of the first batch at most, which measures the rate
 GROWTH = 4.0
-PROGRESS_SECONDS = 0.5
-JOB_SECONDS = 2.0  # between two polls of Spark's tasks
 INEXACT_SHARE = 0.2  # limit of rows in files that span days; above it, the rows of each day are counted before slicing
 
 
@@ -47,26 +42,37 @@ def build(context: RolloutContext, step: Backfill, brake: Brake, *, batches: int
     tries = Tries(
         context=context, step=step, clock=brake.clock, most=None if unfinished is None else max(1.0, unfinished / 2)
     )
-    while True:
-        try:
-            _attempt(context, step, brake, tries, batches)
-            return
-        except RolloutStopped:
-            raise
-        except Exception as error:
-            if not tries.skip_failing(error):
-                tries.back_off(error)
+    with second_spark_for(context, step) as second:
+        while True:
+            try:
+                _attempt(context, step, brake, tries, batches, second)
+                return
+            except RolloutStopped:
+                raise
+            except Exception as error:
+                if not tries.skip_failing(error):
+                    tries.back_off(error)
 
 
-def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries, batches: int | None) -> None:
-    """Take the feed over, record what an earlier attempt committed, then run batch after batch."""
+def _attempt(
+    context: RolloutContext,
+    step: Backfill,
+    brake: Brake,
+    tries: Tries,
+    batches: int | None,
+    second: SecondSpark | None,
+) -> None:
+    """Take the feed over, record what an earlier attempt committed, then run batch after batch.
+
+    second  the Spark that writes the batches' files; None for the first one
+    """
     session = context.spark.build_session()
     history = open_history(context, step, session)
     _open_live(context, step, history.fence, session)
     _reconcile(context, history, session)
     if step.linked:
         if not history.done:
-            _link(context, history)
+            batch.link(context, history)
         return
     rows = _first_budget(context, step)
     if (unfinished := _unfinished(context, step)) is not None:
@@ -80,7 +86,7 @@ def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries
         most = tries.limit(_limited(context, rows))  # it may have been changed in the meantime
         run = pack(slices, history.writer.position, most, context.limits.bytes)
         tries.begin(run, history, session)
-        result = _batch(context, history, run, session)
+        result = batch.carry(context, history, run, session, second)
         tries.done()
         rows = _budget(context, rows, result)
         if planted_bugs.early():
@@ -291,84 +297,6 @@ def _reconcile(context: RolloutContext, history: backfill.History, session: Any)
             quarantined=quarantined,
         )
         context.recorder.store(done)
-
-
-def _batch(
-    context: RolloutContext, history: backfill.History, run: Sequence[Slice], session: Any
-) -> backfill.BatchResult:
-    step, name, of = history.step.id, backfill.label(run), len(history.slices)
-    estimate = sum(piece.rows for piece in run)
-    context.recorder.store(
-        BatchStarted(step=step, label=name, first=run[0].index, last=run[-1].index, of=of, rows=estimate)
-    )
-    finished = threading.Event()
-
-    def watch(job: JobGroup) -> None:
-        context.job = job
-        threading.Thread(
-            target=_poll, args=(context, job, step, name, estimate, finished), name="progress", daemon=True
-        ).start()
-
-    try:
-        result = backfill.run_batch(context.spark, session, history, planted_bugs.skip_day(run), watch)
-    except Exception as error:
-        if guard.refused(error):
-            raise not_as_expected(context, history, run, session) from None
-        raise
-    finally:
-        finished.set()
-        context.job = None
-    for line in result.warnings:
-        context.recorder.log(f"{history.step.target}: {name}: {line}", "warning")
-    planted_bugs.double_batch(session, history, run)
-    if history.quarantined:
-        quarantine.of_pipeline(context).record(context, session, history, run)
-    context.recorder.store(_batch_done(history, run, result))
-    return result
-
-
-def _batch_done(history: backfill.History, run: Sequence[Slice], result: backfill.BatchResult) -> BatchDone:
-    return BatchDone(
-        step=history.step.id,
-        label=backfill.label(run),
-        position=run[-1].index,
-        of=len(history.slices),
-        rows_in=result.rows_in,
-        rows_out=result.written.rows,
-        bytes=result.written.bytes,
-        seconds=result.seconds,
-        version=result.written.version,
-        quarantined=history.quarantined,
-    )
-
-
-def _link(context: RolloutContext, history: backfill.History) -> None:
-    """Link a whole history, recorded as one batch without duration."""
-    step, name, of = history.step.id, backfill.label(history.slices), len(history.slices)
-    rows = sum(piece.rows for piece in history.slices)
-    context.recorder.store(BatchStarted(step=step, label=name, first=1, last=of, of=of, rows=rows))
-    done = link_history(history)
-    context.recorder.store(
-        BatchDone(step=step, label=name, position=of, of=of, rows_in=rows, rows_out=done.rows, bytes=done.bytes,
-                  seconds=0.0, version=done.version)
-    )  # fmt: skip
-
-
-def _poll(
-    context: RolloutContext, group: JobGroup, step: str, batch: str, rows: int, finished: threading.Event
-) -> None:
-    looked = 0.0  # monotonic
-    while not finished.wait(PROGRESS_SECONDS):
-        try:
-            job = None
-            if time.monotonic() - looked >= JOB_SECONDS:
-                with suppress(Exception):  # the API that it uses differs between versions of Spark
-                    job = group.job()
-                looked = time.monotonic()
-            done = int(rows * min(group.fraction(), 1.0))
-            context.recorder.publish(Progress(step=step, rows=done, batch=batch, job=job))
-        except Exception:  # the JVM is gone; the batch itself reports it
-            return
 
 
 def _first_budget(context: RolloutContext, step: Backfill) -> float:

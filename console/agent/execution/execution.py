@@ -1,11 +1,13 @@
 """Starts and stops the executor of a pipeline's rollout: at most one runs, and none at the gate."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from console.agent.execution.executor import PlanExecutor
 from console.agent.rollout.context import RolloutContext
 from console.agent.rollout.followed_feeds import FollowedFeeds
+from console.agent.second_spark.process import SecondSpark
 from console.agent.spark_session import SparkHandle
 
 
@@ -14,13 +16,14 @@ class Execution:
     """The executor of one pipeline, if one runs. The caller holds the pipeline's lock.
 
     feeds       receive the context of each executor, since the follower moves the same feed objects
-    keep_hours  the rollback window, see `RolloutContext`
+    keep_hours, second_spark  see `RolloutContext`
     """
 
     warehouse: Path
     spark: SparkHandle
     feeds: FollowedFeeds
     keep_hours: float
+    second_spark: Callable[[], SecondSpark] | None = None
     executor: PlanExecutor | None = None
 
     @property
@@ -45,6 +48,7 @@ class Execution:
             recorder=feeds.recorder,
             follower=feeds.follower,
             keep_hours=self.keep_hours,
+            second_spark=self.second_spark,
         )
         feeds.building = context
         self.executor = PlanExecutor(context, feeds.refollow)

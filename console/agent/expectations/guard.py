@@ -42,6 +42,8 @@ def guarded(rows: Any, checks: Sequence[RowCheck]) -> Any:
 
 def refused(error: BaseException) -> bool:
     """Whether a job failed at a row that `guarded` rejected."""
+    if isinstance(error, failure.ClassifiedFailure):
+        return error.unexpected
     return failure.raised_by_query(error, UNEXPECTED)
 
 

@@ -11,7 +11,7 @@ from console.agent.feeds.live_feed import join_versions, joined_paths, joined_ro
 from console.agent.feeds.newest import stored_rows
 from console.agent.query_over import query_over
 from console.agent.rows.snapshot import stored_at
-from console.agent.spark_jobs import JobGroup
+from console.agent.spark_jobs import RunningJob
 from console.agent.spark_session import SparkHandle
 from console.agent.store import days
 from console.model.live import TableState
@@ -55,7 +55,7 @@ class BatchResult:
 
 
 def run_batch(
-    spark: SparkHandle, session: Any, history: History, run: Sequence[Slice], watch: Callable[[JobGroup], None]
+    spark: SparkHandle, session: Any, history: History, run: Sequence[Slice], watch: Callable[[RunningJob], None]
 ) -> BatchResult:
     """Copy a run of slices of the pinned source into the target, exactly once.
 
@@ -65,18 +65,61 @@ def run_batch(
     watch    called with the job group before the write starts, to show its progress
     raises   FeedStopped if another writer is ahead; errors of Spark, `guard.refused` if a row fails an expectation
     """
+    started = time.monotonic()
+    joined = join_versions(history.joins)
+    batch = compute(spark, session, history, run, joined)
+    with spark.job(session, job_name(history, run)) as group:
+        watch(group)
+        written = commit.append(session, batch.rows, history.writer, run[-1].index, note(history, run, joined))
+    rows_in = batch.count_source(spark, session)
+    return BatchResult(rows_in, written, time.monotonic() - started, batch.warnings.lines())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedBatch:
+    """The rows of a batch as they are to be written, and what the job that writes them counts.
+
+    rows     DataFrame with the target's stored columns
+    counted  Observation that receives the number of source rows
+    """
+
+    history: History
+    run: Sequence[Slice]
+    rows: Any
+    counted: Any
+    warnings: Warnings
+
+    def count_source(self, spark: SparkHandle, session: Any) -> int:
+        """Source rows of the batch, once it is written.
+
+        What a lost executor had counted is counted again where its stage is (SPARK-58183): there they are read once more.
+        """
+        return count_rows(session, self.history, self.run) if spark.on_cluster else int(self.counted.get["rows"])
+
+
+def compute(
+    spark: SparkHandle, session: Any, history: History, run: Sequence[Slice], joined: Mapping[str, int]
+) -> ComputedBatch:
+    """The rows of a batch, which nothing has read yet. joined: table → version, from `join_versions`"""
     from pyspark.sql import Observation
 
-    started = time.monotonic()
     counted = Observation()
-    joined = join_versions(history.joins)
     spark.fit(session)
     checks = row_checks(history.target)
     warnings = Warnings(checks)
     out = warnings.observed(guarded(target_rows(session, history, run, counted, joined), checks))
     out = out.coalesce(spark.build_tasks)  # a slot stays free for live (rule 10)
-    out = clustered(out, history.target)
-    note = {
+    rows = clustered(out, history.target)
+    return ComputedBatch(history=history, run=run, rows=rows, counted=counted, warnings=warnings)
+
+
+def job_name(history: History, run: Sequence[Slice]) -> str:
+    return f"{history.target_path}#{run[-1].index}"
+
+
+def note(history: History, run: Sequence[Slice], joined: Mapping[str, int]) -> dict[str, Any]:
+    """The note of a batch's commit. joined: as of `compute`"""
+    return {
         "kind": "history",
         "feed": history.writer.app_id,
         "step": history.step.id,
@@ -84,12 +127,6 @@ def run_batch(
         **({"quarantined": history.quarantined} if history.quarantined else {}),
         **({"joins": joined, "joined": joined_paths(history.joins)} if joined else {}),
     }
-    with spark.job(session, f"{history.target_path}#{run[-1].index}") as group:
-        watch(group)
-        written = commit.append(session, out, history.writer, run[-1].index, note)
-    # What a lost executor had counted is counted again where its stage is (SPARK-58183): there the rows are read once more.
-    rows_in = count_rows(session, history, run) if spark.on_cluster else int(counted.get["rows"])
-    return BatchResult(rows_in, written, time.monotonic() - started, warnings.lines())
 
 
 def target_rows(

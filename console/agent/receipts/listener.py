@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from console.agent.spark_jobs import JobGroup
+from console.agent.spark_jobs import RunningJob
 from console.agent.spark_session import SparkHandle
 from console.model.receipt import AuditProgress
 
@@ -58,7 +58,7 @@ class AuditListener:
                 ticker.join()
         self.check_stopped()
 
-    def _tick(self, group: JobGroup, progress: AuditProgress, finished: threading.Event) -> None:
+    def _tick(self, group: RunningJob, progress: AuditProgress, finished: threading.Event) -> None:
         looked = time.monotonic()
         while not finished.wait(CANCEL_SECONDS):
             with suppress(Exception):  # the JVM is gone; the check itself reports it

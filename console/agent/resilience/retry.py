@@ -219,7 +219,8 @@ def explain(
             return RegionError(f"{where}: a table is no longer as it was planned: {why}", hint=hint, code="E_DRIFT")
         case "memory":
             alone = " alone" if len(run) == 1 else ""
-            hint = "more memory (spark.conf: spark.driver.memory), or a lower limits.rows, which cuts days into hours; then console retry"
+            whose = "backfill_spark" if step.second_spark else "spark"
+            hint = f"more memory ({whose}.conf: spark.driver.memory), or a lower limits.rows, which cuts days into hours; then console retry"
             return RegionError(f"{where} does not fit into memory{alone}: {why}", hint=hint, code="E_MEMORY")
         case _:
             return RegionError(f"{where} failed {failed} times: {why}", hint="console retry", code="E_BATCH")

@@ -1,7 +1,7 @@
 """The context of a rollout: paths, states of tables, live feeds, and the request to stop."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,8 @@ from console.agent.feeds import commit
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import LiveFeed, live_feeds_of, relay_feeds
 from console.agent.rollout.recorder import Recorder
-from console.agent.spark_jobs import JobGroup
+from console.agent.second_spark.process import SecondSpark
+from console.agent.spark_jobs import RunningJob
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.agent.store.ledger import Releases
@@ -34,6 +35,7 @@ class RolloutContext:
     keep_hours  the rollback window: how long the new versions keep removed files, besides the rollout itself
     halt        set when the executor is to stop
     job         the running Spark jobs, None between jobs
+    second_spark  makes the region's second Spark for one build; None if the region has none
     newest_days of a sandbox: days that are copied of each table; None for all
     before      after the promotion: the release that was live before it, with which the new one is still compared
     """
@@ -45,7 +47,8 @@ class RolloutContext:
     follower: FeedFollower
     keep_hours: float
     halt: threading.Event = field(default_factory=threading.Event)
-    job: JobGroup | None = None
+    job: RunningJob | None = None
+    second_spark: Callable[[], SecondSpark] | None = None
     newest_days: int | None = None
     before: Release | None = None
     live_feeds: dict[tuple[str, str], LiveFeed] = field(default_factory=dict)

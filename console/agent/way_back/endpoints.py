@@ -9,7 +9,7 @@ from typing import Any, Literal
 from console.agent.failure import cause, from_spark, kind
 from console.agent.feeds.live_feed import logical_rows
 from console.agent.rows.arguments import arguments
-from console.agent.spark_jobs import JobGroup
+from console.agent.spark_jobs import RunningJob
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import ConsoleError
@@ -115,7 +115,7 @@ def _asked(
     return None
 
 
-def _cancel(late: threading.Event, group: JobGroup) -> None:
+def _cancel(late: threading.Event, group: RunningJob) -> None:
     late.set()
     group.cancel()
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from console.cli.format import count, expected, size, span, table
 from console.model.plan import Answer, Drift, Plan, Price
+from console.model.step import Backfill
 from console.runner.view import Group
 from console.text import safe_text
 
@@ -96,7 +97,7 @@ def _row(price: Price, free: str, plan: Plan, money: bool) -> list[str]:
 
 
 def limits(plans: Sequence[Plan]) -> list[str]:
-    """Each region's throttles and quarantine limit; nothing if none is set."""
+    """Each region's throttles, quarantine limit and builds on a Spark of their own; nothing if there are none."""
     regions_of: dict[str, list[str]] = {}
     for plan in plans:
         settings = _limits(plan)
@@ -117,4 +118,8 @@ def _limits(plan: Plan) -> str:
     if plan.quarantine_rows:
         rows = count(plan.quarantine_rows, "row")
         settings += f"{'; ' if settings else ''}up to {rows} that do not convert may go to quarantine"
+    elsewhere = [step.target for step in plan.steps if isinstance(step, Backfill) and step.second_spark]
+    if elsewhere:
+        names = ", ".join(map(safe_text, dict.fromkeys(elsewhere)))
+        settings += f"{'; ' if settings else ''}the history of {names} is built on the second Spark"
     return settings

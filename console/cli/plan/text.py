@@ -214,9 +214,10 @@ def step_text(step: Step) -> str:
             few = ", ".join(step.columns[:8]) + (f" and {len(step.columns) - 8} more" if len(step.columns) > 8 else "")
             read = f", reading {few}" if few else ""
             days = f"{count(step.days, 'day')}, " if step.days else ""
+            elsewhere = ", on the second Spark" if step.second_spark else ""
             return (
                 f"backfill {step.target} {how}: {days}{count(step.rows, 'row')}, {size(step.bytes)}, "
-                f"{count(step.batches, 'batch', 'batches')}, newest day first{read}"
+                f"{count(step.batches, 'batch', 'batches')}, newest day first{read}{elsewhere}"
             )
         case CatchUp(_, source, target, start):
             since = {"fence": "the fence", "log": "the start of its log", "vector": "the position of the live feed"}[

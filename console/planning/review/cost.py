@@ -6,15 +6,21 @@ from console.errors import Problem
 from console.model.live import Live
 from console.model.plan import ACTIONS, HistoryOption, NodeChange, Plan, Price
 from console.model.region import Region
+from console.model.step import Backfill
+from console.planning.review.second_spark import with_second_spark
 from console.remedy import Edit, Elsewhere, RunCommand
 
 _TB = 1e12
 
 
-def priced(price: Price, region: Region) -> Price:
-    """The same with money: for the bytes read, the cores for the duration, and a month's storage of the bytes written."""
+def priced(price: Price, region: Region, *, second: bool = False) -> Price:
+    """The same with money: for the bytes read, the cores for the duration, and a month's storage of the bytes written.
+
+    second  whether it is of a build on the region's second Spark
+    """
     prices = region.prices
-    hours = price.seconds / 3600 * region.spark.cores
+    spark = region.backfill_spark.spark if second and region.backfill_spark else region.spark
+    hours = price.seconds / 3600 * spark.cores
     return replace(
         price,
         money=price.bytes / _TB * prices.tb_read + hours * prices.core_hour,
@@ -33,15 +39,18 @@ def _written(node: NodeChange, live: Live) -> int:
 def _option(option: HistoryOption, node: NodeChange, live: Live, region: Region) -> HistoryOption:
     """The same with bytes written and money; a choice that moves no row writes none."""
     written = _written(replace(node, price=option.price), live)
-    return replace(option, price=priced(replace(option.price, written=written), region))
+    second = region.backfill_spark is not None and region.backfill_spark.takes(option.price.rows, option.price.bytes)
+    return replace(option, price=priced(replace(option.price, written=written), region, second=second))
 
 
 def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
-    """The plan with bytes written and money in every price, and a problem where disk space is short."""
+    """The plan with a Spark for each build, bytes written and money in every price, and a problem where disk space is short."""
+    plan = with_second_spark(plan, region)
+    elsewhere = {step.target for step in plan.steps if isinstance(step, Backfill) and step.second_spark}
     nodes = tuple(
         replace(
             node,
-            price=priced(replace(node.price, written=_written(node, live)), region),
+            price=priced(replace(node.price, written=_written(node, live)), region, second=node.name in elsewhere),
             options=tuple(_option(option, node, live, region) for option in node.options),
         )
         if ACTIONS[node.action].rebuilds
@@ -50,10 +59,13 @@ def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
     )
     written = sum(node.price.written for node in nodes)
     everything = sum(stats.bytes for stats in live.stats)
+    price = priced(replace(plan.price, written=written), region)
+    if elsewhere:  # each table by the cores of its own Spark
+        price = replace(price, money=sum(node.price.money for node in nodes))
     priced_plan = replace(
         plan,
         nodes=nodes,
-        price=priced(replace(plan.price, written=written), region),
+        price=price,
         everything=priced(replace(plan.everything, written=everything), region),
         free_bytes=live.free_bytes,
         currency=region.prices.currency,

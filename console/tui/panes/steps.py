@@ -44,6 +44,7 @@ def _planned_line(step: Step) -> Content:
     size = ""
     if isinstance(step, Backfill):
         size = f"about {count(step.rows)} rows in {plural(step.batches, 'batch', 'batches')}"
+        size += ", on the second Spark" if step.second_spark else ""
     return Content.assemble(("· ", "$text-muted"), cell(safe(step.id, limit=100), 44), (size, "$text-muted"))
 
 
