@@ -9,7 +9,7 @@ from console.model.live import Live, TableState
 from console.model.merging import Merging
 from console.model.plan import Plan
 from tests.planning.test_aggregates import split
-from tests.planning.world import live, pipeline, planned, promoted, release, with_sql, with_table
+from tests.planning.world import live, pipeline, planned, promoted, release, with_column, with_sql, with_table
 
 DAYS = """SELECT day, sum(i) AS x, max(i) AS y, avg(d) AS price, count_if(i > 2) AS big FROM t GROUP BY day"""
 TYPES = {"day": "date", "x": "bigint", "y": "int", "price": "double", "big": "bigint"}
@@ -128,3 +128,24 @@ def test_a_release_of_before_records_it_with_the_next_plan_where_its_read_is_tha
         planned(with_sql(with_table(pipeline(), hourly(without_errors()).table), "count_hours", SHORTER), region)
     )
     assert again.merging is None
+
+
+SWAPPED = """SELECT date_trunc('HOUR', ts) AS hour, day, count(*) AS errors, count_if(status >= 500) AS hits,
+  approx_percentile(ms, 0.95) AS p95, approx_count_distinct(ip) AS visitors FROM requests GROUP BY 1, day"""
+
+
+def test_states_that_are_stored_under_each_other_s_names_are_not_united_by_the_query_s() -> None:
+    """Both names are stored columns of the right type, and each holds what the other one says."""
+    swapped = with_sql(pipeline(), "count_hours", SWAPPED)
+    plan = planned(swapped)
+    assert hourly(plan).version.path == live_path()
+    assert hourly(plan).merging == merging_of(live()), "a version that stays is merged as before"
+    again = planned(with_column(swapped, "extra", "string", "region"), unrecorded(promoted(plan, live())))
+    assert hourly(again).version.path == live_path()
+    assert hourly(again).merging is None
+
+
+def live_path() -> str:
+    state = release(live()).table("requests_by_hour")
+    assert state is not None
+    return state.version.path

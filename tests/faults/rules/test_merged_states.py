@@ -22,6 +22,7 @@ from console.agent.feeds.live_feed import LiveFeed, logical_rows
 from console.agent.maintenance import merge as merging_module
 from console.agent.maintenance.compaction import crowded
 from console.agent.maintenance.merge import Merge, Merged, merge
+from console.agent.maintenance.replaced_files import partition_files
 from console.agent.receipts.audit import Audit
 from console.agent.receipts.step_receipts import sum_definition
 from console.agent.spark_session import SparkHandle
@@ -131,6 +132,11 @@ class Filled:
         rows = logical_rows(self.session, AGGREGATE, self.stored(version)).collect()
         return {(row["k"], row["day"]): row.asDict() for row in rows}
 
+    def times(self, day: str) -> list[int]:
+        """When the files of a day were written, by the log."""
+        values = (("day", None if day == "NULL" else day),)
+        return [file.modified for file in partition_files(self.path, log.latest_version(self.path), values)]
+
     def merge(self, day: str = "2026-11-01", **more: Any) -> Merged | None:
         return merge(self.session, self.wanted(day, **more))
 
@@ -165,12 +171,14 @@ def test_one_state_of_each_key_is_left_and_every_value_and_no_feed_sees_a_new_ro
     landings = Counter((k, str(day)) for n in range(COMMITS) for k, day, *_ in landed(n))
     assert hits(before) == landings
     for day in ("2026-11-01", "2026-11-02", "NULL"):
+        oldest = min(table.times(day))
         merged = table.merge(day)
         assert merged is not None
         assert (merged.files, merged.new_files) == (COMMITS, 1)
         assert merged.rows > merged.new_rows
         made = log.commit(table.path, merged.version)
         assert (made.kind, made.added, made.removed, made.note["kind"]) == ("quiet", (), 0, log.MERGE)
+        assert table.times(day) == [oldest], "as old as the oldest of its rows: what was erased since may be among them"
     assert same(before, table.shown())
     assert table.stored().count() == len(before)
     part = ranges.next_range(table.path, was, log.latest_version(table.path), 10**9)
