@@ -65,8 +65,8 @@ def as_written(path: str, place: Place, version: int, sums: Mapping[str, Sum]) -
     except RegionError:
         return dict(sums)
     whole = dict(sums)
-    for merged in found:
-        for day in whole.keys() & {*merged.old, *merged.new} if merged is not None else ():
+    for merged in filter(None, found):
+        for day in whole.keys() & {*merged.old, *merged.new}:
             whole[day] = whole[day] - (merged.new.get(day, Sum()) - merged.old.get(day, Sum()))
     return whole
 

@@ -8,12 +8,15 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from console.agent.errors import MergeDiffers
 from console.agent.feeds import commit, ranges
@@ -49,7 +52,7 @@ TYPES = {
 LANDED = columns(k="string", day="date", i="int", l="bigint", d="decimal(10,2)", f="double", s="string")
 EXACT = ("k", "day", "hits", "paid", "mean", "low", "high", "about", "latest", "seen", "one", "bxor")
 KEYS = ("a", "b c/%é", "", None)
-COMMITS = 9
+COMMITS = 5
 
 
 def aggregate() -> TableState:
@@ -64,51 +67,59 @@ def aggregate() -> TableState:
 AGGREGATE = aggregate()
 
 
-def landed(number: int, rows: int = 40) -> Iterator[tuple[Any, ...]]:
+SCHEMA = pa.schema(
+    [
+        ("k", pa.string()), ("day", pa.date32()), ("i", pa.int32()), ("l", pa.int64()), ("d", pa.decimal128(10, 2)),
+        ("f", pa.float64()), ("s", pa.string()),
+    ]
+)  # fmt: skip
+
+
+def landed(number: int, rows: int = 30) -> Iterator[tuple[Any, ...]]:
+    """The rows of one commit: NULL keys and values, doubles of two sizes, days and none."""
     rng = random.Random(number)
     for n in range(rows):
-        value = rng.choice([None, rng.uniform(-9, 9), 1e9 + rng.random()])
         yield (
-            rng.choice(KEYS), rng.choice(["2026-11-01", "2026-11-02"]) if n else None, rng.choice([None, *range(-3, 5)]),
-            rng.choice([None, rng.randrange(10**6)]), rng.choice([None, f"{rng.randrange(-99, 99)}.25"]), value,
+            rng.choice(KEYS), date(2026, 11, rng.choice([1, 2])) if n else None, rng.choice([None, *range(-3, 5)]),
+            rng.choice([None, rng.randrange(10**6)]), rng.choice([None, Decimal(rng.randrange(-9900, 9900)) / 100]),
+            rng.choice([None, rng.uniform(-9, 9), 1e9 + rng.random()]),
             rng.choice([None, "", *(f"s{rng.randrange(500)}" for _ in range(5))]),
         )  # fmt: skip
 
 
-def land(session: Any, path: Path, number: int) -> None:
-    kinds = ", ".join(f"{column.name} {column.type}" for column in LANDED)
-    texts = session.createDataFrame(
-        list(landed(number)), "k string, day string, i int, l bigint, d string, f double, s string"
-    )
-    rows = texts.selectExpr(*(f"CAST({c.name} AS {c.type}) AS {c.name}" for c in LANDED)).coalesce(1)
-    assert kinds
-    rows.write.format("delta").mode("append").save(str(path))
+def land(place: Path, *numbers: int) -> None:
+    for number in numbers:
+        columns_of = zip(*landed(number), strict=True)
+        arrays = [pa.array(values, field.type) for values, field in zip(columns_of, SCHEMA, strict=True)]
+        write_deltalake(str(place / "t"), pa.table(arrays, SCHEMA), mode="append")
+
+
+def hits_of(commits: int) -> Counter[tuple[Any, str]]:
+    """What a reader has to see once so many commits have landed, by Python."""
+    return Counter((k, str(day)) for number in range(commits) for k, day, *_ in landed(number))
 
 
 def feeding(place: Path) -> LiveFeed:
     landing = state("t", LANDED, kind="landing", partition_by=())
     return LiveFeed(
         spec=split(QUERY, **TYPES).feed, source=landing, target=AGGREGATE, joins=(), source_path=str(place / "t"),
-        target_path=str(place / "agg/a-1"), start=-1 if log.exists(str(place / "agg/a-1")) and log.latest_version(str(place / "agg/a-1")) else 0,
+        target_path=str(place / "agg/a-1"), start=0,
     )  # fmt: skip
 
 
 def follow(session: Any, feed: LiveFeed) -> None:
     """One commit for each commit of the source."""
-    for end in range(max(feed.seen, 0), log.latest_version(feed.source_path) + 1):
+    feed.open(session)
+    for end in range(feed.seen + 1, log.latest_version(feed.source_path) + 1):
         feed.step(session, end)
 
 
 @pytest.fixture(scope="module")
 def filled(spark: SparkHandle, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An aggregate of nine commits, in partitions by day, with rows without one."""
+    """An aggregate of five commits, in partitions by day, with rows without one."""
     place, session = tmp_path_factory.mktemp("merged"), spark.session()
-    (empty := session.createDataFrame([], ", ".join(f"{c.name} {c.type}" for c in LANDED))).write.format("delta").save(
-        str(place / "t")
-    )
-    assert empty.columns
-    for number in range(COMMITS):
-        land(session, place / "t", number)
+    DeltaTable.create(str(place / "t"), SCHEMA)
+    land(place, *range(COMMITS))
     commit.create(session, AGGREGATE, str(place / "agg/a-1"), 72)
     follow(session, feeding(place))
     return place
@@ -168,8 +179,7 @@ def hits(rows: Mapping[Any, dict[str, Any]]) -> Counter[tuple[Any, str]]:
 
 def test_one_state_of_each_key_is_left_and_every_value_and_no_feed_sees_a_new_row(table: Filled) -> None:
     before, was = table.shown(), log.latest_version(table.path)
-    landings = Counter((k, str(day)) for n in range(COMMITS) for k, day, *_ in landed(n))
-    assert hits(before) == landings
+    assert hits(before) == hits_of(COMMITS)
     for day in ("2026-11-01", "2026-11-02", "NULL"):
         oldest = min(table.times(day))
         merged = table.merge(day)
@@ -192,15 +202,13 @@ def test_one_state_of_each_key_is_left_and_every_value_and_no_feed_sees_a_new_ro
 
 def test_the_feed_goes_on_from_its_position_and_merges_again(table: Filled) -> None:
     table.merge()
-    for number in (COMMITS, COMMITS + 1):
-        land(table.session, table.place / "t", number)
+    land(table.place, COMMITS, COMMITS + 1)
     follow(table.session, feeding(table.place))
-    landings = Counter((k, str(day)) for n in range(COMMITS + 2) for k, day, *_ in landed(n))
-    assert hits(table.shown()) == landings
+    assert hits(table.shown()) == hits_of(COMMITS + 2)
     merged = table.merge()
     assert merged is not None
-    assert merged.files == 3
-    assert hits(table.shown()) == landings
+    assert merged.files == 1 + 2
+    assert hits(table.shown()) == hits_of(COMMITS + 2)
     assert [crowd.label for crowd in crowded(table.path, many=2)] == ["day=2026-11-02", "day=NULL"]
 
 
@@ -211,7 +219,7 @@ def test_rows_that_arrive_while_states_are_merged_stay_as_they_are(
 
     def late(*words: Any) -> Any:
         written = real(*words)
-        land(table.session, table.place / "t", COMMITS)
+        land(table.place, COMMITS)
         follow(table.session, feed)
         return written
 
@@ -219,7 +227,7 @@ def test_rows_that_arrive_while_states_are_merged_stay_as_they_are(
     merged = table.merge()
     assert merged is not None
     assert merged.files == COMMITS
-    assert hits(table.shown()) == Counter((k, str(day)) for n in range(COMMITS + 1) for k, day, *_ in landed(n))
+    assert hits(table.shown()) == hits_of(COMMITS + 1)
 
 
 # -- feeds below
@@ -229,12 +237,12 @@ def test_files_with_rows_that_a_feed_below_has_not_passed_are_left_alone(table: 
     """A feed of another pipeline, to which the states are rows: each of them reaches it once."""
     before, end = table.shown(), log.latest_version(table.path)
     passed = next(
-        v for v in range(end + 1) if sum(log.commit(table.path, n).kind == "append" for n in range(v + 1)) == 4
+        v for v in range(end + 1) if sum(log.commit(table.path, n).kind == "append" for n in range(v + 1)) == 3
     )
     later = {file.path for v in range(passed + 1, end + 1) for file in log.commit(table.path, v).added}
     merged = table.merge(passed=passed)
     assert merged is not None
-    assert merged.files == 4
+    assert merged.files == 3
     assert later <= {str(Path(uri.removeprefix("file://"))) for uri in DeltaTable(table.path).file_uris()}
     assert same(before, table.shown())
     # what was merged, and what a compaction has moved since, holds rows that came later
@@ -359,13 +367,13 @@ def test_receipts_of_before_hold_after_merges_and_once_their_files_are_gone(tabl
     )
     table.merge("2026-11-01")
     table.merge("NULL")
-    assert verified(table, receipts)["target"].detail.endswith("are equal as of version 10")
+    assert verified(table, receipts)["target"].detail.endswith(f"are equal as of version {receipts[0].version}")
     vacuumed(table)
     found = verified(table, receipts)
     assert (found["target"].ok, found["since"].ok) == (True, True), found
     assert "3 days are equal as of today" in found["target"].detail
     # of a day that has got more rows since, nothing is known, and of the others all
-    land(table.session, table.place / "t", COMMITS)
+    land(table.place, COMMITS)
     follow(table.session, feeding(table.place))
     later = verified(table, receipts)["target"]
     assert (later.ok, later.days) == (None, ("2026-11-02", "2026-11-01", ""))
