@@ -105,7 +105,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("compaction changes data", COMPACT, '.option("dataChange", "false")', "", f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
     bug("totals are not compared", COMPACT, "if before_totals != after_totals:", "if False:", f"{KEEPING}::test_a_compaction_that_lost_a_row_is_found"),
     # merged states (docs/decisions/0029)
-    bug("merged values are not compared", MERGE, "    if differences:\n", "    if False:\n", f"{MERGED}::test_a_merge_that_would_change_a_value_is_refused_and_changes_nothing[a count]"),
+    bug("merged values are not compared", MERGE, "    if differences:\n", "    if False:\n", f"{MERGED}::test_a_merge_that_would_change_a_value_is_refused_and_changes_nothing"),
     bug("a file that a feed has not passed is merged", MERGE, "if wanted.passed >= pinned:", "if True:", f"{MERGED}::test_files_with_rows_that_a_feed_below_has_not_passed_are_left_alone"),
     bug("a merge is news for feeds", "console/agent/maintenance/replaced_files.py", "dict(f.values), f.modified, False, f.stats)", "dict(f.values), f.modified, True, f.stats)", f"{MERGED}::test_one_state_of_each_key_is_left_and_every_value_and_no_feed_sees_a_new_row"),
     bug("a receipt is not measured again", MERGE, "for rows in (before, after))", "for rows in (before, before))", f"{MERGED}::test_receipts_of_before_hold_after_merges_and_once_their_files_are_gone"),
