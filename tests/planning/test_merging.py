@@ -112,7 +112,7 @@ def test_a_new_version_records_it_and_a_version_that_stays_keeps_all_its_states(
     first = merging_of(live())
     assert set(first.columns) == {column.name for column in hourly(planned(pipeline())).version.columns}
     dropped = hourly(without_errors())
-    assert dropped.version.path == release(live()).table("requests_by_hour").version.path  # type: ignore[union-attr]
+    assert dropped.version.path == live_path()
     assert dropped.merging == first, "the states of a column that is no longer shown are merged, too"
 
 
