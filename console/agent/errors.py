@@ -62,6 +62,13 @@ class CompactionDiffers(RegionError):
 
 
 @dataclass(eq=False)
+class MergeDiffers(RegionError):
+    """Merged states would not have had the values of those that they replace. Nothing was committed."""
+
+    code: str = field(default="E_MERGE", kw_only=True)
+
+
+@dataclass(eq=False)
 class LeaseLost(Conflict):
     """This process no longer holds its region's lease, or cannot know that it does."""
 

@@ -8,6 +8,7 @@ from typing import Literal
 from console.model.codec import BESIDE, QUIET, needed
 from console.model.created import TableSettings
 from console.model.expectation import ExpectationCheck
+from console.model.merging import Merging
 from console.model.newest import Newest
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.schema import Column, Table
@@ -98,6 +99,7 @@ class TableState:
     older   names and storage of older shapes, which lines may use until `accepts_until`
     checks  compiled expectations on its rows
     renamed column → the stored one that it shows unchanged, where these have different names; of landing tables see `intake`
+    merging of an aggregate: how its stored rows of one key become one; None where that is not known for all of them
     """
 
     table: Table
@@ -113,6 +115,7 @@ class TableState:
     newest: Newest | None = field(default=None, metadata=needed("0.2.0"))
     checks: tuple[ExpectationCheck, ...] = field(default=(), metadata=BESIDE)
     renamed: dict[str, str] = field(default_factory=dict, metadata=BESIDE)
+    merging: Merging | None = field(default=None, metadata=BESIDE)
 
     def stored_in(self, column: str) -> tuple[str, ...]:
         """The stored columns of a column; its own name if it is computed from others."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from console.errors import Problem
 from console.model.expectation import ExpectationCheck
 from console.model.live import Feed
+from console.model.merging import Merging
 from console.model.pipeline import Copy, Endpoint, Materialization, Pipeline, Sink, digest
 from console.model.schema import Column, Table, types
 from console.planning.cache.queries import QueryMemory
@@ -37,6 +38,7 @@ class DesiredTable:
     joined    columns that depend on a table other than the driving one;  volatile  on now(), rand() and the like
     keys      an aggregate's group columns
     checks    expectations on its rows; not part of their meaning
+    merging   of an aggregate: how its stored rows of one key become one
     """
 
     table: Table
@@ -53,6 +55,7 @@ class DesiredTable:
     volatile: frozenset[str] = frozenset()
     keys: tuple[str, ...] = ()
     checks: tuple[ExpectationCheck, ...] = ()
+    merging: Merging | None = None
 
     @property
     def content(self) -> str:
@@ -227,6 +230,7 @@ def _assembled(table: Table, codes: Sequence[FeedCode], problems: list[Problem])
     return DesiredTable(
         table=table, columns=columns, read=read, rows=rows, values=values, inexact=order, feeds=tuple(code.feed for code in codes), literals=literals, certain=certain,
         reads=reads, joined=frozenset(joined), volatile=frozenset(volatile), keys=keys, checks=checks,
+        merging=first.split.merging if first.split else None,
     )  # fmt: skip
 
 

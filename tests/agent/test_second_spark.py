@@ -30,7 +30,7 @@ from console.agent.second_spark.process import SecondSpark
 from console.agent.settings import Settings, keep_settings, load_settings
 from console.agent.spark_jobs import RunningJob
 from console.agent.store import commits, log
-from console.agent.store.spark_files import FileAction
+from console.agent.store.file_action import FileAction
 from console.drivers.local import agent_config
 from console.errors import DataError
 from console.model.measured import SparkJob

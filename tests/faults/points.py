@@ -100,6 +100,7 @@ CONSOLE = (
 ELSEWHERE = {
     "schema-": "tests/stores",
     "commit-compact": "tests/faults/rules/test_maintenance_killed.py",
+    "commit-merge": "tests/faults/rules/test_merged_states.py",
     "commit-retention": "tests/faults/rules/test_maintenance_killed.py",
     "commit-vacuum": "tests/objects/test_maintenance_in_bucket.py",
     "quarantine": "tests/faults/rules/test_killed.py",

@@ -11,8 +11,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.errors import LeaseLost
-from console.agent.maintenance.bucket_tables import delete_older, partition_files, replace_files, vacuum
+from console.agent.maintenance.bucket_tables import delete_older, vacuum
 from console.agent.maintenance.compaction import crowded
+from console.agent.maintenance.replaced_files import partition_files, replace_files
 from console.agent.object_store.object_path import ObjectPath, place
 from console.agent.store import commits, log
 from console.agent.store.file_action import FileAction

@@ -13,7 +13,7 @@ from console.agent.errors import CompactionDiffers
 from console.agent.feeds.backfill import clustered
 from console.agent.feeds.checksum import sums_per_day
 from console.agent.feeds.newest import reduced
-from console.agent.maintenance.bucket_tables import partition_files, replace_files
+from console.agent.maintenance.replaced_files import partition_files, replace_files
 from console.agent.object_store.object_path import in_bucket
 from console.agent.store import commits, days, log, spark_files, write_lock
 from console.model.live import TableState

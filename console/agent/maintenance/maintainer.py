@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from console.agent.errors import CompactionDiffers
+from console.agent.errors import CompactionDiffers, MergeDiffers
 from console.agent.failure import cause, message
 from console.agent.feeds.commit import supports_small_appends
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import followed_with
 from console.agent.maintenance import bucket_tables
-from console.agent.maintenance.compaction import MANY, compact, crowded
+from console.agent.maintenance.compaction import MANY, Crowd, compact, crowded
+from console.agent.maintenance.merge import Merge, merge
+from console.agent.maintenance.mergeable import Mergeable, NotMergeable, Readers, mergeable
 from console.agent.maintenance.retention import cutoff, expire, expired
 from console.agent.maintenance.vacuum import Need, blocking_need, kept_hours, vacuum
 from console.agent.object_store.object_path import in_bucket
@@ -51,7 +53,7 @@ class MaintenanceResult:
     """One action taken, or planned in a dry run; `left`: one not taken, and why."""
 
     table: str
-    what: Literal["compacted", "expired", "vacuumed", "left", "accepted"]
+    what: Literal["compacted", "merged", "expired", "vacuumed", "left", "accepted"]
     detail: str
 
 
@@ -77,9 +79,13 @@ class Maintainer:
         self._busy = threading.Lock()
         self._last = time.monotonic()
         self._spoiled: dict[str, RegionError] = {}  # tables damaged by a compaction: not touched again
+        self._unmerged: dict[
+            str, RegionError
+        ] = {}  # tables whose states did not unite to the same values: compacted alone
 
     def run(self, controller: PipelineController, request: MaintenanceRequest) -> tuple[MaintenanceResult, ...]:
-        """Run one pass. raises  Conflict E_BUSY if another is running; RegionError E_COMPACTION if rows were lost or added"""
+        """Run one pass. raises  Conflict E_BUSY if another is running; RegionError E_COMPACTION if rows were lost or added,
+        E_MERGE if merged states would have had other values"""
         if not self._busy.acquire(blocking=False):
             raise Conflict("maintenance is running already", hint="try again later", code="E_BUSY")
         try:
@@ -87,11 +93,11 @@ class Maintainer:
             for path, state in owned_tables(controller).items():
                 if request.expire:
                     done += self._expire(controller, path, state, request)
-                done += self._compact(path, state, request)
+                done += self._compact(controller, path, state, request)
                 if not request.dry_run and path not in self._spoiled:  # a restore needs their old files
                     done += self._vacuum(controller, path, state)
             for path, state in fed_tables(controller).items():
-                done += self._compact(path, state, request)
+                done += self._compact(controller, path, state, request)
             return tuple(done)
         finally:
             self._busy.release()
@@ -124,30 +130,94 @@ class Maintainer:
             for path, state in {**owned_tables(controller), **fed_tables(controller)}.items():
                 if path in self._spoiled:
                     continue
-                for done in self._compact(path, state, MaintenanceRequest()):
+                for done in self._compact(controller, path, state, MaintenanceRequest()):
                     self._report(controller.pipeline, "info", f"{done.table}: {done.what} {done.detail}")
         except ConsoleError as error:
             self._report(controller.pipeline, "error", f"maintenance: {message(error)}")
         except Exception as error:  # tried again in an hour; the feeds work without it
             self._report(controller.pipeline, "warning", f"maintenance: {cause(error)}")
 
-    def _compact(self, path: str, state: TableState, request: MaintenanceRequest) -> list[MaintenanceResult]:
+    def _compact(
+        self, controller: PipelineController, path: str, state: TableState, request: MaintenanceRequest
+    ) -> list[MaintenanceResult]:
+        """Compact crowded partitions; those of an aggregate are merged instead, where that is shown to change no value."""
         if error := self._spoiled.get(path):
             return [MaintenanceResult(state.table.name, "left", message(error))]
         done = []
         for crowd in crowded(path, request.many):
+            merging = self._mergeable(controller, path)
+            why = f"; its states are not merged: {merging.why}" if isinstance(merging, NotMergeable) else ""
             if request.dry_run:
-                done.append(MaintenanceResult(state.table.name, "compacted", f"{crowd.label}: {crowd.files} files"))
+                what: Literal["merged", "compacted"] = "merged" if isinstance(merging, Mergeable) else "compacted"
+                done.append(MaintenanceResult(state.table.name, what, f"{crowd.label}: {crowd.files} files{why}"))
                 continue
             session = self._spark.build_session()
+            if isinstance(merging, Mergeable) and (
+                merged := self._merge(session, controller, path, state, crowd, merging)
+            ):
+                done.append(merged)
+                continue
             try:
                 compacted = compact(session, path, crowd, self._spark.build_tasks, state)
             except CompactionDiffers as error:
                 self._spoiled[path] = error
                 raise
-            detail = f"{crowd.label}: {crowd.files} files to {compacted.files} in version {compacted.version}"
+            detail = f"{crowd.label}: {crowd.files} files to {compacted.files} in version {compacted.version}{why}"
             done.append(MaintenanceResult(state.table.name, "compacted", detail))
         return done
+
+    def _mergeable(self, controller: PipelineController, path: str) -> Mergeable | NotMergeable | None:
+        if error := self._unmerged.get(path):
+            return NotMergeable(message(error))
+        try:
+            return mergeable(controller, path, self._readers(path))
+        except ConsoleError as error:  # a position that cannot be read
+            return NotMergeable(message(error))
+
+    def _readers(self, path: str) -> Readers:
+        controllers = tuple(self._controllers())
+        kept = [
+            (each, (*_kept_releases(each), *(s.plan.release for s in each.sandboxes.opened()))) for each in controllers
+        ]
+        return Readers(
+            kept=kept, needs=needs(controllers).get(path, ()), failed=tuple(sorted(self._failed_pipelines()))
+        )
+
+    def _merge(
+        self,
+        session: Any,
+        controller: PipelineController,
+        path: str,
+        state: TableState,
+        crowd: Crowd,
+        found: Mergeable,
+    ) -> MaintenanceResult | None:
+        """Merge the states of a partition; None if there is nothing to merge in it."""
+
+        def refused() -> str:
+            now = self._mergeable(controller, path)
+            still = isinstance(now, Mergeable) and now.merging == found.merging and now.passed >= found.passed
+            return "" if still else getattr(now, "why", "its readers have changed meanwhile")
+
+        wanted = Merge(
+            table=path, crowd=crowd, state=state, merging=found.merging, passed=found.passed,
+            tasks=self._spark.build_tasks, refused=refused,
+        )  # fmt: skip
+        try:
+            merged = merge(session, wanted)
+        except MergeDiffers as error:
+            self._unmerged[path] = error
+            raise
+        except Conflict as error:
+            return MaintenanceResult(state.table.name, "left", message(error))
+        if merged is None:
+            return None
+        return MaintenanceResult(
+            state.table.name,
+            "merged",
+            f"{crowd.label}: {merged.files} files to {merged.new_files}, {merged.rows:,} states to {merged.new_rows:,},"
+            f" in version {merged.version}",
+        )
 
     def _expire(
         self, controller: PipelineController, path: str, state: TableState, request: MaintenanceRequest

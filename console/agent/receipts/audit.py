@@ -14,6 +14,7 @@ from console.agent.receipts.cross_check import cross_check
 from console.agent.receipts.findings import Subject
 from console.agent.receipts.linked import check_files, check_since
 from console.agent.receipts.listener import AuditListener
+from console.agent.receipts.merges import as_written, unmeasured
 from console.agent.receipts.readable import readability, removals
 from console.agent.receipts.step_receipts import has_receipts, in_half, ops_of, sums_by_day
 from console.agent.recount.live import pinned_feed, recount
@@ -93,7 +94,7 @@ class Audit:
         read = {r.day: (r.rows_in, r.checksum_in) for r in receipts if r.rows_in}
         written = {r.day: (r.rows_out, r.checksum_out) for r in receipts if r.rows_out}
         source, target, since = (Subject(first.target, first.step, what) for what in ("source", "target", "since"))
-        merged, shared = self._merged(first.source), self._shared(first)
+        merged, shared = self._merged(first.source, how.source), self._shared(first, how.target)
         yield PendingCheck(source, partial(self._side, source, how.source, read, merged, how))
         yield PendingCheck(target, partial(self._side, target, how.target, written, shared, how))
         if not readability(paths.version_path(self.warehouse, how.target.path), how.target).table_gone:
@@ -168,25 +169,26 @@ class Audit:
 
     def _read(self, place: Place, version: int, how: Measured | None) -> Sums:
         sums = sums_by_day(self.session, self.warehouse, place, version)
+        if version > place.version:
+            sums = as_written(paths.version_path(self.warehouse, place.path), place, version, sums)
         return {d: (s.rows, s.text) for d, s in sums.items() if how is None or in_half(how, d)}
 
-    def _merged(self, table: str) -> str:
-        """Why an aggregate's rows may differ from the recorded ones today; "" for every other table."""
+    def _merged(self, table: str, place: Place) -> str:
+        """Why rows that were merged since cannot be compared with the recorded ones today; "" if they can, or none were."""
         state = self.plan.release.table(table)
-        aggregate = state is not None and state.table.kind == "aggregate"
         if state is not None and state.newest is not None:
             return "rows that newer ones replace may have been merged since"
-        return "its partial states may have been merged since" if aggregate else ""
+        aggregate = state is not None and state.table.kind == "aggregate"
+        return unmeasured(paths.version_path(self.warehouse, place.path), place) if aggregate else ""
 
-    def _shared(self, receipt: Receipt) -> str:
+    def _shared(self, receipt: Receipt, place: Place) -> str:
         """Why the target's current rows cannot be attributed to this step; "" if they can."""
         steps = [
             step for step in self.plan.steps if has_receipts(step) and getattr(step, "target", "") == receipt.target
         ]
-        place = receipt.how.target if receipt.how else None
-        shared = len(steps) > 1 or (place is not None and (place.before >= 0 or bool(place.feed)))
+        shared = len(steps) > 1 or place.before >= 0 or bool(place.feed)
         mixed = "today's rows do not show which step wrote them" if shared else ""
-        return self._merged(receipt.target) or mixed
+        return self._merged(receipt.target, place) or mixed
 
     def _since(self, subject: Subject, place: Place, recorded: Sums, ambiguous: str) -> Finding:
         """Whether rows were removed from the target after the rollout wrote them."""

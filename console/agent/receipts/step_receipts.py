@@ -178,7 +178,26 @@ def _place(
 ) -> Place:
     path = state.version.path
     absolute = context.path(path)
-    fields = json.loads(log.schema_json(absolute, version))["fields"]
+    day, covered = sum_definition(state, absolute, version, time, columns)
+    return Place(
+        path=path,
+        id=log.table_id(absolute),
+        version=version,
+        before=before,
+        time=day,
+        columns=covered,
+    )
+
+
+def sum_definition(
+    state: TableState, path: str, version: int, time: str, columns: tuple[str, ...] = ()
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """How the rows of a version are summed: the stored column of their day, and the columns with the types that are hashed.
+
+    path     absolute
+    columns  () for all stored ones
+    """
+    fields = json.loads(log.schema_json(path, version))["fields"]
     kinds = {str(field["name"]): simple_type(field["type"]) for field in fields}
     if not columns or not set(columns) <= set(kinds):  # renamed, or stored as states: then all stored columns
         columns = tuple(kinds)
@@ -187,12 +206,4 @@ def _place(
         for name in (state.stored_in(time)[0], *state.version.partition_by)
         if kinds.get(name, "").startswith(("timestamp", "date"))
     ]
-    covered = tuple((name, kinds[name]) for name in columns if can_hash(kinds[name]))
-    return Place(
-        path=path,
-        id=log.table_id(absolute),
-        version=version,
-        before=before,
-        time=days[0] if days else "",
-        columns=covered,
-    )
+    return days[0] if days else "", tuple((name, kinds[name]) for name in columns if can_hash(kinds[name]))

@@ -26,6 +26,7 @@ Kind = Literal["append", "quiet", "rewrite"]
 # A RESTORE after a DELETE only adds files, but none of their rows is new; a REPLACE of an emptied table looks like a write.
 REPLACING = ("RESTORE", "REPLACE", "CREATE OR REPLACE", "CLONE")
 RETENTION = "retention"  # kind of the note on deletes by our own retention
+MERGE = "merge"  # kind of the note on commits that unite the partial states of a key
 ACCEPTED = "accepted"  # kind of the note by which a person accepts the foreign commits before it
 LATE_HINT = "log retention was shorter than the feed's delay; rebuild the table (`console discard`, then plan again)"
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from console.model.landing import is_later_version
 from console.model.live import Feed, Live, Relay, Release, TableState, Version
+from console.model.merging import Merging
 from console.model.newest import BUCKET, Newest
 from console.model.pipeline import Pipeline
 from console.model.schema import Column
@@ -72,6 +73,8 @@ def _kept(state: TableState, verdict: Verdict, wanted: DesiredTable) -> TableSta
     kept = state if verdict.read == state.read else replace(state, read=verdict.read)
     if not kept.renamed and not _under_own_names(kept):  # released before this was recorded
         kept = replace(kept, renamed=renamed(kept.read, kept.version))
+    if kept.merging is None and (merging := states_merging(verdict, wanted, kept.version, kept.read)) is not None:
+        kept = replace(kept, merging=merging)  # released before this was recorded
     day = wanted.table.accepts_until
     same = day == kept.table.accepts_until
     return kept if same else replace(kept, table=replace(kept.table, accepts_until=day))
@@ -102,6 +105,7 @@ def _changed(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
         newest=newest,
         checks=wanted.checks,
         renamed=names,
+        merging=states_merging(verdict, wanted, version, read),
     )
 
 
@@ -134,6 +138,22 @@ def merging(verdict: Verdict, wanted: DesiredTable) -> Newest | None:
         return verdict.live.newest
     made = newest if ties_anew(verdict) else replace(newest, tie=_tie(verdict))
     return stored_as(made, verdict.places, wanted.columns) if verdict.places else made
+
+
+def states_merging(verdict: Verdict, wanted: DesiredTable, version: Version, read: str) -> Merging | None:
+    """How the stored rows of one key of an aggregate become one.
+
+    A version that stays is merged as before, whatever is shown of it. Otherwise its read tells: one that is not the read of
+    the states that its query makes (copied states, defaults for older rows) may see rows apart, which are then left so.
+
+    returns  None if this is not known of every stored column
+    """
+    if not verdict.rebuilt and verdict.live is not None and verdict.live.merging is not None:
+        return verdict.live.merging
+    made, stored = wanted.merging, {(column.name, column.type) for column in version.columns}
+    if made is None or read != wanted.read or stored != {(column.name, column.type) for column in wanted.columns}:
+        return None
+    return made if set(made.columns) == {name for name, _ in stored} else None
 
 
 def ties_anew(verdict: Verdict) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from console.model.live import Terms
+from console.model.merging import Merging
 from console.model.schema import Column, Table
 from console.planning.sql.relation import mix
 from console.planning.sql.semantics.functions import aggregate_calls, aggregates, is_aggregate
@@ -33,6 +34,7 @@ class Split:
     keys     the group columns;  inexact  columns whose merged value is not reproducible bit by bit
     formats  column → hash of its states' functions and types, a part of its value fingerprint
     terms    the states that are not reproducible, and the summand of each row
+    merging  the same states, united by key; None if one of them keeps any of several values
     """
 
     stored: tuple[Column, ...]
@@ -42,6 +44,7 @@ class Split:
     inexact: tuple[str, ...]
     formats: dict[str, str]
     terms: Terms
+    merging: Merging | None
 
 
 def split(query: exp.Query, table: Table, text: Text) -> Split | None:
@@ -201,6 +204,34 @@ def _assemble(
         inexact=tuple(b.column.name for b in built if b.inexact),
         formats={b.column.name: b.format for b in built},
         terms=_terms(partial_query, keys, built),
+        merging=_merging(stored, keys, [part for b in built for part in b.parts]),
+    )
+
+
+def _merging(stored: list[Column], keys: list[Column], parts: list[_Part]) -> Merging | None:
+    """How stored rows become one per key. The value that `any_value` keeps is chance: that none was changed cannot be shown."""
+    if any(part.state.merge == "any_value" for part in parts):
+        return None
+    by_name = {part.column.name: part for part in parts}
+    kept: list[exp.Expr] = []
+    for column in stored:
+        value: exp.Expr = exp.column(name(column.name))
+        if part := by_name.get(column.name):
+            value = cast(united(part.state.merge, value), part.state.type)
+        kept.append(exp.alias_(value, name(column.name)))
+    query = exp.select(*kept).from_(exp.to_table(STORED)).group_by(*(exp.column(name(key.name)) for key in keys))
+
+    def inexact(*merges: str) -> tuple[str, ...]:
+        return tuple(part.column.name for part in parts if part.state.inexact and part.state.merge in merges)
+
+    return Merging(
+        sql=render(query),
+        columns=tuple(column.name for column in stored),
+        keys=tuple(key.name for key in keys),
+        sums=inexact("sum"),
+        distinct=inexact("hll_union_agg"),
+        quantiles=inexact("kll_merge_agg_double"),
+        moments=inexact("moments", "moments of two"),
     )
 
 

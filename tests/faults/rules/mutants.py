@@ -19,6 +19,8 @@ RANGES, LOG, ONCE, FOREIGN = (
 COMPACT, BACKFILL, SUMS = (
     f"console/agent/{name}.py" for name in ("maintenance/compaction", "feeds/backfill", "feeds/checksum")
 )
+MERGED, MERGES = f"{RULES}/test_merged_states.py", f"{RULES}/test_mergeable.py"
+MERGE, MAY_MERGE = (f"console/agent/maintenance/{name}.py" for name in ("merge", "mergeable"))
 EDGE = "console/agent/feeds/live_feed.py"
 EXPECTED, BEFORE, COMPILED = (
     f"tests/{name}.py" for name in ("agent/test_expectations", "agent/test_expected_days", "planning/test_expectations")
@@ -102,6 +104,20 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a pinned compaction", COMPACT, 'session.read.format("delta").load(table)', 'session.read.format("delta").option("versionAsOf", log.latest_version(table)).load(table)', f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
     bug("compaction changes data", COMPACT, '.option("dataChange", "false")', "", f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
     bug("totals are not compared", COMPACT, "if before_totals != after_totals:", "if False:", f"{KEEPING}::test_a_compaction_that_lost_a_row_is_found"),
+    # merged states (docs/decisions/0029)
+    bug("merged values are not compared", MERGE, "    if differences:\n", "    if False:\n", f"{MERGED}::test_a_merge_that_would_change_a_value_is_refused_and_changes_nothing"),
+    bug("a file that a feed has not passed is merged", MERGE, "if wanted.passed >= pinned:", "if True:", f"{MERGED}::test_files_with_rows_that_a_feed_below_has_not_passed_are_left_alone"),
+    bug("a merge is news for feeds", "console/agent/maintenance/replaced_files.py", "dict(f.values), f.modified, False, f.stats)", "dict(f.values), f.modified, True, f.stats)", f"{MERGED}::test_one_state_of_each_key_is_left_and_every_value_and_no_feed_sees_a_new_row"),
+    bug("a receipt is not measured again", MERGE, "for rows in (before, after))", "for rows in (before, before))", f"{MERGED}::test_receipts_of_before_hold_after_merges_and_once_their_files_are_gone"),
+    bug("verify knows of no merge", "console/agent/receipts/audit.py", "            sums = as_written(", "            as_written(", f"{MERGED}::test_receipts_of_before_hold_after_merges_and_once_their_files_are_gone"),
+    bug("a merge that is not allowed any more is committed", MERGE, "if why := wanted.refused():", "if why := '':", f"{MERGED}::test_what_is_not_allowed_any_more_is_not_committed"),
+    bug("merged files hide what was erased", MERGE, "modified=oldest", "modified=f.modified", f"{MERGED}::test_one_state_of_each_key_is_left_and_every_value_and_no_feed_sees_a_new_row"),
+    bug("states are merged beside a rollout", MAY_MERGE, 'if controller.recorder.status.state not in (*ENDED, "none"):', "if False:", f"{MERGES}::test_nothing_is_merged_beside_a_rollout_or_at_its_gate"),
+    bug("states are merged under an unknown reader", MAY_MERGE, "    if readers.failed:\n", "    if False:\n", f"{MERGES}::test_nothing_is_merged_while_a_pipeline_whose_readers_are_unknown_fails_to_load"),
+    bug("another pipeline's rows are merged", MAY_MERGE, 'if any(state.table.kind == "landing" for', 'if any(False and state for', f"{MERGES}::test_nothing_is_merged_that_another_pipeline_takes_for_rows"),
+    bug("the positions of feeds below are not asked for", MAY_MERGE, "min([latest, *(need.version for need in readers.needs)])", "latest", f"{MERGES}::test_only_what_every_feed_below_has_passed_is_merged"),
+    bug("one release's merging is enough", MAY_MERGE, "if merging is None or others:", "if merging is None:", f"{MERGES}::test_nothing_is_merged_unless_all_kept_releases_agree_how"),
+    bug("states under other names are merged by their query's", "console/planning/derived/release.py", "made is None or read != wanted.read or", "made is None or", "tests/planning/test_merging.py::test_states_that_are_stored_under_each_other_s_names_are_not_united_by_the_query_s"),
     bug("VACUUM asks nobody", "console/agent/maintenance/vacuum.py", "if any(stamp < oldest for stamp in _removals(table, version)):", "if False:", f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
     bug("time travel ends with the retention", "console/agent/spark_process.py", 'enforceTimeTravelWithinDeletedFileRetentionDuration": "false"', 'enforceTimeTravelWithinDeletedFileRetentionDuration": "true"', f"{KEEPING}::test_a_fence_older_than_the_file_retention_can_still_be_read"),
     bug("missing files are passed over", "console/agent/spark_process.py", '"spark.sql.files.ignoreMissingFiles": "false"', '"spark.sql.files.ignoreMissingFiles": "true"', f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),

@@ -33,7 +33,8 @@ class LinkedStates:
         stored = [replace(state, name=place) for place, state in own.items()]
         gone = [replace(state, nullable=True) for state in self.gone]
         feeds = tuple(self._into(feed) for feed in wanted.feeds)
-        return replace(wanted, columns=(*stored, *gone), feeds=feeds, read=self._over(wanted.read))
+        # states that later rows lack are not merged with theirs: that nothing is lost would need a merge of its own
+        return replace(wanted, columns=(*stored, *gone), feeds=feeds, read=self._over(wanted.read), merging=None)
 
     def _into(self, feed: Feed) -> Feed:
         tree = sqlglot.parse_one(feed.sql, read=DIALECT)
