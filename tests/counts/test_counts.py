@@ -15,9 +15,9 @@ from tests.counts.counted import CALLS, STORED
 from tests.walls.source import ROOT
 
 Figures = dict[str, int]
-SHARES = {
-    "bytes_read": 0.01
-}  # figure → share by which it may differ: Spark reads logs as well, which name times and ids
+# Figure → share by which it may differ: Spark reads logs as well, which name times and ids, and a feed may look once more before it is
+# told to move.
+SHARES = {"bytes_read": 0.01, "log_lists": 0.1}
 
 
 def differences(part: str, stored: Figures, counted: Figures) -> list[str]:
