@@ -55,7 +55,7 @@ def _state_key(state: TableState) -> Hashable:
     return (
         _table(state.table), tuple(map(_column, state.table.columns)), tuple(map(_column, state.version.columns)),
         state.version.partition_by, state.version.settings, state.read, state.rows, tuple(state.values.items()), state.inexact,
-        state.intake, state.older, state.carried, state.unmarked, state.newest, state.checks, tuple(state.renamed.items()),
+        state.intake, state.older, state.carried, state.unmarked, state.newest, state.merging, state.checks, tuple(state.renamed.items()),
     )  # fmt: skip
 
 
