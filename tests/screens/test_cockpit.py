@@ -1,10 +1,12 @@
 """The cockpit's promises: every key answers, applicable keys are shown, help indicates hidden lines."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.color import Color
+from textual.pilot import Pilot
 from textual.theme import Theme
 from textual.widgets import Input, Static
 
@@ -12,6 +14,7 @@ from console.cli.root import cli
 from console.cli.words import ScreenWords
 from console.model.event import Ailing, Logged, Recorded, StepDone
 from console.model.tuning import Tuning
+from console.tui.app import ConsoleApp
 from console.tui.drawing import stack_lines
 from console.tui.fleet.events import Happenings, draw_events
 from console.tui.fleet.memory import FleetMemory, ScreenPlace
@@ -334,6 +337,16 @@ async def test_coming_back_another_day_finds_cursor_order_and_filter_and_what_is
         assert app.state.looked == s.NOON
 
 
+async def returned(app: ConsoleApp, pilot: Pilot[int], place: ScreenPlace) -> BaseScreen:
+    """The screen once it is back at a place: Textual focuses a pane after the message that asks for it."""
+    async with asyncio.timeout(20):
+        while True:
+            await settle(pilot)
+            screen = app.screen
+            if isinstance(screen, BaseScreen) and screen.place() == place:
+                return screen
+
+
 async def test_leaving_and_coming_back_keeps_pane_zoom_filter_and_lines_also_after_a_restart(tmp_path: Path) -> None:
     file = tmp_path / "web.json"
     async with running_app(s.ScriptedCockpit(*moment("slow")), memory=file, size=(120, 36)) as (app, pilot):
@@ -357,17 +370,10 @@ async def test_leaving_and_coming_back_keeps_pane_zoom_filter_and_lines_also_aft
         await pilot.press("l")
         await settle(pilot)
         await pilot.press("4", "2")
-        await settle(pilot)
-        again = app.screen
-        assert isinstance(again, BaseScreen)
-        assert again is not left
-        assert again.place() == place
+        assert await returned(app, pilot, place) is not left
         await pilot.press("q")
     async with running_app(s.ScriptedCockpit(*moment("slow")), memory=file, size=(120, 36)) as (app, pilot):
-        await settle(pilot)
-        await pilot.pause(0.2)
-        assert isinstance(app.screen, BaseScreen)
-        assert app.screen.place() == place
+        await returned(app, pilot, place)
         await pilot.press("underscore")
         await settle(pilot)
         assert screen_text(app).count("╭") > 1
