@@ -84,9 +84,9 @@ class DemoFleet(Fleet):
         self._require_built()
         return await super().promote_together(confirmed, declared)
 
-    async def rollback(self, region: str) -> RolledBack:
+    async def rollback(self, region: str, to: str = "") -> RolledBack:
         self._require_built()
-        return await super().rollback(region)
+        return await super().rollback(region, to)
 
     async def close(self) -> None:
         if self._building and not self._building.done():

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from console.drivers.protocol import Driver, Who
-from console.errors import AtGate, CheckFailed, ConsoleError, Unreachable
+from console.errors import AtGate, CheckFailed, Conflict, ConsoleError, Unreachable
 from console.model.event import RolledBack
 from console.model.gate import refusal
 from console.process import birth
@@ -45,19 +45,26 @@ class JournaledActions:
         await self._record_outcome(intent, region, "done", "")
         return result
 
-    async def roll_back(self, driver: Driver, region: str, live: str, previous: str) -> RolledBack:
+    async def roll_back(self, driver: Driver, view: RegionView, to: str) -> RolledBack:
         """Roll back exactly once: repeating the request would undo it.
 
         So a lost answer is looked up in the region; and if an earlier rollback from this machine was carried out
-        although its answer was lost or the console died, that one is returned.
+        although its answer was lost or the console died, that one is returned. A rollback by somebody else is undone
+        only by name.
 
-        raises  the region's error; Unreachable if it cannot be determined whether the rollback was carried out
+        to      as `Cockpit.rollback`
+        raises  Conflict E_STALE as `Cockpit.rollback`; the region's error; Unreachable if it cannot be determined whether
+                the rollback was carried out
         """
+        region, live, previous = view.region.name, view.live, view.previous
         if earlier := await asyncio.to_thread(self._unanswered_rollback, region, live):
             await self._record_outcome(earlier.id, region, "done", "found done when asked again")
-            return RolledBack(
-                release=live, was=str(earlier.body["live"]), by=self.who.name, host=self.who.host, version=-1
-            )
+            if to in ("", live):
+                return RolledBack(
+                    release=live, was=str(earlier.body["live"]), by=self.who.name, host=self.who.host, version=-1
+                )
+        if not_returnable := _other_target(view, to):
+            raise not_returnable
         facts = {"live": live, "to": previous}
         return await self.perform(
             region, "rollback", facts, lambda: _rollback_once(driver, self._pipeline, live, previous, self.who)
@@ -108,6 +115,21 @@ async def _rollback_once(driver: Driver, pipeline: str, live: str, previous: str
         if (await driver.state(pipeline)).live != previous:
             raise
         return RolledBack(release=previous, was=live, by=who.name, host=who.host, version=-1)
+
+
+def _other_target(view: RegionView, to: str) -> Conflict | None:
+    """Why this rollback would make another release live than the one who asks for it means; None if it would not."""
+    name, status = view.region.name, view.status
+    if to and to not in (view.live, view.previous):
+        can = f"{view.previous} can become live again" if view.previous else "no previous release is kept"
+        why, hint = f"{view.live} is live, and {can}, not {to}", f"console status --region {name}"
+    elif to == view.live or (not to and view.went_back):
+        by = f" (rolled back by {status.decided_by})" if status.state == "rolled-back" and status.decided_by else ""
+        other = f"console rollback --region {name} --to {view.previous}, to make {view.previous} live instead"
+        why, hint = f"{view.live} is live already{by}", other if view.previous else f"console status --region {name}"
+    else:
+        return None
+    return Conflict(f"{name}: {why}", region=name, hint=hint, code="E_STALE")
 
 
 def _is_running(body: Mapping[str, Any]) -> bool:

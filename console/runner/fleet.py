@@ -346,9 +346,9 @@ class Fleet:
             self.driver(region)
         return await self._promotions.promote_together(confirmed, declared)
 
-    async def rollback(self, region: str) -> RolledBack:
+    async def rollback(self, region: str, to: str = "") -> RolledBack:
         self.driver(region)
-        return await self._promotions.rollback(region)
+        return await self._promotions.rollback(region, to)
 
     async def cleanup(
         self,

@@ -14,6 +14,7 @@ from console.model.measured import FeedSample
 from console.model.pipeline import digest
 from console.model.plan import Plan
 from console.model.region import Region
+from console.model.rollout_id import release_number
 from console.model.status import Status, Verb
 from console.model.watcher import Watcher
 from console.record import dataclass
@@ -73,6 +74,11 @@ class RegionView:
     events: tuple[Recorded, ...] = ()
     samples: tuple[FeedSample, ...] = ()
     console: str = ""
+
+    @property
+    def went_back(self) -> bool:
+        """Whether the kept release is newer than the live one: it was rolled back, and a rollback would make it live again."""
+        return bool(self.live and self.previous) and release_number(self.previous) > release_number(self.live)
 
     @property
     def gate(self) -> Gate:
@@ -237,7 +243,14 @@ class Cockpit(Protocol):
         """
         ...
 
-    async def rollback(self, region: str) -> RolledBack: ...
+    async def rollback(self, region: str, to: str = "") -> RolledBack:
+        """Make the release before the last promotion live again.
+
+        to      the release that becomes live; "" for the one before the last promotion
+        raises  Conflict E_STALE if `to` is live already or not the one that is kept, or, where "" is given, if the last
+                promotion was rolled back already: the release that would become live is the one that was taken back
+        """
+        ...
 
     async def cleanup(
         self, region: str, *, dry_run: bool = False, previous: bool = False, let_go: Sequence[str] = ()

@@ -126,7 +126,7 @@ class Dispatcher:
             case "rollback":
                 name = regions[0]
                 if await self._ui.confirm(partial(confirm_rollback, region=name)):
-                    await self._on_one("rollback", self._rollback, name)
+                    await self._rollback_confirmed(name)
             case "refresh":
                 await self._cockpit.refresh(regions)
             case "witness":
@@ -274,8 +274,16 @@ class Dispatcher:
     async def _declare(self, region: str, declared: Declaration) -> None:
         await self._cockpit.declare(region, declared)
 
-    async def _rollback(self, region: str) -> None:
-        done = await self._cockpit.rollback(region)
+    async def _rollback_confirmed(self, region: str) -> None:
+        """Roll back to the release that the dialog named, the one that was rolled back before included."""
+        view = self._ui.state.views[region]
+        line = action_command("rollback", (region,))
+        if view.went_back:
+            line += f" --to {shlex.quote(view.previous)}"
+        await self._attempt(region, partial(self._rollback, region, view.previous), line)
+
+    async def _rollback(self, region: str, to: str = "") -> None:
+        done = await self._cockpit.rollback(region, to)
         self._ui.toast(f"{done.release} is live again; {done.was} is kept until cleanup", title=region)
 
     async def _control(self, regions: tuple[str, ...], verb: Verb) -> None:

@@ -202,6 +202,16 @@ def test_rollback_goes_back_and_again_is_a_conflict_free_return(deployed: World)
     assert deployed.call("rollback", "--region", "us").exit_code == 3
     assert deployed.call("rollback", "--region", "us", "--yes").exit_code == 0
     assert deployed.regions["us"].disk.live == "r1"
+    again = deployed.call("rollback", "--region", "us", "--yes")
+    assert (again.exit_code, deployed.regions["us"].disk.live) == (4, "r1"), (
+        "of two who roll back, the second undoes nothing"
+    )
+    assert "r1 is live already (rolled back by " in again.stderr
+    unasked = deployed.call("rollback", "--region", "us")
+    assert (unasked.exit_code, "--to r2 --yes" in unasked.stderr) == (3, True)
+    forward = deployed.call("rollback", "--region", "us", "--to", "r2", "--yes")
+    assert (forward.exit_code, forward.stdout) == (0, "us: r2 is live (was r1)\n")
+    assert deployed.call("rollback", "--regions", "us,eu", "--to", "r1", "--yes").exit_code == 64
 
 
 def test_what_takes_a_decision_names_its_region(deployed: World) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from console.drivers.fake import FakeDriver, FakeRegion, stored_events
+from console.errors import Conflict
 from console.model.event import BatchDone, Promoted
 from console.runner.journal import Journal
 from console.runner.view import Outcome
-from tests.runner.worlds import ADA, World, at_event, fake
+from tests.runner.worlds import ADA, BOB, World, at_event, fake
 
 pytestmark = pytest.mark.slow
 
@@ -128,6 +129,24 @@ async def test_the_answer_to_a_rollback_may_be_lost_and_nobody_asks_for_the_way_
     assert [(row.id, row.state) for row in eu.disk.releases] == [("r1", "live"), ("r2", "previous")]
 
 
+async def test_what_somebody_else_rolled_back_stays_so_unless_the_release_is_named(folder: Path) -> None:
+    eu = fake("eu")
+    fleet = World(folder, eu).console()
+    await fleet.refresh()
+    assert await fleet.run(yes=True) == (Outcome("eu", "live"),)
+    eu.agent.rollback("r2", BOB)
+    await fleet.refresh()
+    for to in ("", "r1"):
+        with pytest.raises(Conflict, match="r1 is live already \\(rolled back by bob@") as refused:
+            await fleet.rollback("eu", to)
+        assert refused.value.hint == "console rollback --region eu --to r2, to make r2 live instead"
+    with pytest.raises(Conflict, match="r1 is live, and r2 can become live again, not r7"):
+        await fleet.rollback("eu", "r7")
+    assert eu.disk.live == "r1"
+    assert (await fleet.rollback("eu", "r2")).release == "r2"
+    await fleet.close()
+
+
 @pytest.mark.parametrize("outcome", ["", "unknown"])
 async def test_a_way_back_of_which_nobody_was_told_is_not_undone_by_asking_again(folder: Path, outcome: str) -> None:
     eu = fake("eu")
@@ -142,10 +161,11 @@ async def test_a_way_back_of_which_nobody_was_told_is_not_undone_by_asking_again
         journal.outcome(intent, "eu", "web", outcome)
     await fleet.close()
     journal.close()
-    for expected in ("r1", "r2", "r1"):  # found done; then truly forward, and truly back
+    # found done; then truly forward, and truly back
+    for to, expected in (("", "r1"), ("r2", "r2"), ("r1", "r1")):
         again = world.console(journal=Journal(folder / "ada.db"))
         await again.refresh()
-        assert (await again.rollback("eu")).release == expected
+        assert (await again.rollback("eu", to)).release == expected
         await again.close()
         assert [row.id for row in eu.disk.releases if row.state == "live"] == [expected]
 

@@ -140,7 +140,7 @@ class ScriptedCockpit:
         self._asked("promote_together", (dict(confirmed), {name: tuple(of) for name, of in declared.items() if of}))
         return self.flips.pop(0) if self.flips else Flips(tuple(map(promoted, confirmed)))
 
-    async def rollback(self, region: str) -> RolledBack:
+    async def rollback(self, region: str, to: str = "") -> RolledBack:
         self._asked("rollback", region)
         return RolledBack(release="r1", was="r2", by="ada", host="laptop", version=8)
 

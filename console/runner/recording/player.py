@@ -252,7 +252,7 @@ class Playback:
     async def promote_together(self, confirmed: Mapping[str, str], declared: Declared) -> Flips:
         self._refuse()
 
-    async def rollback(self, region: str) -> RolledBack:
+    async def rollback(self, region: str, to: str = "") -> RolledBack:
         self._refuse()
 
     async def cleanup(

@@ -68,10 +68,9 @@ class Promotions:
         with suppress(ConsoleError):  # the regions are live already
             await self._actions.note_fleet((names,), {"flips": ends, "skew": measured})
 
-    async def rollback(self, region: str) -> RolledBack:
+    async def rollback(self, region: str, to: str) -> RolledBack:
         """raises  as `JournaledActions.roll_back`"""
-        driver, view = self._drivers[region], self._board[region]
-        rolled = await self._actions.roll_back(driver, region, view.live, view.previous)
+        rolled = await self._actions.roll_back(self._drivers[region], self._board[region], to)
         await self._until_live(region, rolled.release)
         return rolled
 

@@ -22,7 +22,7 @@ from console.cli.output import Output
 from console.cli.reports.reporter import Reporter, reporting
 from console.cli.status_text import gate_text, way_back_lines
 from console.cli.wiring import OpenProject, cli_context, open_project
-from console.errors import AtGate, Conflict, ConsoleError
+from console.errors import AtGate, Conflict, ConsoleError, UsageError
 from console.runner import after_promotion
 from console.runner.waves import next_waves
 from console.text import safe_text
@@ -78,27 +78,45 @@ def _collect(project: OpenProject, reporter: Reporter) -> None:
         run_interruptible(reporter.look(views, {**errors, **reporter.errors}))
 
 
-@command("rollback", changes=True, examples="console rollback --region eu\nconsole rollback --regions @wave2")
-def rollback() -> int:
+@command(
+    "rollback",
+    changes=True,
+    examples="""console rollback --region eu
+console rollback --regions @wave2
+console rollback --region eu --to r3 --yes""",
+)
+@click.option(
+    "--to",
+    metavar="RELEASE",
+    default="",
+    help="The release that becomes live; refused if it is not the one that is kept.",
+)
+def rollback(to: str) -> int:
     """Go back to the previous release, in one commit.
 
     Nothing is lost: the previous release is still fed. Asks for the region's name unless --yes is given.
 
+    With --yes, a region that was rolled back already stays as it is: --to names the release that becomes live again.
+
     Of several regions it rolls back, at once, those that are live with the change, and leaves the others alone.
     """
     project, output = open_project(need_regions=True), Output(cli_context().flags)
-    return (
-        return_together(project, output)
-        if len(project.names) > 1
-        else _decide(project, output, "rollback", GateWords())
-    )
+    if len(project.names) == 1:
+        return _decide(project, output, "rollback", GateWords(), to)
+    if to:
+        raise UsageError(
+            "--to names a release of one region", hint=f"console rollback --region {project.names[0]} --to {to}"
+        )
+    return return_together(project, output)
 
 
-def _decide(project: OpenProject, output: Output, act: Act, words: GateWords) -> int:
-    """Of one region."""
+def _decide(project: OpenProject, output: Output, act: Act, words: GateWords, to: str = "") -> int:
+    """Of one region. to: as `Cockpit.rollback`"""
     view = run_interruptible(_look(project))
     declared = _answer(output, view, act, words)
-    return run_interruptible(_act(project, output, act, view, declared))
+    # a person has read and confirmed which release becomes live
+    to = to if act == "promote" or to or output.flags.yes else view.previous
+    return run_interruptible(_act(project, output, act, view, declared, to))
 
 
 async def _look(project: OpenProject) -> "RegionView":
@@ -125,7 +143,9 @@ def _answer(output: Output, view: "RegionView", act: Act, words: GateWords) -> "
             raise Conflict(
                 f"{name}: no previous release to go back to", region=name, hint=f"console status --region {name}"
             )
-        question = f"{view.live} → {view.previous}, the release before"
+        question = (
+            f"{view.live} → {view.previous}, {'which was rolled back' if view.went_back else 'the release before'}"
+        )
         for line in way_back_lines(view, time.time()):
             output.info(f"{name}: {line}")
     if output.flags.yes:
@@ -156,6 +176,8 @@ def _without_terminal(view: "RegionView", act: Act, declared: "tuple[Declaration
     command = f"console {act} --region {view.region.name}"
     if act == "promote" and view.region.policy.promote == "never":
         return f"{command}, on a terminal: the region's policy never lets --yes open the gate"
+    if act == "rollback" and view.went_back:
+        return f"{command} --to {view.previous} --yes"
     return "the same command with --yes" if declared else f"{command} --yes"
 
 
@@ -172,7 +194,12 @@ def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
 
 
 async def _act(
-    project: OpenProject, output: Output, act: Act, confirmed: "RegionView", declared: "tuple[Declaration, ...]"
+    project: OpenProject,
+    output: Output,
+    act: Act,
+    confirmed: "RegionView",
+    declared: "tuple[Declaration, ...]",
+    to: str,
 ) -> int:
     name = confirmed.region.name
     async with project.fleet() as fleet:
@@ -181,7 +208,7 @@ async def _act(
         for each in declared:
             await fleet.declare(name, each)
             output.info(f"{name}: {safe_text(declared_text(each))}")
-        event = await (fleet.promote(name) if act == "promote" else fleet.rollback(name))
+        event = await (fleet.promote(name) if act == "promote" else fleet.rollback(name, to))
         rest = next_waves(fleet.views[name]) if act == "promote" else ()
         watched = bool(rest) and after_promotion.is_watched(fleet.views[name])
     if watched:
