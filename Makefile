@@ -49,6 +49,8 @@ test: bucket postgres clocks
 # any writer, stores, DDL beside PostgreSQL's catalog, spoilt files, far days, doubles, SQL beside Spark's own parser;
 # at last small changes of the code, on each of which a test must fail (tests/mutation/README.md)
 MINUTES ?= 30
+STORE ?= disk
+ifeq ($(STORE),disk)
 soak: bucket clocks
 	@$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 	@$(BIN)/pytest -q -m faults
@@ -69,6 +71,11 @@ soak: bucket clocks
 	@$(BIN)/python -m tests.drawn doubles --minutes $(MINUTES)
 	@$(BIN)/python -m tests.planning.oracle.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.mutation.soak
+else
+# STORE=s3: random faults alone, of regions in a bucket
+soak: bucket clocks
+	@$(BIN)/python -m tests.faults.soak --store $(STORE) --minutes $(MINUTES)
+endif
 
 # one rollout of the demo's pipeline on each older set of Spark and Delta, in environments of their own (tests/matrix)
 matrix: setup

@@ -139,14 +139,17 @@ async def arrived(world: World) -> None:
     raise AssertionError(f"no read has reached landing version {landing}: {world.seen()[-1:]}")
 
 
-def maintain(path: Path, *, delete: str = "") -> None:
-    """What a foreign job does to a table: a retention delete, OPTIMIZE, and VACUUM within the table's retention."""
+def maintain(path: Path | str, *, delete: str = "", store: dict[str, str] | None = None) -> None:
+    """What a foreign job does to a table: a retention delete, OPTIMIZE, and VACUUM within the table's retention.
+
+    path, store  a folder, or a URI with deltalake's storage options
+    """
     while delete:
         try:
-            DeltaTable(str(path)).delete(delete)
+            DeltaTable(str(path), storage_options=store).delete(delete)
             break
         except CommitFailedError:  # rows arrived meanwhile
             continue
-    table = DeltaTable(str(path))
+    table = DeltaTable(str(path), storage_options=store)
     table.optimize.compact()
     table.vacuum(dry_run=False)

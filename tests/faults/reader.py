@@ -1,6 +1,6 @@
 """Reads a region through its live release, again and again: every read is wholly one release at one landing position.
 
-    python reader.py --warehouse DIR --reads FILE [--every SECONDS]     until SIGTERM; one JSON line a read
+    python reader.py --warehouse DIR [--mirrored URI] --reads FILE [--every SECONDS]     until SIGTERM; one JSON line a read
 
 A line has the release, its landing position and rows, or `torn` or `failed` with what was seen. Imports nothing of
 the program whose release it reads.
@@ -15,19 +15,24 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from judge import Region, Torn  # beside this file
+from judge import Region, Torn  # both beside this file
+from mirror import Mirror
 
 
 class Reader:
     """Remembers what it has seen: within a release nothing ever goes back."""
 
-    def __init__(self, warehouse: Path) -> None:
+    def __init__(self, warehouse: Path, mirror: Mirror | None = None) -> None:
+        """mirror: of a warehouse in a bucket, whose copy is `warehouse`"""
         self.warehouse = warehouse
+        self._mirror = mirror
         self._region: Region | None = None
         self._reached: dict[str, int] = {}
 
     def read(self) -> dict[str, Any]:
         try:
+            if self._mirror:
+                self._mirror.sync()
             self._region = self._region or Region(self.warehouse)
             live = self._region.stored_releases().get("live", [])
             if len(live) != 1:
@@ -62,10 +67,14 @@ def main() -> int:
     parser.add_argument("--warehouse", type=Path, required=True)
     parser.add_argument("--reads", type=Path, required=True)
     parser.add_argument("--every", type=float, default=0.5)
+    parser.add_argument(
+        "--mirrored", metavar="URI", help="the warehouse's own place, a bucket; --warehouse is its copy"
+    )
     asked = parser.parse_args()
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    reader = Reader(asked.warehouse)
+    mirror = Mirror(asked.mirrored, asked.warehouse, os.environ) if asked.mirrored else None
+    reader = Reader(asked.warehouse, mirror)
     with asked.reads.open("a") as out:
         while not ended.is_set():
             out.write(json.dumps(reader.read(), default=str) + "\n")

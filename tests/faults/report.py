@@ -92,14 +92,16 @@ PROMISES = (
 )
 
 
-def figures(runs: list[Line], mutants: list[Line]) -> list[tuple[str, str]]:
+def figures(runs: list[Line]) -> list[tuple[str, str]]:
+    """Of runs whose warehouses lie in one kind of store."""
+
     def total(name: str) -> str:
         return f"{sum(run.get(name, 0) for run in runs):,}"
 
-    caught = {m["mutant"] for m in mutants if m["caught"]}
     return [
         ("faults injected", f"{sum(len(run['faults']) for run in runs):,}"),
         ("kinds of fault", f"{len({fault for run in runs for fault in run['faults']}):,}"),
+        ("crash points met", f"{len({fault for run in runs for fault in run['faults'] if _crash_point(fault)}):,}"),
         ("runs", f"{len(runs):,}"),
         ("minutes", f"{sum(run['seconds'] for run in runs) / 60:,.0f}"),
         ("rows sent", total("rows")),
@@ -110,31 +112,34 @@ def figures(runs: list[Line], mutants: list[Line]) -> list[tuple[str, str]]:
         ("torn reads", total("torn")),
         ("failed reads", total("failed")),
         ("runs that the judge did not pass", f"{sum(run['result'] != 'whole' for run in runs)}"),
-        ("planted bugs caught", f"{len(caught)} of {len(MUTANTS)}"),
     ]
 
 
-def kinds(runs: list[Line]) -> list[tuple[str, int]]:
-    """Faults by kind, most frequent first; deaths at crash points, whose names have no blank, are one for each process."""
-    counted: Counter[str] = Counter()
-    points: dict[str, set[str]] = {}
-    for fault in (fault for run in runs for fault in run["faults"]):
-        if " " in fault:
-            counted[fault] += 1
-        else:
-            who = "a console" if fault.startswith("console-") else "an agent"
-            points.setdefault(who, set()).add(fault)
-            counted[who] += 1
-    named = {who: f"{who} killed at a crash point ({len(met)} different ones)" for who, met in points.items()}
-    return [
-        (named.get(fault, fault), number)
-        for fault, number in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
-    ]
+def kinds(runs: list[Line]) -> dict[str, int]:
+    """Faults by kind, most frequent first; deaths at crash points are one for each process."""
+    counted = Counter(_crash_point(fault) or fault for run in runs for fault in run["faults"])
+    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _crash_point(fault: str) -> str:
+    """The process that died, where the fault is a crash point: their names have no blank."""
+    who = "a console" if fault.startswith("console-") else "an agent"
+    return "" if " " in fault else f"{who} killed at a crash point"
 
 
 def page(runs: list[Line], mutants: list[Line]) -> str:
     promises = [f"| {name} | {how} | {item} |" for name, how, item in PROMISES]
-    counted = [f"| {name} | {value} |" for name, value in figures(runs, mutants)]
+    disk, bucket = ([run for run in runs if run.get("store", "disk") == store] for store in ("disk", "s3"))
+    counted = [
+        f"| {name} | {value} | {other} |"
+        for (name, value), (_, other) in zip(figures(disk), figures(bucket), strict=True)
+    ]
+    times = [kinds(of) for of in (disk, bucket)]
+    injected = [
+        f"| {fault} | {' | '.join(f'{of.get(fault, 0):,}' for of in times)} |"
+        for fault in dict.fromkeys([*times[0], *times[1]])
+    ]
+    caught = {m["mutant"] for m in mutants if m["caught"]}
     return "\n".join(
         [
             "# Reliability",
@@ -150,20 +155,24 @@ def page(runs: list[Line], mutants: list[Line]) -> str:
             "",
             "## Figures",
             "",
-            "| | |",
-            "| --- | ---: |",
+            "Warehouses on a disk (`make soak`), and in a bucket of a local S3 server (`make soak STORE=s3`). Of planted bugs",
+            f"{len(caught)} of {len(MUTANTS)} were caught.",
+            "",
+            "| | disk | bucket |",
+            "| --- | ---: | ---: |",
             *counted,
             "",
-            "| fault | times |",
-            "| --- | ---: |",
-            *(f"| {fault} | {number:,} |" for fault, number in kinds(runs)),
+            "| fault | disk | bucket |",
+            "| --- | ---: | ---: |",
+            *injected,
             "",
             "A run is judged by `tests/faults/judge.py`, which imports nothing of console: it compares landing with a ledger of",
             "every row sent, and each table of the live and of the previous release with landing, as multisets of whole rows.",
             "A read counts as torn unless every table that it saw equals the recomputation for one release at one landing",
             "position. Faults of the network between console and region are in `tests/ssh` and are not counted here.",
             "Python and the JVM read a stepped clock; the disk, and the Rust library that commits live rows, still use",
-            "the machine's clock, so that the clocks of one region disagree.",
+            "the machine's clock, so that the clocks of one region disagree. Of a bucket, judge and reader see a copy that a",
+            "module of its own brings up to date (`tests/faults/mirror.py`), around the proxy that cuts agents and consoles off.",
             "",
             *generators(),
             *landings(lines(LANDINGS)),

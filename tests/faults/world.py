@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from deltalake import DeltaTable
 
 from console.errors import ConsoleError
+from tests.faults.mirror import Mirror
 from tests.life.region import LANDING, WRITES_EVERY, LiveRegion
 
 HERE = Path(__file__).resolve().parent
@@ -59,16 +60,24 @@ class World(LiveRegion):
     root  a directory of this world's own; the region lies in `root/disk`, which may be a mount
     """
 
-    def __init__(self, root: Path, *, rows: int = 900, seed: int = 1) -> None:
+    def __init__(
+        self, root: Path, *, rows: int = 900, seed: int = 1, address: str = "", store: Mapping[str, str] | None = None
+    ) -> None:
         self.base = root
         self._began = time.monotonic()
         self.crashes = root / "crashes"
         self.scratch = root / "scratch"
         for place in (self.crashes / "fired", self.scratch, root / "disk"):
             place.mkdir(parents=True, exist_ok=True)
-        super().__init__(root / "disk" / "region", rows=rows, seed=seed, conf={"spark.local.dir": str(self.scratch)})
+        super().__init__(
+            root / "disk" / "region", rows=rows, seed=seed, conf={"spark.local.dir": str(self.scratch)},
+            address=address, store=store,
+        )  # fmt: skip
+        # of a warehouse in a bucket, `warehouse` is a copy of its objects
+        self._mirror = Mirror(address, self.warehouse, self.store) if self.store else None
         self.ledger = Ledger(root / "ledger.ndjson")
-        first = DeltaTable(str(self.warehouse / "landing")).to_pyarrow_table().cast(LANDING).to_pylist()
+        landing = DeltaTable(f"{self.address}/landing", storage_options=self.store)
+        first = landing.to_pyarrow_table().cast(LANDING).to_pylist()
         self.ledger.sent("first", first)
         self.ledger.stored("first")
         self.reads = root / "reads.ndjson"
@@ -124,17 +133,28 @@ class World(LiveRegion):
 
     def read(self) -> None:
         """Start the reader, once a release is live."""
-        command = [sys.executable, str(HERE / "reader.py"), "--warehouse", str(self.warehouse)]
-        self._reader = subprocess.Popen([*command, "--reads", str(self.reads), "--every", "2"])
+        command = [sys.executable, str(HERE / "reader.py"), "--reads", str(self.reads), "--every", "2"]
+        if self._mirror:
+            command += ["--warehouse", str(self.base / "read"), "--mirrored", self.address]
+        else:
+            command += ["--warehouse", str(self.warehouse)]
+        self._reader = subprocess.Popen(command, env={**os.environ, **(self.store or {})})
+
+    def look(self) -> None:
+        """Bring `warehouse` to what the region holds now; a warehouse on this disk is that itself."""
+        if self._mirror:
+            self._mirror.sync()
 
     def paths(self, release: str) -> list[str]:
         """Where the tables of a release lie below the warehouse; landing is not among them."""
+        self.look()
         rows = DeltaTable(str(self.warehouse / "_console" / PIPELINE / "releases")).to_pyarrow_table().to_pylist()
         tables = json.loads(next(row["manifest"] for row in rows if row["id"] == release))["tables"]
         return [state["version"]["path"] for state in tables if state["table"]["kind"] != "landing"]
 
     def promoted_at(self) -> float:
         """When, by the region's own clock, the live release became live."""
+        self.look()
         rows = DeltaTable(str(self.warehouse / "_console" / PIPELINE / "releases")).to_pyarrow_table().to_pylist()
         return float(next(row["at"] for row in rows if row["state"] == "live"))
 
@@ -151,6 +171,7 @@ class World(LiveRegion):
         """What the judge says; with `whole`, after the producer stopped and every feed arrived."""
         if whole:
             await self.drained()
+        await asyncio.to_thread(self.look)
         command = [sys.executable, str(HERE / "judge.py"), "--warehouse", str(self.warehouse)]
         command += ["--ledger", str(self.ledger.path), *(["--whole"] if whole else [])]
         done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
@@ -179,7 +200,11 @@ class World(LiveRegion):
     def agent(self) -> int:
         """The pid of the agent that holds the region, 0 where none lives."""
         try:
-            pid = int(json.loads((self.warehouse / "_console" / "agent.lock").read_text())["pid"])
+            if self._mirror:
+                holder = self._mirror.newest("_console/lease", ".json")
+            else:
+                holder = (self.warehouse / "_console" / "agent.lock").read_bytes()
+            pid = int(json.loads(holder)["pid"])
         except (OSError, ValueError, KeyError):
             return 0
         if not self._serves(pid):
@@ -230,7 +255,7 @@ class World(LiveRegion):
     def _serves(self, pid: int) -> bool:
         """Whether this is a living agent of this region: the pid of one that is dead may be anybody's by now."""
         with suppress(OSError):
-            return str(self.warehouse) in Path(f"/proc/{pid}/cmdline").read_text()  # "" of a zombie
+            return self.address in Path(f"/proc/{pid}/cmdline").read_text()  # "" of a zombie
         return False
 
 

@@ -77,11 +77,18 @@ class LiveRegion:
         conf: Mapping[str, str] | None = None,
         most: int = 600,
         master: str = "local[2]",
+        address: str = "",
+        store: Mapping[str, str] | None = None,
     ) -> None:
-        """most  rows a batch"""
+        """most     rows a batch
+        address  URI of a warehouse that lies elsewhere, "" for the folder `warehouse` below `root`
+        store    deltalake's storage options for it
+        """
         self.root = root
+        self.store = dict(store) if store else None
         self.warehouse = root / "warehouse"
         self.warehouse.mkdir(parents=True)
+        self.address = address or str(self.warehouse)
         self._rng = random.Random(seed)
         self._written = 0
         self._writer: asyncio.Task[None] | None = None
@@ -89,13 +96,13 @@ class LiveRegion:
         (root / "regions").mkdir()
         spark = json.dumps({"master": master, "conf": {**SHORT_LIVED, **(conf or {})}})
         (root / "regions" / "eu.yaml").write_text(
-            f"name: eu\nwarehouse: warehouse\nspark: {spark}\nlimits: {{rows: {most}}}\n"
+            f"name: eu\nwarehouse: {address or 'warehouse'}\nspark: {spark}\nlimits: {{rows: {most}}}\n"
         )
         (root / "plans").mkdir()
         per = rows // 3
         for _ in range(3):
             batch = pa.Table.from_pylist([self._next() for _ in range(per)], LANDING)
-            write_deltalake(str(self.warehouse / "landing"), batch, mode="append")
+            write_deltalake(f"{self.address}/landing", batch, mode="append", storage_options=self.store)
         self._driver: RpcDriver | None = None
 
     def _next(self) -> dict[str, Any]:
