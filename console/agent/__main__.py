@@ -267,7 +267,7 @@ def _serve(location: str, config: str) -> int:
 
 def _locked(warehouse: Path, settings: Any, facts: dict[str, Any]) -> Any:
     """The region's lock, held: `RegionLock` on a disk, `BucketLock` in a bucket."""
-    from console.agent.bucket_lock import BucketLock, refuse_what_is_not_local
+    from console.agent.bucket_lock import BucketLock, refuse_untried
     from console.agent.connect.sessions import check_region
     from console.agent.lock import RegionLock
     from console.agent.object_store import spark_conf
@@ -280,9 +280,9 @@ def _locked(warehouse: Path, settings: Any, facts: dict[str, Any]) -> Any:
         lock.take(facts, timeout=15.0)
         return lock
     if not settings.remote:
-        refuse_what_is_not_local(settings.master)
+        refuse_untried(settings.master)
         if settings.backfill_master:
-            refuse_what_is_not_local(settings.backfill_master)
+            refuse_untried(settings.backfill_master)
         spark_conf.jars()  # before the lease: an agent that cannot work keeps nobody out
     bucket_lock = BucketLock(warehouse)
     bucket_lock.take(facts)

@@ -99,12 +99,11 @@ def _take_over(tables: list[str]) -> None:
         list(pool.map(commits.own, [table for table in tables if log.exists(table)]))
 
 
-def refuse_what_is_not_local(master: str) -> None:
-    """raises  RegionError E_STORE for a Spark whose tasks may run elsewhere: excerpts of logs and outputs of sinks are on this
-    host's disk before they are read"""
-    if not spark_master(master).stays_here:
+def refuse_untried(master: str) -> None:
+    """raises  RegionError E_STORE for a Spark that was never run with a bucket"""
+    if not spark_master(master).reaches_buckets:
         raise RegionError(
-            f"spark {master}: a region in a bucket has a Spark of the agent's own host so far",
-            hint="spark: {master: local[2]}, or a standalone master on 127.0.0.1 (docs/clusters.md)",
+            f"spark {master}: a region in a bucket has a local Spark or a standalone cluster so far",
+            hint="spark: {master: local[2]}, or {master: spark://HOST:PORT} (docs/clusters.md)",
             code="E_STORE",
         )

@@ -34,9 +34,9 @@ class SparkMaster:
         return self.kind == "local"
 
     @property
-    def stays_here(self) -> bool:
-        """Whether all of its tasks run on this machine, whatever comes."""
-        return self.is_local or self.on_loopback
+    def reaches_buckets(self) -> bool:
+        """Whether regions in a bucket may have it: its executors, wherever they are, were seen to read and write one."""
+        return self.kind in ("local", "standalone")
 
     @property
     def on_loopback(self) -> bool:

@@ -20,6 +20,7 @@ from console.project.yaml import Document, parse, read_text
 DEFAULTS = "_defaults"
 _ON_A_DISK = "to roll out, use a directory on a disk of the region's host (docs/stores.md)"
 _ON_THE_HOST = "spark: {master: local[2]}, or a standalone cluster on the warehouse's own host (docs/clusters.md)"
+_RUN_WITH_BUCKETS = "spark: {master: local[2]}, or {master: spark://HOST:PORT} (docs/clusters.md)"
 _ELSEWHERE = {
     "connect": "is on a disk, which a Spark Connect server may not see",
     "yarn": "is on a disk, and the tasks of YARN run on other hosts",
@@ -185,8 +186,8 @@ def _refused_spark(
         why = "is an object store other than S3"
     elif kind == "connect":
         why, hint = "is in a bucket, and through Spark Connect it is only read and followed so far", _ON_THE_HOST
-    elif not master.stays_here:
-        why = "is in a bucket, and its Spark is not a local one"
+    elif not master.reaches_buckets:
+        why, hint = "is in a bucket, and its Spark is neither a local one nor a standalone cluster", _RUN_WITH_BUCKETS
     else:
         return ()
     where = document.place(("backfill_spark",) if second else ("warehouse",))

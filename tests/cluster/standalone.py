@@ -1,4 +1,4 @@
-"""A real Spark standalone cluster on this machine: a master and workers, each a process of its own."""
+"""A real Spark standalone cluster: a master and workers, each a process of its own, of this machine or of hosts of their own."""
 
 import json
 import os
@@ -17,6 +17,7 @@ from typing import Any
 import pyspark
 
 from console.agent.spark_process import BRIEF
+from tests.cluster.hosts import OtherHost
 
 CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 HOST = "127.0.0.1"
@@ -50,9 +51,10 @@ class Worker:
 
 @dataclass(slots=True)
 class Standalone:
-    """A master and its workers, below one folder."""
+    """A master and its workers, below one folder. host: the address of this machine at which the workers reach the master"""
 
     folder: Path
+    host: str = HOST
     workers: list[Worker] = field(default_factory=list)
     _master: subprocess.Popen[bytes] | None = None
     _port: int = 0
@@ -60,21 +62,24 @@ class Standalone:
 
     @property
     def url(self) -> str:
-        return f"spark://{HOST}:{self._port}"
+        return f"spark://{self.host}:{self._port}"
 
     def start(self, workers: int = 2) -> None:
         self._port, self._web = free_port(), free_port()
-        at = ("--host", HOST, "--port", str(self._port), "--webui-port", str(self._web))
-        self._master = self._run("master", "org.apache.spark.deploy.master.Master", *at)
+        at = ("--host", self.host, "--port", str(self._port), "--webui-port", str(self._web))
+        self._master = self._run("master", self.host, CLASS, "org.apache.spark.deploy.master.Master", *at)
         for _ in range(workers):
             self.add_worker()
         self.until_alive(workers)
 
-    def add_worker(self) -> Worker:
+    def add_worker(self, on: OtherHost | None = None) -> Worker:
+        """on: where it runs; None for this machine"""
         web = free_port()
+        address, work = (on.address, Path("/tmp")) if on else (self.host, self.folder)
         worker = self._run(
-            f"worker-{web}", "org.apache.spark.deploy.worker.Worker", "--host", HOST, "--cores", str(CORES), "--memory", "1g",
-            "--webui-port", str(web), "--work-dir", str(self.folder / f"work-{web}"), self.url,
+            f"worker-{web}", address, *(on.enter if on else ()), CLASS, "org.apache.spark.deploy.worker.Worker",
+            "--host", address, "--cores", str(CORES), "--memory", "1g", "--webui-port", str(web),
+            "--work-dir", str(work / f"work-{web}"), self.url, disk=work,
         )  # fmt: skip
         self.workers.append(Worker(worker, web))
         return self.workers[-1]
@@ -86,14 +91,14 @@ class Standalone:
 
     def state(self) -> dict[str, Any]:
         """What the master says of itself."""
-        with urllib.request.urlopen(f"http://{HOST}:{self._web}/json/", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{self.host}:{self._web}/json/", timeout=5) as answer:
             said: dict[str, Any] = json.load(answer)
         return said
 
     def until_alive(self, workers: int) -> None:
         until = time.monotonic() + UP_SECONDS
         while time.monotonic() < until:
-            with suppress(OSError):
+            with suppress(OSError, ValueError):  # a master that starts answers with nothing at first
                 if sum(each["state"] == "ALIVE" for each in self.state()["workers"]) == workers:
                     return
             time.sleep(0.1)
@@ -105,18 +110,18 @@ class Standalone:
         if self._master is not None:
             _kill(self._master)
 
-    def _run(self, name: str, *command: str) -> subprocess.Popen[bytes]:
+    def _run(self, name: str, address: str, *command: str | Path, disk: Path | None = None) -> subprocess.Popen[bytes]:
         environment = {
             **os.environ,
             "SPARK_DAEMON_MEMORY": "256m",
             # its server for submitted programs has a fixed port
             "SPARK_DAEMON_JAVA_OPTS": f"{BRIEF} -Dspark.master.rest.enabled=false",
-            "SPARK_LOCAL_IP": HOST,
-            "SPARK_LOCAL_DIRS": str(self.folder),
+            "SPARK_LOCAL_IP": address,
+            "SPARK_LOCAL_DIRS": str(disk or self.folder),
         }
         with (self.folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
-                [str(CLASS), *command], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                [*map(str, command)], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )  # fmt: skip
 
     def _said(self) -> str:

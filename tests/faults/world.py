@@ -27,6 +27,9 @@ PIPELINE = "web"
 TIMEOUT = 600.0  # seconds; a JVM's cold start on a crowded machine included
 WHOLE_SECONDS = 2400.0  # for a command that may outlive dozens of agents
 T = TypeVar("T")
+# a look at a bucket is a list of its objects, by a server that shares this machine
+NURSE_SECONDS, BUCKET_NURSE_SECONDS = 0.2, 2.0
+READS_EVERY, BUCKET_READS_EVERY = "2", "6"
 AGAIN = (-signal.SIGKILL, 1, 5)  # exits after which the same command is given again
 
 
@@ -97,7 +100,7 @@ class World(LiveRegion):
                 with suppress(ConsoleError):
                     await self.driver.start_agent()
                 self.agent()
-                await asyncio.sleep(0.2)
+                await asyncio.sleep(NURSE_SECONDS if self._mirror is None else BUCKET_NURSE_SECONDS)
 
         self._nurse = asyncio.create_task(watch())
 
@@ -133,11 +136,11 @@ class World(LiveRegion):
 
     def read(self) -> None:
         """Start the reader, once a release is live."""
-        command = [sys.executable, str(HERE / "reader.py"), "--reads", str(self.reads), "--every", "2"]
+        command = [sys.executable, str(HERE / "reader.py"), "--reads", str(self.reads), "--every"]
         if self._mirror:
-            command += ["--warehouse", str(self.base / "read"), "--mirrored", self.address]
+            command += [BUCKET_READS_EVERY, "--warehouse", str(self.base / "read"), "--mirrored", self.address]
         else:
-            command += ["--warehouse", str(self.warehouse)]
+            command += [READS_EVERY, "--warehouse", str(self.warehouse)]
         self._reader = subprocess.Popen(command, env={**os.environ, **(self.store or {})})
 
     def look(self) -> None:

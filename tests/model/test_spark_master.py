@@ -47,8 +47,11 @@ def test_only_a_standalone_master_on_loopback_has_all_its_workers_here() -> None
         "local[2]",
     )
     assert not any(spark_master(text).on_loopback for text in away)
-    assert all(spark_master(text).stays_here for text in (*here, "local", "local[2]"))
-    assert not any(spark_master(text).stays_here for text in away[:-1])
+
+
+def test_regions_in_a_bucket_have_a_local_spark_or_a_standalone_cluster_wherever_it_is() -> None:
+    assert all(spark_master(text).reaches_buckets for text in ("local", "local[2]", "spark://10.0.0.1:7077"))
+    assert not any(spark_master(text).reaches_buckets for text in ("yarn", "k8s://https://host:6443"))
 
 
 @pytest.mark.parametrize(

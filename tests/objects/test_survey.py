@@ -99,7 +99,7 @@ def test_a_region_on_a_bucket_is_planned_from_its_landing_table(bucket: Bucket, 
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ("spark: {master: 'spark://host:7077'}", "is in a bucket, and its Spark is not a local one"),
+        ("spark: {master: yarn}", "is in a bucket, and its Spark is neither a local one nor a standalone cluster"),
         (
             "spark: {remote: 'sc://host'}",
             "is in a bucket, and through Spark Connect it is only read and followed so far",

@@ -47,14 +47,14 @@ def test_a_warehouse_is_a_place_below_the_project_an_absolute_path_or_a_uri(tmp_
 SSH = "transport: {ssh: {host: far.example.net}}"
 REFUSED = {
     "gs://lake/eu": "is an object store other than S3",
-    "s3a://lake/eu\nspark: {master: 'spark://host:7077'}": "is in a bucket, and its Spark is not a local one",
+    "s3a://lake/eu\nspark: {master: 'k8s://https://host:6443'}": "is in a bucket, and its Spark is neither a local one nor a standalone cluster",
     "s3://lake/eu\nspark: {remote: 'sc://host'}": "is in a bucket, and through Spark Connect it is only read and followed so far",
     "lake/us\nspark: {master: yarn}": "is on a disk, and the tasks of YARN run on other hosts",
     "lake/us\nspark: {master: 'k8s://https://host:6443'}": "is on a disk, and the tasks of Kubernetes run in pods",
     "lake/us\nspark: {remote: 'sc://host'}": "is on a disk, which a Spark Connect server may not see",
     "lake/us\nbackfill_spark: {master: yarn}": "`backfill_spark` yarn: ",
     "lake/us\nbackfill_spark: {remote: 'sc://host'}": "`backfill_spark` sc://host: ",
-    "s3://lake/eu\nbackfill_spark: {master: 'spark://host:7077'}": "`backfill_spark` spark://host:7077: ",
+    "s3://lake/eu\nbackfill_spark: {master: yarn}": "`backfill_spark` yarn: ",
 }
 
 

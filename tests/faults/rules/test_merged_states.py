@@ -210,6 +210,8 @@ def test_one_state_of_each_key_is_left_and_every_value_and_no_feed_sees_a_new_ro
     assert same(before, table.shown(was)), "the version of before is readable as it was"
 
 
+# in every run, rows arrive while states are merged
+@pytest.mark.soak
 def test_the_feed_goes_on_from_its_position_and_merges_again(table: Filled) -> None:
     table.merge()
     land(table.place, COMMITS, COMMITS + 1)
@@ -318,7 +320,10 @@ class Killed(Exception):
     """The agent dies here."""
 
 
-@pytest.mark.parametrize(("point", "left"), [("before-commit-merge", COMMITS), ("after-commit-merge", 1)])
+@pytest.mark.parametrize(
+    ("point", "left"),
+    [("before-commit-merge", COMMITS), pytest.param("after-commit-merge", 1, marks=pytest.mark.soak)],
+)
 def test_killed_around_its_commit_every_value_is_there_and_the_next_pass_ends_it(
     table: Filled, monkeypatch: pytest.MonkeyPatch, point: str, left: int
 ) -> None:
