@@ -137,11 +137,13 @@ def _of_fixtures(project: OpenProject) -> tuple[Problem, ...]:
 
 
 def _warnings(project: OpenProject) -> tuple[Problem, ...]:
-    """Warnings about keys and files without effect, in any region."""
-    without_effect = [
-        p for region in project.regions for p in project.pipelines[region.name].ineffective + region.ineffective
-    ]
-    return tuple(dict.fromkeys(without_effect))
+    """Warnings about keys and files without effect, in any region, and notes on queries."""
+    found = []
+    for region in project.regions:
+        pipeline = project.pipelines[region.name]
+        found += [*pipeline.ineffective, *region.ineffective]
+        found += [problem for problem in project.planner.check(pipeline) if problem.severity == "note"]
+    return tuple(dict.fromkeys(found))
 
 
 def _show(output: Output, project: OpenProject | None, plans: "Sequence[Plan]", problems: Sequence[Problem]) -> None:
