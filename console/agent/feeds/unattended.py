@@ -8,9 +8,10 @@ from pathlib import Path
 from deltalake.exceptions import DeltaError
 
 from console import paths
-from console.agent.feeds import ranges
+from console.agent.feeds import commit, ranges
 from console.agent.feeds.ailing import ailing
 from console.agent.feeds.live_feed import LiveFeed, feeds_to_follow, followed_with, ranked
+from console.agent.feeds.recent_number import recent_number
 from console.agent.store import log
 from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, RegionError
@@ -45,7 +46,7 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
 def _waiting(live_feed: LiveFeed) -> tuple[int, int, float] | ConsoleError | None:
     """Commits, rows and seconds that wait for a feed; None if there are none, the error if that cannot be measured."""
     try:
-        end, position = log.latest_version(live_feed.source_path), live_feed.committed()
+        end, position = log.latest_version(live_feed.source_path), _position(live_feed)
         if position < 0 or not _waits(live_feed, position, end):
             return None
         return ranges.pending(live_feed.source_path, position, end)
@@ -53,6 +54,12 @@ def _waiting(live_feed: LiveFeed) -> tuple[int, int, float] | ConsoleError | Non
         return error
     except (DeltaError, OSError) as error:
         return RegionError(f"its lag cannot be measured: {error}")
+
+
+def _position(live_feed: LiveFeed) -> int:
+    """As `committed`, mostly without the target's whole log: here nothing is written or deleted by it."""
+    number = recent_number(live_feed.target_path, live_feed.spec)
+    return live_feed.committed() if number is None else commit.split(number)[1]
 
 
 def _waits(live_feed: LiveFeed, position: int, end: int) -> bool:
