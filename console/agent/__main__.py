@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import dataclasses
+import gc
 import json
 import os
 import signal
@@ -81,6 +82,7 @@ def _fields(error: ConsoleError) -> dict[str, str]:
 def _survey() -> int:
     from concurrent.futures import ThreadPoolExecutor
 
+    gc.disable()  # the process ends with its answer, whose hundreds of thousands of days would be searched for garbage again and again
     # deltalake releases the interpreter's lock while it reads a log
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for answer in pool.map(_surveyed, json.load(sys.stdin)):

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Hashable
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
 from console.errors import DataError
 from console.model.codec import PLAIN, encode
@@ -22,15 +22,16 @@ def split(value: object) -> tuple[Any, Rest]:
 def _move(value: Any, data: Any, at: list[str | int], rest: Rest) -> None:
     if isinstance(value, (tuple, list)):
         for number, item in enumerate(value):
-            if type(item) not in PLAIN:
+            kind: Any = type(item)
+            if kind not in PLAIN and not _is_whole(kind):
                 _move(item, data[number], [*at, number], rest)
     elif isinstance(value, dict):
         for key, item in value.items():
             if type(item) not in PLAIN:
                 _move(item, data[str(key)], [*at, str(key)], rest)
     else:
-        kind: Any = type(value)
-        for name, beside in _fields(kind):
+        record: Any = type(value)
+        for name, beside in _fields(record):
             if name not in data:
                 continue
             if beside:
@@ -45,6 +46,15 @@ def _fields(kind: Hashable) -> tuple[tuple[str, bool], ...]:
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         return ()
     return tuple((f.name, bool(f.metadata.get("beside"))) for f in dataclasses.fields(kind))
+
+
+@cache
+def _is_whole(kind: Hashable) -> bool:
+    """Whether it is a record whose values are all plain, none of them stored beside it: a survey has hundreds of thousands."""
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+        return False
+    plain = all(hint in PLAIN for hint in get_type_hints(kind).values())
+    return plain and not any(beside for _, beside in _fields(kind))
 
 
 def join(data: Any, rest: Any) -> Any:

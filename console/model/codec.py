@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Hashable
 from enum import Enum, auto
 from functools import cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Literal, TypeVar, Union, assert_never, get_args, get_origin
 
 from console import __version__
@@ -44,7 +44,10 @@ def encode(value: object) -> Any:
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (tuple, list)):
-        return [encode(item) for item in value]
+        first: Any = type(value[0]) if value else None
+        if (write := _flat_writer(first)) is None:
+            return [encode(item) for item in value]
+        return [write(item) if type(item) is first else encode(item) for item in value]
     if isinstance(value, (set, frozenset)):
         return sorted(encode(item) for item in value)
     if isinstance(value, dict):
@@ -73,6 +76,19 @@ def _names(kind: Hashable) -> tuple[tuple[str, str, object], ...] | None:
         (f.name, _key(f.name, f.metadata.get("needed", "")), f.default if quiet <= f.metadata.items() else _NEVER)
         for f in dataclasses.fields(kind)
     )
+
+
+@cache
+def _flat_writer(kind: Any) -> Callable[[Any], dict[str, Any]] | None:
+    """`encode` of a record that `_Flat` reads, if none of its fields is ever omitted or renamed; None for any other type."""
+    names = _names(kind) if _flat(kind) is not None else None
+    if not names or hasattr(kind, "SINCE") or any(name != key or default is not _NEVER for name, key, default in names):
+        return None
+    keys, values = (
+        (TAG, *(key for _, key, _ in names)),
+        attrgetter("__class__.__name__", *(name for name, _, _ in names)),
+    )
+    return lambda record: dict(zip(keys, values(record), strict=True))
 
 
 def dumps(value: object) -> str:
@@ -218,6 +234,20 @@ class _Flat:
                 return None
         return self.record(*values)
 
+    def read_all(self, data: list[Any]) -> list[Any] | None:
+        """A list of them, checked by columns, in half the time; None if one of them is written in another way, or there is none."""
+        if set(map(type, data)) != {dict} or set(map(len, data)) != {len(self.types)}:
+            return None
+        try:
+            columns = tuple(zip(*map(self.values, data), strict=True))
+        except KeyError:
+            return None
+        if any(set(map(type, column)) != {kind} for column, kind in zip(columns, self.types, strict=True)):
+            return None
+        if set(columns[-1]) != {self.record.__name__} or not all("".join(columns[at]).isascii() for at in self.texts):
+            return None
+        return list(map(self.record, *columns[:-1]))
+
 
 @cache
 def _flat(cls: Hashable) -> _Flat | None:
@@ -276,6 +306,8 @@ class _Reader:
         flat = _flat(of) if depth < _DEPTH else None
         if flat is None:
             return read.made(self.value(of, item, f"{path}[{i}]", depth + 1) for i, item in enumerate(data))
+        if (all_records := flat.read_all(data)) is not None:
+            return read.made(all_records)
         records = map(flat.read, data)
         return read.made(
             self.value(of, data[i], f"{path}[{i}]", depth + 1) if record is None else record

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.errors import ConsoleError
-from console.model import codec
+from console.model import beside, codec
 from console.model.live import Day
 
 
@@ -66,6 +66,31 @@ def test_whatever_is_written_is_read_as_every_other_record(
         else:
             assert in_a_list[0] is refused[0]
             assert in_a_list[1].partition("]")[2].partition(":")[2] == refused[1].partition(":")[2]
+
+
+@dataclasses.dataclass(frozen=True)
+class Weighed:
+    """With a field that is stored beside it, and left out at its default."""
+
+    name: str
+    weight: int = dataclasses.field(default=0, metadata=codec.BESIDE)
+
+
+@given(st.lists(WRITTEN | st.builds(Weighed, st.text(max_size=2), st.integers(0, 1)), max_size=4))
+def test_a_list_of_them_is_written_as_each_by_itself(records: list[Any]) -> None:
+    written, alone = codec.encode(records), [codec.encode(record) for record in records]
+    assert [list(data.items()) for data in written] == [list(data.items()) for data in alone]
+    heavy = [place for place, record in enumerate(records) if isinstance(record, Weighed) and record.weight]
+    kept, rest = beside.split(records)
+    assert rest == [([place, "weight"], 1) for place in heavy]
+    assert beside.join(kept, rest) == written
+
+
+def test_days_are_written_and_searched_in_the_short_way() -> None:
+    assert codec._flat_writer(Day) is not None
+    assert beside._is_whole(Day)
+    assert codec._flat_writer(Weighed) is None
+    assert not beside._is_whole(Weighed)
 
 
 def vars_of(record: Any) -> list[Any]:

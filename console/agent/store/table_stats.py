@@ -95,7 +95,7 @@ def _stats(name: str, path: str, time: str, table: DeltaTable, actions: Any) -> 
         name=name,
         path=path,
         version=table.version(),
-        rows=sum(rows or 0 for rows in counts),
+        rows=sum(filter(None, counts)),
         bytes=sum(sizes),
         files=len(sizes),
         columns=columns,
@@ -106,7 +106,7 @@ def _stats(name: str, path: str, time: str, table: DeltaTable, actions: Any) -> 
             sorted((k, str(v)) for k, v in table.metadata().configuration.items() if k.startswith("delta."))
         ),
         reader=tuple(sorted(protocol.reader_features or ())),
-        uncounted=sum(rows is None for rows in counts),
+        uncounted=counts.count(None),
     )
 
 
@@ -174,14 +174,14 @@ def _days(
     lows, highs = (part or (unknown if end is None else days.day_numbers(end)) for end in ends)
     nulls = files[f"null_count.{stored}"].to_pylist() if f"null_count.{stored}" in files else unknown
     totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    rows_of, bytes_of = dict[int, int](), dict[int, int]()  # by the number of the day: of files that lie in one day
     estimated: set[str] = set()
     for low, high, empty, total, size in zip(lows, highs, nulls, counts, sizes, strict=True):
-        known = max(0, (total or 0) - (empty or 0))
-        if low == high and low is not None and not empty and FIRST <= low <= LAST:  # most files, of one day
-            day = totals[day_name(low)]
-            day[0] += known
-            day[1] += size
+        if low == high and low is not None and not empty and FIRST <= low <= LAST:  # most files
+            rows_of[low] = rows_of.get(low, 0) + (total or 0)
+            bytes_of[low] = bytes_of.get(low, 0) + size
             continue
+        known = max(0, (total or 0) - (empty or 0))
         names = _between(low, high, has_statistics=bool(known) and empty is not None)
         if empty:
             totals[""][0] += empty
@@ -191,6 +191,12 @@ def _days(
             totals[name][1] += size // len(share)
         if len(names) > 1:
             estimated.update(names)
+    if not totals:  # names sort like numbers
+        return tuple(Day(day_name(number), rows_of[number], bytes_of[number]) for number in sorted(rows_of))
+    for number, rows in rows_of.items():
+        day = totals[day_name(number)]
+        day[0] += rows
+        day[1] += bytes_of[number]
     return tuple(Day(name, rows, size, name not in estimated) for name, (rows, size) in sorted(totals.items()))
 
 
