@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.format import count
 from console.errors import ConsoleError
-from console.stores.consumer import lagging
-from console.stores.files import REPLICATION, read_plan, sites
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -52,6 +50,9 @@ def arriving(
     """
     if not (root / "plans" / pipeline / "replication.yaml").is_file():
         return []
+    # with these come the parsers of all dialects, which `status` of most projects has no use for
+    from console.stores.files import REPLICATION, read_plan, sites
+
     try:
         plan = read_plan(root, pipeline)
     except ConsoleError as error:
@@ -98,6 +99,8 @@ def _answers(questions: Sequence[Callable[[], StoreAnswer]], timeout: float) -> 
 
 
 def _ask(plan: "ReplicationConfig", site: "Site") -> StoreAnswer:
+    from console.stores.consumer import lagging  # as in `arriving`
+
     store = site.open()
     try:
         return StoreAnswer(site.region.name, site.target.name, lagging(store, site.target, plan.replication))
