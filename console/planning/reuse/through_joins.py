@@ -27,12 +27,13 @@ class Side:
     """One side of the comparison, live or wanted.
 
     fed      table → the feeds into it;  sources  the relations that they read
-    opaque   tables whose read shows other columns than the feeds write
+    opaque   whether a table's read shows other columns than the feeds write; asked of the few tables that are joined, since
+             every read that is looked at has to be parsed
     """
 
     fed: Mapping[str, tuple[Feed, ...]]
     sources: Sources
-    opaque: frozenset[str]
+    opaque: Callable[[str], bool]
 
 
 def candidates(release: Release, desired: Desired) -> frozenset[str]:
@@ -73,7 +74,7 @@ def _opened(feed: Feed, side: Side) -> Relation | None:
         feeds = side.fed.get(name, ())
         if not feeds:
             continue  # a landing table has no query
-        if len(feeds) != 1 or name in side.opaque:
+        if len(feeds) != 1 or side.opaque(name):
             return None
         inner = _inner(feeds[0], side.sources(feeds[0]))
         if inner.volatile or inner.doubts:
@@ -97,13 +98,17 @@ def _inner(feed: Feed, sources: Mapping[str, Relation]) -> Relation:
 
 
 def of_release(release: Release, sources: Sources) -> Side:
-    opaque = {s.table.name for s in release.tables if s.table.kind != "append" or not _plain(s.read)}
-    return Side({s.table.name: release.feeds_into(s.table.name) for s in release.tables}, sources, frozenset(opaque))
+    states = {state.table.name: state for state in release.tables}
+    return Side(
+        {name: release.feeds_into(name) for name in states},
+        sources,
+        lambda name: states[name].table.kind != "append" or not _plain(states[name].read),
+    )
 
 
 def of_desired(desired: Desired, sources: Sources) -> Side:
-    opaque = {name for name, wanted in desired.tables.items() if wanted.table.kind != "append"}
-    return Side({name: wanted.feeds for name, wanted in desired.tables.items()}, sources, frozenset(opaque))
+    fed = {name: wanted.feeds for name, wanted in desired.tables.items()}
+    return Side(fed, sources, lambda name: desired.tables[name].table.kind != "append")
 
 
 def _plain(read: str) -> bool:
