@@ -1,5 +1,6 @@
 """The `console` program: wires the command line to drivers and screen. The only module that knows both faces."""
 
+import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -28,6 +29,10 @@ def main() -> NoReturn:
             # a name in another alphabet must not end a run on an ASCII terminal
             stream.reconfigure(errors="backslashreplace")
     guard_tracebacks()
+    # No other package's plugin decides what a project's files mean. The search for one reads the metadata of every package that
+    # is installed, a tenth of a short command's time; pydantic looks here when it builds the first document. A program that
+    # imports this package keeps its plugins.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     shown = False
 
     def show(cockpit: "Cockpit", *, title: str = "", coach: bool = False, readonly: bool = False) -> int:

@@ -3,7 +3,6 @@
 They hold the whole vocabulary of docs/files.md, including keys that the model does not use yet.
 """
 
-import os
 import re
 from datetime import datetime
 from functools import cache
@@ -17,10 +16,6 @@ from console.model.sandbox import EXPIRES_HOURS
 from console.model.schema import HISTORY_WORDS, history_word
 from console.project import values
 from console.project.names import Misspelt, Unfit
-
-# No other package's plugin decides what a project's files mean; and the search for one reads the metadata of every package
-# that is installed, which takes a tenth of a short command's time. pydantic looks here when its first document is built.
-os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 _REFERENCE = re.compile(r"(?:env|file|keyring|cmd):\S.*")
 _HOURS = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5][0-9]")

@@ -1,4 +1,4 @@
-"""What reading a project loads: neither PyYAML for files that are simple, nor what other packages would plug into pydantic."""
+"""What a command loads: not what other packages would plug into pydantic, and no dialect without a replication."""
 
 import os
 import subprocess
@@ -30,29 +30,29 @@ def loaded_after(code: str, *paths: Path) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-def project(root: Path, files: dict[str, str]) -> str:
-    """The statement that loads it."""
-    for name, text in files.items():
+def written(root: Path) -> Path:
+    for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    return f"from pathlib import Path; from console import project; project.load(Path({str(root)!r}))"
+    return root
 
 
-def test_simple_files_are_read_without_pyyaml(tmp_path: Path) -> None:
-    assert "yaml" not in loaded_after(project(tmp_path, FILES))
-    anchored = {"regions/eu.yaml": "name: eu\nwarehouse: &home w\n"}
-    assert "yaml" in loaded_after(project(tmp_path, anchored))
-
-
-def test_no_other_package_is_asked_what_a_file_means(tmp_path: Path) -> None:
+def test_no_other_package_is_asked_what_a_file_means_and_programs_that_import_ours_keep_their_plugins(
+    tmp_path: Path,
+) -> None:
     metadata = tmp_path / "packages" / "plugged-1.0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[pydantic]\nplugged = plugged:plugin\n")
     (tmp_path / "packages" / "plugged.py").write_text(PLUGIN)
-    bare = "from pydantic import BaseModel\nclass Doc(BaseModel):\n  a: int = 0\nDoc()"
-    assert "plugged" in loaded_after(bare, tmp_path / "packages")
-    assert "plugged" not in loaded_after(project(tmp_path / "files", FILES), tmp_path / "packages")
+    files = written(tmp_path / "files")
+    library = f"from pathlib import Path; from console import project; project.load(Path({str(files)!r}))"
+    command = (
+        f"sys.argv = ['console', 'check', '--project', {str(files)!r}]\nfrom console.main import main\n"
+        "try: main()\nexcept SystemExit as end: assert end.code == 0, end.code"
+    )
+    assert "plugged" in loaded_after(library, tmp_path / "packages")
+    assert "plugged" not in loaded_after(command, tmp_path / "packages")
 
 
 def test_commands_of_projects_without_replication_load_no_dialect() -> None:
