@@ -183,8 +183,10 @@ def _refused_spark(
         why, hint = _ELSEWHERE[kind], _ON_THE_HOST
     elif not warehouse.startswith(_BUCKETS):
         why = "is an object store other than S3"
+    elif kind == "connect" and second:
+        why, hint = "is in a bucket, and through Spark Connect no second Spark is tried", _ON_THE_HOST
     elif kind == "connect":
-        why, hint = "is in a bucket, and through Spark Connect it is only read and followed so far", _ON_THE_HOST
+        return ()
     elif not master.stays_here:
         why = "is in a bucket, and its Spark is not a local one"
     else:
