@@ -168,6 +168,12 @@ def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str)
     second = doc.backfill_spark
     if refused or second is None or not second.names_one:
         return refused
+    if doc.spark.remote:
+        why = (
+            f"{name}: a `backfill_spark` beside Spark Connect was never tried: nothing can be rolled out to the region"
+        )
+        hint = "leave `backfill_spark` out of the region's file (docs/clusters.md#spark-connect)"
+        return (Problem(code="P043", message=why, where=document.place(("backfill_spark",)), hint=hint, node=name),)
     return _refused_spark(warehouse, second, document, name, second=True)
 
 

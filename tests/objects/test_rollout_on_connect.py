@@ -1,35 +1,52 @@
-"""A region in a bucket whose Spark is behind Spark Connect through its whole life, while a producer goes on."""
+"""A region in a bucket whose Spark is behind Spark Connect: rollouts, there and back, while a producer goes on, with no JVM of the agent's.
 
+What is there is judged by deltalake and DuckDB, of another process and another language than what has written it.
+"""
+
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import duckdb
 import pytest
 
 from tests.cluster.connect_server import ConnectServer
 from tests.objects.conftest import SMALL
 from tests.objects.region import CHANGED, FILES, Region, becomes, tidied
+from tests.objects.test_region_on_connect import has_no_jvm
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
+
+ROWS, PAUSE_SECONDS = 10, 2.0  # of the producer: a multiple of its five statuses, so that one row of five has each
+ENDPOINT = {
+    "plans/web/endpoints/of_day.sql": "/* parameters: {day: date} */\nSELECT id, ts FROM requests WHERE day = :day ORDER BY id\n",
+    "plans/web/endpoints/of_day.calls.yaml": "calls:\n  - parameters: {day: 2026-11-01}\n",
+}
+EXPECTED = (
+    "expectations:\n  - {accepted_values: {status: [200, 201, 202, 203]}, severity: warn}\n  - {not_null: [id]}\n"
+)
+TABLE = "plans/web/tables/requests.yaml"
+WARNED, COST = "requests: expects status is one of 4 values", "of_day: recorded calls: cost"
 
 
 @pytest.fixture
 def region(bare_region: Region, connect: ConnectServer) -> Region:
     bare_region.spark = {"remote": connect.url, "conf": SMALL}
-    bare_region.write(FILES)
-    bare_region.produce(300)
+    bare_region.write({**FILES, **ENDPOINT})
+    bare_region.produce(60)
     return bare_region
 
 
 @contextmanager
-def producing(region: Region, rows: int = 10, seconds: float = 0.5) -> Iterator[None]:
+def producing(region: Region) -> Iterator[None]:
     over = threading.Event()
 
     def produce() -> None:
-        while not over.wait(seconds):
-            region.produce(rows)
+        while not over.wait(PAUSE_SECONDS):
+            region.produce(ROWS)
 
-    thread = threading.Thread(target=produce, daemon=True)
+    thread = threading.Thread(target=produce)
     thread.start()
     try:
         yield
@@ -38,29 +55,57 @@ def producing(region: Region, rows: int = 10, seconds: float = 0.5) -> Iterator[
         thread.join()
 
 
-def test_it(region: Region) -> None:
-    import time
-    t=time.monotonic()
-    def say(what):
-        print(what, round(time.monotonic()-t,1), flush=True)
+def days_differ(region: Region, state: str) -> int:
+    """Days of a release's aggregate whose merged count is not that of the rows which landed."""
+    paths = region.paths(state)
+    db = duckdb.connect()
+    for name in ("landing", "per_day"):
+        db.register(name, region.table(paths[name]).to_pyarrow_table())
+    landed = "SELECT CAST(ts AT TIME ZONE 'UTC' AS DATE) AS day, count(*) AS n FROM landing GROUP BY ALL"
+    merged = "SELECT day, CAST(sum(requests) AS BIGINT) AS n FROM per_day GROUP BY ALL"
+    differing = f"(({landed}) EXCEPT ({merged})) UNION ALL (({merged}) EXCEPT ({landed}))"
+    return int(db.sql(f"SELECT count(*) FROM ({differing})").fetchall()[0][0])
+
+
+def is_whole(region: Region, *states: str) -> None:
+    for state in states:
+        becomes(region, region.sent, state)
+        assert days_differ(region, state) == 0
+
+
+def warned(region: Region) -> int:
+    """Rows of history that failed the expectation which only warns, as the batches that wrote them have counted."""
+    return sum(map(int, re.findall(r"requests: .*: (\d+) rows fail `status is one of 4 values`", region.log())))
+
+
+def test_a_change_goes_there_and_back_and_there_again_while_rows_arrive(region: Region) -> None:
     with producing(region):
         region.console("apply", "--yes")
-        say("web-1")
-    becomes(region, region.sent)
-    say("flows")
-    region.write(CHANGED)
-    with producing(region):
-        print(region.console("apply", "--yes"))
-        say("web-2")
-    becomes(region, region.sent)
-    becomes(region, region.sent, "previous")
-    say("both")
-    print(region.console("verify", "--rollout", "web-2"))
-    say("verified")
-    region.console("rollback", "--yes", "--region", "us")
-    region.produce(50)
-    becomes(region, region.sent)
-    say("back")
+        region.write({**FILES, **ENDPOINT, **CHANGED, TABLE: CHANGED[TABLE] + EXPECTED})
+        waits = region.attempt("apply", "--yes")
+        assert waits.returncode == 3, waits.stdout + waits.stderr + region.log()
+        checks = region.console("show", "web-2")
+        (read,) = re.findall(r"history is complete: ok \((\d+) of \1 rows of landing", checks)
+        assert warned(region) == int(read) // 5
+        assert "check of_day recorded calls: answers: ok" in checks
+        accepted = (word for name in (WARNED, COST) for word in ("--accept", name))
+        region.console("promote", "--region", "us", "--yes", *accepted, "--reason", "one of five is wanted")
+        assert "all" in region.console("verify", "--rollout", "web-2")
+        region.console("rollback", "--region", "us", "--yes")
+        region.console("rollback", "--region", "us", "--yes", "--to", "r2")
+    is_whole(region, "live", "previous")
+    assert set(region.table(region.paths()["requests"]).to_pyarrow_table()["status"].to_pylist()) == set(
+        range(200, 205)
+    )
+    assert has_no_jvm(region)
+
+
+@pytest.mark.soak
+def test_what_is_left_behind_is_dropped_and_small_files_are_put_together(region: Region) -> None:
+    region.console("apply", "--yes")
+    region.write({**FILES, **ENDPOINT, **CHANGED})
+    region.attempt("apply", "--yes")
+    region.console("promote", "--region", "us", "--yes", "--accept", COST, "--reason", "not told there")
+    is_whole(region, "live", "previous")
     tidied(region)
-    say("tidied")
-    print(region.log())
+    is_whole(region, "live")

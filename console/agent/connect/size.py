@@ -1,4 +1,4 @@
-"""The size of the Spark behind a Spark Connect server, whose executors its clients are not told of."""
+"""The size of the Spark behind a Spark Connect server, whose executors its clients are not known of."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -40,8 +40,8 @@ def build_settings(slots: int, conf: Mapping[str, str]) -> dict[str, str]:
 def _growth(session: Any) -> dict[str, str]:
     from pyspark.errors import PySparkException
 
-    told: dict[str, str] = {}
+    known: dict[str, str] = {}
     for name in _GROWTH:
         with suppress(PySparkException):  # managed ones hide some of their settings
-            told[name] = str(session.conf.get(name, "") or "")
-    return told
+            known[name] = str(session.conf.get(name, "") or "")
+    return known
