@@ -12,9 +12,11 @@ import duckdb
 import pytest
 
 from tests.cluster.connect_server import ConnectServer
+from tests.objects import test_region as lives
 from tests.objects.conftest import SMALL
 from tests.objects.region import CHANGED, FILES, Region, becomes, tidied
 from tests.objects.test_region_on_connect import has_no_jvm
+from tests.objects.test_region_uses import _previewed as previewed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
@@ -33,7 +35,7 @@ WARNED, COST = "requests: expects status is one of 4 values", "of_day: recorded 
 @pytest.fixture
 def region(bare_region: Region, connect: ConnectServer) -> Region:
     bare_region.spark = {"remote": connect.url, "conf": SMALL}
-    bare_region.write({**FILES, **ENDPOINT})
+    bare_region.write()
     bare_region.produce(60)
     return bare_region
 
@@ -73,12 +75,13 @@ def is_whole(region: Region, *states: str) -> None:
         assert days_differ(region, state) == 0
 
 
-def warned(region: Region) -> int:
+def warned(output: str) -> int:
     """Rows of history that failed the expectation which only warns, as the batches that wrote them have counted."""
-    return sum(map(int, re.findall(r"requests: .*: (\d+) rows fail `status is one of 4 values`", region.log())))
+    return sum(map(int, re.findall(r"requests: .*: (\d+) rows fail `status is one of 4 values`", output)))
 
 
 def test_a_change_goes_there_and_back_and_there_again_while_rows_arrive(region: Region) -> None:
+    region.write({**FILES, **ENDPOINT})
     with producing(region):
         region.console("apply", "--yes")
         region.write({**FILES, **ENDPOINT, **CHANGED, TABLE: CHANGED[TABLE] + EXPECTED})
@@ -86,7 +89,7 @@ def test_a_change_goes_there_and_back_and_there_again_while_rows_arrive(region: 
         assert waits.returncode == 3, waits.stdout + waits.stderr + region.log()
         checks = region.console("show", "web-2")
         (read,) = re.findall(r"history is complete: ok \((\d+) of \1 rows of landing", checks)
-        assert warned(region) == int(read) // 5
+        assert warned(waits.stdout + waits.stderr) == int(read) // 5
         assert "check of_day recorded calls: answers: ok" in checks
         accepted = (word for name in (WARNED, COST) for word in ("--accept", name))
         region.console("promote", "--region", "us", "--yes", *accepted, "--reason", "one of five is wanted")
@@ -100,12 +103,20 @@ def test_a_change_goes_there_and_back_and_there_again_while_rows_arrive(region: 
     assert has_no_jvm(region)
 
 
+# with agents killed at commits of history and around the promotion: the test itself, with this file's region
+test_an_agent_killed_here_is_succeeded_and_no_row_is_lost_or_doubled = (
+    lives.test_an_agent_killed_here_is_succeeded_and_no_row_is_lost_or_doubled
+)
+
+
 @pytest.mark.soak
-def test_what_is_left_behind_is_dropped_and_small_files_are_put_together(region: Region) -> None:
+def test_a_change_is_previewed_and_what_is_left_behind_is_dropped_and_put_together(region: Region) -> None:
+    region.produce(240)
     region.console("apply", "--yes")
-    region.write({**FILES, **ENDPOINT, **CHANGED})
-    region.attempt("apply", "--yes")
-    region.console("promote", "--region", "us", "--yes", "--accept", COST, "--reason", "not told there")
+    region.write(CHANGED)
+    previewed(region)
+    region.console("apply", "--yes")
     is_whole(region, "live", "previous")
     tidied(region)
     is_whole(region, "live")
+    assert has_no_jvm(region)
