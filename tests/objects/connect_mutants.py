@@ -7,7 +7,9 @@ SERVED = "tests/objects/test_region_on_connect.py"
 RULES = "tests/objects/test_rules_on_connect.py"
 FILES = "tests/objects/test_files_on_connect.py"
 JOBS = "tests/objects/test_jobs_on_connect.py"
-WHOLE = "tests/objects/test_rollout_on_connect.py::test_a_change_goes_there_and_back_and_there_again_while_rows_arrive"
+BUILDS = "tests/objects/test_builds_on_connect.py"
+BATCH = f"{BUILDS}::test_a_batch_is_one_commit_of_the_rows_at_its_fence_and_what_it_has_read_and_warned_of_is_counted"
+CALL = f"{BUILDS}::test_a_recorded_call_is_answered_by_both_releases_and_its_cost_is_unknown"
 HANDLE = "console/agent/connect/handle.py"
 OPEN = "console/agent/connect/open_sessions.py"
 OVER = "console/agent/query_over.py"
@@ -56,9 +58,11 @@ MUTANTS = (
            "console/agent/connect/jobs.py", "self._running = () if done else", "self._running = () if not done else"),
     Mutant("an endpoint on the way back is asked as in a JVM", f"{JOBS}::test_an_endpoint_is_tried_on_the_way_back_and_one_that_does_not_answer_is_ended",
            "console/agent/way_back/endpoints.py", "spark.ask(session, endpoint.sql, arguments(args))", "session.sql(endpoint.sql, args=arguments(args))"),
-    Mutant("a batch counts its rows as a JVM tells them", WHOLE, HANDLE, "self.on_cluster = True", "self.on_cluster = False"),
-    Mutant("what a call reads is asked of a JVM", WHOLE, "console/agent/calls/cost.py", "    if not isinstance(session, SparkSession):", "    if not session:"),
-    Mutant("a recorded call is asked as in a JVM", WHOLE, "console/agent/calls/replay.py",
+    Mutant("a batch counts its rows as a JVM tells them", BATCH, HANDLE, "self.on_cluster = True", "self.on_cluster = False"),
+    Mutant("a batch counts what it has written", BATCH, "console/agent/feeds/backfill.py",
+           "return BatchResult(rows_in, written,", "return BatchResult(written.rows, written,"),
+    Mutant("what a call reads is asked of a JVM", CALL, "console/agent/calls/cost.py", "    if not isinstance(session, SparkSession):", "    if not session:"),
+    Mutant("a recorded call is asked as in a JVM", CALL, "console/agent/calls/replay.py",
            "context.spark.ask(session, side.query.sql, args)", "session.sql(side.query.sql, args=args)"),
     Mutant("a build takes every slot of a server", f"{JOBS}::test_a_build_takes_all_of_the_servers_slots_but_one", "console/agent/connect/size.py",
            "return size.session_settings(slots, conf) | size.build_settings(slots)", "return size.session_settings(slots + 1, conf)"),

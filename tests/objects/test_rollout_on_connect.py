@@ -20,7 +20,7 @@ from tests.objects.test_region_uses import _previewed as previewed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
-ROWS, PAUSE_SECONDS = 10, 2.0  # of the producer: a multiple of its five statuses, so that one row of five has each
+ROWS, PAUSE_SECONDS = 10, 5.0  # of the producer: a multiple of its five statuses, so that one row of five has each
 ENDPOINT = {
     "plans/web/endpoints/of_day.sql": "/* parameters: {day: date} */\nSELECT id, ts FROM requests WHERE day = :day ORDER BY id\n",
     "plans/web/endpoints/of_day.calls.yaml": "calls:\n  - parameters: {day: 2026-11-01}\n",
@@ -46,7 +46,7 @@ def producing(region: Region) -> Iterator[None]:
 
     def produce() -> None:
         while not over.wait(PAUSE_SECONDS):
-            region.produce(ROWS)
+            region.produce(ROWS, days=1)
 
     thread = threading.Thread(target=produce)
     thread.start()
@@ -82,8 +82,8 @@ def warned(output: str) -> int:
 
 def test_a_change_goes_there_and_back_and_there_again_while_rows_arrive(region: Region) -> None:
     region.write({**FILES, **ENDPOINT})
+    region.console("apply", "--yes")
     with producing(region):
-        region.console("apply", "--yes")
         region.write({**FILES, **ENDPOINT, **CHANGED, TABLE: CHANGED[TABLE] + EXPECTED})
         waits = region.attempt("apply", "--yes")
         assert waits.returncode == 3, waits.stdout + waits.stderr + region.log()

@@ -100,10 +100,7 @@ def test_a_region_on_a_bucket_is_planned_from_its_landing_table(bucket: Bucket, 
     ("more", "why"),
     [
         ("spark: {master: 'spark://host:7077'}", "is in a bucket, and its Spark is not a local one"),
-        (
-            "spark: {remote: 'sc://host'}",
-            "is in a bucket, and through Spark Connect it is only read and followed so far",
-        ),
+        ("spark: {master: yarn}", "is in a bucket, and its Spark is not a local one"),
     ],
 )
 def test_a_region_in_a_bucket_whose_agent_would_not_start_is_refused_in_its_plan(
