@@ -28,7 +28,8 @@ from tests.objects.proxy import Proxy
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 WHOLE = (Slice(index=1, label="all", first="", end="", rows=6, bytes=6),)
-ODD, BIG = RowCheck("n is even", "warn", "n % 2 = 1", ("n",)), RowCheck("n is small", "stop", "n > 4", ("n",))
+ODD = RowCheck(name="n is even", severity="warn", failing="n % 2 = 1", keys=("n",))
+BIG = RowCheck(name="n is small", severity="stop", failing="n > 4", keys=("n",))
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_a_batch_with_a_row_that_is_not_as_expected_ends_without_a_commit(
     session = spark.build_session()
     whole = history(session, warehouse, "SELECT n, day FROM landing", BIG)
     version = DeltaTable(whole.target_path).version()
-    with pytest.raises(Exception, match="UNEXPECTED_ROW") as broken:  # noqa: PT011 - Spark's own
+    with pytest.raises(Exception, match="UNEXPECTED_ROW") as broken:
         backfill.run_batch(spark, session, whole, WHOLE, lambda _: None)
     assert guard.refused(broken.value)
     assert DeltaTable(whole.target_path).version() == version
