@@ -43,9 +43,8 @@ def history(session: Any, warehouse: ObjectPath, sql: str, *checks: RowCheck) ->
     source = foreign(warehouse / "landing", rows(1, 2, 3), rows(4, 5, 6), rows(7))  # type: ignore[arg-type]
     target = replace(state("copy"), checks=checks)
     path = str(warehouse / "copy" / "c0-1")
-    if not DeltaTable.is_deltatable(path):
-        schema = session.sql("SELECT CAST(1 AS BIGINT) AS n, DATE'2026-11-01' AS day").schema.json()
-        commits.create(path, Schema.from_json(schema), ["day"], {}, "")
+    schema = session.sql("SELECT CAST(1 AS BIGINT) AS n, DATE'2026-11-01' AS day").schema.json()
+    commits.create(path, Schema.from_json(schema), ["day"], {}, "")
     step: Any = SimpleNamespace(
         id="backfill/copy", source="landing", target="copy", sql=sql, time="", stored=False, fragile=None
     )
