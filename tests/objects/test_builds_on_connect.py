@@ -40,7 +40,7 @@ def spark(connect: ConnectServer, warehouse: ObjectPath, proxy: Proxy) -> Connec
 
 def history(session: Any, warehouse: ObjectPath, sql: str, *checks: RowCheck) -> backfill.History:
     """Of a landing table of six rows in two commits; a third one came behind the fence."""
-    source = foreign(warehouse / "landing", rows(1, 2, 3), rows(4, 5, 6), rows(7))  # type: ignore[arg-type]
+    source = foreign(warehouse / "landing", rows(1, 2, 3), rows(4, 5, 6), rows(7))
     target = replace(state("copy"), checks=checks)
     path = str(warehouse / "copy" / "c0-1")
     schema = session.sql("SELECT CAST(1 AS BIGINT) AS n, DATE'2026-11-01' AS day").schema.json()
@@ -86,7 +86,7 @@ def test_a_recorded_call_is_answered_by_both_releases_and_its_cost_is_unknown(
     """Two releases whose tables have one name; the call has a parameter."""
     releases = []
     for name, numbers in (("old", (1, 2)), ("new", (1, 3))):
-        foreign(warehouse / name, rows(*numbers))  # type: ignore[arg-type]
+        foreign(warehouse / name, rows(*numbers))
         known = state("copy")
         at = replace(known, version=replace(known.version, path=name))
         releases.append(Release(id=name, pipeline="web", digest="d", tables=(at,), feeds=()))
