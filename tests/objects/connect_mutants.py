@@ -11,7 +11,6 @@ BUILDS = "tests/objects/test_builds_on_connect.py"
 BATCH = f"{BUILDS}::test_a_batch_is_one_commit_of_the_rows_at_its_fence_and_what_it_has_read_and_warned_of_is_counted"
 CALL = f"{BUILDS}::test_a_recorded_call_is_answered_by_both_releases_and_its_cost_is_unknown"
 HANDLE = "console/agent/connect/handle.py"
-OPEN = "console/agent/connect/open_sessions.py"
 OVER = "console/agent/query_over.py"
 ATTEMPT = "console/agent/store/attempt_table.py"
 SHARED = ("if isinstance(session, SparkSession):  # that", "if session:  # that")
@@ -68,8 +67,6 @@ MUTANTS = (
            "return size.session_settings(slots, conf) | size.build_settings(slots)", "return size.session_settings(slots + 1, conf)"),
     Mutant("a server is taken for larger than it is", f"{JOBS}::test_a_build_takes_all_of_the_servers_slots_but_one", "console/agent/connect/size.py",
            ".distinct().count())", ".count())"),
-    Mutant("sessions stay on the server", f"{JOBS}::test_a_session_that_nobody_uses_any_more_is_ended_on_the_server", OPEN,
-           "        self._end_left()\n", ""),
     Mutant("a call that is not answered is waited for without end", f"{JOBS}::test_a_call_that_is_not_answered_ends_when_its_spark_is_given_up", HANDLE,
            "        self._open.break_off()\n", "        pass\n"),
     Mutant("states that are merged are compared with themselves", f"{RULES}::test_states_that_do_not_unite_to_the_same_value_are_found",

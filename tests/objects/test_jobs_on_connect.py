@@ -1,6 +1,5 @@
 """Jobs through Spark Connect: what runs is told while it runs, and is ended from another thread."""
 
-import gc
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +10,6 @@ import pytest
 from pyspark.errors import PySparkException
 
 from console.agent.connect.handle import ConnectHandle
-from console.agent.connect.sessions import open_session
 from console.agent.settings import Settings
 from console.agent.way_back import endpoints
 from console.model.live import Release
@@ -72,19 +70,6 @@ def test_a_build_takes_all_of_the_servers_slots_but_one(spark: ConnectHandle) ->
     session = spark.build_session()
     assert (spark.slots, spark.build_tasks) == (2, 1)
     assert session.conf.get("spark.sql.files.maxPartitionNum") == "1"
-
-
-def test_a_session_that_nobody_uses_any_more_is_ended_on_the_server(spark: ConnectHandle) -> None:
-    session = spark.session()
-    session.range(1).createOrReplaceTempView("mine")
-    client, kept = session.client, spark.session()
-    del session
-    gc.collect()
-    spark.session()
-    until(lambda: client.is_closed or None)
-    assert kept.range(3).count() == 3
-    with pytest.raises(PySparkException):  # no other one may have its id
-        open_session(f"{spark._settings.remote}/;session_id={client._session_id}", {})
 
 
 def test_a_call_that_is_not_answered_ends_when_its_spark_is_given_up(spark: ConnectHandle) -> None:
