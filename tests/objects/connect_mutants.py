@@ -67,8 +67,6 @@ MUTANTS = (
            "return size.session_settings(slots, conf) | size.build_settings(slots)", "return size.session_settings(slots + 1, conf)"),
     Mutant("a server is taken for larger than it is", f"{JOBS}::test_a_build_takes_all_of_the_servers_slots_but_one", "console/agent/connect/size.py",
            ".distinct().count())", ".count())"),
-    Mutant("a call that is not answered is waited for without end", f"{JOBS}::test_a_call_that_is_not_answered_ends_when_its_spark_is_given_up", HANDLE,
-           "        self._open.break_off()\n", "        pass\n"),
     Mutant("states that are merged are compared with themselves", f"{RULES}::test_states_that_do_not_unite_to_the_same_value_are_found",
            "console/agent/maintenance/merged_values.py", 'return query_over(session, merging.sql, {"stored": rows})',
            'rows.createOrReplaceTempView("stored"); return session.sql(merging.sql)'),

@@ -72,25 +72,6 @@ def test_a_build_takes_all_of_the_servers_slots_but_one(spark: ConnectHandle) ->
     assert session.conf.get("spark.sql.files.maxPartitionNum") == "1"
 
 
-def test_a_call_that_is_not_answered_ends_when_its_spark_is_given_up(spark: ConnectHandle) -> None:
-    session, ended = spark.session(), list[BaseException]()
-
-    def run() -> None:
-        try:
-            session.sql(ENDLESS).collect()
-        except Exception as error:
-            ended.append(error)
-
-    with spark.job(session, TAG) as jobs:
-        running = threading.Thread(target=run, daemon=True)
-        running.start()
-        until(lambda: jobs._operations or None)
-        spark.kill("it does not answer")
-        running.join(SECONDS)
-    assert len(ended) == 1
-    assert spark.session().range(3).count() == 3  # the server itself goes on
-
-
 def test_an_endpoint_is_tried_on_the_way_back_and_one_that_does_not_answer_is_ended(
     spark: ConnectHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
