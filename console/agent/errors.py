@@ -96,8 +96,15 @@ class SecondSparkLost(RegionError):
     code: str = field(default="E_SECOND_SPARK", kw_only=True)
 
 
-# a bucket that does not answer, a lease that could not be renewed meanwhile, a Spark that another one can replace: what failed is tried
-# again like any passing failure
-PASSING = (StoreUnreachable, LeaseLost, SecondSparkLost)
+@dataclass(eq=False)
+class ServerUnreachable(Unreachable):
+    """A Spark Connect server gave no answer in time. What it runs goes on, and is named by no commit."""
+
+    code: str = field(default="E_CONNECT", kw_only=True)
+
+
+# a bucket that does not answer, a lease that could not be renewed meanwhile, a Spark that another one can replace or
+# that may answer again: what failed is tried again like any passing failure
+PASSING = (StoreUnreachable, LeaseLost, SecondSparkLost, ServerUnreachable)
 # the cause may disappear by itself: a feed stopped by one of these is retried after a while
 HEALING = (WriteSkipped, RivalWriter, LogDamaged, PositionsExpire)

@@ -118,7 +118,6 @@ class Service:
         waves = None if fleet is None else codec.decode(FleetWaves, fleet)
         if decoded.refusals:
             raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
-        self.agent.spark.check_builds()
         with ownership.owned(self.agent.controller(decoded.pipeline), console) as controller:
             return {"rollout": controller.accept(decoded, by, host, attached, waves)}
 
@@ -128,8 +127,6 @@ class Service:
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
         wanted = verb_named(verb)
-        if wanted in ("resume", "retry"):
-            self.agent.spark.check_builds()
         with ownership.owned(self.agent.controller(pipeline), console) as controller:
             return controller.control(wanted, f"{by} from {host}")
 
@@ -153,7 +150,6 @@ class Service:
         decoded, now = codec.decode(Plan, plan), time.time()
         if decoded.refusals:
             raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
-        self.agent.spark.check_builds()
         order = SandboxOrder(
             name=name, days=max(1, days), at=now, expires=now + hours * 3600, by=by, host=host, follows=live
         )

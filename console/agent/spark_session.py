@@ -132,9 +132,6 @@ class SparkHandle:
         """The rows of a compiled query. session: of `query_session`;  args: name → value"""
         return session.sql(sql, args=dict(args))
 
-    def check_builds(self) -> None:
-        """raises  RegionError E_CONNECT for a Spark that builds nothing"""
-
     def fit(self, session: Any) -> None:
         """Give a build's session the settings for the size that its Spark has by now: executors come and go."""
         slots = self.slots

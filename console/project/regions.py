@@ -169,6 +169,12 @@ def _planned_only(warehouse: str, doc: RegionDoc, document: Document, name: str)
     second = doc.backfill_spark
     if refused or second is None or not second.names_one:
         return refused
+    if doc.spark.remote:
+        why = (
+            f"{name}: a `backfill_spark` beside Spark Connect was never tried: nothing can be rolled out to the region"
+        )
+        hint = "leave `backfill_spark` out of the region's file (docs/clusters.md#spark-connect)"
+        return (Problem(code="P043", message=why, where=document.place(("backfill_spark",)), hint=hint, node=name),)
     return _refused_spark(warehouse, second, document, name, second=True)
 
 
@@ -184,8 +190,10 @@ def _refused_spark(
         why, hint = _ELSEWHERE[kind], _ON_THE_HOST
     elif not warehouse.startswith(_BUCKETS):
         why = "is an object store other than S3"
+    elif kind == "connect" and second:
+        why, hint = "is in a bucket, and through Spark Connect no second Spark is tried", _ON_THE_HOST
     elif kind == "connect":
-        why, hint = "is in a bucket, and through Spark Connect it is only read and followed so far", _ON_THE_HOST
+        return ()
     elif not master.reaches_buckets:
         why, hint = "is in a bucket, and its Spark is neither a local one nor a standalone cluster", _RUN_WITH_BUCKETS
     else:

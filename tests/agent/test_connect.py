@@ -1,22 +1,20 @@
-"""A region whose Spark is behind Spark Connect: what its agent refuses before a server is asked. No server, no Java."""
+"""A region whose Spark is behind Spark Connect: what its agent knows, and refuses, before a server is asked. No server, no Java."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 
-from console.agent.connect import sessions
+from console.agent.connect import sessions, size
 from console.agent.connect.handle import ConnectHandle
 from console.agent.connect.parameters import statement
+from console.agent.errors import ServerUnreachable
 from console.agent.failure import kind
 from console.agent.region_agent import RegionAgent
 from console.agent.settings import Settings, load_settings
-from console.agent.spark_session import SparkHandle
 from console.drivers.local import agent_config
 from console.errors import RegionError
 from console.model.region import Region, Spark
@@ -26,27 +24,23 @@ SETTINGS = Settings(region="eu", remote=REMOTE)
 
 
 @pytest.mark.parametrize(
-    "use",
+    ("slots", "named", "expected"),
     [
-        lambda spark: spark.session(),
-        lambda spark: spark.build_session(),
-        lambda spark: spark.check_builds(),
-        lambda spark: spark.fit(None),
-        lambda spark: spark.slots,
-        lambda spark: spark.build_tasks,
+        (8, {}, {"spark.sql.files.maxPartitionNum": "7", "spark.sql.shuffle.partitions": "7"}),
+        (8, {"spark.sql.shuffle.partitions": "40"}, {"spark.sql.files.maxPartitionNum": "7"}),
+        (1, {}, {"spark.sql.files.maxPartitionNum": "1", "spark.sql.shuffle.partitions": "1"}),
+        (8, {"spark.sql.files.maxPartitionNum": "9"}, {"spark.sql.files.maxPartitionNum": "7", "spark.sql.shuffle.partitions": "7"}),
     ],
-)
-def test_whoever_asks_for_a_session_of_another_use_than_a_query_is_refused_by_name(
-    use: Callable[[SparkHandle], Any],
+)  # fmt: skip
+def test_a_build_leaves_one_of_the_servers_slots_to_live_whatever_the_region_names(
+    slots: int, named: dict[str, str], expected: dict[str, str]
 ) -> None:
-    spark = ConnectHandle(SETTINGS, "s3://lake/eu")
-    with pytest.raises(RegionError, match="the live release is only read and followed so far") as refused:
-        use(spark)
-    assert (refused.value.code, REMOTE in str(refused.value), "master" in refused.value.hint) == (
-        "E_CONNECT",
-        True,
-        True,
-    )
+    given = size.build_settings(slots, named)
+    assert {name: value for name, value in given.items() if "delta" not in name and "Discovery" not in name} == expected
+
+
+def test_a_server_that_does_not_answer_is_tried_again_and_is_no_reason_to_give_a_rollout_up() -> None:
+    assert kind(ServerUnreachable("sc://host: no Spark Connect server answers")) == "passing"
 
 
 def test_nothing_of_it_can_be_started_lost_or_put_to_sleep() -> None:

@@ -64,7 +64,6 @@ class Region:
                 session=lambda **_: None,
                 live_session=lambda **_: None,
                 give_up=lambda _: None,
-                check_builds=lambda: None,
                 lost=False,
                 started=False,
             ),

@@ -38,7 +38,6 @@ def controller(place: Path) -> PipelineController:
             session=lambda **_: None,
             live_session=lambda **_: None,
             give_up=lambda _: None,
-            check_builds=lambda: None,
             lost=False,
             started=False,
         ),

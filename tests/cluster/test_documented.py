@@ -15,7 +15,7 @@ REFUSED = {
     "spark://": None,
     "yarn": "its Spark is not a local one",
     "k8s://": "its Spark is not a local one",
-    "sc://": "through Spark Connect it is only read and followed so far",
+    "sc://": None,
 }
 # names that Spark puts together from a prefix and an end
 COMPOSED = {"spark.kubernetes.authenticate.serviceAccountName": ("spark.kubernetes.authenticate", "serviceAccountName")}

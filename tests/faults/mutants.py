@@ -104,7 +104,7 @@ UNDER_FIRE = (
     Mutant("the JVM of a second Spark does not hold the region", SECOND_LOST, "console/agent/second_spark/worker.py",
            "SparkHandle(start.settings, start.lock_fd, warehouse)", "SparkHandle(start.settings, -1, warehouse)"),
     Mutant("a lost second Spark is for good", f"{SECOND}::test_a_batch_is_cancelled_by_the_end_of_its_process", "console/agent/errors.py",
-           "PASSING = (StoreUnreachable, LeaseLost, SecondSparkLost)", "PASSING = (StoreUnreachable, LeaseLost)"),
+           "LeaseLost, SecondSparkLost, ServerUnreachable)", "LeaseLost, ServerUnreachable)"),
     Mutant("a second Spark commits by itself", SECOND_WRITES, "console/agent/second_spark/worker.py",
            "            files = spark_files.write(session, batch.rows, order.target_path)\n",
            "            files = spark_files.write(session, batch.rows, order.target_path)\n"

@@ -41,7 +41,6 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelineCo
             session=lambda **_: None,
             live_session=lambda **_: None,
             give_up=lambda _: None,
-            check_builds=lambda: None,
             lost=False,
             started=False,
         ),

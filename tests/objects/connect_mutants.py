@@ -7,6 +7,9 @@ SERVED = "tests/objects/test_region_on_connect.py"
 RULES = "tests/objects/test_rules_on_connect.py"
 FILES = "tests/objects/test_files_on_connect.py"
 JOBS = "tests/objects/test_jobs_on_connect.py"
+BUILDS = "tests/objects/test_builds_on_connect.py"
+BATCH = f"{BUILDS}::test_a_batch_is_one_commit_of_the_rows_at_its_fence_and_what_it_has_read_and_warned_of_is_counted"
+CALL = f"{BUILDS}::test_a_recorded_call_is_answered_by_both_releases_and_its_cost_is_unknown"
 HANDLE = "console/agent/connect/handle.py"
 OVER = "console/agent/query_over.py"
 ATTEMPT = "console/agent/store/attempt_table.py"
@@ -15,9 +18,6 @@ SHARED = ("if isinstance(session, SparkSession):  # that", "if session:  # that"
 MUTANTS = (
     Mutant("a region behind Spark Connect starts a JVM of its own", f"{SERVED}::test_the_live_release_is_read_without_a_jvm_of_the_agents_own",
            "console/agent/region_agent.py", "ConnectHandle(settings, warehouse) if settings.remote", "ConnectHandle(settings, warehouse) if settings.remote == '*'"),
-    Mutant("whatever asks for a session gets one of Spark Connect's", f"{SERVED}::test_whatever_else_a_region_does_is_refused_by_name_before_a_server_is_asked", HANDLE,
-           '        """raises  RegionError E_CONNECT"""\n        self._refuse()\n\n    def passing',
-           '        return sessions.open_session(self._settings.remote, self._settings.conf)\n\n    def passing'),
     Mutant("a server is left to bind parameters", f"{SERVED}::test_the_live_release_is_read_without_a_jvm_of_the_agents_own", HANDLE,
            "session.sql(statement(sql, args))", "session.sql(sql, args=dict(args))"),
     Mutant("a server that may be elsewhere gets a disk", HERE, "console/agent/connect/sessions.py",
@@ -57,6 +57,23 @@ MUTANTS = (
            "console/agent/connect/jobs.py", "self._running = () if done else", "self._running = () if not done else"),
     Mutant("an endpoint on the way back is asked as in a JVM", f"{JOBS}::test_an_endpoint_is_tried_on_the_way_back_and_one_that_does_not_answer_is_ended",
            "console/agent/way_back/endpoints.py", "spark.ask(session, endpoint.sql, arguments(args))", "session.sql(endpoint.sql, args=arguments(args))"),
+    Mutant("a batch counts its rows as a JVM tells them", BATCH, HANDLE, "self.on_cluster = True", "self.on_cluster = False"),
+    Mutant("a batch counts what it has written", BATCH, "console/agent/feeds/backfill.py",
+           "return BatchResult(rows_in, written,", "return BatchResult(written.rows, written,"),
+    Mutant("what a call reads is asked of a JVM", CALL, "console/agent/calls/cost.py", "    if not isinstance(session, SparkSession):", "    if not session:"),
+    Mutant("a recorded call is asked as in a JVM", CALL, "console/agent/calls/replay.py",
+           "context.spark.ask(session, side.query.sql, args)", "session.sql(side.query.sql, args=args)"),
+    Mutant("a build takes every slot of a server", f"{JOBS}::test_a_build_takes_all_of_the_servers_slots_but_one", "console/agent/connect/size.py",
+           "return size.session_settings(slots, conf) | size.build_settings(slots)", "return size.session_settings(slots + 1, conf)"),
+    Mutant("a server is taken for larger than it is", f"{JOBS}::test_a_build_takes_all_of_the_servers_slots_but_one", "console/agent/connect/size.py",
+           ".distinct().count())", ".count())"),
+    Mutant("states that are merged are compared with themselves", f"{RULES}::test_states_that_do_not_unite_to_the_same_value_are_found",
+           "console/agent/maintenance/merged_values.py", 'return query_over(session, merging.sql, {"stored": rows})',
+           'rows.createOrReplaceTempView("stored"); return session.sql(merging.sql)'),
+    Mutant("a server that does not answer once ends a rollout", f"{HERE}::test_a_server_that_does_not_answer_is_tried_again_and_is_no_reason_to_give_a_rollout_up",
+           "console/agent/errors.py", "SecondSparkLost, ServerUnreachable)", "SecondSparkLost)"),
+    Mutant("compaction through Connect commits what it has not read", f"{SERVED}::test_small_files_are_put_together_and_keep_their_rows",
+           "console/agent/maintenance/compaction.py", "rows.where(where) if where else rows, state)", "rows.where(where).limit(1) if where else rows, state)"),
     Mutant("a sink's output is written on the agent's disk", "tests/objects/test_exports_in_bucket.py", "console/agent/store/exports.py",
            "folder = export.stage / uuid.uuid4().hex", "folder = Path('/tmp') / uuid.uuid4().hex"),
 )  # fmt: skip

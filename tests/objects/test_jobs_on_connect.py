@@ -66,6 +66,12 @@ def test_a_job_is_told_and_cancelled_and_by_no_other_session(spark: ConnectHandl
         spark.give_up(other)
 
 
+def test_a_build_takes_all_of_the_servers_slots_but_one(spark: ConnectHandle) -> None:
+    session = spark.build_session()
+    assert (spark.slots, spark.build_tasks) == (2, 1)
+    assert session.conf.get("spark.sql.files.maxPartitionNum") == "1"
+
+
 def test_an_endpoint_is_tried_on_the_way_back_and_one_that_does_not_answer_is_ended(
     spark: ConnectHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

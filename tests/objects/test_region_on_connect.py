@@ -1,6 +1,4 @@
-"""A region in a bucket whose Spark is behind Spark Connect: its live release is read and followed without a JVM of the agent's own,
-and what was not tried there is refused by name.
-"""
+"""A region in a bucket whose Spark is behind Spark Connect: its live release is read, followed and kept without a JVM of the agent's own."""
 
 import json
 import time
@@ -210,9 +208,15 @@ def test_copies_and_sinks_run(region: Region) -> None:
     assert sorted(json.loads(line)["id"] for line in lines) == [f"r{n}" for n in range(6)]
 
 
-def test_whatever_else_a_region_does_is_refused_by_name_before_a_server_is_asked(cut_off: Region) -> None:
-    done = cut_off.attempt("maintain", "--region", "us", "--small-files", "2")
-    assert "the live release is only read and followed so far" in done.stdout + done.stderr, done
+def test_small_files_are_put_together_and_keep_their_rows(region: Region) -> None:
+    files, rows = (len(region.table("per_day/c0-1").file_uris()), region.table("per_day/c0-1").to_pyarrow_table())
+    maintained = region.console("maintain", "--region", "us", "--small-files", "2")
+    assert "per_day: compacted: day=2026-11-01: 2 files to 1 in version" in maintained, maintained
+    kept = region.table("per_day/c0-1")
+    assert len(kept.file_uris()) == files - 1
+    order = [("day", "ascending"), ("requests", "ascending")]
+    assert kept.to_pyarrow_table().sort_by(order) == rows.sort_by(order)
+    assert has_no_jvm(region)
 
 
 def test_a_server_that_does_not_answer_is_unreachable_and_named(cut_off: Region) -> None:

@@ -12,10 +12,12 @@ from pyspark.errors import PySparkException
 
 from console.agent.failure import kind
 from console.agent.feeds.live_feed import LiveFeed, compute, join_versions
+from console.agent.maintenance.merged_values import key_differences
 from console.agent.query_over import query_over
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.agent.rows.snapshot import stored_at
 from console.model.live import Feed, Release
+from console.model.merging import Merging
 from console.model.schema import Column
 from console.release import OpenRelease
 from tests.faults.rules import test_batches as batches
@@ -115,6 +117,20 @@ def test_two_tables_of_an_open_release_keep_their_own_rows(session: Any, tmp_pat
     release = OpenRelease(tmp_path, Release(id="r1", pipeline="web", digest="d", tables=tables, feeds=()))
     first, second = (release.spark(name, session) for name in ("copy", "sums"))
     assert [row["n"] for row in first.unionAll(second).collect()] == [1, 2]
+
+
+def test_states_that_do_not_unite_to_the_same_value_are_found(session: Any) -> None:
+    """Both sides of a merge are shown by the same name, too."""
+    merging = Merging(
+        sql="SELECT k, sum(n) AS n FROM stored GROUP BY k", columns=("k", "n"), keys=("k",)
+    )  # fmt: skip
+    before, same, other = (
+        session.sql(f"SELECT * FROM VALUES {values} AS t(k, n)")
+        for values in ("('a', 1L), ('a', 2L), ('b', 5L)", "('a', 3L), ('b', 5L)", "('a', 4L), ('b', 5L), ('c', 1L)")
+    )
+    assert not key_differences(session, merging, before, same)
+    found = key_differences(session, merging, before, other)
+    assert (found.lost, found.added, found.columns) == (0, 1, {"n": 1})
 
 
 def test_a_job_that_writes_tells_the_cause_of_its_failure(session: Any, tmp_path: Path) -> None:

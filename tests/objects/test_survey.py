@@ -101,8 +101,8 @@ def test_a_region_on_a_bucket_is_planned_from_its_landing_table(bucket: Bucket, 
     [
         ("spark: {master: yarn}", "is in a bucket, and its Spark is neither a local one nor a standalone cluster"),
         (
-            "spark: {remote: 'sc://host'}",
-            "is in a bucket, and through Spark Connect it is only read and followed so far",
+            "spark: {master: 'k8s://https://host:6443'}",
+            "is in a bucket, and its Spark is neither a local one nor a standalone cluster",
         ),
     ],
 )

@@ -48,13 +48,14 @@ SSH = "transport: {ssh: {host: far.example.net}}"
 REFUSED = {
     "gs://lake/eu": "is an object store other than S3",
     "s3a://lake/eu\nspark: {master: 'k8s://https://host:6443'}": "is in a bucket, and its Spark is neither a local one nor a standalone cluster",
-    "s3://lake/eu\nspark: {remote: 'sc://host'}": "is in a bucket, and through Spark Connect it is only read and followed so far",
     "lake/us\nspark: {master: yarn}": "is on a disk, and the tasks of YARN run on other hosts",
     "lake/us\nspark: {master: 'k8s://https://host:6443'}": "is on a disk, and the tasks of Kubernetes run in pods",
     "lake/us\nspark: {remote: 'sc://host'}": "is on a disk, which a Spark Connect server may not see",
     "lake/us\nbackfill_spark: {master: yarn}": "`backfill_spark` yarn: ",
     "lake/us\nbackfill_spark: {remote: 'sc://host'}": "`backfill_spark` sc://host: ",
     "s3://lake/eu\nbackfill_spark: {master: yarn}": "`backfill_spark` yarn: ",
+    "s3://lake/eu\nbackfill_spark: {remote: 'sc://host'}": "through Spark Connect no second Spark is tried",
+    "s3://lake/eu\nspark: {remote: 'sc://host'}\nbackfill_spark: {master: 'local[8]'}": "a `backfill_spark` beside Spark Connect was never tried",
 }
 
 
@@ -64,6 +65,7 @@ REFUSED = {
         "s3://lake/eu",
         "s3a://lake/eu\nspark: {master: 'local[4]'}",
         f"s3://lake/eu\n{SSH}",
+        "s3://lake/eu\nspark: {remote: 'sc://host'}",
         "s3://lake/eu\nspark: {master: 'spark://127.0.0.1:7077'}",
         "lake/us",
         "lake/us\nspark: {master: 'spark://host:7077'}",

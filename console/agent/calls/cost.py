@@ -9,11 +9,15 @@ LISTENER_MILLISECONDS = 5_000  # the delay with which a job's last metrics may a
 
 def read_cost(session: Any, frame: Any, group: str) -> tuple[int, int] | None:
     """Files that the scans of a finished query opened, and bytes that the tasks of its jobs read; None if Spark, which keeps
-    its newest stages alone, has already forgotten one.
+    its newest stages alone, has already forgotten one, and through Spark Connect, which tells neither.
 
     frame  the DataFrame that was collected: its plan holds the metrics
     group  the job group of that run alone
     """
+    from pyspark.sql import SparkSession
+
+    if not isinstance(session, SparkSession):  # that of Spark Connect is another class
+        return None
     context = session.sparkContext
     read = _input_bytes(context, group)
     if read is None:

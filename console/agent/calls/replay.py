@@ -127,7 +127,7 @@ def _run(context: RolloutContext, call: PlannedCall, side: _Runs, number: int) -
             side.called.register(side.query.tables)
             began = time.monotonic()
             args = arguments({name: (value, kind) for name, value, kind in side.query.args})
-            frame = session.sql(side.query.sql, args=args).limit(MOST_ROWS + 1)
+            frame = context.spark.ask(session, side.query.sql, args).limit(MOST_ROWS + 1)
             rows = tuple(tuple(row) for row in frame.collect())
             seconds = time.monotonic() - began
             side.read = read_cost(session, frame, f"{context.recorder.rollout} {what}") or side.read
@@ -195,7 +195,7 @@ def _costs(call: PlannedCall, before: _Runs | None, after: _Runs) -> tuple[bool 
     """Whether the new release answers as cheaply, and the increases."""
     cost, was = after.cost, before.cost if before is not None else None
     if cost is None or (before is not None and was is None):
-        return None, "not measured: Spark has forgotten what a run has read"
+        return None, "not measured: Spark has forgotten, or through Spark Connect does not tell, what a run has read"
     return judge_cost(was, cost, call.budget, (before.counted if before else (), after.counted))
 
 

@@ -1,23 +1,24 @@
-"""The region's Spark behind Spark Connect: the live release is read and followed, everything else is refused by name.
+"""The region's Spark behind Spark Connect.
 
 A DataFrame of Spark Connect is analysed when it is run, not when it is made. So whatever opens a session here goes by
-`agent/query_over` for rows under a name, and writes files by `agent/store/attempt_table`; what was not tried over a real server
-gets no session (docs/decisions/0027).
+`agent/query_over` for rows under a name, and writes files by `agent/store/attempt_table` (docs/decisions/0027, 0030).
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import Any
 
-from console.agent.connect import sessions
+from console.agent.cluster import size as cluster_size
+from console.agent.connect import size
 from console.agent.connect.jobs import tagged
+from console.agent.connect.open_sessions import OpenSessions
 from console.agent.connect.parameters import statement
 from console.agent.settings import Settings
 from console.agent.spark_jobs import RunningJob
 from console.agent.spark_session import SparkHandle
-from console.errors import RegionError
 
-_HINT = "spark: {master: …} in the region's file, with a Spark of the agent's host (docs/clusters.md#spark-connect)"
+SIZE_SECONDS = 60.0  # for which a server's size is taken to be the same
 
 
 class ConnectHandle(SparkHandle):
@@ -27,26 +28,33 @@ class ConnectHandle(SparkHandle):
         super().__init__(settings, -1, warehouse)
         self.on_cluster = True
         self.asleep_since = 0.0  # it has no Spark that could sleep
+        self._open = OpenSessions(settings.remote, settings.conf)
+        self._slots = cluster_size.UNKNOWN
+        self._sized = -SIZE_SECONDS  # monotonic: when the server's size was last looked at
 
     @property
     def slots(self) -> int:
-        """raises  RegionError E_CONNECT: the size of the server's Spark is not known to its clients"""
-        self._refuse()
-
-    def check_builds(self) -> None:
-        self._refuse()
+        """Tasks at once, as the last build's session has found them."""
+        return self._slots
 
     def session(self, **conf: str) -> Any:
-        """raises  RegionError E_CONNECT"""
-        self._refuse()
+        """raises  Unreachable if the server does not answer; RegionError E_CONNECT, E_EXTRA"""
+        return self._open.open({name.replace("__", "."): value for name, value in conf.items()})
+
+    def fit(self, session: Any) -> None:
+        """raises  whatever Spark raises"""
+        if time.monotonic() - self._sized >= SIZE_SECONDS:
+            self._slots, self._sized = size.slots(session), time.monotonic()
+        for name, value in size.build_settings(self._slots, self._settings.conf).items():
+            session.conf.set(name, value)
 
     def passing_session(self) -> Any:
         """raises  Unreachable if the server does not answer; RegionError E_CONNECT, E_EXTRA"""
-        return self.live_session()
+        return self.session()
 
     def live_session(self) -> Any:
         """raises  Unreachable if the server does not answer; RegionError E_CONNECT, E_EXTRA"""
-        return sessions.open_session(self._settings.remote, self._settings.conf)
+        return self.session()
 
     def give_up(self, session: Any) -> None:
         with suppress(Exception):  # a server that does not answer forgets it by itself, after an hour
@@ -55,11 +63,15 @@ class ConnectHandle(SparkHandle):
     @contextmanager
     def query_session(self) -> Iterator[Any]:
         """raises  Unreachable if the server does not answer; RegionError E_CONNECT, E_EXTRA"""
-        session = sessions.open_session(self._settings.remote, self._settings.conf)
+        session = self.session()
         try:
             yield session
         finally:
             session.stop()  # the server would keep it, with its views, for an hour
+
+    def kill(self, why: str) -> None:
+        """End every call to a server that does not answer: it is not ours to end. What it still runs ends in tables of attempts."""
+        self._open.break_off()
 
     @contextmanager
     def job(self, session: Any, group: str) -> Iterator[RunningJob]:
@@ -68,11 +80,3 @@ class ConnectHandle(SparkHandle):
 
     def ask(self, session: Any, sql: str, args: Mapping[str, Any]) -> Any:
         return session.sql(statement(sql, args))
-
-    def _refuse(self) -> NoReturn:
-        raise RegionError(
-            f"{self._settings.remote}: through Spark Connect the live release is only read and followed so far: nothing is"
-            " built, checked or maintained",
-            hint=_HINT,
-            code="E_CONNECT",
-        )

@@ -6,11 +6,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from console.agent.errors import ServerUnreachable
 from console.agent.failure import cause
 from console.agent.object_store.object_path import ObjectPath
 from console.agent.object_store.spark_conf import WRITTEN
 from console.agent.spark_process import FIXED_IN_SESSION
-from console.errors import RegionError, Unreachable, installing
+from console.errors import RegionError, installing
 
 LIBRARIES = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
 # pyspark would go on trying for ten minutes, in one of the agent's few threads; these take some 4 s
@@ -48,7 +49,7 @@ def open_session(remote: str, conf: Mapping[str, str]) -> Any:
     """A session of its own, with views and settings that no other one sees. The caller stops it.
 
     conf    of the region's file, below the settings that are not configurable
-    raises  Unreachable if no server answers there; RegionError E_CONNECT for a setting that no session can have
+    raises  ServerUnreachable if no server answers there; RegionError E_CONNECT for a setting that no session can have
     """
     require_libraries()
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # by which pyspark's functions and types are those of Connect
@@ -76,9 +77,8 @@ def open_session(remote: str, conf: Mapping[str, str]) -> Any:
     return session
 
 
-def _unreachable(remote: str, error: Exception) -> Unreachable:
-    return Unreachable(
+def _unreachable(remote: str, error: Exception) -> ServerUnreachable:
+    return ServerUnreachable(
         f"{remote}: no Spark Connect server answers: {cause(error)}",
         hint="console doctor; start the server, or correct spark.remote in the region's file",
-        code="E_CONNECT",
     )

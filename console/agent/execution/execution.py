@@ -31,16 +31,12 @@ class Execution:
         return self.executor is not None and self.executor.is_alive()
 
     def start(self) -> None:
-        """Execute the rest of the plan, in place of any running executor; at the gate nothing is left to execute.
-
-        raises  RegionError E_CONNECT for a Spark that builds nothing: the rollout stays as it is
-        """
+        """Execute the rest of the plan, in place of any running executor; at the gate nothing is left to execute."""
         self.stop()
         feeds, status = self.feeds, self.feeds.recorder.status
         if status.state == "awaiting-confirmation" and not status.held:
             feeds.refollow()
             return
-        self.spark.check_builds()
         context = RolloutContext(
             warehouse=self.warehouse,
             spark=self.spark,

@@ -109,7 +109,7 @@ class Maintainer:
     def tick(self) -> None:
         """Called every second: start a compaction when it is due, never during a rollout. A Spark that sleeps is woken after
         a day, and only if there is something to compact."""
-        every = EVERY_SECONDS if self._spark.started else ASLEEP_SECONDS
+        every = ASLEEP_SECONDS if self._spark.asleep_since else EVERY_SECONDS
         if time.monotonic() - self._last < every:
             return
         self._last = time.monotonic()

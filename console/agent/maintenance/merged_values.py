@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from console.agent.query_over import query_over
 from console.agent.recount.doubles import differ
 from console.agent.recount.moments import moments_differ
 from console.agent.recount.rows import comparable
@@ -38,8 +39,7 @@ class KeyDifferences:
 
 def united(session: Any, merging: Merging, rows: Any) -> Any:
     """One row per key. rows: DataFrame with the stored columns"""
-    rows.createOrReplaceTempView("stored")
-    return session.sql(merging.sql)
+    return query_over(session, merging.sql, {"stored": rows})
 
 
 def key_differences(session: Any, merging: Merging, before: Any, after: Any) -> KeyDifferences:

@@ -53,7 +53,9 @@ class MaintenanceSetup:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *controllers: PipelineController) -> None:
         self.now, self.controllers = 5000.5, controllers
-        self.spark = SimpleNamespace(started=True, build_tasks=1, session=lambda **_: None, build_session=lambda: None)
+        self.spark = SimpleNamespace(
+            asleep_since=0.0, build_tasks=1, session=lambda **_: None, build_session=lambda: None
+        )
         self.compacted: list[str] = []
         self.reports: list[tuple[str, str, str]] = []
         self.failures: dict[str, Exception] = {}
@@ -100,11 +102,11 @@ def test_a_spark_that_sleeps_is_woken_for_it_after_a_day_and_where_it_starts_wha
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup = MaintenanceSetup(monkeypatch, pipeline(tmp_path, "a"))
-    setup.spark.started = False
+    setup.spark.asleep_since = 1.0
     assert setup.after(3 * HOUR) == []
-    setup.spark.started = True
+    setup.spark.asleep_since = 0.0
     assert setup.after(1.0) == ["a"]
-    setup.spark.started = False
+    setup.spark.asleep_since = 1.0
     assert setup.after(23.9 * HOUR) == []
     assert setup.after(0.1 * HOUR) == ["a"]
 
