@@ -289,7 +289,7 @@ def shared(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
         commit_rows(copy, commit.live_id(copy, FEED), number(1, reached), rows())
         recorded(service, pipeline, release("r1", f"{pipeline}/copy"))
     spark = SimpleNamespace(
-        session=lambda **_: None, live_session=lambda **_: None, give_up=lambda _: None, started=False
+        session=lambda **_: None, live_session=lambda **_: None, give_up=lambda _: None, started=False, asleep_since=1.0
     )
     monkeypatch.setattr(maintainer, "vacuum", lambda *_: None)
 

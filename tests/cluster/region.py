@@ -26,7 +26,13 @@ async def has_every_row(region: LiveRegion) -> None:
         assert multiset(await region.table("web", columns, table)) == multiset(region.truth(sql)), table
 
 
-def with_another_column(folder: Path) -> Path:
+LARGEST = "CAST(get_json_object(payload, '$.bytes') AS BIGINT)"
+# milliseconds of a processor for each row, whatever else its task has to do
+SLOW = f"{LARGEST} + length(sha2(repeat(payload, 20000), 512))"
+
+
+def with_another_column(folder: Path, largest: str = LARGEST) -> Path:
+    """largest: what the new column is the maximum of"""
     for file in (path for path in CASE.rglob("*") if path.is_file()):
         place = folder / file.relative_to(CASE)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +42,7 @@ def with_another_column(folder: Path) -> Path:
         if file.name == "by_status.sql":
             text = text.replace(
                 "  approx_count",
-                "  max(CAST(get_json_object(payload, '$.bytes') AS BIGINT)) AS largest,\n  approx_count",
+                f"  max({largest}) AS largest,\n  approx_count",
             )
         place.write_text(text)
     return folder

@@ -7,13 +7,13 @@ import pytest
 import pytest_asyncio
 
 from console.agent.spark_session import LIVE_POOL
-from tests.cluster.region import CASE, has_every_row, on_cluster, with_another_column
+from tests.cluster.region import CASE, SLOW, has_every_row, on_cluster, with_another_column
 from tests.cluster.skewed import heavy_file
 from tests.cluster.standalone import CORES, Events, Standalone
 from tests.life.region import ME, LiveRegion
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak, pytest.mark.asyncio(loop_scope="function")]
-FILES, ROWS = 3 * (2 * CORES - 1), 20_000
+FILES, ROWS = 3 * (2 * CORES - 1), 1_000
 # each task of a build has as much to do, in however many files live rows are
 BY_BYTES = {"spark.sql.files.openCostInBytes": "1024"}
 # so long did all tasks of the build run side by side, at least; within it no live step may wait for a slot for longer than that
@@ -45,7 +45,7 @@ async def test_live_rows_do_not_wait_for_a_task_of_a_build(region: tuple[LiveReg
     for number in range(FILES):
         heavy_file(live.warehouse / "landing", ROWS, name=f"h{number}-")
     await live.followed("web")
-    live.install("web", with_another_column(tmp_path / "edited"))
+    live.install("web", with_another_column(tmp_path / "edited", SLOW))
     await live.driver.accept(await live.plan("web"), ME)
     live.write("web", every=1.0)
     status = await live.until("web", "awaiting-confirmation")
