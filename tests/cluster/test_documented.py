@@ -13,8 +13,8 @@ from console.project.regions import read_regions
 PAGE = Path(__file__).parents[2] / "docs" / "clusters.md"
 REFUSED = {
     "spark://": None,
-    "yarn": "its Spark is not a local one",
-    "k8s://": "its Spark is not a local one",
+    "yarn": "its Spark is neither a local one nor a standalone cluster",
+    "k8s://": "its Spark is neither a local one nor a standalone cluster",
     "sc://": None,
 }
 # names that Spark puts together from a prefix and an end
