@@ -37,7 +37,7 @@ async def test_a_change_goes_through_canary_and_wave_and_back_by_keys_alone(tmp_
     us: FakeRegion = fake("us", canary=True)
     world = World(tmp_path, us, fake("eu", wave=2))
     async with running_app(world.console()) as (app, pilot):
-        await until(pilot, app, "change waiting")
+        await until(pilot, app, "2 change waiting")  # of both: what is not planned yet is not started
         await confirm(pilot, app, "s")
         await until(pilot, app, "◆ at the gate")
         assert world.regions["eu"].state().status.state == "none"
