@@ -86,14 +86,14 @@ async def after(world: World, midway: Story) -> Story:
     for fault, seconds in (("a day ahead", DAY), ("a day behind", -DAY)):  # under one agent and one JVM
         clock.step(seconds)
         await asyncio.sleep(3 * NOTICED)
-        to = (await world.driver.state(PIPELINE)).previous
+        to = (await world.until_answered(partial(world.driver.state, PIPELINE))).previous
         await bob.until_done("rollback", "--regions", "eu", "--to", to, "--yes")
         report = await world.until_answered(partial(world.driver.query, PIPELINE, NOW, ["requests"], {}, 1))
         story.done[fault] = [at - time.time() for at in (world.promoted_at(), report.rows[0][0])]
     with mounted(world.base / "tiny", 2) as home:
         eve = Operator(world, "eve", home)
         assert (await eve.run("status"))[0] == 0
-        before, to = world.promoted_at(), (await world.driver.state(PIPELINE)).previous
+        before, to = world.promoted_at(), (await world.until_answered(partial(world.driver.state, PIPELINE))).previous
         with full(home):
             story.done["journal's disk full"] = (
                 *await eve.run("rollback", "--regions", "eu", "--to", to, "--yes"),
