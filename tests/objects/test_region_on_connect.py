@@ -177,6 +177,8 @@ def flows(region: Region) -> None:
     assert stored(region) == sorted(f"r{n}" for n in range(region.sent))
 
 
+# in every run, rows flow beside a rollout there (test_rollout_on_connect.py)
+@pytest.mark.soak
 def test_rows_flow_once_however_many_they_are_and_whatever_becomes_of_the_agent(region: Region) -> None:
     """Few rows go through the agent, many are files of Spark's; it dies on either side of the commit."""
     fired = region.home / "crash" / "fired"
