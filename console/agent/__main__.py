@@ -349,4 +349,10 @@ def _warehouse(location: str) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    if "grpc" in sys.modules:
+        # At the end of an interpreter a channel of Spark Connect waits, for ever, for threads that are gone already.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

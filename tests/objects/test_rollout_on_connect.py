@@ -21,6 +21,7 @@ from tests.objects.test_region_uses import _previewed as previewed
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 ROWS, PAUSE_SECONDS = 10, 5.0  # of the producer
+ENDS_SECONDS = 30.0  # after it was asked to
 
 
 @pytest.fixture
@@ -80,6 +81,9 @@ def test_a_change_goes_there_and_back_and_there_again_while_rows_arrive(region: 
     rows = region.table(region.paths()["requests"]).to_pyarrow_table()
     assert set(rows["status"].to_pylist()) == set(range(200, 205))
     assert has_no_jvm(region)
+    began = time.monotonic()
+    region.end()
+    assert time.monotonic() - began < ENDS_SECONDS, "an agent does not wait for what its connections do"
 
 
 # with agents killed at commits of history and around the promotion: the test itself, with this file's region
