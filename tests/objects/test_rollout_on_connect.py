@@ -21,7 +21,7 @@ from tests.objects.test_region_uses import _previewed as previewed
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 ROWS, PAUSE_SECONDS = 10, 5.0  # of the producer
-ENDS_SECONDS = 30.0  # after it was asked to
+ENDS_SECONDS = 45.0  # after it was asked to; one that hangs is killed after 60
 
 
 @pytest.fixture
