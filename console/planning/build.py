@@ -25,7 +25,6 @@ from console.planning.read import read
 from console.planning.resolve import resolve
 from console.planning.restate import restated
 from console.planning.review.in_bucket import with_limits_of_bucket
-from console.planning.review.parsing import parsed_often
 from console.planning.review.watch_query import with_watch_query
 from console.planning.routes import NOTHING_CHOSEN, route
 
@@ -67,9 +66,8 @@ def plan(
 
 
 def check(pipeline: Pipeline, cache: PlannerCache | None = None) -> tuple[Problem, ...]:
-    """All problems of a pipeline that do not depend on a region, each with its place in the files, and notes on its queries."""
-    wanted = desired(pipeline, cache or PlannerCache())
-    return (*wanted.problems, *pipeline.ineffective, *parsed_often(pipeline))
+    """All problems of a pipeline that do not depend on a region, each with its place in the files."""
+    return (*desired(pipeline, cache or PlannerCache()).problems, *pipeline.ineffective)
 
 
 def desired(pipeline: Pipeline, cache: PlannerCache) -> Desired:

@@ -3,7 +3,7 @@
 import pytest
 
 from console.errors import Problem
-from console.planning import check, plan
+from console.planning import plan
 from console.planning.review import parsing, parsing_gain
 from tests.planning.world import REGION, live, pipeline, with_sql
 
@@ -15,7 +15,7 @@ CALLS = [
 
 
 def notes(sql: str) -> list[Problem]:
-    return [problem for problem in check(with_sql(pipeline(), "parse", sql)) if problem.code == "C147"]
+    return parsing.parsed_often(with_sql(pipeline(), "parse", sql))
 
 
 def test_three_calls_on_one_column_are_noted_with_their_place_and_what_to_do() -> None:

@@ -138,11 +138,12 @@ def _of_fixtures(project: OpenProject) -> tuple[Problem, ...]:
 
 def _warnings(project: OpenProject) -> tuple[Problem, ...]:
     """Warnings about keys and files without effect, in any region, and notes on queries."""
+    from console.planning.review.parsing import parsed_often
+
     found = []
     for region in project.regions:
         pipeline = project.pipelines[region.name]
-        found += [*pipeline.ineffective, *region.ineffective]
-        found += [problem for problem in project.planner.check(pipeline) if problem.severity == "note"]
+        found += [*pipeline.ineffective, *region.ineffective, *parsed_often(pipeline)]
     return tuple(dict.fromkeys(found))
 
 
