@@ -377,3 +377,16 @@ def test_a_plan_with_nothing_to_do_still_warns_of_a_key_without_effect(deployed:
     done = deployed.call("plan")
     assert "nothing to do" in done.stdout
     assert "warning P050: `catalog` has no effect" in done.stdout
+
+
+def test_check_notes_what_parses_a_text_again_and_again_and_is_content(deployed: World) -> None:
+    place = deployed.root / "plans/web/materializations/parse.sql"
+    calls = ", ".join(f"get_json_object(payload, '$.{key}')" for key in "abc")
+    place.write_text(
+        f"/* into: requests */\nSELECT id, ts, to_date(ts) AS day, concat({calls}) AS agent FROM landing\n"
+    )
+    (deployed.root / "plans/web/tables/requests.yaml").write_text(CHANGE["plans/web/tables/requests.yaml"])
+    checked = deployed.call("check")
+    assert (checked.exit_code, "note C147: parse parses `payload` 3 times" in checked.stdout) == (0, True), (
+        checked.output
+    )
