@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.execution import backfill_step, batch
-from console.agent.feeds import backfill, commit
+from console.agent.feeds import app_ids, backfill, commit
 from console.agent.rollout.context import RolloutContext
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Releases, Rollouts
@@ -82,7 +82,7 @@ def opened(place: Path, *feeds: Feed) -> str:
     DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
     for position in (5, 9):
         for feed in feeds:
-            commit_rows(path, commit.live_id(path, feed), number(3, position), rows())
+            commit_rows(path, app_ids.live_id(path, feed), number(3, position), rows())
     return path
 
 
@@ -98,7 +98,7 @@ def test_a_feed_goes_on_from_where_the_live_version_was_at_the_fence(tmp_path: P
 def test_of_two_feeds_each_goes_on_from_its_own_position(tmp_path: Path) -> None:
     more = replace(FEED, materialization="more")
     path = opened(tmp_path, FEED, more)
-    commit_rows(path, commit.live_id(path, more), number(4, 11), rows())
+    commit_rows(path, app_ids.live_id(path, more), number(4, 11), rows())
     rollout = context(tmp_path, FEED, more)
     assert [rollout.position_at("copy", name, 5) for name in ("every", "more")] == [9, 11]
     with pytest.raises(RegionError, match="no position of by another name"):

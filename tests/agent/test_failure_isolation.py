@@ -16,7 +16,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.__main__ import RESTART, _loop
-from console.agent.feeds import commit, follower
+from console.agent.feeds import app_ids, follower
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import LiveFeed
 from console.agent.maintenance import maintainer
@@ -286,7 +286,7 @@ def shared(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     for pipeline, reached in (("web", 4), ("broken", 1)):
         copy = str(place / pipeline / "copy")
         DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-        commit_rows(copy, commit.live_id(copy, FEED), number(1, reached), rows())
+        commit_rows(copy, app_ids.live_id(copy, FEED), number(1, reached), rows())
         recorded(service, pipeline, release("r1", f"{pipeline}/copy"))
     spark = SimpleNamespace(
         session=lambda **_: None, live_session=lambda **_: None, give_up=lambda _: None, started=False, asleep_since=1.0
@@ -323,6 +323,6 @@ def test_nothing_is_vacuumed_while_a_pipeline_is_down_that_may_still_need_it(
     (report,) = shared()
     assert report.startswith("left its old files are still needed: broken: every into copy of r1, version 1")
     copy = str(service.agent.warehouse / "broken/copy")
-    commit_rows(copy, commit.live_id(copy, FEED), number(1, 4), rows())
+    commit_rows(copy, app_ids.live_id(copy, FEED), number(1, 4), rows())
     (report,) = shared()
     assert report.startswith("vacuumed")

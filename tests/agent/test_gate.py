@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from console.agent.execution import validation
 from console.agent.execution.validation import _complete
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
@@ -84,7 +84,7 @@ class Region:
         """A version whose feed stands at a position of landing."""
         place = str(self.place / path)
         DeltaTable.create(place, schema=SCHEMA, partition_by=["day"])
-        commit_rows(place, commit.live_id(place, feed), number(1, position), rows(*data))
+        commit_rows(place, app_ids.live_id(place, feed), number(1, position), rows(*data))
         return place
 
     def build(self, wanted: Release, *steps: Step, start: bool = True) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.recount.pinned_tables import Pinned
 from console.agent.soak import counted_days
 from console.agent.soak.counted_days import CHECK
@@ -72,7 +72,7 @@ class WaitingRegion(Region):
 
     @property
     def app_id(self) -> str:
-        return commit.live_id(self.new, FEED)
+        return app_ids.live_id(self.new, FEED)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console.agent.execution import linked_history
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids, commit
 from console.agent.feeds.backfill import History
 from console.agent.receipts.findings import Subject
 from console.agent.receipts.linked import check_files, check_since
@@ -57,7 +57,7 @@ def history(source: Path, fence: int) -> History:
     target = source.parent / "new-2"
     if not target.exists():
         write_deltalake(str(target), pa.Table.from_pylist([], WIDER), partition_by=["host"])
-        taken = CommitProperties(app_transactions=[Transaction(FEED, 1 << commit.EPOCH_BITS)])
+        taken = CommitProperties(app_transactions=[Transaction(FEED, 1 << app_ids.EPOCH_BITS)])
         write_deltalake(str(target), pa.Table.from_pylist([], WIDER), mode="append", commit_properties=taken)
     state = TableState(
         table=Table(name="requests", kind="append", columns=(Column(name="n", type="bigint"),)),

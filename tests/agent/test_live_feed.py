@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import commit, live_feed, ranges
+from console.agent.feeds import commit, exact_appends, live_feed, ranges
 from console.agent.feeds.live_feed import LiveFeed
 from tests.agent.copying import Rows, by_arrow
 from tests.faults.rules.tables import SCHEMA, column_values, copying_feed, foreign, rows
@@ -79,7 +79,7 @@ def test_a_target_that_deltalake_cannot_write_is_left_to_spark_and_asked_about_o
 ) -> None:
     asked: list[str] = []
     carried.feed.open(None)
-    monkeypatch.setattr(commit, "supports_small_appends", lambda target: bool(asked.append(target)))
+    monkeypatch.setattr(exact_appends, "supports_small_appends", lambda target: bool(asked.append(target)))
     write_deltalake(carried.feed.source_path, rows(2), mode="append", partition_by=["day"])
     for end in (1, 2):
         assert carried.feed.step(None, end) == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.feeds.recent_number import COMMITS, recent_number
 from console.model.live import Feed
 from tests.faults.rules.tables import SCHEMA, commit_rows, number, rows
@@ -16,7 +16,7 @@ OTHER = Feed(materialization="every2", source="landing", target="copy", sql="SEL
 
 
 def passes(target: str, position: int, feed: Feed = FEED) -> None:
-    commit_rows(target, commit.live_id(target, feed), number(1, position), rows(position), kind="live")
+    commit_rows(target, app_ids.live_id(target, feed), number(1, position), rows(position), kind="live")
 
 
 def compacts(target: str) -> None:
@@ -77,7 +77,7 @@ def test_the_newest_commits_give_the_position_that_the_whole_log_gives(
     for position in (2, 3):
         passes(target, position)
     afterwards(target)
-    found, whole = recent_number(target, FEED), commit.live_number(target, FEED)
+    found, whole = recent_number(target, FEED), app_ids.live_number(target, FEED)
     assert (found is not None) == known
     assert found in (None, whole)
 
@@ -88,4 +88,4 @@ def test_a_feed_that_has_made_no_commit_is_not_known(tmp_path: Path) -> None:
     assert recent_number(target, FEED) is None
     passes(target, 4, OTHER)
     assert recent_number(target, FEED) is None
-    assert recent_number(target, OTHER) == commit.live_number(target, OTHER) == number(1, 4)
+    assert recent_number(target, OTHER) == app_ids.live_number(target, OTHER) == number(1, 4)

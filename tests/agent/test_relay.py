@@ -16,7 +16,7 @@ from pyspark.errors import NumberFormatException
 
 from console import crash
 from console.agent.errors import WriteSkipped
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids, commit
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import RELAY, LiveFeed, relay_feeds
 from console.agent.ingest import loads
@@ -99,7 +99,7 @@ class Region:
         return str(self.place / version)
 
     def begin(self, path: str, feed: Feed) -> None:
-        commit_rows(self.path(path), commit.live_id(self.path(path), feed), number(1, 0), rows())
+        commit_rows(self.path(path), app_ids.live_id(self.path(path), feed), number(1, 0), rows())
 
     def start(self) -> None:
         """An agent, as after a death."""

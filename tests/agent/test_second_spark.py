@@ -24,7 +24,7 @@ from console.agent.errors import SecondSparkLost
 from console.agent.execution.batch import _order, _run_on_second, second_spark_for
 from console.agent.expectations import guard
 from console.agent.failure import ClassifiedFailure, kind
-from console.agent.feeds import backfill, commit
+from console.agent.feeds import app_ids, backfill, commit
 from console.agent.second_spark.messages import BatchFailed, BatchUnderWay, BatchWritten, Start, answer_in, line
 from console.agent.second_spark.process import SecondSpark
 from console.agent.settings import Settings, keep_settings, load_settings
@@ -84,7 +84,7 @@ def build(tmp_path: Path, sql: str = "SELECT * FROM landing") -> backfill.Histor
         target_path=target,
         fence=0,
         slices=(WHOLE, REST),
-        writer=commit.open_feed(None, commit.history_id(target, "copied", 0), target, 0),
+        writer=commit.open_feed(None, app_ids.history_id(target, "copied", 0), target, 0),
     )
 
 
@@ -114,7 +114,7 @@ def test_it_writes_and_the_agent_commits_and_what_fails_there_is_judged_here(
     assert (done.rows_in, done.written.rows) == (100, 100)
     assert stored(history) == rows
     entry = log.commit(history.target_path, done.written.version)
-    assert entry.txn == {history.writer.app_id: 1 << commit.EPOCH_BITS | 1}
+    assert entry.txn == {history.writer.app_id: 1 << app_ids.EPOCH_BITS | 1}
     assert (entry.note["kind"], entry.note["slices"], entry.note["second_spark"]) == ("history", [1, 1], True)
     assert second.pid, "it waits for the next batch"
     process = second.pid

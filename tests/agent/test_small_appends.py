@@ -9,7 +9,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Field, Transaction, write_deltalake
 from deltalake.schema import PrimitiveType
 
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids, commit, exact_appends
 from console.agent.store import log, write_lock
 from console.errors import FeedStopped
 
@@ -38,7 +38,7 @@ def writer(tmp_path: Path) -> commit.FeedWriter:
 
 
 def taken_over(target: str, epoch: int, position: int) -> None:
-    number = epoch << commit.EPOCH_BITS | position
+    number = epoch << app_ids.EPOCH_BITS | position
     properties = CommitProperties(app_transactions=[Transaction(FEED, number)])
     write_deltalake(target, pa.Table.from_pylist([], SCHEMA), mode="append", commit_properties=properties)
 
@@ -54,7 +54,7 @@ def test_rows_and_position_enter_in_one_commit(writer: commit.FeedWriter) -> Non
     stored_commit = log.commit(writer.target, 2)
     assert (stored_commit.kind, stored_commit.txn, stored_commit.note["to"]) == (
         "append",
-        {FEED: 3 << commit.EPOCH_BITS | 7},
+        {FEED: 3 << app_ids.EPOCH_BITS | 7},
         7,
     )
     assert [row["id"] for row in stored(writer)] == ["a", "b"]
@@ -65,7 +65,7 @@ def test_a_range_that_gives_no_rows_still_moves_the_position(writer: commit.Feed
     done = commit.append_small(Computed(), writer, 8, {"kind": "live"})
     assert done is not None
     assert done.rows == 0
-    assert commit.split(log.position(writer.target, FEED) or 0) == (3, 8)
+    assert app_ids.split(log.position(writer.target, FEED) or 0) == (3, 8)
 
 
 @pytest.mark.parametrize(("epoch", "position"), [(3, 9), (4, 2)])
@@ -93,7 +93,7 @@ def test_a_number_that_stands_in_the_log_already_is_not_taken_for_the_write_that
         mode = format
 
         def options(self, **given: str) -> "Skipped":
-            assert given["txnVersion"] == str(3 << commit.EPOCH_BITS | 7)
+            assert given["txnVersion"] == str(3 << app_ids.EPOCH_BITS | 7)
             return self
 
         def save(self, _: str) -> None:
@@ -163,8 +163,8 @@ def test_types_that_deltalake_writes_as_spark_does(tmp_path: Path) -> None:
     plain = [("m", pa.map_(pa.string(), pa.list_(pa.decimal128(38, 4)))), ("t", pa.timestamp("us", "UTC"))]
     for name, columns in (("plain", plain), ("zoneless", [*plain, ("z", pa.struct([("t", pa.timestamp("us"))]))])):
         write_deltalake(str(tmp_path / name), pa.Table.from_pylist([], pa.schema(columns)))
-    assert commit.supports_small_appends(str(tmp_path / "plain"))
-    assert not commit.supports_small_appends(str(tmp_path / "zoneless"))
+    assert exact_appends.supports_small_appends(str(tmp_path / "plain"))
+    assert not exact_appends.supports_small_appends(str(tmp_path / "zoneless"))
 
 
 @pytest.mark.parametrize("kind", [pa.decimal128(10, 2), pa.float32(), pa.float64(), pa.binary()])
@@ -172,8 +172,8 @@ def test_partitions_that_deltalake_spells_in_its_own_way_are_left_to_spark(tmp_p
     schema = pa.schema([("id", pa.string()), ("part", kind)])
     for name, by in (("ours", ["part"]), ("other", ["id"])):
         write_deltalake(str(tmp_path / name), pa.Table.from_pylist([], schema), partition_by=by)
-    assert not commit.supports_small_appends(str(tmp_path / "ours"))
-    assert commit.supports_small_appends(str(tmp_path / "other"))
+    assert not exact_appends.supports_small_appends(str(tmp_path / "ours"))
+    assert exact_appends.supports_small_appends(str(tmp_path / "other"))
 
 
 @pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__"])

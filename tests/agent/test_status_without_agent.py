@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.feeds.unattended import resting
 from console.agent.store import log
 from console.agent.store.ledger import Releases
@@ -45,7 +45,7 @@ class UnattendedSetup:
             seen = log.latest_version(str(self.warehouse / source))
             commit_rows(
                 place,
-                commit.live_id(place, Feed(materialization=feed, source=source, target=target, sql="")),
+                app_ids.live_id(place, Feed(materialization=feed, source=source, target=target, sql="")),
                 number(1, seen),
                 rows(),
                 kind="live",

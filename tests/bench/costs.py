@@ -14,7 +14,7 @@ from typing import Any
 from deltalake import write_deltalake
 
 from console import planning, project
-from console.agent.feeds import backfill, commit
+from console.agent.feeds import app_ids, backfill, commit
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
@@ -84,7 +84,7 @@ def history_batches(spark: SparkHandle, session: Any, jvm: int, folder: Path) ->
     def batch(n: int) -> None:
         path = str(folder / f"batch{n}")
         commit.create(session, target, path, 24)
-        writer = commit.open_feed(session, commit.history_id(path, step.materialization, fence), path, 0)
+        writer = commit.open_feed(session, app_ids.history_id(path, step.materialization, fence), path, 0)
         history = backfill.History(
             step=step,
             source=read,

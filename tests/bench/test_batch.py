@@ -11,7 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from console import planning, project
-from console.agent.feeds import backfill, commit
+from console.agent.feeds import app_ids, backfill, commit
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
@@ -64,7 +64,7 @@ def test_a_batch_costs_little_more_than_the_bare_insert(tmp_path: Path, capsys: 
     def ours(n: int) -> None:
         path = str(tmp_path / f"ours{n}")
         commit.create(session, target, path, 24)
-        writer = commit.open_feed(session, commit.history_id(path, step.materialization, fence), path, 0)
+        writer = commit.open_feed(session, app_ids.history_id(path, step.materialization, fence), path, 0)
         history = backfill.History(
             step=step,
             source=state,

@@ -11,7 +11,7 @@ from console import planning, project
 from console.agent.compared.comparison import compare
 from console.agent.compared.records import ComparisonRecords
 from console.agent.compared.round import ComparisonRound
-from console.agent.feeds import backfill, commit
+from console.agent.feeds import app_ids, backfill, commit
 from console.agent.recount.pinned_tables import Pinned
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
@@ -69,7 +69,7 @@ def test_a_comparison_of_all_columns_costs_a_part_of_the_backfill(
     def build(name: str) -> Pinned:
         path = str(tmp_path / name)
         commit.create(session, target, path, 24)
-        writer = commit.open_feed(session, commit.history_id(path, step.materialization, fence), path, 0)
+        writer = commit.open_feed(session, app_ids.history_id(path, step.materialization, fence), path, 0)
         history = backfill.History(
             step=step, source=state, source_path=source, target=target, target_path=path, fence=fence, slices=slices,
             writer=writer,

@@ -22,7 +22,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.transaction import AddAction
 
 from console.agent.__main__ import _state
-from console.agent.feeds.commit import live_id
+from console.agent.feeds.app_ids import live_id
 from console.agent.store import table_stats
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.survey import survey

@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from sqlglot import exp
 
 from console.agent.execution.linked_history import link_history
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids, commit
 from console.agent.feeds.backfill import History
 from console.model.live import Release, TableState
 from console.model.slices import Slice
@@ -144,7 +144,7 @@ def _calls(tree: exp.Expr, name: str) -> list[exp.Anonymous]:
 
 
 def _link(step: Backfill, state: TableState, source: Path, target: Path) -> None:
-    taken = CommitProperties(app_transactions=[Transaction(FEED, 1 << commit.EPOCH_BITS)])
+    taken = CommitProperties(app_transactions=[Transaction(FEED, 1 << app_ids.EPOCH_BITS)])
     write_deltalake(str(target), DeltaTable(str(target)).to_pyarrow_table(), mode="append", commit_properties=taken)
     writer = commit.FeedWriter(app_id=FEED, target=str(target), epoch=1, position=0)
     whole = Slice(index=1, label="all", first="", end="", rows=0, bytes=0)

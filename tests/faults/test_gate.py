@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
 from console.agent.rollout import rebind
@@ -34,7 +34,7 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelineCo
     foreign(tmp_path / "landing", rows(0), rows(1), rows(2), rows(3))
     copy = str(tmp_path / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-    commit_rows(copy, commit.live_id(copy, FEED), number(1, 0), rows(0))
+    commit_rows(copy, app_ids.live_id(copy, FEED), number(1, 0), rows(0))
     spark = cast(
         Any,
         SimpleNamespace(

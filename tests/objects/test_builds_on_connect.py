@@ -11,7 +11,7 @@ from deltalake import DeltaTable, Schema
 from console.agent.calls.replay import CalledRelease, replay
 from console.agent.connect.handle import ConnectHandle
 from console.agent.expectations import guard
-from console.agent.feeds import backfill, commit
+from console.agent.feeds import app_ids, backfill, commit
 from console.agent.object_store.object_path import ObjectPath
 from console.agent.settings import Settings
 from console.agent.store import commits
@@ -64,7 +64,7 @@ def test_a_batch_is_one_commit_of_the_rows_at_its_fence_and_what_it_has_read_and
     assert column_values(whole.target_path) == [1, 2, 3, 4, 5]
     assert (result.rows_in, result.written.rows, result.warnings) == (6, 5, ("3 rows fail `n is even`",))
     table = DeltaTable(whole.target_path)
-    assert table.transaction_version("history/copy") == whole.writer.epoch << commit.EPOCH_BITS | 1
+    assert table.transaction_version("history/copy") == whole.writer.epoch << app_ids.EPOCH_BITS | 1
     assert all("/attempt-" in uri for uri in table.file_uris())
 
 

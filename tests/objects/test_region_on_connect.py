@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.feeds.live_feed import SMALL_ROWS
 from console.agent.object_store.object_path import ObjectPath
 from console.model.event import Entered
@@ -71,7 +71,7 @@ def built(bare_region: Region, warehouse: ObjectPath, proxy: Proxy, remote: str)
         target="requests",
         sql="SELECT id, ts, to_date(ts) AS day, CAST(1 AS DECIMAL(9,2)) AS cost FROM landing",
     )
-    commit_rows(target, commit.live_id(target, feed), number(1, 0), rows)
+    commit_rows(target, app_ids.live_id(target, feed), number(1, 0), rows)
     sums = pa.table({"day": [date(2026, 11, 1)] * 2 + [date(2026, 11, 2)], "requests": [1, 1, 2]})
     for part in (sums.slice(0, 1), sums.slice(1)):  # two files of one day
         write_deltalake(str(warehouse / "per_day" / "c0-1"), part, partition_by=["day"], mode="append")

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 
 from console.agent.execution import batch
 from console.agent.execution.batch import second_spark_for
-from console.agent.feeds import backfill, commit, planted_bugs
+from console.agent.feeds import app_ids, backfill, commit, planted_bugs
 from console.agent.resilience import drift, quarantine
 from console.agent.resilience.retry import SHRINK, Tries
 from console.agent.resilience.throttle import Brake
@@ -131,7 +131,7 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
         until = _readable_until(context, stats, target_path)
         cut_at = Fenced(step=step.id, source=step.source, version=fence, slices=len(slices), rows=rows, until=until)
         context.recorder.store(replace(cut_at, days=by_day(slices)))
-    app_id = commit.history_id(target_path, step.materialization or "forward", fence)
+    app_id = app_ids.history_id(target_path, step.materialization or "forward", fence)
     writer = commit.open_feed(session, app_id, target_path, 0)
     return backfill.History(
         step=step,

@@ -10,25 +10,18 @@ from deltalake.transaction import AddAction
 
 from console import crash
 from console.agent.errors import RivalWriter, WriteSkipped
-from console.agent.feeds import foreign_commits
+from console.agent.feeds import app_ids, exact_appends, foreign_commits
 from console.agent.object_store.object_path import in_bucket
 from console.agent.rows.arrow import arrow_table
 from console.agent.session_on_demand import opened
-from console.agent.store import commits, days, log, spark_files, write_lock
+from console.agent.store import commits, log, spark_files, write_lock
 from console.agent.store.file_action import FileAction
 from console.errors import FeedStopped, RegionError
 from console.model import created
-from console.model.live import Feed, TableState
+from console.model.live import TableState
 from console.model.schema import quoted
 
-EPOCH_BITS = 40
 LOCK_SECONDS = 60.0
-POSITION_MASK = (1 << EPOCH_BITS) - 1
-_PLAIN_TYPES = {
-    "string", "byte", "short", "integer", "long", "float", "double", "boolean", "binary", "date", "timestamp",
-}  # fmt: skip
-_NULL_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")  # partition values that Spark writes as NULL
-_UNSAFE_PARTITIONS = {"float", "double", "binary"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,38 +57,6 @@ class CommitResult:
     bytes: int
 
 
-def live_id(target: str, feed: Feed, source: str = "") -> str:
-    """App id of a live feed. Positions in two versions of a source are two feeds, so a moved feed's id names its source.
-
-    source  absolute path of the source version; needed for a moved feed
-    """
-    return _live_id(log.table_id(target), feed, source)
-
-
-def _live_id(target_id: str, feed: Feed, source: str) -> str:
-    own = f"live/{target_id}/{feed.materialization}"
-    return f"{own}/{log.table_id(source)}" if feed.moved else own
-
-
-def live_number(target: str, feed: Feed, source: str = "") -> int | None:
-    """The number last committed by a live feed, or None; the target, whose log may be long, is opened once.
-
-    source  as of `live_id`
-    """
-    opened = DeltaTable(target)
-    number: int | None = opened.transaction_version(_live_id(str(opened.metadata().id), feed, source))
-    return number
-
-
-def history_id(target: str, materialization: str, fence: int) -> str:
-    return f"history/{log.table_id(target)}/{materialization}@{fence}"
-
-
-def split(number: int) -> tuple[int, int]:
-    """Epoch and position of a committed number."""
-    return number >> EPOCH_BITS, number & POSITION_MASK
-
-
 def create(session: Any, state: TableState, path: str, keep_hours: float) -> None:
     """Create an empty version; does nothing if it exists already.
 
@@ -116,7 +77,7 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
     note = json.dumps({"kind": "create", "content": state.version.content})
     crash.point("before-commit-create")
     schema = empty_rows.schema.json()
-    if is_plain(json.loads(schema)) or in_bucket(path):
+    if exact_appends.is_plain(json.loads(schema)) or in_bucket(path):
         commits.create(path, Schema.from_json(schema), list(state.version.partition_by), properties, note)
     else:
         writer = (
@@ -170,7 +131,7 @@ def _last_position(target: str, app_id: str, seen: int, start: int, source: str)
             )
         foreign_commits.check_unclaimed(target, app_id)
         return 0, start
-    epoch, position = split(number)
+    epoch, position = app_ids.split(number)
     last = foreign_commits.last_own(target, app_id, seen)
     if last is not None and source and (recorded := last.note.get("source", source)) != source:
         raise FeedStopped(
@@ -181,7 +142,7 @@ def _last_position(target: str, app_id: str, seen: int, start: int, source: str)
     if last is not None and last.note.get("kind") == "take-over":
         read = int(last.note.get("read", last.version))
         rivals = [c.txn[app_id] for c in log.commits(target, read + 1, last.version - 1) if app_id in c.txn]
-        position = max([position, *(split(rival)[1] for rival in rivals)])
+        position = max([position, *(app_ids.split(rival)[1] for rival in rivals)])
     return epoch, position
 
 
@@ -197,7 +158,7 @@ def place_feed(session: Any, app_id: str, target: str, position: int, note: dict
     """
     commits.own(target)
     number = log.position(target, app_id)
-    epoch = split(number)[0] + 1 if number is not None else 1
+    epoch = app_ids.split(number)[0] + 1 if number is not None else 1
     _commit_position(session, FeedWriter(app_id=app_id, target=target, epoch=epoch, position=position), position, note)
 
 
@@ -248,7 +209,7 @@ def append_files(writer: FeedWriter, files: Sequence[FileAction], position: int,
 
 
 def _commit_files(writer: FeedWriter, files: Sequence[FileAction], position: int, note: dict[str, Any]) -> CommitResult:
-    number = writer.epoch << EPOCH_BITS | position
+    number = app_ids.number(writer.epoch, position)
     adds = [AddAction(f.name, f.bytes, dict(f.values), f.modified, True, f.stats) for f in files]
     with write_lock.exclusive(writer.target, seconds=LOCK_SECONDS) as locked:
         if not locked:
@@ -267,18 +228,14 @@ def _commit_files(writer: FeedWriter, files: Sequence[FileAction], position: int
     return _read_back(writer, before, number, position)
 
 
-class _Inexact(Exception):
-    """Arrow cannot convert rows exactly to a table's columns, or a row's day is no valid partition."""
-
-
 def _append_by_deltalake(data: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult | None:
     """data: Arrow table, or None for no rows"""
-    number = writer.epoch << EPOCH_BITS | position
+    number = app_ids.number(writer.epoch, position)
 
     def write(table: DeltaTable, properties: CommitProperties) -> None:
         if (table.transaction_version(writer.app_id) or 0) >= number:
             raise _skipped(writer, position)
-        exact = _as_stored(table, data)
+        exact = exact_appends.as_stored(table, data)
         crash.point(f"before-commit-{note.get('kind', '')}")
         write_deltalake(table, exact, mode="append", commit_properties=properties)
 
@@ -288,67 +245,10 @@ def _append_by_deltalake(data: Any, writer: FeedWriter, position: int, note: dic
         numbers = (Transaction(writer.app_id, number),)
         try:
             before = commits.commit(writer.target, write, note=writer.noted(note), numbers=numbers)
-        except _Inexact:
+        except exact_appends.Inexact:
             return None
         crash.point(f"after-commit-{note.get('kind', '')}")
     return _read_back(writer, before, number, position)
-
-
-def _as_stored(table: DeltaTable, data: Any) -> Any:
-    """An Arrow table in the columns of a Delta table. raises  _Inexact"""
-    import pyarrow as pa
-
-    schema = pa.schema(table.schema().to_arrow())
-    try:
-        data = schema.empty_table() if data is None else data.cast(schema)
-    except (pa.ArrowException, ValueError):  # ValueError: the table has an added column, which Spark fills with NULL
-        raise _Inexact from None
-    partition_by = table.metadata().partition_columns
-    if not all(days.all_nameable(data.column(name)) for name in partition_by):
-        raise _Inexact
-    return _nulls_for_blanks(data, partition_by)
-
-
-def _nulls_for_blanks(data: Any, partition_by: Sequence[str]) -> Any:
-    """Empty text in partition columns becomes NULL, as in Spark's writes: deltalake would write it to the log unchanged."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for at, field in enumerate(data.schema):
-        if field.name in partition_by and field.type in (pa.string(), pa.large_string()):
-            values = data.column(at)
-            data = data.set_column(
-                at,
-                field,
-                pc.if_else(pc.is_in(values, pa.array(_NULL_TEXTS, values.type)), pa.scalar(None, field.type), values),
-            )
-    return data
-
-
-def supports_small_appends(target: str) -> bool:
-    """Whether deltalake writes every column of the table as Spark would.
-
-    In partition columns it does not: a negative decimal becomes `-1.-25`, which no reader understands, bytes become
-    `\\u0061`, and 1e300 has more digits than a folder name can hold.
-    """
-    opened = DeltaTable(target)
-    schema, partition_by = json.loads(opened.schema().to_json()), opened.metadata().partition_columns
-    kinds = [field["type"] for field in schema["fields"] if field["name"] in partition_by]
-    return is_plain(schema) and not any(kind in _UNSAFE_PARTITIONS or kind.startswith("decimal(") for kind in kinds)
-
-
-def is_plain(kind: Any) -> bool:
-    """Whether deltalake writes values of a type as Spark does. kind: a type in Delta's schema JSON"""
-    match kind:
-        case {"type": "struct", "fields": fields}:
-            return all(is_plain(field["type"]) for field in fields)
-        case {"type": "array", "elementType": element}:
-            return is_plain(element)
-        case {"type": "map", "keyType": key, "valueType": value}:
-            return is_plain(key) and is_plain(value)
-        case str():
-            return kind in _PLAIN_TYPES or kind.startswith("decimal(")
-    return False
 
 
 def _check_order(writer: FeedWriter, position: int) -> None:
@@ -365,7 +265,11 @@ def _commit_position(session: Any, writer: FeedWriter, position: int, note: dict
     """Commit a position without rows, by deltalake if it supports the table, else by Spark; in a bucket without a file."""
     if in_bucket(writer.target):
         return _commit_files(writer, (), position, note)
-    result = _append_by_deltalake(None, writer, position, note) if supports_small_appends(writer.target) else None
+    result = (
+        _append_by_deltalake(None, writer, position, note)
+        if exact_appends.supports_small_appends(writer.target)
+        else None
+    )
     if result is not None:
         return result
     session = opened(session)
@@ -376,7 +280,7 @@ def _commit(session: Any, rows: Any, writer: FeedWriter, position: int, note: di
     if in_bucket(writer.target):
         return _commit_files(writer, spark_files.write(session, rows, writer.target), position, note)
     before = log.latest_version(writer.target)
-    number = writer.epoch << EPOCH_BITS | position
+    number = app_ids.number(writer.epoch, position)
     options = {"txnAppId": writer.app_id, "txnVersion": str(number), "userMetadata": json.dumps(writer.noted(note))}
     with write_lock.shared(writer.target):
         crash.point(f"before-commit-{note.get('kind', '')}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from console.agent.expectations import guard
 from console.agent.expectations.failing import failing_rows, stopped_feed
-from console.agent.feeds import commit, ranges
+from console.agent.feeds import app_ids, commit, exact_appends, ranges
 from console.agent.feeds.health import Health
 from console.agent.feeds.newest import placed
 from console.agent.query_over import query_over
@@ -61,7 +61,7 @@ class LiveFeed:
 
     @property
     def app_id(self) -> str:
-        return commit.live_id(self.target_path, self.spec, self.source_path)
+        return app_ids.live_id(self.target_path, self.spec, self.source_path)
 
     @property
     def own_query(self) -> str:
@@ -157,7 +157,7 @@ class LiveFeed:
 
     def _fits_small_append(self) -> bool:
         if self.small_appends is None:
-            self.small_appends = commit.supports_small_appends(self.target_path)
+            self.small_appends = exact_appends.supports_small_appends(self.target_path)
         return self.small_appends
 
     def heartbeat(self, session: Any) -> None:
@@ -173,8 +173,8 @@ class LiveFeed:
 
     def committed(self) -> int:
         """Position in the target's log, or the start position of a new feed."""
-        number = commit.live_number(self.target_path, self.spec, self.source_path)
-        return self.start if number is None else commit.split(number)[1]
+        number = app_ids.live_number(self.target_path, self.spec, self.source_path)
+        return self.start if number is None else app_ids.split(number)[1]
 
 
 def stalled_targets(feeds: Iterable[LiveFeed]) -> dict[str, ConsoleError]:

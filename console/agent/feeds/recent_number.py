@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from console.agent.errors import CommitGone
+from console.agent.feeds import app_ids
 from console.agent.object_store.object_path import in_bucket
 from console.agent.store import log
 from console.model.live import Feed
@@ -27,7 +28,8 @@ def recent_number(target: str, feed: Feed) -> int | None:
             actions = list(_actions(target, version))
             if any("metaData" in action for action in actions):
                 return None
-            own = [action["txn"] for action in actions if _is_of(feed, action)]
+            numbers = [action["txn"] for action in actions if "txn" in action]
+            own = [number for number in numbers if app_ids.is_live_id(number["appId"], feed)]
             if own:
                 return int(own[0]["version"]) if len(own) == 1 else None
     except (CommitGone, ValueError):  # cleaned up, or cut short
@@ -40,9 +42,3 @@ def _actions(target: str, version: int) -> Iterator[dict[str, Any]]:
     for line in log.action_lines(target, version):
         if '"txn"' in line or '"metaData"' in line:
             yield json.loads(line)
-
-
-def _is_of(feed: Feed, action: dict[str, Any]) -> bool:
-    """Whether the action is a transaction of the feed, as named by `commit.live_id`."""
-    kind, _, rest = str(action.get("txn", {}).get("appId", "")).partition("/")
-    return kind == "live" and rest.partition("/")[2] == feed.materialization

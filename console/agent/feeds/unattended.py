@@ -8,7 +8,7 @@ from pathlib import Path
 from deltalake.exceptions import DeltaError
 
 from console import paths
-from console.agent.feeds import commit, ranges
+from console.agent.feeds import app_ids, ranges
 from console.agent.feeds.ailing import ailing
 from console.agent.feeds.live_feed import LiveFeed, feeds_to_follow, followed_with, ranked
 from console.agent.feeds.recent_number import recent_number
@@ -59,7 +59,7 @@ def _waiting(live_feed: LiveFeed) -> tuple[int, int, float] | ConsoleError | Non
 def _position(live_feed: LiveFeed) -> int:
     """As `committed`, mostly without the target's whole log: here nothing is written or deleted by it."""
     number = recent_number(live_feed.target_path, live_feed.spec)
-    return live_feed.committed() if number is None else commit.split(number)[1]
+    return live_feed.committed() if number is None else app_ids.split(number)[1]
 
 
 def _waits(live_feed: LiveFeed, position: int, end: int) -> bool:

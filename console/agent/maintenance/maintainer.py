@@ -13,7 +13,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from console.agent.errors import CompactionDiffers, MergeDiffers
 from console.agent.failure import cause, message
-from console.agent.feeds.commit import supports_small_appends
+from console.agent.feeds.exact_appends import supports_small_appends
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import followed_with
 from console.agent.maintenance import bucket_tables

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from console import paths
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.feeds.checksum import Sum, can_hash, row_sums_per_day
 from console.agent.rollout.context import RolloutContext
 from console.agent.rows import appended, log_excerpt
@@ -144,12 +144,12 @@ def _places(context: RolloutContext, step: Backfill | CatchUp) -> tuple[Measured
     path = context.path(target.version.path)
     if isinstance(step, CatchUp):
         source = context.state(step.source)
-        app_id = commit.live_id(path, context.live_feed(step.target, step.materialization).spec)
+        app_id = app_ids.live_id(path, context.live_feed(step.target, step.materialization).spec)
         written, position = _written(context, target, path, app_id)
         return Measured(_place(context, source, position, source.table.time), written), position
     source = context.live_state(step.source) if step.route == "forward" else context.state(step.source)
     fence = next(fenced.version for fenced in context.recorder.events(Fenced) if fenced.step == step.id)
-    app_id = commit.history_id(path, step.materialization or "forward", fence)
+    app_id = app_ids.history_id(path, step.materialization or "forward", fence)
     written, position = _written(context, target, path, app_id)
     read = _place(context, source, fence, step.time, columns=step.columns)
     return Measured(read, written, step.since, step.until), position
@@ -164,7 +164,7 @@ def _written(context: RolloutContext, target: TableState, path: str, app_id: str
     empty = not any(commit.added for commit in log.commits(path, 0, first))
     place = _place(context, target, last, target.table.time, before=-1 if empty else first)
     own = replace(place, feed=app_id)
-    return own if files_of_others(path, own) else place, commit.split(number)[1]
+    return own if files_of_others(path, own) else place, app_ids.split(number)[1]
 
 
 def _place(

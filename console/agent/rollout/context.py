@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from console import paths
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.live_feed import LiveFeed, live_feeds_of, relay_feeds
 from console.agent.rollout.recorder import Recorder
@@ -161,7 +161,7 @@ class RolloutContext:
         return number & ((1 << 40) - 1)
 
     def _live_id(self, path: str, feed: Feed) -> str:
-        return commit.live_id(path, feed, self.path(_in(self.live(), feed.source).version.path))
+        return app_ids.live_id(path, feed, self.path(_in(self.live(), feed.source).version.path))
 
 
 def _in(release: Release, table: str) -> TableState:

@@ -81,7 +81,7 @@ MUTANTS: tuple[Mutant, ...] = (
     # rules 1 and 2
     bug("a missing position is 0", ONCE, "foreign_commits.check_unclaimed(target, app_id)", "pass", f"{TAKING}::test_a_missing_position_is_never_taken_for_zero"),
     bug("positions may expire", ONCE, "foreign_commits.check_retains_positions(target)", "pass", f"{TAKING}::test_a_table_that_may_forget_positions_is_not_fed"),
-    bug("the id names no table", ONCE, 'own = f"live/{target_id}/{feed.materialization}"', 'own = f"live/{feed.materialization}"', f"{TAKING}::test_a_replaced_table_never_looks_as_if_it_were_fed_already"),
+    bug("the id names no table", "console/agent/feeds/app_ids.py", 'own = f"live/{target_id}/{feed.materialization}"', 'own = f"live/{feed.materialization}"', f"{TAKING}::test_a_replaced_table_never_looks_as_if_it_were_fed_already"),
     bug("nothing is taken over", ONCE, '        note = {"kind": "take-over", "feed": app_id, "read": seen}', '        return writer\n        note = {"kind": "take-over", "feed": app_id, "read": seen}', f"{TAKING}::test_a_zombie_that_writes_between_its_successors_read_and_write_changes_nothing"),
     bug("the position is read before the version", ONCE, "epoch, position = _last_position(target, app_id, seen, start, source)", "epoch, position = _last_position(target, app_id, seen, start, source)\n        seen = log.latest_version(target)", f"{TAKING}::test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted"),
     bug("a dead one's take-over is believed", ONCE, 'if last is not None and last.note.get("kind") == "take-over":', "if False:", f"{TAKING}::test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival"),

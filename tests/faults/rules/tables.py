@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.feeds.live_feed import LiveFeed
 from console.agent.rows.unchanged import plain_read
 from console.model.live import Feed, TableState, Version
@@ -58,7 +58,7 @@ def commit_rows(table: str, app_id: str, number: int, data: pa.Table, **note: An
 
 
 def number(epoch: int, position: int) -> int:
-    return epoch << commit.EPOCH_BITS | position
+    return epoch << app_ids.EPOCH_BITS | position
 
 
 def column_values(table: str, column: str = "n") -> list[Any]:

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from console.agent.errors import CompactionDiffers
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance import maintainer
 from console.agent.maintenance.compaction import Compacted, Crowd, crowded
@@ -55,7 +55,7 @@ def controller(tmp_path: Path) -> PipelineController:
         DeltaTable.create(str(tmp_path / path), schema=SCHEMA, partition_by=["day"])
     first, second = release("r1", "copy/a-1"), release("r2", "copy/b-2")
     live = str(tmp_path / "copy/a-1")
-    commit_rows(live, commit.live_id(live, FEED), number(3, 1), rows(0, 1))
+    commit_rows(live, app_ids.live_id(live, FEED), number(3, 1), rows(0, 1))
     built = opened(tmp_path)
     built.releases.propose(first, "web-1", "ada", "laptop")
     built.releases.swap("", "r1", "ada", "laptop")

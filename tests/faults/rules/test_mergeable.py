@@ -13,7 +13,7 @@ from deltalake import Field as DeltaField
 from deltalake.schema import PrimitiveType
 
 from console.agent.errors import MergeDiffers
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.maintenance import maintainer
 from console.agent.maintenance.compaction import Compacted, Crowd
 from console.agent.maintenance.merge import Merge, Merged
@@ -64,7 +64,7 @@ def controller(tmp_path: Path) -> PipelineController:
     made.releases.swap("", "r1", "ada", "laptop")
     for n in range(COMMITS):
         day = rows(n).select(["day"]).append_column("hits", pa.array([1], pa.int64()))
-        commit_rows(path, commit.live_id(path, INTO), number(3, n), day)
+        commit_rows(path, app_ids.live_id(path, INTO), number(3, n), day)
     return made
 
 
@@ -142,7 +142,7 @@ def test_only_what_every_feed_below_has_passed_is_merged(controller: PipelineCon
     moved = replace(below, version=Version(content="c", path="below/b-1", columns=COLUMNS, partition_by=("day",)))
     released(controller, "r2", aggregate(), moved, feeds=(INTO, feed))
     assert found(controller) == Mergeable(merging=MERGING, passed=-1)
-    commit_rows(path, commit.live_id(path, feed), number(1, 2), SCHEMA.empty_table())
+    commit_rows(path, app_ids.live_id(path, feed), number(1, 2), SCHEMA.empty_table())
     assert found(controller) == Mergeable(merging=MERGING, passed=2)
 
 

@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.functions import lit
 
-from console.agent.feeds import backfill, commit
+from console.agent.feeds import app_ids, backfill, commit
 from console.agent.feeds.live_feed import LiveFeed, live_feeds_of
 from console.agent.feeds.newest import placed
 from console.agent.maintenance.compaction import compact, crowded
@@ -156,7 +156,7 @@ class Region:
             rows=0, bytes=0, days=0, batches=0,
         )  # fmt: skip
         slices = cut(DAYS, hours=False)
-        app_id = commit.history_id(target, feed.materialization, self.fence)
+        app_id = app_ids.history_id(target, feed.materialization, self.fence)
         return backfill.History(
             step=step, source=self.state("landing"), source_path=self.landing, target=self.state(name), target_path=target,
             fence=self.fence, slices=slices, writer=commit.open_feed(self.session, app_id, target, 0),

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import commit, foreign_commits
+from console.agent.feeds import app_ids, commit, foreign_commits
 from console.agent.store import log
 from console.errors import FeedStopped
 from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, number, rows
@@ -61,7 +61,7 @@ class RacingSpark:
 
 def reached(table: str) -> tuple[int, int] | None:
     latest = log.position(table, FEED)
-    return None if latest is None else commit.split(latest)
+    return None if latest is None else app_ids.split(latest)
 
 
 def carried(writer: commit.FeedWriter, position: int, *numbers: int) -> commit.CommitResult:
@@ -71,8 +71,8 @@ def carried(writer: commit.FeedWriter, position: int, *numbers: int) -> commit.C
 
 
 def test_a_number_is_an_epoch_and_a_position() -> None:
-    for epoch, position in ((0, 0), (1, 0), (0, commit.POSITION_MASK), (7, commit.POSITION_MASK), (7, 3)):
-        assert commit.split(epoch << commit.EPOCH_BITS | position) == (epoch, position)
+    for epoch, position in ((0, 0), (1, 0), (0, app_ids.POSITION_MASK), (7, app_ids.POSITION_MASK), (7, 3)):
+        assert app_ids.split(epoch << app_ids.EPOCH_BITS | position) == (epoch, position)
 
 
 @pytest.mark.parametrize("before", [0, 1])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import commit, foreign_commits
+from console.agent.feeds import app_ids, commit, foreign_commits
 from console.agent.feeds.follower import FeedFollower
 from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
@@ -43,12 +43,12 @@ def data(session: Any, *numbers: int) -> Any:
 
 def test_a_replaced_table_never_looks_as_if_it_were_fed_already(tmp_path: Path) -> None:
     table = target(tmp_path)
-    app_id = commit.live_id(table, FEED)
+    app_id = app_ids.live_id(table, FEED)
     commit_rows(table, app_id, number(1, 9), rows(1))
     assert log.position(table, app_id) == number(1, 9)
     DeltaTable.create(table, schema=SCHEMA, mode="overwrite")
     with pytest.raises(FeedStopped) as stopped:
-        commit.open_feed(NO_SPARK, commit.live_id(table, FEED), table, -1)
+        commit.open_feed(NO_SPARK, app_ids.live_id(table, FEED), table, -1)
     assert stopped.value.code == "E_NO_POSITION"
 
 
@@ -64,7 +64,7 @@ def test_a_missing_position_is_never_taken_for_zero(
     else:
         write_deltalake(table, rows(1), mode="append")
     with pytest.raises(FeedStopped) as stopped:
-        commit.open_feed(NO_SPARK, commit.history_id(table, "every", 4), table, 0)
+        commit.open_feed(NO_SPARK, app_ids.history_id(table, "every", 4), table, 0)
     assert stopped.value.code == "E_NO_POSITION"
 
 
@@ -73,7 +73,7 @@ def test_a_table_that_may_forget_positions_is_not_fed(tmp_path: Path) -> None:
     forgets = {"delta.setTransactionRetentionDuration": "interval 1 days"}
     DeltaTable(table).alter.set_table_properties(forgets)
     with pytest.raises(FeedStopped) as stopped:
-        commit.open_feed(NO_SPARK, commit.live_id(table, FEED), table, 0)
+        commit.open_feed(NO_SPARK, app_ids.live_id(table, FEED), table, 0)
     assert stopped.value.code == "E_TXN_RETENTION"
 
 
@@ -86,7 +86,7 @@ def test_a_zombie_that_writes_between_its_successors_read_and_write_changes_noth
 ) -> None:
     """It overlaps with no write of the successor, so that Delta's own conflict check lets it through."""
     table = target(tmp_path)
-    app_id = commit.live_id(table, FEED)
+    app_id = app_ids.live_id(table, FEED)
     zombie = commit.open_feed(session, app_id, table, 0)
     successor = commit.open_feed(session, app_id, table, 0)
     write = partial(commit.append, session) if through == "spark" else commit.append_small
@@ -102,7 +102,7 @@ def test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted(
     tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     table = target(tmp_path)
-    app_id = commit.live_id(table, FEED)
+    app_id = app_ids.live_id(table, FEED)
     commit_rows(table, app_id, number(1, 3), rows(1, 2, 3))
     rivals: list[int] = []
 
@@ -126,7 +126,7 @@ def test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted(
 
 def test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival(tmp_path: Path, session: Any) -> None:
     table = target(tmp_path)
-    app_id = commit.live_id(table, FEED)
+    app_id = app_ids.live_id(table, FEED)
     read = commit_rows(table, app_id, number(1, 3), rows(1, 2, 3))
     commit_rows(table, app_id, number(1, 4), rows(4))  # the zombie's, after the position was read
     commit_rows(table, app_id, number(2, 3), rows(), kind="take-over", read=read)  # and then the successor was killed
@@ -136,7 +136,7 @@ def test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival(tmp_pa
 def test_a_late_position_is_refused_and_a_skipped_write_is_noticed(tmp_path: Path, session: Any) -> None:
     """Day 5, then day 4: Delta skips it without a word."""
     table = target(tmp_path)
-    writer = commit.open_feed(session, commit.history_id(table, "every", 7), table, 0)
+    writer = commit.open_feed(session, app_ids.history_id(table, "every", 7), table, 0)
     commit.append(session, data(session, 5), writer, 5, {"kind": "history"})
     with pytest.raises(FeedStopped) as early:
         commit.append(session, data(session, 4), writer, 4, {"kind": "history"})
@@ -149,7 +149,7 @@ def test_a_late_position_is_refused_and_a_skipped_write_is_noticed(tmp_path: Pat
 
 def test_a_batch_done_twice_counts_once(tmp_path: Path, session: Any) -> None:
     table = target(tmp_path)
-    writer = commit.open_feed(session, commit.history_id(table, "every", 7), table, 0)
+    writer = commit.open_feed(session, app_ids.history_id(table, "every", 7), table, 0)
     commit.append(session, data(session, 5), writer, 5, {"kind": "history"})
     again = commit.open_feed(session, writer.app_id, table, 0)
     assert again.position == 5

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console import crash
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
 from console.agent.settings import Settings
@@ -272,5 +272,5 @@ def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(worl
     assert column_values(path) == list(range(1, 10))
     opened = log.commit(path, 1)
     assert opened.note["kind"] == "take-over"
-    assert commit.split(next(iter(opened.txn.values()))) == (1, 0)
+    assert app_ids.split(next(iter(opened.txn.values()))) == (1, 0)
     assert json.loads(log.schema_json(path))["fields"][0]["name"] == "n"

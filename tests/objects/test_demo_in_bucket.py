@@ -1,0 +1,290 @@
+"""The demo's rollout in a bucket: with a Spark of the agent's own, on a cluster, and through Spark Connect.
+
+Its producer and its reader go on, while agents and consoles die at every point of `tests/faults` that a rollout of this
+pipeline meets; the demo's own independent check has the rows, on a copy of the bucket that imports nothing of console.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import obstore
+import pytest
+
+from console.demo.check import MIN_READS
+from console.demo.prepare import ADDED, BEFORE
+from console.demo.traffic.generate import Traffic, build
+from tests.cluster.connect_server import ConnectServer
+from tests.cluster.standalone import EXECUTORS, Events, Standalone
+from tests.faults import points
+from tests.faults.mirror import Mirror
+from tests.life.region import SHORT_LIVED
+from tests.objects.conftest import SMALL
+from tests.objects.region import LOOK_SECONDS, Region
+from tests.objects.server import BUCKET, client
+from tests.objects.test_region_on_connect import has_no_jvm
+from tests.soak import DOCS, append
+
+pytestmark = [pytest.mark.cluster, pytest.mark.s3, pytest.mark.soak]
+
+ROOT = DOCS.parent
+CHECK = ROOT / "console" / "demo" / "check.py"
+TRAFFIC = Traffic(region="us", rows_a_day=4_000, heavy=9_000, live=50)  # `live` is for the demo's own producer to say
+# a rollout of this pipeline builds no aggregate anew, and its first release is not under fire
+MET = tuple(
+    point for point in (*points.FIRST, *points.LIVE) if "by_hour" not in point and point != "before-commit-landing"
+)
+TRIES = 60
+LEVEL_SECONDS = 300.0
+LEVEL_PAUSE_SECONDS = 5.0
+READ_SECONDS = 600.0
+NURSE_SECONDS = 3.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Demo:
+    """The demo's pipeline in a region of a bucket.  before: rows of its history;  after: its files with the change"""
+
+    region: Region
+    before: int = 0
+
+    @property
+    def plans(self) -> Path:
+        return self.region.home / "project" / "plans" / "web"
+
+    @property
+    def crashes(self) -> Path:
+        return self.region.home / "crash"
+
+    @property
+    def ledger(self) -> Path:
+        return self.region.home / "ledgers" / "us.ndjson"
+
+    def prepare(self) -> None:
+        """History in the bucket, the pipeline as it was before the change, and its first release."""
+        history = self.region.home / "history"
+        history.mkdir()
+        self.before = build(TRAFFIC, history, datetime.now(UTC), None, lambda _: None)
+        store = client(self.region.store["AWS_ENDPOINT_URL"], self.region.store)
+        prefix = self.region.warehouse.removeprefix(f"s3://{BUCKET}/")
+        for file in sorted(
+            (path for path in history.rglob("*") if path.is_file()), key=lambda path: "_delta_log" in path.parts
+        ):
+            obstore.put(store, f"{prefix}/{file.relative_to(history)}", file.read_bytes())
+        self.region.write({})
+        shutil.copytree(ROOT / "plans" / "web", self.plans)
+        shutil.copytree(BEFORE, self.plans, dirs_exist_ok=True)
+        for added in ADDED:
+            (self.plans / added).unlink()
+        self.region.console("apply", "--yes")
+
+    def change(self) -> None:
+        shutil.copytree(ROOT / "plans" / "web", self.plans, dirs_exist_ok=True)
+
+    def under_fire(self, armed: tuple[str, ...], *words: str) -> None:
+        """The same command until it is done, while a process dies at each of these points."""
+        for point in armed:
+            (self.crashes / point).touch()
+        for _ in range(TRIES):
+            outcome = self.region.attempt(*words)
+            if outcome.returncode == 0:
+                break
+        assert outcome.returncode == 0, f"{words}: {outcome}\n{self.region.log()}"
+        until = time.monotonic() + LEVEL_SECONDS  # a command may be quicker than the producer's next batch
+        while self.armed() and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS)
+        assert self.armed() == set(), "these were never reached"
+
+    def armed(self) -> set[str]:
+        return {path.name for path in self.crashes.iterdir() if path.is_file()}
+
+    def died(self) -> list[str]:
+        return sorted(path.name.rpartition(".")[0] for path in (self.crashes / "fired").iterdir())
+
+    @contextmanager
+    def nursed(self) -> Iterator[None]:
+        """What a service manager does: an agent that died is started again."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(NURSE_SECONDS):
+                if not self.region.running():
+                    self.region.follow()
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    @contextmanager
+    def beside(self, name: str, *words: str, **more: str) -> Iterator[None]:
+        """A process of the demo's, until SIGTERM; its consoles and agents reach the bucket as all of this region do."""
+        with (self.region.home / f"{name}.log").open("ab") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *words],
+                cwd=ROOT,
+                env={**self.region.environment, **more},
+                stdout=out,
+                stderr=out,
+            )
+            try:
+                yield
+            finally:
+                process.send_signal(signal.SIGTERM)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(60)
+                process.kill()
+                process.wait()
+
+    def producing(self) -> AbstractContextManager[None]:
+        project = str(self.region.home / "project")
+        words = ("--project", project, "--region", "us", "--pipeline", "web", "--ledger", str(self.ledger))
+        return self.beside("producer", "console.demo.traffic.producer", *words)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Ends once there are as many reads as the demo's check asks for. It reads around the proxy that agents go through."""
+        words = (
+            "--mirrored",
+            self.region.warehouse,
+            "--copy",
+            str(self.region.home / "read"),
+            "--results",
+            str(self.reads),
+        )
+        with self.beside("reader", "tests.objects.demo_reader", *words, **self.region.store):
+            yield
+            until = time.monotonic() + READ_SECONDS
+            while self.seen()["reads"] < MIN_READS and time.monotonic() < until:
+                time.sleep(LOOK_SECONDS)
+
+    @property
+    def reads(self) -> Path:
+        return self.region.home / "reads.json"
+
+    def seen(self) -> dict[str, Any]:
+        """Figures of the reader so far."""
+        figures: dict[str, Any] = json.loads(self.reads.read_text())["us"]
+        return figures
+
+    def level(self) -> None:
+        """Wait until every landed row has arrived and nothing is written any more."""
+        until, last = time.monotonic() + LEVEL_SECONDS, -1
+        while time.monotonic() < until:
+            paths = self.region.paths()
+            landed, arrived = (self._rows(paths[name]) for name in ("landing", "requests"))
+            version = self.region.table(paths["requests_by_hour"]).version()
+            if landed == arrived and version == last:
+                return
+            last = version
+            time.sleep(LEVEL_PAUSE_SECONDS)
+        raise AssertionError(f"{landed} rows landed, {arrived} arrived")
+
+    def _rows(self, path: str) -> int:
+        return sum(self.region.table(path).get_add_actions(flatten=True).column("num_records").to_pylist())
+
+    def judged(self) -> dict[str, Any]:
+        """What the demo's check says of the live release, on a copy of the bucket."""
+        self.level()
+        copy, facts, result = (self.region.home / name for name in ("judged", "facts.json", "check.json"))
+        Mirror(self.region.warehouse, copy, self.region.store).sync()
+        facts.write_text(json.dumps({"us": {"before": self.before, "moved": 0, "everything": 0}}))
+        done = subprocess.run(
+            [
+                sys.executable, "-P", str(CHECK), "--region", f"us={copy}", "--reads", str(self.reads),
+                "--ledgers", str(self.ledger.parent), "--facts", str(facts), "--json", str(result), "--settle", "0",
+            ],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        shutil.rmtree(copy)
+        assert done.returncode in (0, 1), done.stderr
+        (figures,) = json.loads(result.read_text())
+        return dict(figures)
+
+
+@contextmanager
+def own_spark(region: Region) -> Iterator[None]:
+    region.spark = {"master": "local[2]", "conf": SHORT_LIVED}
+    yield
+
+
+@contextmanager
+def cluster(region: Region) -> Iterator[None]:
+    (region.home / "cluster").mkdir()
+    standalone, events = Standalone(region.home / "cluster"), Events(region.home / "events")
+    try:
+        standalone.start()
+        region.spark = {"master": standalone.url, "conf": {**EXECUTORS, **events.conf}}
+        yield
+        assert set(events.ran()) == {worker.web for worker in standalone.workers}, "executors of both workers ran tasks"
+    finally:
+        standalone.stop()
+
+
+@contextmanager
+def connect(region: Region) -> Iterator[None]:
+    """A server of its own, which reaches the bucket as agents do."""
+    (region.home / "connect").mkdir()
+    server = ConnectServer(folder=region.home / "connect", bucket=True, environment=region.environment)
+    try:
+        server.start()
+        region.spark = {"remote": server.url, "conf": SMALL}
+        yield
+        assert has_no_jvm(region)
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("spark", [own_spark, cluster, connect])
+def test_the_demos_rollout_loses_and_doubles_no_row_under_fire(
+    bare_region: Region, spark: Callable[[Region], AbstractContextManager[None]]
+) -> None:
+    demo, began = Demo(region=bare_region), time.monotonic()
+    with spark(demo.region):
+        demo.prepare()
+        demo.change()
+        with demo.nursed():
+            with demo.producing():
+                with demo.reading():
+                    demo.under_fire((*MET, *points.CONSOLE), "apply", "--yes")
+                reads = demo.seen()
+                demo.under_fire(points.BACK, "rollback", "--region", "us", "--yes")
+                demo.under_fire((), "rollback", "--region", "us", "--yes", "--to", "r2")
+            figures = demo.judged()
+        keep(spark.__name__, demo, figures, time.monotonic() - began)
+        assert figures["faults"] == [], (figures, reads["notes"])
+        assert (figures["release"], reads["releases"]) == ("r2", ["r1", "r2"])
+
+
+def keep(spark: str, demo: Demo, figures: dict[str, Any], seconds: float) -> None:
+    """One line of the account of reliability, where one is asked for."""
+    if place := os.environ.get("CONSOLE_RELIABILITY"):
+        wrong = {
+            "lost": "gaps",
+            "duplicated": "duplicates",
+            "unexpected": "changed",
+            "torn": "torn",
+            "failed": "failed",
+        }
+        append(
+            Path(place),
+            {
+                "seed": 0, "store": "s3", "pipeline": "demo", "spark": spark, "faults": demo.died(), "seconds": round(seconds),
+                "rows": figures["landing"], "reads": figures["reads"], **{name: figures[of] for name, of in wrong.items()},
+                "result": "; ".join(figures["faults"]) or "whole",
+            },
+        )  # fmt: skip
