@@ -77,10 +77,12 @@ class LiveRegion:
         conf: Mapping[str, str] | None = None,
         most: int = 600,
         master: str = "local[2]",
+        spark: Mapping[str, Any] | None = None,
         address: str = "",
         store: Mapping[str, str] | None = None,
     ) -> None:
         """most     rows a batch
+        spark    of the inventory, in place of a master and its `conf`
         address  URI of a warehouse that lies elsewhere, "" for the folder `warehouse` below `root`
         store    deltalake's storage options for it
         """
@@ -94,9 +96,9 @@ class LiveRegion:
         self._writer: asyncio.Task[None] | None = None
         self._enough = asyncio.Event()
         (root / "regions").mkdir()
-        spark = json.dumps({"master": master, "conf": {**SHORT_LIVED, **(conf or {})}})
+        setting = spark or {"master": master, "conf": {**SHORT_LIVED, **(conf or {})}}
         (root / "regions" / "eu.yaml").write_text(
-            f"name: eu\nwarehouse: {address or 'warehouse'}\nspark: {spark}\nlimits: {{rows: {most}}}\n"
+            f"name: eu\nwarehouse: {address or 'warehouse'}\nspark: {json.dumps(setting)}\nlimits: {{rows: {most}}}\n"
         )
         (root / "plans").mkdir()
         per = rows // 3
@@ -235,7 +237,8 @@ class LiveRegion:
         db.execute("SET TimeZone = 'UTC'")
         for name, rows in more.items():
             db.register(name, rows)
-        db.register("landing", DeltaTable(str(self.warehouse / "landing")).to_pyarrow_table())
+        landing = DeltaTable(f"{self.address}/landing", storage_options=self.store)
+        db.register("landing", landing.to_pyarrow_table())
         return db.execute(sql).fetchall()
 
     async def table(self, pipeline: str, columns: str, name: str) -> list[tuple[Any, ...]]:

@@ -13,12 +13,10 @@ from console.agent.object_store.object_path import ObjectPath
 from console.agent.object_store.s3 import S3Access, S3Objects
 from console.agent.store import commits
 from tests.cluster.connect_server import ConnectServer
-from tests.life.region import SHORT_LIVED
 from tests.objects.proxy import Proxy, between
 from tests.objects.region import Region, environment
 from tests.objects.server import BUCKET, options, running
-
-SMALL = {name: SHORT_LIVED[name] for name in ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")}
+from tests.objects.sparks import IN_A_SESSION
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +43,7 @@ def connect(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 def session(connect: ConnectServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """One of its sessions, with settings for queries over a few rows."""
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # for this test: pyspark's functions are Connect's
-    opened = open_session(connect.url, SMALL)
+    opened = open_session(connect.url, IN_A_SESSION)
     yield opened
     opened.stop()
 

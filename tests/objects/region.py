@@ -119,9 +119,12 @@ class Region:
         self.sent += rows
         return file
 
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "console.main", *words]
+
     def attempt(self, *words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-m", "console.main", *words], cwd=self.home / "project", env=dict(self.environment),
+            self.command(*words), cwd=self.home / "project", env=dict(self.environment),
             capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS,
         )  # fmt: skip
 

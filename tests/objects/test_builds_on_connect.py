@@ -21,9 +21,9 @@ from console.model.recorded_call import AnswerForm, CallQuery, PlannedCall
 from console.model.slices import Slice
 from tests.cluster.connect_server import ConnectServer
 from tests.faults.rules.tables import COLUMNS, column_values, foreign, rows, state
-from tests.objects.conftest import SMALL
 from tests.objects.holders import agent
 from tests.objects.proxy import Proxy
+from tests.objects.sparks import IN_A_SESSION
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
@@ -35,7 +35,7 @@ BIG = RowCheck(name="n is small", severity="stop", failing="n > 4", keys=("n",))
 @pytest.fixture
 def spark(connect: ConnectServer, warehouse: ObjectPath, proxy: Proxy) -> ConnectHandle:
     agent(warehouse, proxy)
-    return ConnectHandle(Settings(region="us", remote=connect.url, conf=SMALL), str(warehouse))
+    return ConnectHandle(Settings(region="us", remote=connect.url, conf=IN_A_SESSION), str(warehouse))
 
 
 def history(session: Any, warehouse: ObjectPath, sql: str, *checks: RowCheck) -> backfill.History:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,14 +25,11 @@ import pytest
 from console.demo.check import MIN_READS
 from console.demo.prepare import ADDED, BEFORE
 from console.demo.traffic.generate import Traffic, build
-from tests.cluster.connect_server import ConnectServer
-from tests.cluster.standalone import EXECUTORS, Events, Standalone
 from tests.faults import points
 from tests.faults.mirror import Mirror
-from tests.life.region import SHORT_LIVED
-from tests.objects.conftest import SMALL
 from tests.objects.region import LOOK_SECONDS, Region
 from tests.objects.server import BUCKET, client
+from tests.objects.sparks import KINDS, Kind
 from tests.objects.test_region_on_connect import has_no_jvm
 from tests.soak import DOCS, append
 
@@ -216,45 +213,10 @@ class Demo:
         return dict(figures)
 
 
-@contextmanager
-def own_spark(region: Region) -> Iterator[None]:
-    region.spark = {"master": "local[2]", "conf": SHORT_LIVED}
-    yield
-
-
-@contextmanager
-def cluster(region: Region) -> Iterator[None]:
-    (region.home / "cluster").mkdir()
-    standalone, events = Standalone(region.home / "cluster"), Events(region.home / "events")
-    try:
-        standalone.start()
-        region.spark = {"master": standalone.url, "conf": {**EXECUTORS, **events.conf}}
-        yield
-        assert set(events.ran()) == {worker.web for worker in standalone.workers}, "executors of both workers ran tasks"
-    finally:
-        standalone.stop()
-
-
-@contextmanager
-def connect(region: Region) -> Iterator[None]:
-    """A server of its own, which reaches the bucket as agents do."""
-    (region.home / "connect").mkdir()
-    server = ConnectServer(folder=region.home / "connect", bucket=True, environment=region.environment)
-    try:
-        server.start()
-        region.spark = {"remote": server.url, "conf": SMALL}
-        yield
-        assert has_no_jvm(region)
-    finally:
-        server.stop()
-
-
-@pytest.mark.parametrize("spark", [own_spark, cluster, connect])
-def test_the_demos_rollout_loses_and_doubles_no_row_under_fire(
-    bare_region: Region, spark: Callable[[Region], AbstractContextManager[None]]
-) -> None:
+@pytest.mark.parametrize("spark", KINDS)
+def test_the_demos_rollout_loses_and_doubles_no_row_under_fire(bare_region: Region, spark: Kind) -> None:
     demo, began = Demo(region=bare_region), time.monotonic()
-    with spark(demo.region):
+    with spark(demo.region.home, demo.region.environment) as demo.region.spark:
         demo.prepare()
         demo.change()
         with demo.nursed():
@@ -265,6 +227,8 @@ def test_the_demos_rollout_loses_and_doubles_no_row_under_fire(
                 demo.under_fire(points.BACK, "rollback", "--region", "us", "--yes")
                 demo.under_fire((), "rollback", "--region", "us", "--yes", "--to", "r2")
             figures = demo.judged()
+        if "remote" in demo.region.spark:
+            assert has_no_jvm(demo.region)
         keep(spark.__name__, demo, figures, time.monotonic() - began)
         assert figures["faults"] == [], (figures, reads["notes"])
         assert (figures["release"], reads["releases"]) == ("r2", ["r1", "r2"])

@@ -13,8 +13,8 @@ import pytest
 
 from tests.cluster.connect_server import ConnectServer
 from tests.objects import test_region as lives
-from tests.objects.conftest import SMALL
 from tests.objects.region import CHANGED, LOOK_SECONDS, SECONDS, Region, becomes, tidied
+from tests.objects.sparks import IN_A_SESSION
 from tests.objects.test_region_on_connect import has_no_jvm
 from tests.objects.test_region_uses import _previewed as previewed
 
@@ -26,7 +26,7 @@ ENDS_SECONDS = 45.0  # after it was asked to; one that hangs is killed after 60
 
 @pytest.fixture
 def region(bare_region: Region, connect: ConnectServer) -> Region:
-    bare_region.spark = {"remote": connect.url, "conf": SMALL}
+    bare_region.spark = {"remote": connect.url, "conf": IN_A_SESSION}
     bare_region.write()
     bare_region.produce(60)
     return bare_region
