@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,12 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from console.errors import Problem, Problems
+
+LIBYAML: Any = None  # the parser, or None of a PyYAML that was built without it
+with suppress(ImportError):
+    from yaml import _yaml
+
+    LIBYAML = _yaml.CParser
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 64
@@ -26,6 +33,7 @@ MAX_NODES = 10_000
 Keys = tuple[str | int, ...]
 
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_READ_OTHERWISE = re.compile("[\t?\ufeff]")  # by libyaml than by the pure loader
 _TAB = re.compile(r"^ *\t", re.MULTILINE)
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -202,8 +210,7 @@ def parse(text: str, file: str) -> Document:
         raise refuse("P002", "a tab in the indentation", _place(file, text[: tab.end() - 1]), hint)
     document = Document(file=file)
     try:
-        loader = _Loader(text, file)
-        node = loader.get_single_node()
+        loader, node = _composed(text, file)
         if node is None or (isinstance(node, ScalarNode) and node.style is None and node.value == ""):
             return document
         if not isinstance(node, MappingNode):
@@ -216,6 +223,20 @@ def parse(text: str, file: str) -> Document:
         # PyYAML lets `chr()` of an escape beyond Unicode through
         raise refuse("P002", "not YAML: an invalid escape or character", f"{file}:1:1") from None
     return document
+
+
+def _composed(text: str, file: str) -> "tuple[_Loader, Any]":
+    """The text's only node, with the loader that composed it.
+
+    libyaml takes a sixth of the pure loader's time. Whatever it refuses, and the little that it reads otherwise, is read by
+    the pure one, so that values, places and messages are those of one parser (`tests/project/test_two_loaders.py`).
+    """
+    if LIBYAML is not None and not _READ_OTHERWISE.search(text):
+        with suppress(yaml.YAMLError, ValueError, RecursionError, Problems):
+            fast = _FastLoader(text, file)
+            return fast, fast.get_single_node()
+    pure = _Loader(text, file)
+    return pure, pure.get_single_node()
 
 
 def _syntax(error: yaml.MarkedYAMLError, file: str) -> Problems:
@@ -264,6 +285,36 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
+
+
+class _FastLoader(_Loader):
+    """The same over libyaml's events. Raises YAMLError at what the pure parser refuses or places elsewhere: directives, tags,
+    values of no character."""
+
+    def __init__(self, text: str, file: str) -> None:
+        super().__init__("", file)
+        self._events = LIBYAML(text)
+
+    def check_event(self, *kinds: Any) -> bool:
+        return bool(self._events.check_event(*kinds))
+
+    def peek_event(self) -> Any:
+        return self._events.peek_event()
+
+    def get_event(self) -> Any:
+        event = self._events.get_event()
+        match event:
+            case yaml.DocumentStartEvent() if event.version or event.tags:
+                raise yaml.YAMLError
+            case (
+                yaml.ScalarEvent(style="", value="")
+                | yaml.ScalarEvent(tag=str())
+                | yaml.CollectionStartEvent(tag=str())
+            ):
+                raise yaml.YAMLError
+            case yaml.ScalarEvent(style=""):
+                event.style = None  # as the pure parser says of a plain one
+        return event
 
 
 class _Builder:
