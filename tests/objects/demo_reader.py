@@ -18,7 +18,7 @@ from console.demo import reader
 from tests.faults.mirror import Mirror
 
 REGION, PIPELINE = "us", "web"
-PAUSE_SECONDS = 1.0
+PAUSE_SECONDS = 3.0  # a look lists every object of the region
 
 
 def main() -> int:

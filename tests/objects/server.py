@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 BUCKET = "lake"
 ACCOUNT = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
@@ -57,13 +58,42 @@ class Owned:
         return self._application(environ, start_response)
 
 
+def listed(page: Mapping[str, Any]) -> bytes:
+    """A page of ListObjectsV2, as moto has made it, as XML: moto's own serializer takes a millisecond and a half for each object."""
+    root = ElementTree.Element("ListBucketResult", xmlns="http://s3.amazonaws.com/doc/2006-03-01/")
+    for name, value in page.items():
+        for entry in value if isinstance(value, list) else [value]:
+            element = ElementTree.SubElement(root, name)
+            if isinstance(entry, dict):
+                for key, text in entry.items():
+                    ElementTree.SubElement(element, key).text = str(text)
+            else:
+                element.text = str(entry).lower() if isinstance(entry, bool) else str(entry)
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+
+
+def list_quickly() -> None:
+    from moto.s3.responses import S3Response
+
+    serialized = S3Response.serialized
+
+    def quickly(response: Any, result: Any) -> Any:
+        if response.data["Action"] != "ListObjectsV2" or isinstance(result.result, Exception):
+            return serialized(response, result)
+        return 200, {"Content-Type": "application/xml"}, listed(result.result)
+
+    S3Response.serialized = quickly
+
+
 def serve(racing: bool) -> None:
     import logging
 
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 
-    sys.setswitchinterval(1e-6)
+    if racing:
+        sys.setswitchinterval(1e-6)
+    list_quickly()
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     WSGIRequestHandler.protocol_version = "HTTP/1.1"
     WSGIRequestHandler.disable_nagle_algorithm = True
