@@ -115,6 +115,26 @@ def figures(runs: list[Line]) -> list[tuple[str, str]]:
     ]
 
 
+def places(runs: list[Line]) -> list[str]:
+    """The demo's rollout in a bucket, by the kind of Spark that carried it."""
+    if not runs:
+        return []
+    rows = (
+        f"| {run['spark'].replace('_', ' ')} | {len(run['faults'])} | {run['seconds'] / 60:,.0f} | {run['rows']:,} | {run['lost']} | "
+        f"{run['duplicated']} | {run['unexpected']} | {run['reads']:,} | {run['torn']} | {run['failed']} | {run['result']} |"
+        for run in runs
+    )
+    return [
+        "Among those in a bucket: the demo's rollout, there and back and there again under its producer and reader, while agents and",
+        "consoles die at every crash point on the way (`tests/objects/test_demo_in_bucket.py`); its judge is the demo's own check.",
+        "",
+        "| Spark | deaths | minutes | rows | gaps | duplicates | changed | reads | torn | failed | |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+        *rows,
+        "",
+    ]
+
+
 def kinds(runs: list[Line]) -> dict[str, int]:
     """Faults by kind, most frequent first; deaths at crash points are one for each process."""
     counted = Counter(_crash_point(fault) or fault for run in runs for fault in run["faults"])
@@ -166,6 +186,7 @@ def page(runs: list[Line], mutants: list[Line]) -> str:
             "| --- | ---: | ---: |",
             *injected,
             "",
+            *places([run for run in runs if "spark" in run]),
             "A run is judged by `tests/faults/judge.py`, which imports nothing of console: it compares landing with a ledger of",
             "every row sent, and each table of the live and of the previous release with landing, as multisets of whole rows.",
             "A read counts as torn unless every table that it saw equals the recomputation for one release at one landing",
