@@ -122,10 +122,10 @@ class Region:
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "console.main", *words]
 
-    def attempt(self, *words: str) -> "subprocess.CompletedProcess[str]":
+    def attempt(self, *words: str, seconds: float = COMMAND_SECONDS) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             self.command(*words), cwd=self.home / "project", env=dict(self.environment),
-            capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS,
+            capture_output=True, text=True, check=False, timeout=seconds,
         )  # fmt: skip
 
     def console(self, *words: str, code: int = 0) -> str:
