@@ -29,10 +29,11 @@ from tests.faults.world import CASE, PIPELINE, Operator, World, before_long, ful
 from tests.objects.proxy import Fate, Proxy, Rule, between
 from tests.objects.server import BUCKET, options, running
 
-TURNS = 3  # rollouts a run
+TURNS, BUCKET_TURNS = 3, 2  # rollouts a run
 PAUSE_SECONDS = (0.5, 6.0)  # between two faults
-# of a region in a bucket: the lease of an agent that was killed runs for 30 s, and what comes in that time hits nobody
-BUCKET_PAUSE_SECONDS = (2.0, 60.0)
+# of a region in a bucket: the lease of an agent that was killed runs for 30 s, what comes in that time hits nobody, and the next
+# agent reads each log from its last checkpoint on
+BUCKET_PAUSE_SECONDS = (10.0, 120.0)
 STOPPED_SECONDS = (1.0, 40.0)  # a console waits 30 s for an answer to a question
 LONG_SECONDS, LONG_SHARE = 130.0, 0.1  # and 120 s for one to a deed
 FULL_SECONDS = (0.5, 4.0)
@@ -203,7 +204,7 @@ async def lived(seed: int, root: Path, clock: Clock, where: Bucket | None) -> di
         world.write()
         world.install(PIPELINE, CASE / "after")
         hurting = asyncio.create_task(nemesis.run())
-        for turn in range(TURNS):
+        for turn in range(BUCKET_TURNS if where else TURNS):
             words = ("rollback",) if turn % 2 else ("apply",)
             armed = chance.sample(points.AGENT, 4) + chance.sample(points.CONSOLE, 2)
             world.arm(armed)
