@@ -27,8 +27,10 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def connect(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
-    """One Spark Connect server, which reaches the bucket and this machine's disk."""
-    started = ConnectServer(folder=tmp_path_factory.mktemp("connect"), bucket=True)
+    """One Spark Connect server, which reaches the bucket and this machine's disk, and is set up by others: Spark's own default for
+    times in files is none of ours."""
+    conf = {"spark.sql.parquet.outputTimestampType": "INT96"}
+    started = ConnectServer(folder=tmp_path_factory.mktemp("connect"), bucket=True, conf=conf)
     try:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in options(server).items():

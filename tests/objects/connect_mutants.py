@@ -37,7 +37,7 @@ MUTANTS = (
            ATTEMPT, "**created.OFF, **settings", "**created.OFF"),
     Mutant("an attempt has what the server switches on", f"{FILES}::test_what_a_server_switches_on_for_new_tables_is_in_no_file",
            ATTEMPT, "**created.OFF, **settings", "**settings"),
-    Mutant("a blank in a partition is committed as a value", f"{FILES}::test_a_file_is_in_its_final_place_with_statistics_as_its_table_wants_them_and_the_attempts_log_is_gone",
+    Mutant("a blank in a partition is committed as a value", "tests/agent/test_file_action.py",
            "console/agent/store/file_action.py", "(name, value or None)", "(name, value)"),
     Mutant("times are written without statistics through Spark Connect", f"{FILES}::test_a_file_is_in_its_final_place_with_statistics_as_its_table_wants_them_and_the_attempts_log_is_gone",
            "console/agent/connect/sessions.py", "{**WRITTEN, **conf, **FIXED_IN_SESSION}", "{**conf, **FIXED_IN_SESSION}"),
