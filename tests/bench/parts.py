@@ -77,7 +77,7 @@ PARTS = (
     small("following", 5, 4, LAGS, BESIDE, rows=300_000),
     small("promotion", 6, 3, "test_alternations.py", "test_promotion.py"),
     small("idle", 7, 4, "test_idle.py", AT_REST, WAKES),
-    small("starting", 8, 1, "test_starting.py", "test_planner.py"),
+    small("starting", 8, 2, "test_spark_start.py", "test_starting.py", "test_planner.py"),
     small("console", 9, 3, "test_runner.py", "test_screen.py", "test_large_region.py", "test_schema_verify.py", LIST_KEYS),
     small("aggregates", 10, 1, "test_aggregate_read.py"),
     long("backfill-3m", 1, 15, "test_backfill.py", rows=3_000_000),
