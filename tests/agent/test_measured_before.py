@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -97,10 +98,10 @@ def test_after_a_delete_or_a_merge_of_states_all_is_read(table: str) -> None:
         {"before": 0}, {"feed": APP},
     ],
 )  # fmt: skip
-def test_other_rows_or_other_sums_of_them_are_no_measurement(table: str, other: dict[str, object]) -> None:
+def test_other_rows_or_other_sums_of_them_are_no_measurement(table: str, other: dict[str, Any]) -> None:
     own = place(table, 1)
-    assert measured_before(measured(replace(own, **other)), own, table) is None  # type: ignore[arg-type]
-    assert measured_before(measured(own), replace(own, **other), table) is None  # type: ignore[arg-type]
+    assert measured_before(measured(replace(own, **other)), own, table) is None
+    assert measured_before(measured(own), replace(own, **other), table) is None
     assert measured_before([replace(receipt, how=None) for receipt in measured(own)], own, table) is None
 
 
