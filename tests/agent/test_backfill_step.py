@@ -45,7 +45,11 @@ FEED = Feed(materialization="every", source="landing", target="copy", sql="SELEC
 
 
 def context(
-    place: Path, *feeds: Feed, rows_limit: int | None = None, landing: TableState | None = None
+    place: Path,
+    *feeds: Feed,
+    rows_limit: int | None = None,
+    bytes_limit: int | None = None,
+    landing: TableState | None = None,
 ) -> RolloutContext:
     """A rollout under way over a release of `landing` and `copy`, which is live as well."""
     release = Release(
@@ -56,7 +60,8 @@ def context(
         feeds=feeds,
     )
     recorder = Recorder(Rollouts(place, "web"))
-    plan = bare_plan(content="", steps=(STEP,), release=release, rows_limit=rows_limit, target_seconds=60.0)
+    limits = {"rows_limit": rows_limit, "bytes_limit": bytes_limit}
+    plan = bare_plan(content="", steps=(STEP,), release=release, target_seconds=60.0, **limits)
     recorder.accept(
         "web-1", plan, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=((STEP.id, 10),))
     )
@@ -155,6 +160,17 @@ def test_a_day_of_many_rows_is_cut_into_hours_unless_it_has_none(tmp_path: Path)
     assert len(by_time) == 25
 
 
+@pytest.mark.parametrize(("size", "slices"), [(9, 2), (10, 2), (11, 25)])
+def test_a_day_of_many_bytes_is_cut_into_hours(tmp_path: Path, size: int, slices: int) -> None:
+    rollout = context(tmp_path, bytes_limit=10)
+    times = state("landing", kind="landing")
+    times = replace(times, table=replace(times.table, columns=(replace(times.table.columns[1], type="timestamp"),)))
+    cut = backfill_step._slices(rollout, STEP, times, (Day("2026-11-01", 20, size),))
+    assert len(cut) == slices
+    assert sum(piece.bytes for piece in cut) >= size
+    assert len(backfill_step._slices(rollout, STEP, times, (Day("2026-11-01", 20, size),), by_bytes=False)) == 2
+
+
 @pytest.mark.parametrize("managed", [False, True])
 def test_times_that_spark_would_cut_are_looked_for_in_what_others_write_before_anything_is_fenced(
     tmp_path: Path, managed: bool
@@ -175,6 +191,23 @@ def test_times_that_spark_would_cut_are_looked_for_in_what_others_write_before_a
             backfill_step.open_history(rollout, step, None)
         assert refused.value.code == "E_NANOSECONDS"
     assert [fenced.version for fenced in rollout.recorder.events(Fenced)] == ([0] if managed else [])
+
+
+@pytest.mark.parametrize("fenced", [2, 25, 7])
+def test_a_history_that_was_fenced_before_days_were_cut_by_bytes_keeps_its_slices(tmp_path: Path, fenced: int) -> None:
+    times = pa.table({"n": [1], "at": pa.array([1_700_000_000_000_000], pa.timestamp("us", "UTC"))})
+    columns = (Column(name="n", type="bigint"), Column(name="at", type="timestamp"))
+    write_deltalake(str(tmp_path / "landing"), times)
+    foreign = state("landing", columns, kind="landing", partition_by=())
+    rollout, step = context(tmp_path, FEED, landing=foreign, bytes_limit=1), replace(STEP, time="at")
+    rollout.spark = cast(Any, SimpleNamespace(job=lambda *_: nullcontext()))
+    opened(tmp_path)
+    rollout.recorder.store(Fenced(step=step.id, source="landing", version=0, slices=fenced, rows=1))
+    if fenced == 7:
+        with pytest.raises(RegionError, match="is cut into 2 slices, not into 7"):
+            backfill_step.open_history(rollout, step, None)
+    else:
+        assert len(backfill_step.open_history(rollout, step, None).slices) == fenced
 
 
 # -- batches that nobody told

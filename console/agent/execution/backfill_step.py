@@ -127,6 +127,8 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
         with context.jobs(session, f"days of {step.id}"):
             days = _days(session, step, source, source_path, stats.days, fence=fence)
         slices = _slices(context, step, source, days)
+        if fenced is not None and len(slices) != fenced.slices:  # an earlier version cut no day by its bytes
+            slices = _slices(context, step, source, days, by_bytes=False)
     if fenced is not None:
         _refuse_other_slices(fenced, len(slices))
     else:
@@ -245,9 +247,12 @@ def _days(
     return tuple(Day(name, rows, int(rows * per_row)) for name, rows in counted)
 
 
-def _slices(context: RolloutContext, step: Backfill, source: TableState, days: Any) -> tuple[Slice, ...]:
+def _slices(
+    context: RolloutContext, step: Backfill, source: TableState, days: Sequence[Day], *, by_bytes: bool = True
+) -> tuple[Slice, ...]:
     date_only = any(c.name == step.time and c.type == "date" for c in source.table.columns)
-    slices = cut(days, context.plan.rows_limit, hours=not date_only)
+    size = context.plan.bytes_limit if by_bytes else None
+    slices = cut(days, context.plan.rows_limit, hours=not date_only, bytes_limit=size)
     return half(slices, step.since, step.until) if step.since or step.until else slices
 
 
