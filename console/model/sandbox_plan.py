@@ -84,7 +84,9 @@ def continuable(sandbox: Plan, plan: Plan) -> tuple[str, ...]:
     Excluded are tables that join a rebuilt one, of which the sandbox had only a part of the rows, and tables fed from a
     version with which the rollout does not continue.
     """
-    if (sandbox.live, sandbox.desired, sandbox.rows_limit) != (plan.live, plan.desired, plan.rows_limit):
+    if (sandbox.live, sandbox.desired) != (plan.live, plan.desired):
+        return ()
+    if (sandbox.rows_limit, sandbox.bytes_limit) != (plan.rows_limit, plan.bytes_limit):  # heavy days are cut by both
         return ()
     rebuilt = set(created(plan))
     same = {name for name in rebuilt & set(created(sandbox)) if _same_build(sandbox, plan, name, rebuilt)}

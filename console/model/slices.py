@@ -45,11 +45,13 @@ class Slice:
     null: bool = False
 
 
-def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) -> tuple[Slice, ...]:
+def cut(
+    days: Iterable[Day], rows_limit: int | None = None, hours: bool = True, *, bytes_limit: int | None = None
+) -> tuple[Slice, ...]:
     """Cut a table into slices, newest first, the NULL slice last; every possible row is in exactly one of them.
 
     days        in any order, from the log at the fence; "" is the NULL day, `EARLY` and `LATE` the two ends
-    rows_limit  a day with more rows is cut into its 24 hours
+    rows_limit, bytes_limit  a day with more is cut into its 24 hours
     hours       False if the time column is a date, which has no hours
     returns     the slices; at least two (all rows, NULL rows) even for an empty table
     """
@@ -58,7 +60,9 @@ def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) 
         by_name.setdefault(day.day, []).append(day)
     late, early, nulls = (by_name.pop(name, []) for name in (LATE, EARLY, ""))
     pieces = [
-        piece for name in sorted(by_name, reverse=True) for piece in _pieces(name, by_name[name], rows_limit, hours)
+        piece
+        for name in sorted(by_name, reverse=True)
+        for piece in _pieces(name, by_name[name], hours and is_heavy(by_name[name], rows_limit, bytes_limit))
     ]
     pieces = pieces or [("all", "", 0, 0)]
     if late:
@@ -77,10 +81,16 @@ def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) 
     return (*slices, null)
 
 
-def _pieces(name: str, days: Sequence[Day], rows_limit: int | None, hours: bool) -> list[tuple[str, str, int, int]]:
+def is_heavy(days: Sequence[Day], rows_limit: int | None, bytes_limit: int | None) -> bool:
+    """Whether a day is cut into its hours. days: what is known of it, in any number of parts"""
+    rows, size = _sums(days)
+    return (rows_limit is not None and rows > rows_limit) or (bytes_limit is not None and size > bytes_limit)
+
+
+def _pieces(name: str, days: Sequence[Day], hours: bool) -> list[tuple[str, str, int, int]]:
     """The slices of one day, newest first: label, first moment, rows, bytes."""
     start, (rows, size) = datetime.fromisoformat(name), _sums(days)
-    if not hours or rows_limit is None or rows <= rows_limit:
+    if not hours:
         return [(name, start.isoformat(), rows, size)]
     share = (-(-rows // HOURS), -(-size // HOURS))
     starts = [(hour, start + timedelta(hours=hour)) for hour in reversed(range(HOURS))]

@@ -7,7 +7,7 @@ from console.model.live import Day, Live
 from console.model.plan import Price
 from console.model.region import Limits
 from console.model.schema import Column, Table
-from console.model.slices import cut, pack
+from console.model.slices import cut, is_heavy, pack
 
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
 _TEXT = ("string", "binary", "array", "map", "struct")
@@ -52,8 +52,8 @@ def _batches(days: Sequence[Day], limits: Limits, hours: bool) -> int:
     """The number of non-empty batches that `slices.pack` makes of `slices.cut`; counted without cutting if no day is
     heavy, for the sake of large fleets.
     """
-    if hours and limits.rows is not None and any(day.rows > limits.rows for day in days if day.day):
-        slices, batches, after = cut(days, limits.rows, hours), 0, 0
+    if hours and any(is_heavy([day], limits.rows, limits.bytes) for day in days if day.day):
+        slices, batches, after = cut(days, limits.rows, hours, bytes_limit=limits.bytes), 0, 0
         while run := pack(slices, after, limits.rows, limits.bytes):
             batches += any(piece.rows for piece in run)
             after = run[-1].index

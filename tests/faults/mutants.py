@@ -29,6 +29,8 @@ STATISTICS = (
 )
 AROUND = "tests/faults/test_cleanup_killed.py::test_killed_while"
 SLEEP = "tests/agent/test_sleeper.py"
+PRICES = "tests/planning/test_halves.py"
+ONCE, BEFORE = "tests/agent/test_measured_before.py", "console/agent/receipts/measured_before.py"
 SECOND = "tests/agent/test_second_spark.py"
 SECOND_WRITES = f"{SECOND}::test_it_writes_and_the_agent_commits_and_what_fails_there_is_judged_here"
 SECOND_LOST = "tests/faults/test_second_spark.py"
@@ -96,6 +98,25 @@ UNDER_FIRE = (
            "console/agent/execution/executor.py", "CAUGHT_UP_COMMITS and not live_feed.pending(history)[0]:", "CAUGHT_UP_COMMITS:"),
     Mutant("a batch that killed the JVM is carried as large again", "tests/faults/test_memory.py",
            "console/agent/execution/backfill_step.py", "    return rows\n\n\ndef open_history", "    return None\n\n\ndef open_history"),
+    Mutant("a cold batch makes the next one smaller", "tests/agent/test_backfill_step.py", "console/agent/execution/backfill_step.py",
+           "seconds / COLD if cold else seconds", "seconds"),
+    Mutant("a Spark that was lost is still warm", "tests/agent/test_backfill_step.py", "console/agent/execution/backfill_step.py",
+           "            case DriverLost():\n                cold = True\n", ""),
+    Mutant("a day of many bytes is one batch", "tests/agent/test_backfill_step.py", "console/model/slices.py",
+           " or (bytes_limit is not None and size > bytes_limit)", ""),
+    Mutant("a history that was fenced before is cut anew", "tests/agent/test_backfill_step.py", "console/agent/execution/backfill_step.py",
+           "len(slices) != fenced.slices:  # an", "False:  # an"),
+    Mutant("a preview of other slices is gone on with", "tests/model/test_sandbox_plan.py", "console/model/sandbox_plan.py",
+           "    if (sandbox.rows_limit, sandbox.bytes_limit) != (plan.rows_limit, plan.bytes_limit):", "    if False:"),
+    Mutant("the price of a heavy day forgets its bytes", PRICES, "console/planning/estimate.py", "hours, bytes_limit=limits.bytes)", "hours)"),
+    Mutant("rows that came behind a measurement are in no receipt", ONCE, BEFORE,
+           "tuple(file for commit in commits for file in commit.added))", "())"),
+    Mutant("a table is as it was measured whatever was deleted since", ONCE, BEFORE, 'commit.kind != "rewrite" and', ""),
+    Mutant("merged states are as they were measured", ONCE, BEFORE, ' and commit.note.get("kind") != log.MERGE', ""),
+    Mutant("sums of other columns are taken for those of the step", ONCE, BEFORE, ", target.columns) == (", ", place.columns) == ("),
+    Mutant("rows of one feed are taken for all", ONCE, BEFORE, "    return whole and one and", "    return one and"),
+    Mutant("what was measured is read again", ONCE, "console/agent/receipts/step_receipts.py",
+           "        before = measured_before(receipts_of(stored), place, path)", "        before = None"),
     Mutant("a JVM does not hold the region", "tests/faults/test_outside.py::test_the_jvm_holds_the_region_as_its_agent_does",
            "console/agent/spark_process.py", 'popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {}', "popen_kwargs={}",
            only("none")),

@@ -104,6 +104,7 @@ def test_another_change_another_live_release_or_other_slices_are_built_anew() ->
     assert continuable(sandbox, replace(same, desired="other")) == ()
     assert continuable(sandbox, replace(same, live="r2")) == ()
     assert continuable(sandbox, replace(same, rows_limit=5)) == ()
+    assert continuable(sandbox, replace(same, bytes_limit=5)) == ()
     assert continuable(sandbox, replace(same, release=replace(same.release, tables=tables))) == ()
 
 

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.live import Day
-from console.model.slices import Slice, cut, half
+from console.model.region import Limits
+from console.model.slices import Slice, cut, half, pack
+from console.planning import estimate
 
 pytestmark = pytest.mark.slow
 
@@ -23,11 +25,16 @@ def holds(piece: Slice, at: datetime | None) -> bool:
     return (not piece.first or moment >= piece.first) and (not piece.end or moment < piece.end)
 
 
-@given(DAYS, st.integers(-3, 45), st.sampled_from([None, 1000]), st.none() | st.integers(-100, 1100))
+LIMITS = st.sampled_from([(None, None), (1000, None), (None, 2000), (1000, 2000)])
+
+
+@given(DAYS, st.integers(-3, 45), LIMITS, st.none() | st.integers(-100, 1100))
 def test_every_row_is_in_exactly_one_slice_of_one_half(
-    days: list[tuple[int, int]], boundary: int, limit: int | None, hour: int | None
+    days: list[tuple[int, int]], boundary: int, limits: tuple[int | None, int | None], hour: int | None
 ) -> None:
-    slices = cut([Day((FIRST + timedelta(n)).isoformat(), rows, rows) for n, rows in days], limit)
+    most_rows, most_bytes = limits
+    cut_days = [Day((FIRST + timedelta(n)).isoformat(), rows, rows) for n, rows in days]
+    slices = cut(cut_days, most_rows, bytes_limit=most_bytes)
     day = FIRST + timedelta(boundary)
     start = datetime.combine(FIRST, datetime.min.time(), UTC)
     at = None if hour is None else start + timedelta(hours=hour)
@@ -39,3 +46,15 @@ def test_every_row_is_in_exactly_one_slice_of_one_half(
         assert [piece.index for piece in part] == list(range(1, len(part) + 1))
         ranged = [piece for piece in part if not piece.null]
         assert all(a.first == b.end for a, b in itertools.pairwise(ranged))
+
+
+@given(DAYS, LIMITS)
+def test_the_price_counts_the_batches_that_the_slices_are_packed_into(
+    days: list[tuple[int, int]], limits: tuple[int | None, int | None]
+) -> None:
+    most_rows, most_bytes = limits
+    every = [Day((FIRST + timedelta(n)).isoformat(), rows, rows) for n, rows in days]
+    slices, after, batches = cut(every, most_rows, bytes_limit=most_bytes), 0, 0
+    while run := pack(slices, after, most_rows, most_bytes):
+        batches, after = batches + any(piece.rows for piece in run), run[-1].index
+    assert estimate._batches(every, Limits(rows=most_rows, bytes=most_bytes), hours=True) == batches

@@ -18,7 +18,7 @@ from console.agent.rows import nanoseconds
 from console.agent.second_spark.process import SecondSpark
 from console.agent.store import log
 from console.errors import RegionError
-from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Resumed
+from console.model.event import BatchDone, BatchStarted, DriverLost, Fenced, Paused, Resumed, StepStarted
 from console.model.landing import RELAY
 from console.model.live import Day, TableState, TableStats
 from console.model.policy import kept_hours
@@ -28,6 +28,9 @@ from console.model.step import Backfill
 
 FIRST_ROWS = 400_000  # of the first batch at most, which measures the rate
 GROWTH = 4.0
+# A Spark's first batch is taken for twice as fast as it was: meanwhile its classes are loaded and interpreted. By its own rate the
+# second one would be smaller than it, in a Spark that is several times as fast by then.
+COLD = 2.0
 INEXACT_SHARE = 0.2  # limit of rows in files that span days; above it, the rows of each day are counted before slicing
 
 
@@ -124,6 +127,8 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
         with context.jobs(session, f"days of {step.id}"):
             days = _days(session, step, source, source_path, stats.days, fence=fence)
         slices = _slices(context, step, source, days)
+        if fenced is not None and len(slices) != fenced.slices:  # an earlier version cut no day by its bytes
+            slices = _slices(context, step, source, days, by_bytes=False)
     if fenced is not None:
         _refuse_other_slices(fenced, len(slices))
     else:
@@ -242,9 +247,12 @@ def _days(
     return tuple(Day(name, rows, int(rows * per_row)) for name, rows in counted)
 
 
-def _slices(context: RolloutContext, step: Backfill, source: TableState, days: Any) -> tuple[Slice, ...]:
+def _slices(
+    context: RolloutContext, step: Backfill, source: TableState, days: Sequence[Day], *, by_bytes: bool = True
+) -> tuple[Slice, ...]:
     date_only = any(c.name == step.time and c.type == "date" for c in source.table.columns)
-    slices = cut(days, context.plan.rows_limit, hours=not date_only)
+    size = context.plan.bytes_limit if by_bytes else None
+    slices = cut(days, context.plan.rows_limit, hours=not date_only, bytes_limit=size)
     return half(slices, step.since, step.until) if step.since or step.until else slices
 
 
@@ -304,19 +312,42 @@ def _first_budget(context: RolloutContext, step: Backfill) -> float:
 
     A table that has batches is judged by these, since its rows may be wider than those of the others.
     """
-    done = [e for e in context.recorder.progress() if isinstance(e, BatchDone) and e.step == step.id and e.rows_in]
-    if seconds := sum(event.seconds for event in done):
-        aim = sum(event.rows_in for event in done) / seconds * context.limits.target_seconds
-        return _limited(context, min(aim, GROWTH * max(FIRST_ROWS, *(float(event.rows_in) for event in done))))
-    rate = context.recorder.status.rate
-    return _limited(context, rate * context.limits.target_seconds if rate else FIRST_ROWS)
+    timed = _timed(context)
+    if own := [(event, seconds) for event, seconds in timed if event.step == step.id]:
+        return _limited(
+            context, min(_aim(context, own), GROWTH * max(FIRST_ROWS, *(event.rows_in for event, _ in own)))
+        )
+    return _limited(context, _aim(context, timed) if timed else FIRST_ROWS)
+
+
+def _aim(context: RolloutContext, timed: Sequence[tuple[BatchDone, float]]) -> float:
+    """Rows in the target duration at the rate of these batches."""
+    rows, seconds = sum(event.rows_in for event, _ in timed), sum(seconds for _, seconds in timed)
+    return rows / seconds * context.limits.target_seconds
+
+
+def _timed(context: RolloutContext) -> list[tuple[BatchDone, float]]:
+    """The rollout's batches with their seconds, as of a Spark that is warm."""
+    timed, cold = list[tuple[BatchDone, float]](), True
+    for event in context.recorder.progress():
+        match event:
+            case DriverLost():
+                cold = True
+            case StepStarted(away_since=away) if away:  # another agent's
+                cold = True
+            case BatchDone(rows_in=rows, seconds=seconds) if rows and seconds > 0:
+                timed.append((event, seconds / COLD if cold else seconds))
+                cold = False
+    return timed
 
 
 def _budget(context: RolloutContext, rows: float, result: backfill.BatchResult) -> float:
     """Rows of the next batch: towards the target duration, at most `GROWTH` times as many, within the limit."""
     if not result.rows_in or result.seconds <= 0:
         return rows
-    aim = result.rows_in / result.seconds * context.limits.target_seconds
+    timed = _timed(context)
+    seconds = timed[-1][1] if timed else result.seconds
+    aim = result.rows_in / seconds * context.limits.target_seconds
     return _limited(context, min(aim, GROWTH * max(float(result.rows_in), rows)))
 
 

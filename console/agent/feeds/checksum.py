@@ -18,12 +18,21 @@ class Sum:
     low: int = 0
     high: int = 0
 
+    def __add__(self, other: "Sum") -> "Sum":
+        return Sum(self.rows + other.rows, self.low + other.low, self.high + other.high)
+
     def __sub__(self, other: "Sum") -> "Sum":
         return Sum(self.rows - other.rows, self.low - other.low, self.high - other.high)
 
     @property
     def text(self) -> str:
         return f"{self.low:x}-{self.high:x}" if self.rows else ""
+
+    @classmethod
+    def of(cls, rows: int, text: str) -> "Sum":
+        """The sum with this number of rows and this `text`."""
+        low, _, high = text.partition("-")
+        return cls(rows, int(low or "0", 16), int(high or "0", 16))
 
 
 def sums_per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]], counted: Sequence[str] = ()) -> Any:

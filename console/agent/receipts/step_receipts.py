@@ -1,10 +1,12 @@
 """The receipts of one finished step: rows of its source at the fence and of its target, day by day.
 
 Both sides are read back from the tables, independently of the batches' own counts; so a receipt can be made at any time
-after the step's last commit, and after an agent's death the next one simply reads again.
+after the step's last commit, and after an agent's death the next one simply reads again. Each table is read back once
+(`receipts/measured_before`).
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +14,14 @@ from typing import Any
 from console import paths
 from console.agent.feeds import app_ids
 from console.agent.feeds.checksum import Sum, can_hash, row_sums_per_day
+from console.agent.receipts.measured_before import measured_before
 from console.agent.rollout.context import RolloutContext
 from console.agent.rows import appended, log_excerpt
 from console.agent.store import log
-from console.agent.store.ops import Ops
+from console.agent.store.ops import Ops, receipts_of
 from console.agent.store.shape import layout_of
 from console.agent.store.table_stats import simple_type
-from console.errors import RegionError
+from console.errors import ConsoleError, RegionError
 from console.model.event import Fenced
 from console.model.live import TableState
 from console.model.receipt import Measured, Place, Receipt
@@ -59,10 +62,7 @@ def step_receipts(session: Any, context: RolloutContext, step: Step) -> tuple[Re
     """One receipt for each day of either side, newest first; at least one, so that an empty source is recorded, too."""
     assert isinstance(step, Backfill | CatchUp)
     how, position = _places(context, step)
-    source, target = (
-        sums_by_day(session, context.warehouse, how.source),
-        sums_by_day(session, context.warehouse, how.target),
-    )
+    source, target = _source_sums(session, context, how.source), sums_by_day(session, context.warehouse, how.target)
     source = {day: total for day, total in source.items() if in_half(how, day)}
     days = sorted({*source, *target}, reverse=True) or [""]
     receipts = []
@@ -89,6 +89,20 @@ def step_receipts(session: Any, context: RolloutContext, step: Step) -> tuple[Re
     return tuple(receipts)
 
 
+def _source_sums(session: Any, context: RolloutContext, place: Place) -> dict[str, Sum]:
+    """Day → its sum in a source. What an earlier step has measured as its target is not read again."""
+    path = paths.version_path(context.warehouse, place.path)
+    stored = ops_of(context.warehouse, context.plan.pipeline).rows(context.recorder.rollout)
+    try:
+        before = measured_before(receipts_of(stored), place, path)
+    except ConsoleError:  # a receipt was changed, or the log cut off: `verify` says so
+        before = None
+    if before is None:
+        return sums_by_day(session, context.warehouse, place)
+    later = _sums_of_files(session, path, place, before.files)
+    return {day: before.sums.get(day, Sum()) + later.get(day, Sum()) for day in {*before.sums, *later}}
+
+
 def sums_by_day(session: Any, warehouse: Path, place: Place, version: int | None = None) -> dict[str, Sum]:
     """Day → its sum, as of the place's own version or of another one.
 
@@ -103,14 +117,13 @@ def sums_by_day(session: Any, warehouse: Path, place: Place, version: int | None
 
     now = at(place.version if version is None else version)
     base = at(place.before) if place.before >= 0 else {}
-    others = _sums_of_others(session, path, place)
+    others = _sums_of_files(session, path, place, files_of_others(path, place))
     grown = {day: now.get(day, Sum()) - base.get(day, Sum()) - others.get(day, Sum()) for day in {*now, *base, *others}}
     return {day: total for day, total in grown.items() if total != Sum()}
 
 
-def _sums_of_others(session: Any, path: str, place: Place) -> dict[str, Sum]:
-    """The sums of the rows that other feeds committed, read from the files of their commits."""
-    files = files_of_others(path, place)
+def _sums_of_files(session: Any, path: str, place: Place, files: Sequence[log.AddedFile]) -> dict[str, Sum]:
+    """The sums of the rows in files of some commits."""
     if not files:
         return {}
     with log_excerpt.place(path) as scratch:
