@@ -117,6 +117,8 @@ UNDER_FIRE = (
     Mutant("rows of one feed are taken for all", ONCE, BEFORE, "    return whole and one and", "    return one and"),
     Mutant("what was measured is read again", ONCE, "console/agent/receipts/step_receipts.py",
            "        before = measured_before(receipts_of(stored), place, path)", "        before = None"),
+    Mutant("rows that came since a receipt are left out", "tests/faults/rules/test_measured_once.py", "console/agent/receipts/step_receipts.py",
+           "later = _sums_of_files(session, path, place, before.files)", "later: dict[str, Sum] = {}"),
     Mutant("a JVM does not hold the region", "tests/faults/test_outside.py::test_the_jvm_holds_the_region_as_its_agent_does",
            "console/agent/spark_process.py", 'popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {}', "popen_kwargs={}",
            only("none")),
