@@ -24,3 +24,25 @@ def ticks(stat: str) -> int:
     """Processor time of a process or thread, in hundredths of a second."""
     fields = stat.rpartition(") ")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+def of_tree() -> float:
+    """Processor seconds so far of this process and of all below it, those that have ended and were waited for included."""
+    return sum(map(_with_ended, (own := Path("/proc/self").resolve(), *_below(own)))) / 100
+
+
+def _with_ended(process: Path) -> int:
+    try:
+        fields = (process / "stat").read_text().rpartition(") ")[2].split()
+    except OSError:  # ended meanwhile: its parent has its ticks
+        return 0
+    return sum(map(int, fields[11:15]))
+
+
+def _below(process: Path) -> list[Path]:
+    found: list[Path] = []
+    with suppress(OSError):
+        for task in (process / "task").iterdir():
+            for child in (task / "children").read_text().split():
+                found += (process.with_name(child), *_below(process.with_name(child)))
+    return found

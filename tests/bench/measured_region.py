@@ -1,0 +1,179 @@
+"""A region whose agent is this process, so that one JVM runs its rollouts and what they are compared with; each part of a rollout
+in processor seconds of the whole process tree.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from console import planning, project
+from console.agent.feeds import commit
+from console.agent.service import Service
+from console.agent.settings import Settings
+from console.model.codec import encode
+from console.model.event import Entered, Recorded, StepDone, StepStarted
+from console.model.plan import Plan
+from console.model.step import Backfill, CatchUp, Step, Validate
+from tests.bench import demo_rows
+from tests.bench.processor_time import of_tree
+
+BY, HOST = "ada", "ops"
+CARRIED_SECONDS = 3600.0
+
+
+class Phase(Enum):
+    """What a rollout spends its time on. BATCHES: with fence and slices;  OTHER: accepting, creating tables, entering the gate"""
+
+    BATCHES = "batches"
+    CATCHING_UP = "catching up"
+    RECEIPTS = "receipts"
+    CHECKS = "checks"
+    OTHER = "other"
+
+
+class RolloutCosts:
+    """Processor seconds by target table and phase, from the events of a rollout: each costs what was spent since the one before."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.of: Counter[tuple[str, Phase]] = Counter()
+        self._steps = {step.id: step for step in plan.steps}
+        self._step: Step | None = None
+        self._last = of_tree()
+
+    def hear(self, recorded: Recorded) -> None:
+        now = of_tree()
+        self.of[self._spent_on(recorded)] += now - self._last
+        self._last = now
+        match recorded.event:
+            case StepStarted(step=name):
+                self._step = self._steps[name]
+            case Entered():
+                self._step = None
+            case _:
+                pass
+
+    def _spent_on(self, recorded: Recorded) -> tuple[str, Phase]:
+        ends = isinstance(recorded.event, StepDone)
+        match self._step:
+            case Backfill(target=target):
+                return target, Phase.RECEIPTS if ends else Phase.BATCHES
+            case CatchUp(target=target):
+                return target, Phase.RECEIPTS if ends else Phase.CATCHING_UP
+            case Validate():
+                return "", Phase.CHECKS
+            case _:
+                return "", Phase.OTHER
+
+    def phase(self, *phases: Phase) -> float:
+        return sum(seconds for (_, phase), seconds in self.of.items() if phase in phases)
+
+    def table(self, name: str) -> float:
+        return sum(seconds for (target, _), seconds in self.of.items() if target == name)
+
+    @property
+    def total(self) -> float:
+        return sum(self.of.values())
+
+
+class MeasuredRegion:
+    """One region with the demo's pipeline over a landing table of others."""
+
+    def __init__(self, root: Path, **settings: Any) -> None:
+        self.root, self.warehouse = root, root / "w"
+        self.landing = self.warehouse / "landing"
+        (self.warehouse / "_console").mkdir(parents=True)
+        (root / "regions").mkdir()
+        (root / "regions" / "us.yaml").write_text("name: us\nwarehouse: w\n")
+        self.service = Service(self.warehouse, Settings(region="us", **settings), -1)
+        self.agent = self.service.agent
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        self.agent.start()
+        self.controller = self.agent.controller("web")
+        threading.Thread(target=self._tick, name="ticks", daemon=True).start()
+
+    def _tick(self) -> None:
+        while not self._ended.wait(1.0):
+            self.agent.tick()
+
+    def plan(self, files: Mapping[str, str]) -> Plan:
+        """Of the region as it is to these files."""
+        demo_rows.put(self.root, files)
+        loaded = project.load(self.root)
+        region = loaded.region("us")
+        plan = planning.plan(loaded.pipeline("web", region), self.service.survey("web", ["landing"]), region, "bench")
+        assert not plan.refusals, plan.refusals
+        return plan
+
+    def carry(self, plan: Plan) -> RolloutCosts:
+        """Accept a plan and wait until it is at its gate, where every check has found what it should."""
+        costs = RolloutCosts(plan)
+        stop = self.controller.recorder.watch(1 << 40, costs.hear)
+        self.service.accept(encode(plan), BY, HOST)
+        executor = self.controller.execution.executor
+        assert executor is not None
+        executor.join(CARRIED_SECONDS)
+        stop()
+        status = self.controller.recorder.status
+        assert status.shown == "awaiting-confirmation", status.why
+        assert not [check for check in status.checks if check.ok is False], status.checks
+        return costs
+
+    def promote(self) -> None:
+        status = self.controller.recorder.status
+        self.controller.promote(status.rollout, status.was, BY, HOST)
+
+    def discard(self) -> None:
+        self.service.control("web", "discard", BY, HOST)
+
+    def built(self, table: str) -> str:
+        """Path of the version of a table at the gate."""
+        recorded = self.controller.recorder.plan
+        assert recorded is not None
+        state = recorded.release.table(table)
+        assert state is not None
+        return self.controller.path(state.version.path)
+
+    # -- what it is compared with
+
+    def bare(self, plan: Plan, path: Path, narrowed: Callable[[Any], Any] = lambda rows: rows) -> float:
+        """Processor seconds of the plain `INSERT … SELECT` of a plan's first backfill into a table of its own, made here if it is not there.
+
+        narrowed  of the source's rows, those that are taken
+        """
+        step = next(step for step in plan.steps if isinstance(step, Backfill))
+        target = plan.release.table(step.target)
+        assert target is not None
+        session = self.agent.spark.session()
+        if not DeltaTable.is_deltatable(str(path)):
+            commit.create(session, target, str(path), 24)
+        began = of_tree()
+        rows = narrowed(session.read.format("delta").load(str(self.landing)))
+        rows.createOrReplaceTempView(step.source)
+        session.sql(step.sql).write.format("delta").mode("append").save(str(path))
+        return of_tree() - began
+
+    def same_rows(self, one: str, other: str, of_other: str = "true") -> None:
+        """Compare number and content of the rows of two tables, by the columns of the first.
+
+        of_other  condition on the second's rows
+        raises    AssertionError if they differ
+        """
+        session = self.agent.spark.session()
+        columns = sorted(field.name for field in DeltaTable(one).schema().fields)
+        content = f"sum(CAST(xxhash64({', '.join(columns)}) AS DECIMAL(38, 0))) AS content"
+        found = [
+            session.read.format("delta").load(path).where(condition).selectExpr("count(*) AS rows", content).first()
+            for path, condition in ((one, "true"), (other, of_other))
+        ]
+        assert found[0] == found[1], f"{one} and {other} differ: {found}"
+
+    def close(self) -> None:
+        self._ended.set()
+        self.agent.stop()
