@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.bench.other_tools.environments import DBT
-from tests.bench.other_tools.race import RaceSize, Rival, race
-from tests.bench.test_sqlmesh import LARGE, SMALL
+from tests.bench.other_tools.race import Rival, race
+from tests.bench.test_sqlmesh import SIZED
 
 pytestmark = pytest.mark.bench
 
@@ -19,7 +19,6 @@ MICROBATCHES = Rival(
 )
 
 
-@pytest.mark.parametrize("size", [pytest.param(SMALL, id="small"), pytest.param(LARGE, id="large")])
-def test_a_backfill_beside_dbt(size: RaceSize, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_backfill_beside_dbt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        race(tmp_path, size, (MICROBATCHES,))
+        race(tmp_path, SIZED, (MICROBATCHES,))

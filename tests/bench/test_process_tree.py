@@ -17,6 +17,7 @@ subprocess.Popen([sys.executable, "-c", f"import subprocess, sys; subprocess.Pop
 """
 
 
+@pytest.mark.slow
 def test_an_orphan_that_burns_is_counted(tmp_path: Path) -> None:
     began = time.monotonic()
     cost = cost_of([sys.executable, "-c", DETACHED], cwd=tmp_path, env=os.environ)
@@ -24,12 +25,14 @@ def test_an_orphan_that_burns_is_counted(tmp_path: Path) -> None:
     assert cost.seconds <= time.monotonic() - began
 
 
+@pytest.mark.slow
 def test_the_command_itself_is_counted(tmp_path: Path) -> None:
     cost = cost_of([sys.executable, "-c", BURN], cwd=tmp_path, env=os.environ)
     assert cost.processor >= 0.4
     assert cost.seconds >= 0.39
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_is_no_cost(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match=r"exit 3[\s\S]*for want of luck"):
         cost_of(

@@ -11,6 +11,7 @@ import pytest
 
 from tests.bench.other_tools.environments import SQLMESH
 from tests.bench.other_tools.race import RaceSize, Rival, race
+from tests.bench.size import SIZE, Size
 
 pytestmark = pytest.mark.bench
 
@@ -18,10 +19,10 @@ MODULE = "tests.bench.other_tools.run_sqlmesh"
 DAILY = Rival(name="SQLMesh's daily batches", tool=SQLMESH, module=MODULE, batch_days=1, goal=1 / 4)
 ONE_JOB = Rival(name="SQLMesh's one job", tool=SQLMESH, module=MODULE, batch_days=0, goal=1 / 2)
 SMALL = RaceSize(rows=60_000, days=6, rounds=1, judged=False)
-LARGE = RaceSize(rows=3_000_000, days=30, rounds=3, judged=True)
+LONG = RaceSize(rows=3_000_000, days=30, rounds=3, judged=True)
+SIZED = {Size.SMALL: SMALL, Size.LONG: LONG}[SIZE]
 
 
-@pytest.mark.parametrize("size", [pytest.param(SMALL, id="small"), pytest.param(LARGE, id="large")])
-def test_a_backfill_beside_sqlmesh(size: RaceSize, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_backfill_beside_sqlmesh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        race(tmp_path, size, (DAILY, ONE_JOB))
+        race(tmp_path, SIZED, (DAILY, ONE_JOB))

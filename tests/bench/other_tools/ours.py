@@ -4,36 +4,23 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
-from tests.bench.other_tools.environments import ROOT
+from tests.bench import demo_rows
 
-TABLES = ("landing", "requests")
-QUERY = "parse_requests.sql"
+LAKE = "lake"
 REGION = "us"
 
 
-def project(folder: Path, landing: str, limits: Mapping[str, object] | None = None) -> None:
-    """A project with the demo's landing table and its requests, which keep every day, and one region with the default policy.
+def project(folder: Path, landing: str) -> None:
+    """A project of the demo's requests over a landing table of others, and one region with the default policy.
 
-    landing  path of the landing table, which others write; its files are linked
-    limits   of the region, by their keys; none for the defaults
+    landing  path of the landing table, whose files are linked
     """
-    plans, region = folder / "plans" / "web", folder / "regions"
-    for place in (plans / "tables", plans / "materializations", region, folder / "lake"):
-        place.mkdir(parents=True)
-    (plans / "pipeline.yaml").write_text("name: web\n")
-    for name in TABLES:
-        lines = (ROOT / "plans" / "web" / "tables" / f"{name}.yaml").read_text().splitlines()
-        kept = [line for line in lines if not line.startswith(("retention:", "managed:"))]
-        (plans / "tables" / f"{name}.yaml").write_text("\n".join(kept) + "\n")
-    shutil.copy(ROOT / "plans" / "web" / "materializations" / QUERY, plans / "materializations" / QUERY)
-    shutil.copytree(landing, folder / "lake" / "landing", copy_function=os.link)
-    lines = [f"name: {REGION}", f"warehouse: {folder / 'lake'}", 'spark: {master: "local[2]"}']
-    if limits:
-        lines.append(f"limits: {{{', '.join(f'{key}: {value}' for key, value in limits.items())}}}")
-    (region / f"{REGION}.yaml").write_text("\n".join(lines) + "\n")
+    demo_rows.put(folder, demo_rows.files())
+    (folder / "regions").mkdir()
+    (folder / "regions" / f"{REGION}.yaml").write_text(f"name: {REGION}\nwarehouse: {LAKE}\n")
+    shutil.copytree(landing, folder / LAKE / "landing", copy_function=os.link)
 
 
 def console(folder: Path, *words: str, check: bool = True) -> "subprocess.CompletedProcess[str]":

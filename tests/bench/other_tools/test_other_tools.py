@@ -9,17 +9,17 @@ import duckdb
 import pytest
 from deltalake import write_deltalake
 
+from tests.bench import demo_rows
 from tests.bench.other_tools import environments, ours, run_dbt, run_sqlmesh
 from tests.bench.other_tools.environments import SQLMESH, TOOLS, ToolEnvironment
-from tests.bench.other_tools.race import OURS, RaceSize, Rival, built, measurement
+from tests.bench.other_tools.race import BEGIN, OURS, RaceSize, Rival, built, land, measurement
 from tests.bench.other_tools.rows import differences
 from tests.bench.other_tools.task import BackfillTask
 from tests.bench.process_tree import TreeCost
-from tests.bench.requests_landing import write_landing
 
 SIZE = RaceSize(rows=10, days=2, rounds=3, judged=True)
 RIVAL = Rival(name="theirs", tool=SQLMESH, module="m", batch_days=1, goal=1 / 4)
-QUERY = (environments.ROOT / "plans" / "web" / "materializations" / ours.QUERY).read_text().partition("*/")[2]
+QUERY = demo_rows.PARSE.partition("*/")[2]
 
 
 def wanted(batch_days: int) -> BackfillTask:
@@ -65,9 +65,10 @@ def test_the_figure_is_the_median_of_the_rounds_ratios() -> None:
     assert f"sqlmesh {SQLMESH.version} 2.00 × ours" in found.text
 
 
+@pytest.mark.slow
 def test_our_project_keeps_every_day_and_owns_no_landing_table(tmp_path: Path) -> None:
     landing = str(tmp_path / "landing")
-    write_landing(landing, 10, 2)
+    land(landing, SIZE)
     ours.project(tmp_path / "project", landing)
     files = {path.name: path.read_text() for path in (tmp_path / "project").rglob("*.yaml")}
     assert not any("retention" in text or "managed" in text for text in files.values())
@@ -110,9 +111,10 @@ def test_the_built_table_is_the_only_one_of_requests(tmp_path: Path) -> None:
     assert built(tmp_path) == str(tmp_path / "lake" / "requests" / "v1")
 
 
-def test_landing_rows_are_as_many_as_asked_for(tmp_path: Path) -> None:
-    write_landing(str(tmp_path / "l"), 101, 3)
-    found: Any = duckdb.sql(
-        f"SELECT count(*), count(DISTINCT id) FROM read_parquet('{tmp_path}/l/*.parquet')"
-    ).fetchone()
-    assert found == (101, 101)
+@pytest.mark.slow
+def test_each_day_is_a_file_of_the_landing_table(tmp_path: Path) -> None:
+    land(str(tmp_path / "l"), SIZE)
+    query = f"SELECT min(ts)::DATE, max(ts)::DATE, count(*) FROM read_parquet('{tmp_path}/l/*.parquet', filename=true) GROUP BY filename ORDER BY 1"
+    found: Any = duckdb.sql(f"SET TimeZone = 'UTC'; {query}").fetchall()
+    assert found == [(day, day, 5) for day in SIZE.dates]
+    assert SIZE.dates[0] == BEGIN
