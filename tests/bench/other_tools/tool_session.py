@@ -15,7 +15,7 @@ def started(folder: Path, task: BackfillTask) -> Any:
     builder = SparkSession.builder
     for name, value in task.conf.items():
         builder = builder.config(name, value)
-    session = builder.config("spark.sql.warehouse.dir", str).getOrCreate()
+    session = builder.config("spark.sql.warehouse.dir", str(folder / "lake")).getOrCreate()
     session.sql(f"CREATE DATABASE {SCHEMA}")
     session.sql(f"CREATE TABLE {SCHEMA}.landing USING delta LOCATION '{task.landing}'")
     return session
