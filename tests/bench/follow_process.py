@@ -19,9 +19,10 @@ from console.agent.settings import Settings, load_settings
 from tests.agent.asleep import pss
 from tests.agent.test_status_without_agent import UnattendedSetup
 from tests.bench.costs import spent
+from tests.bench.size import sized
 from tests.faults.rules.tables import rows
 
-WARM_SECONDS = 40.0
+WARM_SECONDS = float(sized(20, 40))
 TAIL_SECONDS = 20.0
 
 
@@ -57,7 +58,9 @@ def main(place: Path, rate: int, seconds: float, settings: Settings) -> dict[str
         "pss": pss(),
         "spark": agent.spark.started,
         "modules": sorted({"pyspark", "pyarrow", "py4j", "numpy"} & sys.modules.keys()),
-        "lags": lags(setup.warehouse, first, last) if rate else [],
+        "lags": lags(setup.warehouse / "landing", setup.warehouse / "copy", setup.warehouse / "below", (first, last))
+        if rate
+        else [],
         "ticks": max(0, DeltaTable(str(setup.warehouse / "below")).version()),
     }
     ended.set()
@@ -88,18 +91,21 @@ def until_there(setup: UnattendedSetup, produced: int) -> None:
         time.sleep(0.2)
 
 
-def lags(warehouse: Path, first: int, last: int) -> list[float]:
-    """Seconds from each landing commit, of versions first…last, to the commit that holds its rows two tables further."""
-    copied, below = passed(warehouse / "copy"), passed(warehouse / "below")
+def lags(landing: Path, upper: Path, lower: Path, versions: tuple[int, int]) -> list[float]:
+    """Seconds from each landing commit to the commit that holds its rows two tables further.
+
+    versions  of the landing table, first and last
+    """
+    copied, below = passed(upper), passed(lower)
     found = []
-    for version in range(first, last + 1):
+    for version in range(versions[0], versions[1] + 1):
         through = next((at for at, (start, end) in copied.items() if start <= version <= end), None)
         there = next(
             (at for at, (start, end) in below.items() if through is not None and start <= through <= end), None
         )
         if there is None:
             raise AssertionError(f"landing version {version} did not arrive")
-        found.append(put(warehouse / "below", there) - put(warehouse / "landing", version))
+        found.append(put(lower, there) - put(landing, version))
     return found
 
 

@@ -15,7 +15,7 @@ from console.model.schema import Table
 
 KINDS = {
     "string": pa.string(), "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32(), "bigint": pa.int64(), "int": pa.int32(),
-    "double": pa.float64(),
+    "double": pa.float64(), "boolean": pa.bool_(),
 }  # fmt: skip
 REGION = "name: eu\nwarehouse: w\nlimits: {rows: 5_000_000}\n"
 

@@ -9,18 +9,24 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from console import planning, project
-from console.agent.feeds import commit
+from console.agent.feeds import app_ids, commit
 from console.agent.service import Service
 from console.agent.settings import Settings
+from console.agent.store import log
+from console.agent.store.ledger import Releases
 from console.model.codec import encode
 from console.model.event import Entered, Recorded, StepDone, StepStarted
-from console.model.plan import Plan
+from console.model.live import Release, TableState
+from console.model.plan import Plan, numbered
 from console.model.step import Backfill, CatchUp, Step, Validate
 from tests.bench import demo_rows
+from tests.bench.large_project import KINDS
 from tests.bench.processor_time import of_tree
+from tests.faults.rules.tables import commit_rows, number
 
 BY, HOST = "ada", "ops"
 CARRIED_SECONDS = 3600.0
@@ -111,19 +117,57 @@ class MeasuredRegion:
         assert not plan.refusals, plan.refusals
         return plan
 
+    def deploy(self, files: Mapping[str, str]) -> None:
+        """Make a first release of these files live whose tables have no rows and whose feeds are at the end of their landing tables, as
+        after a rollout of it `from now on`; before `start`.
+        """
+        release = numbered(self.plan(files), 1).release
+        for state in release.tables:
+            if not DeltaTable.is_deltatable(str(self.warehouse / state.version.path)):
+                self._create(state)
+        for feed in release.feeds:
+            source, target = (self._path(release, name) for name in (feed.source, feed.target))
+            empty = pa.schema(DeltaTable(target).schema().to_arrow()).empty_table()
+            commit_rows(target, app_ids.live_id(target, feed), number(1, log.latest_version(source)), empty)
+        releases = Releases(self.warehouse, "web")
+        releases.propose(release, "web-1", BY, HOST)
+        releases.swap("", release.id, BY, HOST)
+
+    def _create(self, state: TableState) -> None:
+        version = state.version
+        DeltaTable.create(
+            str(self.warehouse / version.path),
+            schema=pa.schema([(column.name, KINDS[column.type]) for column in version.columns]),
+            partition_by=list(version.partition_by) or None,
+            configuration=dict(version.settings or ()) or None,
+        )
+
+    def _path(self, release: Release, table: str) -> str:
+        state = release.table(table)
+        assert state is not None
+        return str(self.warehouse / state.version.path)
+
     def carry(self, plan: Plan) -> RolloutCosts:
         """Accept a plan and wait until it is at its gate, where every check has found what it should."""
         costs = RolloutCosts(plan)
         stop = self.controller.recorder.watch(1 << 40, costs.hear)
+        self.accept(plan).join(CARRIED_SECONDS)
+        stop()
+        self.at_gate()
+        return costs
+
+    def accept(self, plan: Plan) -> threading.Thread:
+        """Begin a rollout; returns the thread that carries it to its gate."""
         self.service.accept(encode(plan), BY, HOST)
         executor = self.controller.execution.executor
         assert executor is not None
-        executor.join(CARRIED_SECONDS)
-        stop()
+        return executor
+
+    def at_gate(self) -> None:
+        """raises AssertionError if the rollout is not at its gate, or a check has found a difference"""
         status = self.controller.recorder.status
         assert status.shown == "awaiting-confirmation", status.why
         assert not [check for check in status.checks if check.ok is False], status.checks
-        return costs
 
     def promote(self) -> None:
         status = self.controller.recorder.status
@@ -134,11 +178,13 @@ class MeasuredRegion:
 
     def built(self, table: str) -> str:
         """Path of the version of a table at the gate."""
-        recorded = self.controller.recorder.plan
-        assert recorded is not None
-        state = recorded.release.table(table)
-        assert state is not None
-        return self.controller.path(state.version.path)
+        plan = self.controller.recorder.plan
+        assert plan is not None
+        return self._path(plan.release, table)
+
+    def live(self, table: str) -> str:
+        """Path of the live version of a table."""
+        return self._path(self.controller.live(), table)
 
     # -- what it is compared with
 

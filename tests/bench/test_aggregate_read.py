@@ -24,12 +24,13 @@ from console.model.live import TableState, Version
 from console.model.schema import Table
 from tests.bench.processor_time import spent
 from tests.bench.report import Measurement, check
+from tests.bench.size import sized
 from tests.planning.test_aggregates import split
 from tests.planning.world import columns
 
 pytestmark = pytest.mark.bench
 
-COMMITS, KEYS = 1000, 50
+COMMITS, KEYS = sized(200, 1000), 50
 ROUNDS = 3
 LIMIT = 2.0
 SINCE = MANY - 2  # commits since the last pass: with the merged file one fewer than the next pass would take

@@ -1,4 +1,4 @@
-"""Following: from a landing commit to its row two tables further, alone on the machine; and what a region at rest holds."""
+"""Following: from a landing commit to its row two tables further, alone and beside a backfill; and what a region at rest holds."""
 
 import json
 import os
@@ -12,14 +12,31 @@ import pytest
 
 from console.model.region import WAKE_SECONDS
 from tests.agent.test_asleep import cycles
+from tests.bench import beside_process
 from tests.bench.report import Measurement, check
+from tests.bench.size import SIZE, Size, rows, sized
 
-SECONDS = 120
-LAG = 3.0  # the goal of p99 at 1,000 rows a second
+SECONDS = sized(40, 120)
+# rows a second, and `follow.lag` in seconds; None for the default share of a core
+LONG = [(rate, lag) for lag in (None, 3.0) for rate in (100, 1_000, 10_000)]
+RATES = {Size.SMALL: [(1_000, 3.0)], Size.LONG: LONG}
+RATE, LAG, LAG_BESIDE = 1_000, 3.0, 5.0  # at that rate, the goals of p99 in seconds: alone, and beside a backfill
+BUILT_ROWS = rows(300_000)
+REST_SECONDS = sized(30, 60)
 REST_MIB, REST_CORES = 150.0, 0.0005  # of each of twenty regions that use 1 % of a core together
 MIB = 1 << 20
 
 pytestmark = pytest.mark.bench
+
+
+def distribution(of: str, lags: list[float], limit: float | None, more: str) -> list[Measurement]:
+    """Rows of p99, with its goal, and of p50."""
+    found = sorted(lags)
+    p50, p99 = statistics.median(found), found[min(len(found) - 1, round(0.99 * len(found)))]
+    return [
+        Measurement(what=f"lag of {of}: p99", figure=p99, limit=limit, text=f"{p99:.1f} s of {len(found)} commits, {more}"),
+        Measurement(what=f"lag of {of}: p50", figure=p50, limit=None, text=f"{p50:.1f} s"),
+    ]  # fmt: skip
 
 
 def run(place: Path, rate: int, seconds: float, **settings: Any) -> dict[str, Any]:
@@ -31,22 +48,30 @@ def run(place: Path, rate: int, seconds: float, **settings: Any) -> dict[str, An
     return report
 
 
-@pytest.mark.parametrize("rate", [100, 1000])
-@pytest.mark.parametrize("lag", [None, 3.0], ids=["by share", "lag 3s"])
+@pytest.mark.parametrize(("rate", "lag"), RATES[SIZE])
 def test_a_row_is_readable_two_tables_further_within_seconds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], rate: int, lag: float | None
 ) -> None:
     report = run(tmp_path, rate, SECONDS, **({} if lag is None else {"follow_lag_seconds": lag}))
-    found = sorted(report["lags"])
-    p50, p99 = statistics.median(found), found[min(len(found) - 1, round(0.99 * len(found)))]
     by = "by the default share" if lag is None else f"`follow.lag` {lag:g} s"
-    text = f"p99 {p99:.1f} s, p50 {p50:.1f} s, at {report['cores']:.0%} of a core"
+    of = f"two tables at {rate:,} rows/s for {SECONDS} s, {by}"
+    goal = LAG if rate == RATE and lag is not None else None
     with capsys.disabled():
-        check(Measurement(what=f"lag of two tables at {rate:,} rows/s, {by}", figure=p99, limit=LAG, text=text))
+        check(*distribution(of, report["lags"], goal, f"at {report['cores']:.0%} of a core"))
+
+
+def test_a_row_is_readable_soon_beside_a_backfill(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [sys.executable, "-m", beside_process.__name__, str(tmp_path), str(BUILT_ROWS), str(RATE)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=3_600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    report = json.loads(done.stdout.splitlines()[-1])
+    of = f"two tables at {RATE:,} rows/s beside a rebuild of both from {BUILT_ROWS:,} rows, `follow.lag` {beside_process.LAG:g} s"
+    with capsys.disabled():
+        check(*distribution(of, report["lags"], LAG_BESIDE, f"in {report['seconds']:.0f} s"))
 
 
 def test_a_region_at_rest_holds_little_and_does_little(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = run(tmp_path, 0, 60)
+    report = run(tmp_path, 0, REST_SECONDS)
     assert not report["spark"]
     loaded = ", ".join(report["modules"]) or "neither pyspark nor pyarrow"
     mib = report["pss"] / MIB
