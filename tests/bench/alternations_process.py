@@ -37,7 +37,7 @@ COPY = "time: ts\npartition_by: [day]\ncolumns:\n  id: string\n  n: bigint\n  ts
 QUIET = "columns: {id: string, n: bigint}\n"
 
 
-def files(rebound: int, *, wider: bool) -> dict[str, str]:
+def files(rebound: int, *, wider: bool, tables: int = TABLES) -> dict[str, str]:
     """wider: the table between the landing table and the rebound ones has one column more"""
     more, column = (", length(payload) AS size", "  size: int\n") if wider else ("", "")
     results = {
@@ -52,7 +52,7 @@ def files(rebound: int, *, wider: bool) -> dict[str, str]:
         results[f"materializations/sharing_{place}.sql"] = (
             f"/* into: shared_{place} */\nSELECT id, n, ts, day FROM copy\n"
         )
-    for place in range(TABLES - 3 - rebound):
+    for place in range(tables - 3 - rebound):
         results[f"tables/quiet_{place:02}.yaml"] = QUIET
         results[f"materializations/keeping_{place:02}.sql"] = f"/* into: quiet_{place:02} */\nSELECT id, n FROM still\n"
     return results

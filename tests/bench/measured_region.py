@@ -199,11 +199,12 @@ class MeasuredRegion:
         session = self.agent.spark.session()
         if not DeltaTable.is_deltatable(str(path)):
             commit.create(session, target, str(path), 24)
-        began = of_tree()
-        rows = narrowed(session.read.format("delta").load(str(self.landing)))
-        rows.createOrReplaceTempView(step.source)
-        session.sql(step.sql).write.format("delta").mode("append").save(str(path))
-        return of_tree() - began
+        with self.agent.spark.in_use():
+            began = of_tree()
+            rows = narrowed(session.read.format("delta").load(str(self.landing)))
+            rows.createOrReplaceTempView(step.source)
+            session.sql(step.sql).write.format("delta").mode("append").save(str(path))
+            return of_tree() - began
 
     def same_rows(self, one: str, other: str, of_other: str = "true") -> None:
         """Compare number and content of the rows of two tables, by the columns of the first.
@@ -214,10 +215,11 @@ class MeasuredRegion:
         session = self.agent.spark.session()
         columns = sorted(field.name for field in DeltaTable(one).schema().fields)
         content = f"sum(CAST(xxhash64({', '.join(columns)}) AS DECIMAL(38, 0))) AS content"
-        found = [
-            session.read.format("delta").load(path).where(condition).selectExpr("count(*) AS rows", content).first()
-            for path, condition in ((one, "true"), (other, of_other))
-        ]
+        with self.agent.spark.in_use():
+            found = [
+                session.read.format("delta").load(path).where(condition).selectExpr("count(*) AS rows", content).first()
+                for path, condition in ((one, "true"), (other, of_other))
+            ]
         assert found[0] == found[1], f"{one} and {other} differ: {found}"
 
     def close(self) -> None:

@@ -68,16 +68,17 @@ AT_REST = "test_follow.py::test_a_region_at_rest_holds_little_and_does_little"
 WAKES = "test_follow.py::test_a_region_that_wakes_reads_its_first_row_soon"
 LAGS = "test_follow.py::test_a_row_is_readable_two_tables_further_within_seconds"
 BESIDE = "test_follow.py::test_a_row_is_readable_soon_beside_a_backfill"
+BACKLOG = "test_follow.py::test_a_backlog_drains_at_half_the_throughput_of_the_bare_insert"
 LIST_KEYS = "test_keys.py::test_a_key_costs_at_most_three_times_a_bare_table_s_however_much_the_regions_tell"
 PANE_KEYS = "test_keys.py::test_a_key_costs_at_most_one_and_a_half_times_a_bare_table_s_on_every_screen"
 
 PARTS = (
     small("backfill", 1, 5, "test_backfill.py", "test_batch.py", rows=600_000),
     small("chain", 2, 3, "test_chain.py", "test_parsing.py", rows=300_000),
-    small("following", 5, 4, LAGS, BESIDE, rows=300_000),
+    small("following", 5, 5, LAGS, BESIDE, BACKLOG, rows=300_000),
     small("promotion", 6, 3, "test_alternations.py", "test_promotion.py"),
-    small("idle", 7, 4, "test_idle.py", AT_REST, WAKES),
-    small("starting", 8, 1, "test_starting.py", "test_planner.py"),
+    small("idle", 7, 3, "test_idle.py", AT_REST, WAKES),
+    small("starting", 8, 2, "test_spark_start.py", "test_starting.py", "test_planner.py"),
     small("console", 9, 3, "test_runner.py", "test_screen.py", "test_large_region.py", "test_schema_verify.py", LIST_KEYS),
     small("aggregates", 10, 1, "test_aggregate_read.py"),
     long("backfill-3m", 1, 15, "test_backfill.py", rows=3_000_000),
@@ -87,7 +88,7 @@ PARTS = (
     long("sqlmesh", 3, 20, "test_sqlmesh.py"),
     long("dbt", 3, 15, "test_dbt.py"),
     long("native", 4, 8, "test_native.py", rows=3_000_000),
-    long("lags", 5, 25, LAGS, BESIDE, rows=3_000_000),
+    long("lags", 5, 25, LAGS, BESIDE, BACKLOG, rows=3_000_000),
     long("alternations", 6, 15, "test_alternations.py", "test_landing_switch.py"),
     long("regions-at-rest", 7, 6, "test_idle.py"),
     long("demo", 9, 10, "test_demo.py"),

@@ -4,6 +4,8 @@ seconds of the process tree.
     whole  of one table, beside one INSERT of all its rows
     daily  of one table, beside one INSERT a day
     chain  of three tables, each below the one before
+
+And `backlog`: so many rows that wait in a landing table of a tenth of them, followed beside one INSERT of these.
 """
 
 import json
@@ -14,17 +16,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
+
 from tests.bench import demo_rows
 from tests.bench.measured_region import MeasuredRegion, Phase
 from tests.bench.processor_time import of_tree
 
 FIRST_DAY = datetime(2026, 11, 1, tzinfo=UTC)
 FIRST, BELOW = "requests", ("visits", "sizes")
+HELD_SECONDS, DRAINED_SECONDS = 60.0, 900.0
 
 
 def main(what: str, place: Path, rows: int, days: int, rounds: int) -> list[dict[str, float]]:
     region = MeasuredRegion(place)
-    demo_rows.land(region.landing, rows, days)
+    demo_rows.land(region.landing, rows // 10 if what == "backlog" else rows, days)
     region.start()
     try:
         # warms the JVM up, and makes live tables to compare with
@@ -37,8 +42,10 @@ def main(what: str, place: Path, rows: int, days: int, rounds: int) -> list[dict
                 return [daily(region, days)]
             case "chain":
                 return list(chain(region, rounds))
+            case "backlog":
+                return list(backlog(region, rows, rounds))
             case _:
-                raise SystemExit(f"whole, daily or chain, not {what}")
+                raise SystemExit(f"whole, daily, chain or backlog, not {what}")
     finally:
         region.close()
 
@@ -82,6 +89,27 @@ def chain(region: MeasuredRegion, rounds: int) -> Iterator[dict[str, float]]:
                 "checks": costs.phase(Phase.CHECKS),
                 "total": costs.total,
             }
+
+
+def backlog(region: MeasuredRegion, rows: int, rounds: int) -> Iterator[dict[str, float]]:
+    """After a round that warms up."""
+    follower = region.agent.follower
+    for number in range(1 + rounds):
+        first, other = (1 + number) * rows, region.root / f"backlog{number}"
+        demo_rows.land(other, rows, 1, first=first)
+        with follower.hold("web", HELD_SECONDS, aligned=False):
+            demo_rows.land(region.landing, rows, 1, first=first)
+            there = DeltaTable(region.live(FIRST)).count()
+            began = of_tree()
+        follower.align("web").result(DRAINED_SECONDS)
+        drained = of_tree() - began
+        assert DeltaTable(region.live(FIRST)).count() == there + rows
+        session, path = region.agent.spark.session(), region.root / f"bare{number}"
+        bare = region.bare(
+            region.plan(demo_rows.files(1)), path, lambda _, s=session, o=other: s.read.format("delta").load(str(o))
+        )
+        if number:
+            yield {"bare": bare, "drained": drained}
 
 
 def of_day(rows: Any, day: datetime) -> Any:

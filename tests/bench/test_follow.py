@@ -14,6 +14,7 @@ from console.model.region import WAKE_SECONDS
 from tests.agent.test_asleep import cycles
 from tests.bench import beside_process
 from tests.bench.report import Measurement, check
+from tests.bench.rollouts import rounds_of, seconds
 from tests.bench.size import SIZE, Size, rows, sized
 
 SECONDS = sized(40, 120)
@@ -22,6 +23,7 @@ LONG = [(rate, lag) for lag in (None, 3.0) for rate in (100, 1_000, 10_000)]
 RATES = {Size.SMALL: [(1_000, 3.0)], Size.LONG: LONG}
 RATE, LAG, LAG_BESIDE = 1_000, 3.0, 5.0  # at that rate, the goals of p99 in seconds: alone, and beside a backfill
 BUILT_ROWS = rows(300_000)
+BACKLOG_ROWS, BACKLOG = sized(300_000, 1_000_000), 0.5  # of the plain INSERT's throughput
 REST_SECONDS = sized(30, 60)
 REST_MIB, REST_CORES = 150.0, 0.0005  # of each of twenty regions that use 1 % of a core together
 MIB = 1 << 20
@@ -68,6 +70,17 @@ def test_a_row_is_readable_soon_beside_a_backfill(tmp_path: Path, capsys: pytest
     of = f"two tables at {RATE:,} rows/s beside a rebuild of both from {BUILT_ROWS:,} rows, `follow.lag` {beside_process.LAG:g} s"
     with capsys.disabled():
         check(*distribution(of, report["lags"], LAG_BESIDE, f"in {report['seconds']:.0f} s"))
+
+
+def test_a_backlog_drains_at_half_the_throughput_of_the_bare_insert(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = rounds_of("backlog", tmp_path, BACKLOG_ROWS, 1, 2)
+    times = statistics.median(each["bare"] / each["drained"] for each in found)
+    text = f"{times:.2f} times ({seconds(found, 'drained')} and {seconds(found, 'bare')} processor seconds)"
+    what = f"throughput of following a backlog of {BACKLOG_ROWS:,} rows, beside the plain INSERT"
+    with capsys.disabled():
+        check(Measurement(what=what, figure=times, limit=BACKLOG, text=text, at_least=True))
 
 
 def test_a_region_at_rest_holds_little_and_does_little(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
