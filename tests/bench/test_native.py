@@ -1,4 +1,4 @@
-"""A batch whose query DuckDB computes and deltalake commits, beside Spark's, and where both would not mean the same (decision 31).
+"""A batch whose query DuckDB computes and deltalake commits, beside Spark's, and where both would not mean the same (decision 32).
 
 The rows of both are compared whole before a figure counts.
 """
