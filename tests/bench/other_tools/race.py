@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 
 from console import project
@@ -99,8 +100,8 @@ def land(landing: str, size: RaceSize) -> None:
 
 def _round(folder: Path, landing: str, size: RaceSize, rivals: Sequence[Rival], reversed_: bool) -> dict[str, TreeCost]:
     """Costs by name; the tables are compared and removed."""
-    runs: list[tuple[str, Callable[[Path], TreeCost]]] = [(OURS, lambda place: _ours(place, landing))]
-    runs += [(rival.name, lambda place, rival=rival: _theirs(place, landing, size, rival)) for rival in rivals]  # type: ignore[misc]
+    runs: list[tuple[str, Callable[[Path], TreeCost]]] = [(OURS, partial(_ours, landing=landing))]
+    runs += [(rival.name, partial(_theirs, landing=landing, size=size, rival=rival)) for rival in rivals]
     costs = {name: run(folder / name.replace(" ", "-")) for name, run in (runs[::-1] if reversed_ else runs)}
     mine = built(folder / OURS)
     names = list(task(folder / OURS, landing, size.dates, 0).columns)
