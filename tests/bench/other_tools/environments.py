@@ -55,17 +55,8 @@ class ToolEnvironment:
         if stamp.is_file() and stamp.read_text() == wanted:
             return
         venv.create(self.folder / "env", with_pip=True, clear=True)
-        command = [
-            self.python,
-            "-m",
-            "pip",
-            "-q",
-            "--disable-pip-version-check",
-            "install",
-            "--require-hashes",
-            "--no-deps",
-        ]
-        done = subprocess.run([*command, "-r", self.lock], capture_output=True, text=True, check=False)
+        words = ("-q", "--disable-pip-version-check", "install", "--require-hashes", "--no-deps", "-r", str(self.lock))
+        done = subprocess.run([str(self.python), "-m", "pip", *words], capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotInstalled(f"{self.package} {self.version}: {done.stderr[-2000:]}")
         (site,) = self.folder.glob("env/lib/python*/site-packages")
