@@ -1,7 +1,8 @@
 """Eight readers in a loop, each through the live release: `WAREHOUSE`, until SIGTERM; then prints one JSON object.
 
 A read is *torn* if a table differs from the release's manifest, if a table below another has more rows than that, or if one of
-the live release has fewer rows than were read of it before. It is *failed* if anything raised. Knows nothing of the agent.
+the live release has fewer rows than were read of it in that release before. It is *failed* if anything raised, and *behind* if a table has
+fewer rows than the same reader saw in the release that was live before. Knows nothing of the agent.
 """
 
 import json
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,8 @@ class LiveReader:
         self.releases: set[str] = set()
         self._warehouse, self._random = warehouse, random.Random(seed)
         self._tables: dict[str, DeltaTable] = {}
-        self._grown: dict[str, int] = {}
+        self._grown: dict[tuple[str, str], int] = {}  # release and table → rows
+        self._newest: dict[str, int] = {}  # table → rows, in whichever release was live
 
     def run(self, ended: threading.Event) -> None:
         while not ended.wait(EVERY):
@@ -66,12 +69,22 @@ class LiveReader:
             torn += [
                 f"{name}: {rows[name]} rows of {rows['copy']} above" for name in shared if rows[name] > rows["copy"]
             ]
-            torn += [
-                f"{name}: {rows[name]} rows, {was} before"
-                for name, was in self._grown.items()
-                if rows.get(name, was) < was
-            ]
-            self._grown |= rows
+            torn += self._fewer(release, rows)
+        return torn
+
+    def _fewer(self, release: str, rows: Mapping[str, int]) -> list[str]:
+        """Tables with fewer rows than before in this release; one that has fewer than in the other one counts as behind."""
+        before = {name: self._grown.get((release, name), 0) for name in rows}
+        torn = [f"{name}: {found} rows, {before[name]} before" for name, found in rows.items() if found < before[name]]
+        behind = [
+            f"{name}: {self._newest[name] - found} rows"
+            for name, found in rows.items()
+            if found < self._newest.get(name, 0)
+        ]
+        if behind and not torn:
+            self._note("behind", f"{release}: {'; '.join(behind)}")
+        self._grown |= {(release, name): found for name, found in rows.items()}
+        self._newest |= rows
         return torn
 
     def _promotions(self) -> int:
@@ -92,6 +105,7 @@ def main(warehouse: Path) -> dict[str, Any]:
     return {
         "reads": total["reads"],
         "failed": total["failed"],
+        "behind": total["behind"],
         "torn": total["torn"],
         "releases": len(set[str]().union(*(each.releases for each in readers))),
         "seconds": time.monotonic() - began,

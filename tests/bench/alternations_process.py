@@ -105,7 +105,7 @@ def reading(warehouse: Path) -> Iterator[dict[str, Any]]:
             yield found
         finally:
             process.send_signal(signal.SIGTERM)
-            out, _ = process.communicate(120)
+            out, _ = process.communicate(timeout=120)
     found |= json.loads(out)
 
 

@@ -18,7 +18,7 @@ from console.agent.service import Service
 from console.agent.settings import Settings, load_settings
 from tests.agent.asleep import pss
 from tests.agent.test_status_without_agent import UnattendedSetup
-from tests.bench.costs import spent
+from tests.bench.processor_time import spent
 from tests.bench.size import sized
 from tests.faults.rules.tables import rows
 

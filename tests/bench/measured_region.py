@@ -3,7 +3,7 @@ in processor seconds of the whole process tree.
 """
 
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
@@ -46,7 +46,7 @@ class RolloutCosts:
     """Processor seconds by target table and phase, from the events of a rollout: each costs what was spent since the one before."""
 
     def __init__(self, plan: Plan) -> None:
-        self.of: Counter[tuple[str, Phase]] = Counter()
+        self.of: defaultdict[tuple[str, Phase], float] = defaultdict(float)
         self._steps = {step.id: step for step in plan.steps}
         self._step: Step | None = None
         self._last = of_tree()
@@ -188,10 +188,13 @@ class MeasuredRegion:
 
     # -- what it is compared with
 
-    def bare(self, plan: Plan, path: Path, narrowed: Callable[[Any], Any] = lambda rows: rows) -> float:
+    def bare(
+        self, plan: Plan, path: Path, narrowed: Callable[[Any], Any] = lambda rows: rows, *, of: Path | None = None
+    ) -> float:
         """Processor seconds of the plain `INSERT … SELECT` of a plan's first backfill into a table of its own, made here if it is not there.
 
         narrowed  of the source's rows, those that are taken
+        of        another table in place of the landing table
         """
         step = next(step for step in plan.steps if isinstance(step, Backfill))
         target = plan.release.table(step.target)
@@ -201,7 +204,7 @@ class MeasuredRegion:
             commit.create(session, target, str(path), 24)
         with self.agent.spark.in_use():
             began = of_tree()
-            rows = narrowed(session.read.format("delta").load(str(self.landing)))
+            rows = narrowed(session.read.format("delta").load(str(of or self.landing)))
             rows.createOrReplaceTempView(step.source)
             session.sql(step.sql).write.format("delta").mode("append").save(str(path))
             return of_tree() - began

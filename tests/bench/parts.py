@@ -91,7 +91,7 @@ PARTS = (
     long("lags", 5, 25, LAGS, BESIDE, BACKLOG, rows=3_000_000),
     long("alternations", 6, 15, "test_alternations.py", "test_landing_switch.py"),
     long("regions-at-rest", 7, 6, "test_idle.py"),
-    long("demo", 9, 10, "test_demo.py"),
+    long("demo", 9, 14, "test_demo.py"),
     long("events", 9, 4, "test_memory.py"),
     long("keys", 9, 10, PANE_KEYS),
     long("partial-commits", 10, 8, "test_aggregate_read.py"),

@@ -104,10 +104,8 @@ def backlog(region: MeasuredRegion, rows: int, rounds: int) -> Iterator[dict[str
         follower.align("web").result(DRAINED_SECONDS)
         drained = of_tree() - began
         assert DeltaTable(region.live(FIRST)).count() == there + rows
-        session, path = region.agent.spark.session(), region.root / f"bare{number}"
-        bare = region.bare(
-            region.plan(demo_rows.files(1)), path, lambda _, s=session, o=other: s.read.format("delta").load(str(o))
-        )
+        plan, path = region.plan(demo_rows.files(1)), region.root / f"bare{number}"
+        bare = region.bare(plan, path, of=other)
         if number:
             yield {"bare": bare, "drained": drained}
 

@@ -56,6 +56,10 @@ def test_the_other_release_is_readable_at_once_and_no_read_fails(
                 text=f"p99 {p99(readable):.0f} ms, p50 {statistics.median(readable):.0f} ms; {read}",
             ),
             Measurement(
+                what=f"first reads of a release that show fewer rows than its predecessor did, of {of}", figure=readers["behind"],
+                limit=0, text=f"{readers['behind']} of {readers['reads']:,} reads" + (f" ({readers['notes'][0]})" if readers["behind"] else ""),
+            ),
+            Measurement(
                 what=f"drain before that, seconds, p99 of {of}", figure=p99(drain), limit=DRAIN_SECONDS,
                 text=f"p99 {p99(drain):.2f} s, p50 {statistics.median(drain):.2f} s; a batch of the intake waited {found['wait']:.2f} s (median)",
             ),

@@ -86,7 +86,8 @@ def test_a_batch_costs_little_more_than_the_bare_insert(tmp_path: Path, capsys: 
         session.sql(step.sql).write.format("delta").mode("append").save(path)
 
     try:
-        bare(0), ours(0)  # warm
+        for warm in (bare, ours):
+            warm(0)
         jvm = session.sparkContext._gateway.proc.pid
         pairs = [(spending(jvm, ours, n), spending(jvm, bare, n)) for n in range(1, ROUNDS + 1)]
     finally:

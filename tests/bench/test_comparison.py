@@ -21,7 +21,7 @@ from console.model.plan import numbered
 from console.model.slices import cut
 from console.model.step import Backfill, Comparison, Pair
 from tests.bench import report
-from tests.bench.costs import spent
+from tests.bench.processor_time import spent
 
 ROWS, DAYS = 3_000_000, 14
 ROUNDS = 3

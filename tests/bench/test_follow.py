@@ -5,6 +5,7 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from tests.bench.size import SIZE, Size, rows, sized
 
 SECONDS = sized(40, 120)
 # rows a second, and `follow.lag` in seconds; None for the default share of a core
-LONG = [(rate, lag) for lag in (None, 3.0) for rate in (100, 1_000, 10_000)]
-RATES = {Size.SMALL: [(1_000, 3.0)], Size.LONG: LONG}
+LONG = tuple((rate, lag) for lag in (None, 3.0) for rate in (100, 1_000, 10_000))
+RATES: Mapping[Size, Sequence[tuple[int, float | None]]] = {Size.SMALL: ((1_000, 3.0),), Size.LONG: LONG}
 RATE, LAG, LAG_BESIDE = 1_000, 3.0, 5.0  # at that rate, the goals of p99 in seconds: alone, and beside a backfill
 BUILT_ROWS = rows(300_000)
 BACKLOG_ROWS, BACKLOG = sized(300_000, 1_000_000), 0.5  # of the plain INSERT's throughput

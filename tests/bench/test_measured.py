@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from console.agent.store.ledger import Releases
 from console.model.event import BatchStarted, Entered, Event, Logged, Recorded, StepDone, StepStarted
+from console.model.live import TableState
 from console.model.step import Backfill, CatchUp, Validate
 from tests.bench import measured_region
 from tests.bench.alternation_readers import LiveReader
@@ -111,6 +114,10 @@ def append(path: str, number: int) -> None:
     write_deltalake(path, pa.table({"id": rows(number)["id"], **missing}, schema), mode="append", partition_by=["day"])
 
 
+def elsewhere(state: TableState) -> TableState:
+    return replace(state, version=replace(state.version, path=f"other/{state.table.name}"))
+
+
 def seen(reader: LiveReader) -> str:
     """What one read finds wrong."""
     try:
@@ -154,6 +161,20 @@ class TestReaders:
             path, rows(1).append_column("odd", pa.array([1])), mode="append", schema_mode="merge", partition_by=["day"]
         )
         assert "copy: columns ['odd']" in seen(reader)
+
+    def test_fewer_rows_than_in_the_release_before_are_behind(self, region: MeasuredRegion, reader: LiveReader) -> None:
+        releases = Releases(region.warehouse, "web")
+        (live,) = [stored.release for stored in releases.all()]
+        other = replace(live, id="r2", tables=tuple(map(elsewhere, live.tables)))
+        for state in other.tables:
+            shutil.copytree(self.path(region, state.table.name), region.warehouse / state.version.path)
+        for name in ("shared_0", "copy"):
+            append(self.path(region, name), 2)
+        assert (seen(reader), reader.counts["behind"]) == ("", 0)
+        releases.propose(other, "web-2", "ada", "ops")
+        releases.swap(live.id, "r2", "ada", "ops")
+        assert (seen(reader), reader.counts["behind"]) == ("", 1)
+        assert reader.notes == ["behind: r2: shared_0: 2 rows; copy: 2 rows"]
 
     def test_a_table_that_is_gone_is_a_failed_read(self, region: MeasuredRegion, reader: LiveReader) -> None:
         shutil.rmtree(self.path(region, "copy"))
