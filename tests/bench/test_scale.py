@@ -22,13 +22,13 @@ from tests.bench.report import Measurement, check
 from tests.bench.scale import page
 from tests.bench.scale.costs import ScaleCosts, ScaleRecord, ScaleRun, SurveyRun, fitted
 from tests.bench.scale.rollout_process import SizedCase
-from tests.bench.size import SIZE, Size, sized
+from tests.bench.size import rows, sized
 
 pytestmark = pytest.mark.bench
 
-MILLION = 1_000_000
-SIZES = {Size.SMALL: (100_000, 300_000, MILLION), Size.LONG: (MILLION, 3 * MILLION, 10 * MILLION)}[SIZE]
-FITTED = {Size.SMALL: (200_000, 600_000), Size.LONG: (MILLION // 2, 2 * MILLION)}[SIZE]
+LARGEST = rows(sized(1_000_000, 10_000_000))
+SIZES = (LARGEST // 10, 3 * LARGEST // 10, LARGEST)
+FITTED = (LARGEST // 5, 3 * LARGEST // 5)
 DAYS = sized(10, 30)
 MOST_ROWS = 400_000  # of a batch: the first one of a table has no more, whatever its limit
 FILES = (2_000, 42_000)  # of the surveyed tables
@@ -45,8 +45,8 @@ class PricedRun:
 
 def cases() -> list[SizedCase]:
     """Those that are fitted, each in one batch or few and in one a day; then the sizes that are judged, in a few batches."""
-    fitting = [SizedCase(rows=rows, days=DAYS, limits=(MOST_ROWS, rows // DAYS)) for rows in FITTED]
-    return fitting + [SizedCase(rows=rows, days=DAYS, limits=(min(rows // 4, MOST_ROWS),)) for rows in SIZES]
+    fitting = [SizedCase(rows=count, days=DAYS, limits=(MOST_ROWS, count // DAYS)) for count in FITTED]
+    return fitting + [SizedCase(rows=count, days=DAYS, limits=(min(count // 4, MOST_ROWS),)) for count in SIZES]
 
 
 def printed(*words: str) -> str:

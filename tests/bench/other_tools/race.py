@@ -57,6 +57,10 @@ class Rival:
     batch_days: int
     goal: float
 
+    @property
+    def folder(self) -> str:
+        return f"{self.tool.name}-{self.batch_days}"
+
 
 class DifferentRows(AssertionError):
     """A tool built other rows than our agent, so no cost of it counts."""
@@ -100,13 +104,13 @@ def land(landing: str, size: RaceSize) -> None:
 
 def _round(folder: Path, landing: str, size: RaceSize, rivals: Sequence[Rival], reversed_: bool) -> dict[str, TreeCost]:
     """Costs by name; the tables are compared and removed."""
-    runs: list[tuple[str, Callable[[Path], TreeCost]]] = [(OURS, partial(_ours, landing=landing))]
-    runs += [(rival.name, partial(_theirs, landing=landing, size=size, rival=rival)) for rival in rivals]
-    costs = {name: run(folder / name.replace(" ", "-")) for name, run in (runs[::-1] if reversed_ else runs)}
+    runs: list[tuple[str, Callable[[], TreeCost]]] = [(OURS, partial(_ours, folder / OURS, landing))]
+    runs += [(rival.name, partial(_theirs, folder / rival.folder, landing, size, rival)) for rival in rivals]
+    costs = {name: run() for name, run in (runs[::-1] if reversed_ else runs)}
     mine = built(folder / OURS)
     names = list(task(folder / OURS, landing, size.dates, 0).columns)
     for rival in rivals:
-        if count := differences(mine, built(folder / rival.name.replace(" ", "-")), names, size.dates):
+        if count := differences(mine, built(folder / rival.folder), names, size.dates):
             raise DifferentRows(f"{rival.name}: {count:,} rows differ from our agent's")
     shutil.rmtree(folder)
     return costs
