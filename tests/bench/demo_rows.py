@@ -1,6 +1,7 @@
 """The demo's requests as rows of a landing table of others, and the files of a pipeline that parses them by the demo's own query."""
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -9,6 +10,7 @@ from deltalake import write_deltalake
 from tests.bench.parts import ROOT
 
 A_COMMIT = 1_000_000  # rows
+BEGIN = date(2026, 11, 1)
 DAY_MICROSECONDS = 86_400_000_000
 PARSE = (ROOT / "plans" / "web" / "materializations" / "parse_requests.sql").read_text()
 TABLE = (ROOT / "plans" / "web" / "tables" / "requests.yaml").read_text()
@@ -16,17 +18,19 @@ TABLE = (ROOT / "plans" / "web" / "tables" / "requests.yaml").read_text()
 LANDING = "kind: landing\ntime: ts\ncolumns: {id: string, region: string, ts: timestamp, payload: string}\n"
 
 
-def land(path: Path, rows: int, days: int, first: int = 0) -> None:
-    """Rows of so many days since 2026-11-01, in the order of their times, as the demo's producer writes them.
+def land(path: Path, rows: int, days: int, first: int = 0, *, begin: date = BEGIN, a_commit: int = A_COMMIT) -> None:
+    """Rows of so many days, in the order of their times, as the demo's producer writes them.
 
-    first  number of the first row
+    first     number of the first row
+    begin     the first day
+    a_commit  rows of a commit, which is one file
     """
     step = days * DAY_MICROSECONDS // rows
-    for at in range(first, first + rows, A_COMMIT):
-        until = min(at + A_COMMIT, first + rows)
+    for at in range(first, first + rows, a_commit):
+        until = min(at + a_commit, first + rows)
         made = duckdb.sql(
             f"""
-            SELECT 'e' || i AS id, 'us' AS region, TIMESTAMPTZ '2026-11-01 00:00:00+00' + to_microseconds((i - {first}) * {step}) AS ts,
+            SELECT 'e' || i AS id, 'us' AS region, TIMESTAMPTZ '{begin} 00:00:00+00' + to_microseconds((i - {first}) * {step}) AS ts,
                    json_object('tenant', 't' || i % 9, 'ip', '192.0.2.' || i % 250, 'method', 'GET', 'path', '/a/' || i % 1000 || '?q=1',
                      'protocol', 'HTTP/1.1', 'status', CASE WHEN i % 50 = 0 THEN 500 ELSE 200 END, 'bytes', i % 9999, 'duration_ms',
                      (i % 777) / 7.0, 'referrer', 'http://example.org/x', 'user_agent', 'Mozilla/5.0 (X11; Linux) Firefox/99.0') AS payload

@@ -85,6 +85,9 @@ PARTS = (
     long("backfill-10m", 1, 25, "test_backfill.py::test_a_backfill_costs_little_more_than_the_bare_insert", rows=10_000_000),
     long("comparison", 1, 6, "test_comparison.py"),
     long("chain-3m", 2, 10, "test_chain.py", rows=3_000_000),
+    long("sqlmesh", 3, 20, "test_sqlmesh.py"),
+    long("dbt", 3, 15, "test_dbt.py"),
+    long("native", 4, 8, "test_native.py", rows=3_000_000),
     long("lags", 5, 25, LAGS, BESIDE, BACKLOG, rows=3_000_000),
     long("alternations", 6, 15, "test_alternations.py", "test_landing_switch.py"),
     long("regions-at-rest", 7, 6, "test_idle.py"),
@@ -92,6 +95,7 @@ PARTS = (
     long("events", 9, 4, "test_memory.py"),
     long("keys", 9, 10, PANE_KEYS),
     long("partial-commits", 10, 8, "test_aggregate_read.py"),
+    long("sizes", 11, 20, "test_scale.py"),
 )  # fmt: skip
 BY_NAME = {part.name: part for part in PARTS}
 
