@@ -139,7 +139,7 @@ class Demo:
         """A process of the demo's, until SIGTERM; its consoles and agents reach the bucket as all of this region do."""
         with (self.region.home / f"{name}.log").open("ab") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", *words],
+                [sys.executable, *words],
                 cwd=ROOT,
                 env={**self.region.environment, **more},
                 stdout=out,
@@ -147,6 +147,9 @@ class Demo:
             )
             try:
                 yield
+                assert process.poll() is None, (
+                    f"{name} has ended: {(self.region.home / f'{name}.log').read_text()[-1000:]}"
+                )
             finally:
                 process.send_signal(signal.SIGTERM)
                 with suppress(subprocess.TimeoutExpired):
