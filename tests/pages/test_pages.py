@@ -150,7 +150,7 @@ def missing(call: str) -> bool:
     """Whether make has no such target, or nobody such a module."""
     program, *words = call.split()
     if program == "make":
-        targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         return not {word for word in words if "=" not in word} <= {*targets}
     try:
         return find_spec(words[1]) is None
