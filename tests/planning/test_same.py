@@ -82,7 +82,7 @@ def test_batches_are_as_many_as_are_carried(
     stats = TableStats(
         name="t", path="t", version=1, rows=total, bytes=0, files=1, columns=(), partition_by=(), days=values
     )
-    slices = cut(values, rows, time != "date") if time and values else ()
+    slices = cut(values, rows, time != "date", bytes_limit=size) if time and values else ()
     carried, after = 0, 0
     while run := pack(slices, after, rows, size):
         carried += any(piece.rows for piece in run)
