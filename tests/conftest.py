@@ -18,10 +18,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 # Syntax trees are many small objects that live long: with the collector's own thresholds it took a third of the quick loop.
 gc.set_threshold(100_000, 20, 50)
 
-# files whose tests share something: a Spark, or the parsed source. All rules on one Spark took longer than the rest of their area.
+# files whose tests share something: a Spark, or the parsed source. All rules on one Spark, and all that goes through one Connect
+# server, took longer than the rest of their areas.
 GROUPS = {
     "rules a-j": re.compile(r"tests/faults/rules/test_[a-j]"),
     "rules k-z": re.compile(r"tests/faults/rules/test_[k-z]"),
+    "rollouts on connect": re.compile(r"tests/objects/test_rollout_on_connect"),
     "connect": re.compile(r"tests/objects/test_\w+_on_connect"),
     "walls": re.compile(r"tests/walls/"),
 }
@@ -34,6 +36,8 @@ LONGEST = (
     "rules k-z",
     "tests/objects/test_region_uses.py",
     "connect",
+    "rollouts on connect",
+    "tests/cluster/test_rollout.py",
     "tests/agent/test_watch_spark.py",
     "tests/agent/test_resilience.py",
     "tests/life/test_life.py",
