@@ -1,7 +1,7 @@
 """The demo's rollout in a bucket: with a Spark of the agent's own, on a cluster, and through Spark Connect.
 
 Its producer and its reader go on, while agents and consoles die at every point of `tests/faults` that a rollout of this
-pipeline meets; the demo's own independent check has the rows, on a copy of the bucket that imports nothing of console.
+pipeline meets. The rows are judged on a copy of the bucket by the demo's own check, which imports nothing of console.
 """
 
 import json
@@ -37,7 +37,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.s3, pytest.mark.soak]
 
 ROOT = DOCS.parent
 CHECK = ROOT / "console" / "demo" / "check.py"
-TRAFFIC = Traffic(region="us", rows_a_day=4_000, heavy=9_000, live=50)  # `live` is for the demo's own producer to say
+# of the history; live rows are as many as the demo's producer sends
+TRAFFIC = Traffic(region="us", rows_a_day=4_000, heavy=9_000, live=50)
 # the demo's own, with a commit each ten seconds: the server of these tests takes longer for each of thousands
 PRODUCER = "from console.demo.traffic import producer; producer.BATCH_SECONDS = 10.0; producer.main()"
 # a rollout of this pipeline builds no aggregate anew, and its first release is not under fire
@@ -58,7 +59,7 @@ NURSE_SECONDS = 3.0
 
 @dataclass(slots=True, kw_only=True)
 class Demo:
-    """The demo's pipeline in a region of a bucket.  before: rows of its history;  after: its files with the change"""
+    """The demo's pipeline in a region of a bucket.  before: rows of its history"""
 
     region: Region
     before: int = 0
@@ -165,14 +166,8 @@ class Demo:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Ends once there are as many reads as the demo's check asks for. It reads around the proxy that agents go through."""
-        words = (
-            "--mirrored",
-            self.region.warehouse,
-            "--copy",
-            str(self.region.home / "read"),
-            "--results",
-            str(self.reads),
-        )
+        copy, results = str(self.region.home / "read"), str(self.reads)
+        words = ("--mirrored", self.region.warehouse, "--copy", copy, "--results", results)
         with self.beside("reader", "-m", "tests.objects.demo_reader", *words, **self.region.store):
             yield
             until = time.monotonic() + READ_SECONDS
