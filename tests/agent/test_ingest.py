@@ -129,7 +129,9 @@ def test_a_wrong_line_far_down_is_named_as_the_file_has_it_nothing_is_written_an
     assert project.ids() == ids(LINES + 5)
 
 
-@pytest.mark.parametrize("point", ["before-commit-landing", "after-commit-landing"])
+@pytest.mark.parametrize(
+    "point", ["before-commit-landing", pytest.param("after-commit-landing", marks=pytest.mark.soak)]
+)
 def test_killed_in_the_middle_it_says_what_landed_goes_on_after_it_and_refuses_another_file(
     project: IngestProject, point: str
 ) -> None:

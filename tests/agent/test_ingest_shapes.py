@@ -27,7 +27,9 @@ def renamed(state: TableState) -> TableState:
     return replace(state, table=replace(state.table, columns=columns), intake=intake)
 
 
-@pytest.mark.parametrize("point", ["before-commit-landing", "after-commit-landing"])
+@pytest.mark.parametrize(
+    "point", ["after-commit-landing", pytest.param("before-commit-landing", marks=pytest.mark.soak)]
+)
 def test_killed_then_promoted_then_rolled_back_the_same_file_lands_once(project: IngestProject, point: str) -> None:
     lines, releases = events(LINES), Releases(project.lake, "web")
     assert project.ingest(lines[:2])[0] == 0  # an agent runs

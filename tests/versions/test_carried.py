@@ -98,6 +98,7 @@ async def test_the_paused_one_goes_on_to_its_end(version: str, tmp_path: Path) -
         await promoted(stored)
 
 
+@pytest.mark.soak  # what it carries on is what the paused one does
 @versions
 async def test_the_failed_one_is_kept_and_tried_again(version: str, tmp_path: Path) -> None:
     async with region(tmp_path / "region", version, "failed") as stored:
