@@ -33,7 +33,7 @@ MAX_NODES = 10_000
 Keys = tuple[str | int, ...]
 
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-_READ_OTHERWISE = re.compile("[\t?\ufeff]")  # by libyaml than by the pure loader
+_READ_OTHERWISE = re.compile("[\t?\ufeff]|[|>][-+0-9]*#")  # by libyaml than by the pure loader
 _TAB = re.compile(r"^ *\t", re.MULTILINE)
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}

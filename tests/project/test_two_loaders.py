@@ -24,6 +24,7 @@ NAMED = {
     "a key with nothing behind its question mark": "? ",
     "two byte order marks": "\ufeff\ufeff{a: b}",
     "a value of no character": "columns: {id: , ts: timestamp}\n",
+    "a comment at the sign of a block": "a: >+#b\n  c\n",
     "a directive": "%YAML 1.2\n---\na: b\n",
     "a tag handle": "%TAG ! tag:x,2026:\n---\na: b\n",
     "a tag": "a: !!str b\n",
@@ -78,7 +79,9 @@ def test_what_the_two_would_read_otherwise_is_read_as_by_the_pure_one(
     assert found == pure
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 40))])
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=[pytest.mark.soak, pytest.mark.slow]) for seed in range(2, 40))]
+)
 def test_so_is_any_text(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     folders = ("plans", "regions", "tests/life/cases", "tests/planning")
