@@ -265,13 +265,10 @@ def _commit_position(session: Any, writer: FeedWriter, position: int, note: dict
     """Commit a position without rows, by deltalake if it supports the table, else by Spark; in a bucket without a file."""
     if in_bucket(writer.target):
         return _commit_files(writer, (), position, note)
-    result = (
-        _append_by_deltalake(None, writer, position, note)
-        if exact_appends.supports_small_appends(writer.target)
-        else None
-    )
-    if result is not None:
-        return result
+    if exact_appends.supports_small_appends(writer.target):
+        result = _append_by_deltalake(None, writer, position, note)
+        if result is not None:
+            return result
     session = opened(session)
     return _commit(session, empty_rows(session, writer.target), writer, position, note)
 
