@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,13 +38,22 @@ class Counting(LiveFeed):
         return (0, 0, 0.0)
 
 
-@pytest.fixture
-def follower() -> Iterator[FeedFollower]:
+@contextmanager
+def ticking() -> Iterator[FeedFollower]:
+    """A follower that ticks every hundredth of a second, once it is started."""
     spark = SimpleNamespace(session=object, live_session=object, give_up=lambda _: None)
     thread = FeedFollower(cast(Any, spark), 0.01, lambda *_: None)
-    yield thread
-    thread.stop()
-    thread.join(60)
+    try:
+        yield thread
+    finally:
+        thread.stop()
+        thread.join(60)
+
+
+@pytest.fixture
+def follower() -> Iterator[FeedFollower]:
+    with ticking() as thread:
+        yield thread
 
 
 def table(place: Path, name: str, commits: int) -> str:

@@ -12,6 +12,7 @@ from console.agent.pipeline import PipelineController
 from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, Watchdog, expiring
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
+from console.agent.store.ledger import Releases
 from console.errors import Conflict
 from console.model.event import (
     Accepted,
@@ -33,15 +34,18 @@ from console.model.status import Status, Verb, fold
 from console.model.step import Promote
 from console.model.step_status import StepStatus
 from tests.agent.manual_clock import ManualClock
+from tests.agent.test_follower import counting_feed, table, ticking
 from tests.plans import bare_plan
 
 pytestmark = pytest.mark.slow
+TICKS_SECONDS = 0.5  # of a follower that ticks every hundredth of a second
 
 
-def opened(place: Path) -> PipelineController:
+def opened(place: Path, follower: FeedFollower | None = None) -> PipelineController:
     """The pipeline as a fresh agent finds it."""
     spark = SparkHandle(Settings(region="eu"), -1)
-    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings(region="eu"))
+    own = FeedFollower(spark, 1.0, lambda *_: None)
+    return PipelineController(place, "web", spark, follower or own, Settings(region="eu"))
 
 
 @pytest.fixture
@@ -85,6 +89,27 @@ def test_a_promotion_whose_commit_was_not_made_stands_at_its_gate_again(promotin
     assert controller.recorder.status.state == "awaiting-confirmation"
     assert controller.promote("web-1", "", "eve", "desk").by == "eve"
     assert controller.recorder.status.state == "live"
+
+
+def test_no_feed_moves_between_its_alignment_and_the_swap(promoting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else readers saw more rows of the release before than they see of the next one."""
+    landing = table(promoting, "landing", 2)
+    before, swap, seen = counting_feed(promoting, landing, "before"), Releases.swap, []
+
+    def beside_a_sender(releases: Releases, *words: str) -> int:
+        table(promoting, "landing", 1)
+        time.sleep(TICKS_SECONDS)
+        seen.append(before.seen)
+        return swap(releases, *words)
+
+    monkeypatch.setattr(Releases, "swap", beside_a_sender)
+    with ticking() as follower:
+        controller = opened(promoting, follower)
+        controller.resume()
+        follower.follow("web", (before,))
+        follower.start()
+        controller.promote("web-1", "", "eve", "desk")
+    assert seen == [1]
 
 
 def failed(place: Path, ago_hours: float) -> PipelineController:

@@ -12,7 +12,7 @@ import pytest
 from console import __version__
 from tests.walls.source import PACKAGE, ROOT
 
-# `planning/routes/feeds.py`, `agent/rollout/rebind.drain`, `tests/faults/rules/`: below the repository, console/, tests/ or the page
+# `planning/routes/feeds.py`, `agent/rollout/rebind.level`, `tests/faults/rules/`: below the repository, console/, tests/ or the page
 PATH = re.compile(r"`([a-z]\w*(?:/\w+)+)(/|(?:\.\w+)*)`")
 # `console/witness`, `console.stores.consumer.defaults`, in backticks or not; `_console.ops` and `.console/jars` are no modules
 SLASHED = re.compile(r"(?<![\w./-])console((?:/\w+)+)(\.py)?")

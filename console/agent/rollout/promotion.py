@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from console.agent.feeds import planted_bugs
 from console.agent.feeds.follower import FeedFollower
 from console.agent.relay import switch
 from console.agent.relay.intake_gate import IntakeGate
@@ -58,9 +57,7 @@ class Promotion:
         """
         status = self.recorder.status
         self._check_gate(status, rollout)
-        if not planted_bugs.early():
-            self._drain(status.release)
-        with self._rebound(status.release):
+        with self._level(status.release):
             self.recorder.store(Entered("promoting"))
             try:
                 version = self.releases.swap(live, status.release, by, host)
@@ -86,8 +83,7 @@ class Promotion:
         if previous is None:
             raise Conflict(f"{self.pipeline}: nothing to go back to", hint="console status", code="E_NO_PREVIOUS")
         self._check_files(previous.release, self.releases.in_state("live"))
-        self._drain(previous.row.id)
-        with self._rebound(previous.row.id):
+        with self._level(previous.row.id):
             version = self.releases.swap(live, previous.row.id, by, host)
             event = RolledBack(release=previous.row.id, was=live, by=by, host=host, version=version)
             self.recorder.store(event)
@@ -126,23 +122,26 @@ class Promotion:
             code="E_PROMOTED",
         )
 
-    def _drain(self, to: str) -> None:
-        """Bring the feeds of release `to` to one landing position; the live release does not change before that."""
-        try:
-            rebind.drain(self.follower, self.pipeline, self.releases.all(), to, self.resolve)
-        except BaseException:
-            self.refollow()  # the live release's definitions of its feeds apply again
-            raise
-
-    def _rebound(self, to: str) -> AbstractContextManager[None]:
-        """Context of the swap: landing tables switch versions, and shared tables switch to the version of their source
-        that `to` uses.
+    @contextmanager
+    def _level(self, to: str) -> Iterator[None]:
+        """Context of the swap. The feeds of release `to` have reached one landing position before it, and none of the pipeline moves
+        until it is done: readers would see fewer rows of the next live release than of this one. Landing tables switch
+        versions, and shared tables switch to the version of their source that `to` uses.
         """
         stored = self.releases.all()
         rebindings = rebind.rebindings_for(stored, to, self.resolve)
         switches = switch.switches_for(stored, to, self.resolve)
-        switched = partial(self._switched, switches) if switches else None
-        return rebind.rebound(self.spark, self.follower, self.pipeline, rebindings, self.refollow, switched)
+        try:
+            with rebind.level(self.follower, self.pipeline, stored, to, self.resolve):
+                if not rebindings and not switches:
+                    yield
+                    return
+            switched = partial(self._switched, switches) if switches else None
+            with rebind.rebound(self.spark, self.follower, self.pipeline, rebindings, self.refollow, switched):
+                yield
+        except BaseException:
+            self.refollow()  # the live release's definitions of its feeds apply again
+            raise
 
     @contextmanager
     def _switched(self, switches: Sequence[switch.Switch], session: Any) -> Iterator[None]:

@@ -42,8 +42,11 @@ def rebindings_for(releases: Iterable[StoredRelease], to: str, resolve: Resolve)
     return tuple(Rebinding(old, new) for old, new in pairs if old is not None and old.source_path != new.source_path)
 
 
-def drain(follower: FeedFollower, pipeline: str, releases: Iterable[StoredRelease], to: str, resolve: Resolve) -> None:
-    """Bring the feeds of release `to` to one landing position, under the definitions of that release.
+@contextmanager
+def level(
+    follower: FeedFollower, pipeline: str, releases: Iterable[StoredRelease], to: str, resolve: Resolve
+) -> Iterator[None]:
+    """Hold the follower with the feeds of release `to` at one landing position, under the definitions of that release.
 
     A feed that only other releases have may be stopped: promoting this release replaces it.
 
@@ -52,8 +55,13 @@ def drain(follower: FeedFollower, pipeline: str, releases: Iterable[StoredReleas
     release = next((stored.release for stored in releases if stored.row.id == to), None)
     live_feeds = {live_feed.key: live_feed for live_feed in live_feeds_of(release, resolve)} if release else {}
     follower.redefine(pipeline, live_feeds.values())
-    with follower.hold(pipeline, ALIGN_SECONDS, needed=lambda live_feed: live_feed.key in live_feeds):
-        pass
+    with follower.hold(
+        pipeline,
+        ALIGN_SECONDS,
+        aligned=not planted_bugs.early(),
+        needed=lambda live_feed: live_feed.key in live_feeds,
+    ):
+        yield
 
 
 @contextmanager
@@ -77,9 +85,6 @@ def rebound(
               are placed before it: at a common landing position the versions of a landing table hold the same rows
     raises    the error that stopped a feed; CheckFailed E_LAG if the feeds do not reach one landing position in time
     """
-    if not rebindings and switched is None:
-        yield
-        return
     with follower.hold(pipeline, ALIGN_SECONDS, aligned=not planted_bugs.early()):
         session = spark.session()
         try:
