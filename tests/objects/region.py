@@ -188,10 +188,20 @@ class Region:
 
     def paths(self, state: str = "live") -> dict[str, str]:
         """Of the release in a state, by the region's own table: logical name → version path."""
+        return {
+            each["table"]["name"]: each["version"]["path"]
+            for each in json.loads(self._stored("manifest", state))["tables"]
+        }
+
+    def live(self) -> str:
+        """Id of the live release, by the region's own table."""
+        return self._stored("id", "live")
+
+    def _stored(self, column: str, state: str) -> str:
         releases = self.table("_console/web/releases")
-        found = QueryBuilder().register("t", releases).execute(f"SELECT manifest FROM t WHERE state = '{state}'")
-        (manifest,) = found.read_all().column("manifest").to_pylist()
-        return {each["table"]["name"]: each["version"]["path"] for each in json.loads(manifest)["tables"]}
+        found = QueryBuilder().register("t", releases).execute(f"SELECT {column} FROM t WHERE state = '{state}'")
+        (value,) = found.read_all().column(column).to_pylist()
+        return str(value)
 
     def differing(self, state: str = "live") -> dict[str, int]:
         """Gaps and duplicates of a release against its landing table, by DuckDB: {"gaps": 0, "duplicates": 0, …}."""

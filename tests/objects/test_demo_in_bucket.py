@@ -223,20 +223,22 @@ def test_the_demos_rollout_loses_and_doubles_no_row_under_fire(bare_region: Regi
     demo, began = Demo(region=bare_region), time.monotonic()
     with spark(demo.region.home, demo.region.environment) as demo.region.spark:
         demo.prepare()
+        before = demo.region.live()
         demo.change()
         with demo.nursed():
             with demo.producing():
                 with demo.reading():
                     demo.under_fire((*MET, *CONSOLE), "apply", "--yes")
-                reads = demo.seen()
+                reads, changed = demo.seen(), demo.region.live()
                 demo.under_fire(points.BACK, "rollback", "--region", "us", "--yes")
-                demo.under_fire((), "rollback", "--region", "us", "--yes", "--to", "r2")
+                demo.under_fire((), "rollback", "--region", "us", "--yes", "--to", changed)
             figures = demo.judged()
         if "remote" in demo.region.spark:
             assert has_no_jvm(demo.region)
         keep(spark.__name__, demo, figures, time.monotonic() - began)
         assert figures["faults"] == [], (figures, reads["notes"])
-        assert (figures["release"], reads["releases"]) == ("r2", ["r1", "r2"])
+        # a console that dies before its plan is accepted leaves a release's id unused
+        assert (figures["release"], reads["releases"]) == (changed, [before, changed])
 
 
 def keep(spark: str, demo: Demo, figures: dict[str, Any], seconds: float) -> None:
