@@ -91,15 +91,17 @@ async def test_live_goes_on_beside_it_and_neither_its_death_nor_the_agents_costs
 
 
 def current(region: LiveRegion, state: str) -> str:
-    """The path of by_status in the live release, or in the one that is built: of the folders of its versions, the latest."""
-    folders = sorted((region.warehouse / "by_status").iterdir(), key=lambda place: place.stat().st_ctime)
-    assert len(folders) == (1 if state == "live" else 2), folders
-    return str(folders[-1])
+    """The path of by_status in the live release, or in the one that is built: of its versions the one that was made last."""
+    firsts = sorted(
+        (region.warehouse / "by_status").glob(f"*/_delta_log/{0:020}.json"), key=lambda log: log.stat().st_mtime
+    )
+    assert len(firsts) == (1 if state == "live" else 2), firsts
+    return str(firsts[-1].parents[1])
 
 
 def second_notes(table: str) -> list[list[int]]:
     """Slices of each batch of a table's history that the second Spark wrote; none twice."""
-    commits = log.commits(table, 0, log.latest_version(table))
+    commits = tuple(log.commits(table, 0, log.latest_version(table)))
     slices = [commit.note["slices"] for commit in commits if commit.note.get("kind") == "history"]
     assert len({tuple(each) for each in slices}) == len(slices)
     assert DeltaTable(table).version() >= len(slices)
