@@ -23,7 +23,7 @@ TRIES = 10
 
 
 @pytest.fixture
-def server(bare_region: Region, tmp_path: Path) -> Iterator[ConnectServer]:
+def connect_server(bare_region: Region, tmp_path: Path) -> Iterator[ConnectServer]:
     (tmp_path / "connect").mkdir()
     started = ConnectServer(folder=tmp_path / "connect", bucket=True, environment=bare_region.environment)
     try:
@@ -48,7 +48,9 @@ def until_a_batch_has_begun(region: Region, rollout: str) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def test_a_server_that_is_lost_in_a_batch_costs_and_doubles_no_row(bare_region: Region, server: ConnectServer) -> None:
+def test_a_server_that_is_lost_in_a_batch_costs_and_doubles_no_row(
+    bare_region: Region, connect_server: ConnectServer
+) -> None:
     region = bare_region
     region.write()
     region.produce(ROWS)
@@ -56,12 +58,12 @@ def test_a_server_that_is_lost_in_a_batch_costs_and_doubles_no_row(bare_region: 
     region.write(CHANGED)
     with Popen(region.command("apply", "--yes"), cwd=region.home / "project", env=dict(region.environment)) as console:
         until_a_batch_has_begun(region, "web-2")
-        os.kill(server.jvm, signal.SIGSTOP)
+        os.kill(connect_server.jvm, signal.SIGSTOP)
         assert not stored(region, "web-2", "BatchDone"), "it is in the middle of its batch"
-        server.stop()
+        connect_server.stop()
         region.produce(10)
         time.sleep(AWAY_SECONDS)
-        server.start()
+        connect_server.start()
         console.wait()
     for _ in range(TRIES):
         if region.attempt("apply", "--yes").returncode == 0:
