@@ -1,7 +1,8 @@
 """A live step, a batch and planning beside those of an older commit: `python -m tests.bench.against COMMIT [ROUNDS [PART …]]`.
 
 The parts are `spark` (a live step and a batch) and `plan` (a region of 500 tables, five of them edited: with no compiled query at
-hand, and with those of what is live) and `fleet` (200 regions of 500 tables in 20 live states); all by default.
+hand, and with those of what is live), `fleet` (200 regions of 500 tables in 20 live states) and `promotion` (of a region of three
+tables, there and back, as its agent and its Spark carry it out); all by default.
 
 The ratio of processor seconds, appended to docs/costs.jsonl; nothing may cost more than 1.05 times what it did.
 """
@@ -48,6 +49,33 @@ with tempfile.TemporaryDirectory() as folder:
     filled = Path(folder) / "compiled.tsv"
     measured("fill", filled)
     print(json.dumps({"plan_fleet": measured("fleet", filled)["seconds"]}))
+"""
+
+
+PROMOTION = """
+import asyncio, json, tempfile
+from pathlib import Path
+from tests.bench.processor_time import of_process
+from tests.life.region import ME, LiveRegion
+CASE, WARM, TIMES = Path("tests/life/cases/column"), 10, 40
+async def turned(region, times):
+    for _ in range(times):
+        await region.driver.rollback("column", (await region.driver.state("column")).live, ME)
+async def main(folder):
+    region = LiveRegion(folder, rows=600)
+    try:
+        for files in ("before", "after"):
+            region.install("column", CASE / files)
+            await region.roll_out("column")
+        agent = json.loads((region.warehouse / "_console" / "agent.lock").read_text())["pid"]
+        await turned(region, WARM)
+        before = of_process(agent)
+        await turned(region, TIMES)
+        return (of_process(agent) - before) / TIMES
+    finally:
+        await region.close()
+with tempfile.TemporaryDirectory(prefix="console-turns-") as folder:
+    print(json.dumps({"promotion": asyncio.run(main(Path(folder) / "region"))}))
 """
 
 
@@ -103,6 +131,12 @@ def fleet(tree: Path) -> dict[str, float]:
     return printed(tree, "-c", FLEET)
 
 
+def promotion(tree: Path) -> dict[str, float]:
+    """Of one flip to the other release."""
+    (tree / METER).write_text((ROOT / METER).read_text())
+    return printed(tree, "-c", PROMOTION)
+
+
 def printed(tree: Path, *program: str) -> dict[str, float]:
     """The last line that a program prints when it runs in a tree. raises SystemExit if it fails"""
     environment = {**os.environ, "PYTHONPATH": str(tree), "CONSOLE_JARS": str(paths.jars_dir())}
@@ -119,7 +153,7 @@ def git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
-MEASURED = {"spark": spark, "plan": plan, "fleet": fleet}
+MEASURED = {"spark": spark, "plan": plan, "fleet": fleet, "promotion": promotion}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1], *map(int, sys.argv[2:3]), *sys.argv[3:]))

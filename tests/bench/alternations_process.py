@@ -116,13 +116,15 @@ class Alternation:
         self._controller = region.controller
         self._releases = self._controller.releases.path / "_delta_log"
         self._level = 0.0
-        drain = rebind.drain
+        level = rebind.level
 
-        def timed(*args: Any, **named: Any) -> None:
-            drain(*args, **named)
-            self._level = time.time()
+        @contextmanager
+        def timed(*args: Any, **named: Any) -> Iterator[None]:
+            with level(*args, **named):
+                self._level = time.time()
+                yield
 
-        pytest.MonkeyPatch().setattr(rebind, "drain", timed)
+        pytest.MonkeyPatch().setattr(rebind, "level", timed)
 
     def turn(self) -> tuple[float, float]:
         """Seconds of the drain, and from level feeds until the other release is readable: its commit is in the log."""
