@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from console import paths
-from console.drivers.frames import Link
+from console.drivers.frames import Link, rebuild
 from console.drivers.rpc import RpcDriver
 from console.drivers.store_secrets import of_region
 from console.drivers.survey import Surveyor, agent_command, agent_environment
@@ -25,6 +25,7 @@ from console.errors import (
     ConsoleError,
     DataError,
     NoAgent,
+    Protocol,
     RegionError,
     Unreachable,
     no_warehouse,
@@ -34,7 +35,6 @@ from console.model.region import BackfillSpark, Follow, Region
 
 _LOG_BYTES = 4 << 20  # above this size the log is rotated before the next start
 _LOCK_BYTES = 1 << 16
-_ENDS: dict[int, type[ConsoleError]] = {4: Conflict, 5: Unreachable, 65: DataError}
 _OTHER_AGENT_SECONDS = 10.0  # time for another console's starting agent to open its socket
 
 
@@ -166,7 +166,7 @@ class LocalTransport:
                     agent.dismiss()  # another console's agent was faster; ours would wait for the lock and take over later
                 return link
             if agent.code is not None and not lost_race:
-                if agent.code != Conflict.exit_code:
+                if not isinstance(agent.told(self._region.name), Conflict):
                     break
                 # another agent took the lock between our check and our start, and may not listen yet
                 lost_race, until = True, min(until, loop.time() + _OTHER_AGENT_SECONDS)
@@ -178,8 +178,9 @@ class LocalTransport:
             return Unreachable(
                 f"{name}: the agent does not answer after {self._start_seconds:g} s", region=name, hint=hint
             )
-        kind = _ENDS.get(agent.code, RegionError)
-        return kind(f"{name}: the agent ended with exit code {agent.code}: {agent.last_words()}", hint=hint)
+        if told := agent.told(name):
+            return told
+        return RegionError(f"{name}: the agent ended with exit code {agent.code}: {agent.last_words()}", hint=hint)
 
 
 def agent_config(region: Region, tick_seconds: float) -> dict[str, Any]:
@@ -263,12 +264,27 @@ class AgentProcess:
         if self.code is None:
             os.kill(self.pid, signal.SIGTERM)
 
+    def told(self, region: str) -> ConsoleError | None:
+        """The error with which it ended, as it wrote it for a program to read; None if it wrote none."""
+        for line in reversed(self._end()):
+            if line.startswith('{"error"'):
+                with suppress(ValueError, Protocol):
+                    match json.loads(line):
+                        case {"error": {"message": str(message), **rest}}:
+                            named = message if message.startswith(f"{region}: ") else f"{region}: {message}"
+                            return rebuild({"code": 0, "message": named, "data": rest}, region)
+        return None
+
     def last_words(self) -> str:
         """The end of its log, on one line."""
+        return " | ".join(self._end())[-400:] or "it printed nothing"
+
+    def _end(self) -> list[str]:
+        """The last lines of its log, without those of earlier agents."""
         with self.log.open("rb") as log:
             log.seek(max(self._begin, log.seek(0, os.SEEK_END) - 4096))
             lines = log.read().decode("utf-8", "replace").split("\n")
-        return " | ".join(line.strip() for line in lines if line.strip())[-400:] or "it printed nothing"
+        return [stripped for line in lines if (stripped := line.strip())]
 
     def _reap(self, process: subprocess.Popen[bytes]) -> None:
         self.code = process.wait()

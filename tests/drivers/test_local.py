@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from console import paths
+from console.agent.lock import RegionLock
 from console.agent.store.ledger import Releases
+from console.drivers import local
 from console.drivers import survey as survey_module
 from console.drivers.local import LocalDriver, local_drivers
 from console.drivers.protocol import RegionState, Who
@@ -171,6 +173,21 @@ async def test_an_agent_that_cannot_start_is_quoted(tmp_path: Path, monkeypatch:
     with pytest.raises(RegionError, match="exit code 1: no Java 17 here") as caught:
         await LocalDriver(place(tmp_path)).start_agent()
     assert "agent-eu.log" in caught.value.hint
+
+
+@pytest.mark.slow
+async def test_an_agent_that_ends_says_why_in_its_own_words_and_with_its_own_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_OTHER_AGENT_SECONDS", 0.1)
+    region = place(tmp_path)
+    RegionLock(tmp_path / "eu").take({"tool": "test"})
+    with pytest.raises(Conflict) as own:
+        RegionLock(tmp_path / "eu").take({"tool": "test"}, timeout=0.1)
+    with pytest.raises(Conflict) as caught:
+        await LocalDriver(region).start_agent()
+    assert str(caught.value) == f"eu: {own.value}"
+    assert (caught.value.code, caught.value.hint) == (own.value.code, own.value.hint)
 
 
 @pytest.mark.slow
