@@ -35,6 +35,8 @@ from console.model.region import BackfillSpark, Follow, Region
 
 _LOG_BYTES = 4 << 20  # above this size the log is rotated before the next start
 _LOCK_BYTES = 1 << 16
+# of an agent that wrote no error, as where its log cannot be written
+_ENDS: dict[int, type[ConsoleError]] = {4: Conflict, 5: Unreachable, 65: DataError}
 _OTHER_AGENT_SECONDS = 10.0  # time for another console's starting agent to open its socket
 
 
@@ -166,7 +168,7 @@ class LocalTransport:
                     agent.dismiss()  # another console's agent was faster; ours would wait for the lock and take over later
                 return link
             if agent.code is not None and not lost_race:
-                if not isinstance(agent.told(self._region.name), Conflict):
+                if agent.code != Conflict.exit_code:
                     break
                 # another agent took the lock between our check and our start, and may not listen yet
                 lost_race, until = True, min(until, loop.time() + _OTHER_AGENT_SECONDS)
@@ -180,7 +182,8 @@ class LocalTransport:
             )
         if told := agent.told(name):
             return told
-        return RegionError(f"{name}: the agent ended with exit code {agent.code}: {agent.last_words()}", hint=hint)
+        kind = _ENDS.get(agent.code, RegionError)
+        return kind(f"{name}: the agent ended with exit code {agent.code}: {agent.last_words()}", hint=hint)
 
 
 def agent_config(region: Region, tick_seconds: float) -> dict[str, Any]:
