@@ -180,8 +180,8 @@ class LocalTransport:
             return Unreachable(
                 f"{name}: the agent does not answer after {self._start_seconds:g} s", region=name, hint=hint
             )
-        if told := agent.told(name):
-            return told
+        if error := agent.own_error(name):
+            return error
         kind = _ENDS.get(agent.code, RegionError)
         return kind(f"{name}: the agent ended with exit code {agent.code}: {agent.last_words()}", hint=hint)
 
@@ -267,7 +267,7 @@ class AgentProcess:
         if self.code is None:
             os.kill(self.pid, signal.SIGTERM)
 
-    def told(self, region: str) -> ConsoleError | None:
+    def own_error(self, region: str) -> ConsoleError | None:
         """The error with which it ended, as it wrote it for a program to read; None if it wrote none."""
         for line in reversed(self._end()):
             if line.startswith('{"error"'):
