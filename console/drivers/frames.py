@@ -62,6 +62,17 @@ def rebuild(error: Any, region: str) -> ConsoleError:
             return RegionError(message)
 
 
+def error_in(answer: object, region: str) -> ConsoleError | None:
+    """The error that a command of the agent printed as its answer, `{"error": {"message": …, "type": …, …}}`; None if it is another one.
+
+    raises  Protocol if it is an error that cannot be
+    """
+    match answer:
+        case {"error": {"message": message, **rest}}:
+            return rebuild({"code": 0, "message": message, "data": rest}, region)
+    return None
+
+
 class ByteSource(Shape):
     """A source of bytes: an `asyncio.StreamReader`, or an object that reads like one."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from console import paths
-from console.drivers.frames import Link, rebuild
+from console.drivers.frames import Link, error_in
 from console.drivers.rpc import RpcDriver
 from console.drivers.store_secrets import of_region
 from console.drivers.survey import Surveyor, agent_command, agent_environment
@@ -272,10 +272,7 @@ class AgentProcess:
         for line in reversed(self._end()):
             if line.startswith('{"error"'):
                 with suppress(ValueError, Protocol):
-                    match json.loads(line):
-                        case {"error": {"message": str(message), **rest}}:
-                            named = message if message.startswith(f"{region}: ") else f"{region}: {message}"
-                            return rebuild({"code": 0, "message": named, "data": rest}, region)
+                    return error_in(json.loads(line), region)
         return None
 
     def last_words(self) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from console.drivers.frames import rebuild
+from console.drivers.frames import error_in
 from console.drivers.survey import NO_CREDENTIALS, agent_command, agent_environment
 from console.errors import Conflict, RegionError, Unreachable, no_warehouse
 
@@ -71,9 +71,9 @@ def lease_holder(warehouse: str, *, force: bool = False, credentials: Mapping[st
             f"{warehouse} gave no answer in {LEASE_SECONDS:.0f} s", hint="is the bucket reachable?"
         ) from None
     answer = _parsed(done.stdout)
+    if error := error_in(answer, warehouse):
+        raise error
     match answer:
-        case {"error": {"message": message, **rest}}:
-            raise rebuild({"code": 0, "message": message, "data": rest}, warehouse)
         case {"held": bool(held)}:
             return _recorded(answer, held=held)
     raise RegionError(f"{warehouse}: its lease cannot be read: exit code {done.returncode}", hint="console doctor")

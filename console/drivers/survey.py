@@ -11,7 +11,7 @@ from pathlib import Path
 
 import console
 from console.drivers import store_secrets
-from console.drivers.frames import rebuild
+from console.drivers.frames import error_in
 from console.drivers.protocol import RegionState
 from console.drivers.transport import Surveyed, SurveyRequest, decoded
 from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
@@ -117,9 +117,8 @@ def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
     """Parse one line of a survey's answer; an invalid line becomes an error value."""
     try:
         answer = codec.loads(line.decode("utf-8"))
-        match answer:
-            case {"error": {"message": message, **rest}}:
-                return rebuild({"code": 0, "message": message, "data": rest}, request.region)
+        if failure := error_in(answer, request.region):
+            return failure
     except (UnicodeDecodeError, DataError, Protocol) as error:
         return Protocol(
             f"{request.region}: invalid answer to the survey: {error}", region=request.region, code="E_PROTOCOL"
@@ -165,9 +164,8 @@ def profiled(region: str, line: bytes) -> Profile:
         answer = codec.loads(line.decode("utf-8"))
     except (UnicodeDecodeError, DataError) as error:
         raise Protocol(f"{region}: invalid answer to the profile: {error}", region=region, code="E_PROTOCOL") from None
-    match answer:
-        case {"error": {"message": message, **rest}}:
-            raise rebuild({"code": 0, "message": message, "data": rest}, region)
+    if failure := error_in(answer, region):
+        raise failure
     return decoded(Profile, answer, region)
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import console
-from console.drivers.frames import FRAME, Link, rebuild
+from console.drivers.frames import FRAME, Link, error_in
 from console.drivers.local import agent_config, save_tail
 from console.drivers.prerequisites import Prerequisite
 from console.drivers.rpc import RpcDriver
@@ -165,13 +165,12 @@ class SshTransport:
 
     def _refused(self, line: bytes) -> ConsoleError:
         """The error in the host's answer, or an error for an answer without one."""
-        match codec.loads(line):
-            case {"error": {"message": message, **rest}}:
-                try:
-                    error = rebuild({"code": 0, "message": message, "data": rest}, self._region.name)
-                except Protocol as none:
-                    return Protocol(f"{self._region.name}: {none}", region=self._region.name, code="E_PROTOCOL")
-                return self._as_remote(error)
+        try:
+            error = error_in(codec.loads(line), self._region.name)
+        except Protocol as none:
+            return Protocol(f"{self._region.name}: {none}", region=self._region.name, code="E_PROTOCOL")
+        if error is not None:
+            return self._as_remote(error)
         return Protocol(
             f"{self._region.name}: its host answers with {line[:80]!r}",
             region=self._region.name,
