@@ -318,7 +318,7 @@ def test_a_wish_that_was_being_granted_when_the_follower_ended_is_not_forgotten(
 def test_a_failure_of_the_follower_itself_does_not_end_it(
     setup: FailingFeedSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patched:

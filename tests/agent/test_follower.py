@@ -1,5 +1,6 @@
 """The follower: alignment of the old and the new release at one landing position. No Java: the feeds only count versions."""
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from deltalake import write_deltalake
 
 from console.agent.feeds.follower import FIRST_HEARTBEAT_SECONDS, HEARTBEAT_COMMITS, HEARTBEAT_SECONDS, FeedFollower
 from console.agent.feeds.live_feed import LiveFeed
+from console.agent.feeds.readings import Readings
 from console.model.live import Feed
 
 pytestmark = pytest.mark.slow
@@ -29,7 +31,7 @@ class Counting(LiveFeed):
         self.seen = max(self.seen, 0)
         return None
 
-    def step(self, session: Any, end: int, rows_limit: int = 0) -> int:
+    def step(self, session: Any, end: int, rows_limit: int = 0, readings: Any = None) -> int:
         self.meanwhile()
         self.seen = end
         return 1
@@ -88,7 +90,8 @@ def test_an_alignment_is_over_the_feeds_that_were_followed_when_it_was_asked_for
     follower.follow("column", (counting_feed(tmp_path, landing, "other", build_reaches_validation),))
     follower.follow("mixed", (old,))
     follower.start()
-    while not answers:
+    until = time.monotonic() + 60
+    while not answers and time.monotonic() < until:
         follower.join(0.01)
     pins = answers[0].result(10)
     assert {old.target_path, new.target_path} <= pins.keys()
@@ -144,7 +147,7 @@ class Beating(Counting):
         self.writer = cast(Any, SimpleNamespace(position=0))
         return self.writer
 
-    def step(self, session: Any, end: int, rows_limit: int = 0) -> int:
+    def step(self, session: Any, end: int, rows_limit: int = 0, readings: Any = None) -> int:
         assert session is not None
         self.seen = end
         return 0
@@ -179,7 +182,7 @@ def test_a_position_over_commits_without_rows_is_committed_after_so_many_or_so_l
 
     def beats(end: int, after: float = 0.0) -> int:
         clock[0] += after
-        assert follower._move_feed("web", beating, {source: end}, True), reports
+        assert follower._move_feed("web", beating, {source: end}, Readings(), fully=True), reports
         return beating.beats
 
     many, first, later = HEARTBEAT_COMMITS, FIRST_HEARTBEAT_SECONDS, HEARTBEAT_SECONDS
@@ -209,5 +212,5 @@ def test_a_position_that_stands_since_the_start_is_committed_within_the_hour(
     )
     for after, beats in ((0.0, 0), (3599.0, 0), (1.0, 1)):
         clock[0] += after
-        assert follower._move_feed("web", beating, {source: 1}, True)
+        assert follower._move_feed("web", beating, {source: 1}, Readings(), fully=True)
         assert beating.beats == beats

@@ -9,6 +9,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from console.agent.feeds import commit, exact_appends, live_feed, ranges
 from console.agent.feeds.live_feed import LiveFeed
+from console.agent.feeds.readings import Readings
 from tests.agent.copying import Rows, by_arrow
 from tests.faults.rules.tables import SCHEMA, column_values, copying_feed, foreign, rows
 
@@ -64,12 +65,13 @@ def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
     ],
 )
 def test_a_range_of_few_rows_and_bytes_is_written_without_spark(
-    carried: Carried, tmp_path: Path, rows_in: int, size: int, writer: str, tasks: list[int]
+    carried: Carried, rows_in: int, size: int, writer: str, tasks: list[int]
 ) -> None:
     part = ranges.next_range(carried.feed.source_path, 0, 1, 100)
     assert part is not None
     part = replace(part, rows=rows_in, files=tuple(replace(file, bytes=size) for file in part.files))
-    carried.feed._copy_range(None, carried.feed.open(None), part, tmp_path)
+    with Readings() as readings:
+        carried.feed._copy_range(None, carried.feed.open(None), part, readings)
     assert (carried.writers, carried.tasks) == ([writer], tasks)
     assert column_values(carried.feed.target_path) == ([1] if writer == "deltalake" else [])
 

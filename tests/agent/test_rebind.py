@@ -36,7 +36,7 @@ class Killed(Exception):
 class Copying(LiveFeed):
     """Copies its source's rows as they are, by the real positions and commits."""
 
-    def step(self, session: Any, end: int, rows_limit: int = 0) -> int:
+    def step(self, session: Any, end: int, rows_limit: int = 0, readings: Any = None) -> int:
         writer = self.open(session)
         part = ranges.next_range(self.source_path, self.seen, end, 1_000_000)
         if part is None:

@@ -72,7 +72,7 @@ MUTANTS = (
            'rows.createOrReplaceTempView("stored"); return session.sql(merging.sql)'),
     Mutant("a server that does not answer once ends a rollout", f"{HERE}::test_a_server_that_does_not_answer_is_tried_again_and_is_no_reason_to_give_a_rollout_up",
            "console/agent/errors.py", "SecondSparkLost, ServerUnreachable)", "SecondSparkLost)"),
-    Mutant("compaction through Connect commits what it has not read", f"{SERVED}::test_small_files_are_put_together_and_keep_their_rows",
+    Mutant("compaction through Connect commits what it has not read", f"{SERVED}::test_copies_sinks_and_compaction_run",
            "console/agent/maintenance/compaction.py", "rows.where(where) if where else rows, state)", "rows.where(where).limit(1) if where else rows, state)"),
     Mutant("a sink's output is written on the agent's disk", "tests/objects/test_exports_in_bucket.py", "console/agent/store/exports.py",
            "folder = export.stage / uuid.uuid4().hex", "folder = Path('/tmp') / uuid.uuid4().hex"),

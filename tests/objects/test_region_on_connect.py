@@ -199,18 +199,8 @@ def test_rows_flow_once_however_many_they_are_and_whatever_becomes_of_the_agent(
     assert not any("/attempt-" in name and "_delta_log" in name for name in names)
 
 
-def test_copies_and_sinks_run(region: Region) -> None:
-    assert "Spark 4.2.0" in region.attempt("doctor").stdout
-    region.console("copy", "all_days", "--region", "us")
-    days = [{"day": "2026-11-01", "requests": 2}, {"day": "2026-11-02", "requests": 2}]
-    assert asked(region, "query", "SELECT * FROM all_days ORDER BY day") == days
-    region.console("sink", "dump", "--region", "us")
-    (dump,) = [name for name in region.objects("exports/dump") if "part-" in name]
-    lines = region.text(dump.removeprefix(f"{region.warehouse.partition('//')[2].partition('/')[2]}/")).splitlines()
-    assert sorted(json.loads(line)["id"] for line in lines) == [f"r{n}" for n in range(6)]
-
-
-def test_small_files_are_put_together_and_keep_their_rows(region: Region) -> None:
+def small_files_are_put_together(region: Region) -> None:
+    """And keep their rows."""
     files, rows = (len(region.table("per_day/c0-1").file_uris()), region.table("per_day/c0-1").to_pyarrow_table())
     maintained = region.console("maintain", "--region", "us", "--small-files", "2")
     assert "per_day: compacted: day=2026-11-01: 2 files to 1 in version" in maintained, maintained
@@ -219,6 +209,18 @@ def test_small_files_are_put_together_and_keep_their_rows(region: Region) -> Non
     order = [("day", "ascending"), ("requests", "ascending")]
     assert kept.to_pyarrow_table().sort_by(order) == rows.sort_by(order)
     assert has_no_jvm(region)
+
+
+def test_copies_sinks_and_compaction_run(region: Region) -> None:
+    assert "Spark 4.2.0" in region.attempt("doctor").stdout
+    region.console("copy", "all_days", "--region", "us")
+    days = [{"day": "2026-11-01", "requests": 2}, {"day": "2026-11-02", "requests": 2}]
+    assert asked(region, "query", "SELECT * FROM all_days ORDER BY day") == days
+    region.console("sink", "dump", "--region", "us")
+    (dump,) = [name for name in region.objects("exports/dump") if "part-" in name]
+    lines = region.text(dump.removeprefix(f"{region.warehouse.partition('//')[2].partition('/')[2]}/")).splitlines()
+    assert sorted(json.loads(line)["id"] for line in lines) == [f"r{n}" for n in range(6)]
+    small_files_are_put_together(region)
 
 
 def test_a_server_that_does_not_answer_is_unreachable_and_named(cut_off: Region) -> None:

@@ -13,6 +13,7 @@ from console.agent.failure import cause, fresh_copy, message
 from console.agent.feeds.ailing import failing
 from console.agent.feeds.live_feed import LiveFeed, stalled_targets
 from console.agent.feeds.pacing import Pacing
+from console.agent.feeds.readings import Readings
 from console.agent.session_on_demand import SessionOnDemand
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
@@ -275,10 +276,12 @@ class FeedFollower(threading.Thread):
         landing = {feed.source_path for feed in followed.feeds} - targets
         ends = {path: end for path in landing if (end := log.latest_version(path, missing_ok=True)) >= 0}
         aligned = True
-        for feed in followed.feeds:
-            if self._ended:
-                return
-            aligned &= self._move_feed(name, feed, ends, bool(requests)) or feed.health.standing is not None
+        with Readings() as readings:
+            for feed in followed.feeds:
+                if self._ended:
+                    return
+                moved = self._move_feed(name, feed, ends, readings, fully=bool(requests))
+                aligned &= moved or feed.health.standing is not None
         if requests and aligned:
             stalled = stalled_targets(followed.feeds)
             self._answer(
@@ -297,7 +300,9 @@ class FeedFollower(threading.Thread):
         for request in answered:
             request.set_result(pins)
 
-    def _move_feed(self, name: str, feed: LiveFeed, ends: Mapping[str, int], fully: bool) -> bool:
+    def _move_feed(
+        self, name: str, feed: LiveFeed, ends: Mapping[str, int], readings: Readings, *, fully: bool
+    ) -> bool:
         """Move one feed by a range, or `fully` to the end; returns whether it has reached the end of its source."""
         if not feed.health.due():
             return False
@@ -308,7 +313,7 @@ class FeedFollower(threading.Thread):
             if feed.writer is None:
                 feed.open(self._session)
             # `!=`: if the source has become shorter than `seen`, the step reports it
-            while feed.seen != end and feed.step(self._session, end) >= 0:
+            while feed.seen != end and feed.step(self._session, end, readings=readings) >= 0:
                 if not fully:
                     break
             if feed.writer:

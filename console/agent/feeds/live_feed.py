@@ -1,9 +1,8 @@
 """A live feed of a release: one source version → one target version, moved range by range of the source's commits."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from console.agent.expectations import guard
@@ -11,8 +10,8 @@ from console.agent.expectations.failing import failing_rows, stopped_feed
 from console.agent.feeds import app_ids, commit, exact_appends, ranges
 from console.agent.feeds.health import Health
 from console.agent.feeds.newest import placed
+from console.agent.feeds.readings import Readings
 from console.agent.query_over import query_over
-from console.agent.rows import log_excerpt
 from console.agent.rows.snapshot import stored_at
 from console.agent.rows.unchanged import shown_unchanged
 from console.agent.session_on_demand import opened
@@ -85,10 +84,11 @@ class LiveFeed:
             self.seen = max(self.seen, self.writer.position)
         return self.writer
 
-    def step(self, session: Any, end: int, rows_limit: int = RANGE_ROWS) -> int:
+    def step(self, session: Any, end: int, rows_limit: int = RANGE_ROWS, readings: Readings | None = None) -> int:
         """Copy one range of commits, up to source version `end` at most.
 
-        session  one, or a `SessionOnDemand`, which is opened if the range has rows
+        session   one, or a `SessionOnDemand`, which is opened if the range has rows
+        readings  of other feeds that may copy the same range
         returns  source rows read, -1 if there was no new commit
         raises   FeedStopped before a commit that must not flow, or if the source ends before `seen`
         """
@@ -98,18 +98,18 @@ class LiveFeed:
             return -1
         moved = 0
         if commits.files:
-            with log_excerpt.place(self.target_path) as scratch:
-                self._copy_range(opened(session), writer, commits, scratch)
+            with nullcontext(readings) if readings else Readings() as planned:
+                self._copy_range(opened(session), writer, commits, planned)
             moved = commits.rows
         self.seen = commits.last
         self.rows_moved += moved
         return moved
 
-    def _copy_range(self, session: Any, writer: commit.FeedWriter, commits: ranges.Range, scratch: Path) -> None:
+    def _copy_range(self, session: Any, writer: commit.FeedWriter, commits: ranges.Range, readings: Readings) -> None:
         join_pins = join_versions(self.joins)
         shown = shown_unchanged(self.source)
-        appended = ranges.read(
-            session, self.source_path, commits, scratch, foreign=self._foreign_columns(), columns=shown
+        appended = readings.rows(
+            session, self.source_path, commits, self.target_path, foreign=self._foreign_columns(), columns=shown
         )
         computed = compute(session, self, appended, join_pins)
         checks = guard.row_checks(self.target) if self.guarded else ()
@@ -146,8 +146,9 @@ class LiveFeed:
         policy = self.source.table.on_rewrite
         commits = ranges.next_range(self.source_path, version - 1, version, RANGE_ROWS, policy=policy)
         assert commits is not None
-        with log_excerpt.place(self.target_path) as scratch:
-            yield compute(session, self, ranges.read(session, self.source_path, commits, scratch), joined)
+        with Readings() as readings:
+            rows = readings.rows(session, self.source_path, commits, self.target_path)
+            yield compute(session, self, rows, joined)
 
     def _foreign_columns(self) -> tuple[str, ...]:
         """Columns of a foreign source; none for a managed table."""

@@ -36,6 +36,7 @@ GROUPS, OF_STATES = "console/planning/reuse/groups.py", "console/planning/routes
 GROUPED, OLDER = "tests/planning/test_groups.py", "tests/planning/test_older_values.py"
 REMEDIES, NARROWER = "tests/planning/test_remedies.py", "tests/planning/test_narrower.py"
 APPENDED, BY_LOG = "console/agent/rows/appended.py", f"{RULES}/test_read_by_log.py"
+READINGS, SHARED = "console/agent/feeds/readings.py", f"{RULES}/test_shared_readings.py"
 FOLLOW, HEALTH = "console/agent/feeds/follower.py", "console/agent/feeds/health.py"
 READING, CARRY, KILLED = "console/agent/queries.py", "console/agent/execution/executor.py", f"{RULES}/test_killed.py"
 LOAD, SENDING, LOADS = "console/model/load.py", "console/runner/ingest/upload.py", "tests/agent/test_loads.py"
@@ -71,6 +72,14 @@ MUTANTS: tuple[Mutant, ...] = (
     # rules 3 to 6
     bug("restore is an append", LOG, "or replaced else", "else", f"{FLOWS}::test_a_restore_that_only_brings_rows_back_is_no_append"),
     bug("maintenance flows", LOG, 'if add.get("dataChange", True):', "if True:", f"{FLOWS}::test_maintenance_is_quiet_and_rows_around_it_flow_once"),
+    bug("feeds that take other commits share rows", READINGS, "key = (source, commits,", "key = (source, commits.last,",
+        f"{SHARED}::test_feeds_with_another_policy_or_another_position_have_other_rows"),
+    bug("each feed plans a range of its own", READINGS, "if key not in self._planned:", "if True:",
+        f"{SHARED}::test_feeds_at_one_position_share_what_is_planned_and_have_every_row"),
+    bug("an excerpt stays behind the tick", READINGS, "self._folders.close()", "pass",
+        f"{SHARED}::test_feeds_at_one_position_share_what_is_planned_and_have_every_row"),
+    bug("rows of an ended session are read", READINGS, "if session is not self._session:", "if self._session is None:",
+        f"{SHARED}::test_a_session_that_was_replaced_is_asked_for_nothing"),
     bug("rewrites flow", RANGES, 'return policy != "take_inserts" or commit.replaces', "return False", f"{FLOWS}::test_a_rewriting_commit_stops_the_feed_in_front_of_it"),
     bug("retention stops feeds", RANGES, 'if commit.is_retention or policy == "ignore":', 'if policy == "ignore":', f"{FLOWS}::test_deletes_by_our_own_retention_pass_without_a_word_under_every_policy"),
     bug("a range crosses metaData", RANGES, "if commit.metadata and files:", "if False:", f"{FLOWS}::test_a_range_ends_in_front_of_a_metadata_action"),
