@@ -21,8 +21,11 @@ SOON_SECONDS = 240.0
 ROWS_READ = 100  # of history: a task that reads a log's entries reads fewer
 
 
-def heavy_file(landing: Path, rows: int, *, name: str = "h") -> None:
-    """One commit of one file of one row group: a single task reads all of it, however it is split."""
+def heavy_file(landing: Path, rows: int, *, name: str = "h", days: int = DAYS) -> None:
+    """One commit of one file of one row group: a single task reads all of it, however it is split.
+
+    days  over which its rows are spread; those of one are one batch
+    """
     ids = [f"{name}{n}" for n in range(rows)]
     day = 86_400_000_000
     first = int(FIRST_DAY.timestamp() * 1_000_000)
@@ -30,7 +33,7 @@ def heavy_file(landing: Path, rows: int, *, name: str = "h") -> None:
         json.dumps({"ip": f"192.0.2.{n % 40}", "status": 200 + n % 3, "bytes": n, "ua": "curl/8", "ms": 1.5})
         for n in range(rows)
     ]
-    times = pa.array([first + n % DAYS * day for n in range(rows)], pa.timestamp("us", "UTC"))
+    times = pa.array([first + n % days * day for n in range(rows)], pa.timestamp("us", "UTC"))
     table = pa.table([pa.array(ids), times, pa.array(payloads)], schema=LANDING)
     write_deltalake(str(landing), table, mode="append")
 

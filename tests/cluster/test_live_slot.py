@@ -43,7 +43,7 @@ async def test_live_rows_do_not_wait_for_a_task_of_a_build(region: tuple[LiveReg
     live, events = region
     await live.roll_out("web")
     for number in range(FILES):
-        heavy_file(live.warehouse / "landing", ROWS, name=f"h{number}-")
+        heavy_file(live.warehouse / "landing", ROWS, name=f"h{number}-", days=1)
     await live.followed("web")
     live.install("web", with_another_column(tmp_path / "edited", SLOW))
     await live.driver.accept(await live.plan("web"), ME)

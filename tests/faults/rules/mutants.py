@@ -87,6 +87,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a shorter source is drained", RANGES, "if end < position:", "if False:", f"{FLOWS}::test_a_source_shorter_than_its_feeds_position_was_replaced"),
     bug("no limit of bytes", RANGES, "or size + more_bytes > bytes_limit", "", f"{FLOWS}::test_one_range_holds_no_more_than_its_limits_of_rows_and_of_bytes"),
     bug("what the log lost is passed over", LOG, "        yield commit(table, version)", '        if (local(table) / "_delta_log" / f"{version:020}.json").exists():\n            yield commit(table, version)', f"{FLOWS}::test_commits_older_than_the_log_are_refused_and_never_passed_over"),
+    bug("a batch's first stage takes every slot", BACKFILL, "rows = rows.coalesce(tasks)", "pass",
+        f"{BATCHES}::test_the_stages_of_a_batch_have_no_more_tasks_than_the_limit_though_the_files_do_not_fit_evenly"),
     # rules 1 and 2
     bug("a missing position is 0", ONCE, "foreign_commits.check_unclaimed(target, app_id)", "pass", f"{TAKING}::test_a_missing_position_is_never_taken_for_zero"),
     bug("positions may expire", ONCE, "foreign_commits.check_retains_positions(target)", "pass", f"{TAKING}::test_a_table_that_may_forget_positions_is_not_fed"),

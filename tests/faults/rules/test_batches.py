@@ -193,6 +193,39 @@ def history_of(source: str, target: TableState, fence: int, time: str, slices: t
     )
 
 
+# -- rule 10
+
+
+def test_the_stages_of_a_batch_have_no_more_tasks_than_the_limit_though_the_files_do_not_fit_evenly(
+    tmp_path: Path, session: Any
+) -> None:
+    """Spark packs files of two thirds of a task's share one to a task. The query groups, so a batch has two stages."""
+    limit, group = 3, "a batch"
+    for n in range(limit + 1):
+        write_deltalake(str(tmp_path / "landing"), rows(*range(n * 1000, n * 1000 + 1000)), mode="append")
+    settings = {
+        "files.maxPartitionNum": limit, "files.minPartitionNum": limit + 1, "files.openCostInBytes": 0, "shuffle.partitions": limit,
+    }  # fmt: skip
+    for name, value in settings.items():
+        session.conf.set(f"spark.sql.{name}", str(value))
+    try:
+        history = history_of(str(tmp_path / "landing"), state("copy", partition_by=()), limit, "")
+        history.step.sql = "SELECT max(n) AS n, day FROM landing GROUP BY day"
+        assert backfill.source_rows(session, history, history.slices).rdd.getNumPartitions() > limit, "no such files"
+        session.sparkContext.setJobGroup(group, "")
+        found = backfill.target_rows(session, history, history.slices, tasks=limit).collect()
+    finally:
+        for name in settings:
+            session.conf.unset(f"spark.sql.{name}")
+        session.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert [row["n"] for row in found] == [1000 * (limit + 1) - 1]
+    tracker = session.sparkContext.statusTracker()
+    stages = {stage for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds}
+    infos = [info for stage in sorted(stages) if (info := tracker.getStageInfo(stage))]
+    tasks = [info.numTasks for info in infos if Path(__file__).name in info.name]  # the others read Delta's log
+    assert max(tasks) == limit
+
+
 # -- rule 11
 
 AT = pa.schema([("id", pa.string()), ("at", pa.timestamp("us", "UTC"))])
