@@ -11,8 +11,8 @@ from tests.bench.size import rows, sized
 
 pytestmark = pytest.mark.bench
 ROWS, DAYS = rows(600_000), 30
-ROUNDS = 3 if ROWS <= 3_000_000 else 1
-TINY_DAYS, TINY_ROWS = sized(90, 365), 1_000
+ROUNDS = sized(1, 3 if ROWS <= 3_000_000 else 1)
+TINY_DAYS, TINY_ROWS = sized(60, 365), 1_000
 THROUGHPUT = 0.95  # of the plain INSERT's
 A_DAY = 30  # times as fast as a commit a day
 

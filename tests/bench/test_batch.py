@@ -20,9 +20,10 @@ from console.model.slices import cut
 from console.model.step import Backfill
 from tests.bench.processor_time import spent
 from tests.bench.report import Measurement, check
+from tests.bench.size import sized
 
 ROWS = 1_000_000
-ROUNDS = 3
+ROUNDS = sized(1, 3)
 MOST = 1.3
 ROOT = Path(__file__).resolve().parents[2]
 
