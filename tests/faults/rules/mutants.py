@@ -136,7 +136,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("our tables keep a week", "console/model/created.py", "hours = max(int(keep_hours), _LEAST_HOURS)", "hours = _LEAST_HOURS", f"{KEEPING}::test_our_tables_keep_files_and_log_for_the_rollback_window_and_the_longest_rollout"),
     # rules 10 to 13
     bug("the inventory's features", ONCE, "**properties, **created.OFF, userMetadata", "**properties, userMetadata", f"{BATCHES}::test_nor_have_those_that_only_spark_can_create"),
-    bug("a batch takes every slot", BACKFILL, "out.coalesce(spark.build_tasks)", "out", f"{BATCHES}::test_a_batch_leaves_a_slot_to_live"),
+    bug("a batch takes every slot", BACKFILL, "out.coalesce(tasks)", "out", f"{BATCHES}::test_a_batch_leaves_a_slot_to_live"),
     bug("counters of a lost stage count", BACKFILL, "count_rows(session, self.history, self.run) if spark.on_cluster else int(self.counted.get[\"rows\"])", "int(self.counted.get[\"rows\"])", f"{BATCHES}::test_rows_read_on_a_cluster_rest_on_no_counter_of_sparks"),
     bug("days overlap", BACKFILL, "condition & (col(column) < _bound(", "condition & (col(column) <= _bound(", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
     bug("no batch for rows without a time", BACKFILL, "if len(bounded) < len(run):", "if False:", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
