@@ -153,7 +153,7 @@ def test_a_batch_leaves_a_slot_to_live(tmp_path: Path, session: Any, monkeypatch
     monkeypatch.setattr(commit, "append", stand_in)
     spark = spark_of(tasks=2)
     history = history_of(table, state("copy"), log.latest_version(table), "")
-    session.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))  # a task a file, if it may
+    history.step.sql = "SELECT /*+ REPARTITION(6) */ * FROM landing"
     receipt = backfill.run_batch(spark, session, history, history.slices, lambda _: None)
     assert receipt.rows_in == 6
     assert tasks == [2]
