@@ -89,8 +89,8 @@ class LiveFeed:
 
         session   one, or a `SessionOnDemand`, which is opened if the range has rows
         readings  of other feeds that may copy the same range
-        returns  source rows read, -1 if there was no new commit
-        raises   FeedStopped before a commit that must not flow, or if the source ends before `seen`
+        returns   source rows read, -1 if there was no new commit
+        raises    FeedStopped before a commit that must not flow, or if the source ends before `seen`
         """
         writer = self.open(session)
         commits = ranges.next_range(self.source_path, self.seen, end, rows_limit, policy=self.source.table.on_rewrite)
