@@ -42,6 +42,9 @@ QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit i
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _DRIVER = {
     "spark.ui.enabled": "false",
+    # Spark keeps the code of 100 generated classes, fewer than a rollout beside its feeds has: what runs again was compiled anew,
+    # and interpreted at first.
+    "spark.sql.codegen.cache.maxEntries": "400",
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",

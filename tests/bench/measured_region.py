@@ -19,7 +19,7 @@ from console.agent.settings import Settings
 from console.agent.store import log
 from console.agent.store.ledger import Releases
 from console.model.codec import encode
-from console.model.event import Entered, Recorded, StepDone, StepStarted
+from console.model.event import BatchDone, Entered, Recorded, StepDone, StepStarted
 from console.model.live import Release, TableState
 from console.model.plan import Plan, numbered
 from console.model.step import Backfill, CatchUp, Step, Validate
@@ -49,6 +49,7 @@ class RolloutCosts:
         self.of: defaultdict[tuple[str, Phase], float] = defaultdict(float)
         self._steps = {step.id: step for step in plan.steps}
         self._step: Step | None = None
+        self._written = False  # the step's last batch is, so that what follows are its receipts
         self._last = of_tree()
 
     def hear(self, recorded: Recorded) -> None:
@@ -57,14 +58,16 @@ class RolloutCosts:
         self._last = now
         match recorded.event:
             case StepStarted(step=name):
-                self._step = self._steps[name]
+                self._step, self._written = self._steps[name], False
+            case BatchDone(position=position, of=of):
+                self._written = position == of
             case Entered():
                 self._step = None
             case _:
                 pass
 
     def _spent_on(self, recorded: Recorded) -> tuple[str, Phase]:
-        ends = isinstance(recorded.event, StepDone)
+        ends = self._written or isinstance(recorded.event, StepDone)
         match self._step:
             case Backfill(target=target):
                 return target, Phase.RECEIPTS if ends else Phase.BATCHES

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 
 from console.agent.execution import batch
 from console.agent.execution.batch import second_spark_for
-from console.agent.feeds import app_ids, backfill, commit, planted_bugs
+from console.agent.feeds import app_ids, backfill, commit, planted_bugs, small_batch
 from console.agent.resilience import drift, quarantine
 from console.agent.resilience.retry import SHRINK, Tries
 from console.agent.resilience.throttle import Brake
@@ -87,9 +87,10 @@ def _attempt(
         brake.hold(step.id)
         drift.check(history)
         most = tries.limit(_limited(context, rows))  # it may have been changed in the meantime
-        run = pack(slices, history.writer.position, most, context.limits.bytes)
+        chosen = pack if second else small_batch.next_run
+        run = chosen(slices, history.writer.position, most, context.limits.bytes)
         tries.begin(run, history, session)
-        result = batch.carry(context, history, run, session, second)
+        result = batch.carry(context, history, run, session, second, retried=tries.failed > 0)
         tries.done()
         rows = _budget(context, rows, result)
         if planted_bugs.early():

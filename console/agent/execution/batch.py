@@ -43,12 +43,19 @@ def second_spark_for(context: RolloutContext, step: Backfill) -> Iterator[Second
 
 
 def carry(
-    context: RolloutContext, history: backfill.History, run: Sequence[Slice], session: Any, second: SecondSpark | None
+    context: RolloutContext,
+    history: backfill.History,
+    run: Sequence[Slice],
+    session: Any,
+    second: SecondSpark | None,
+    *,
+    retried: bool = False,
 ) -> backfill.BatchResult:
     """Run one batch, and record its begin, progress and end.
 
     session  of the first Spark
     second   the Spark that writes its files; None for the first one
+    retried  a try of it has failed
     raises   RegionError with the failing rows where they are not as expected; what the batch raises
     """
     step, name, of = history.step.id, backfill.label(run), len(history.slices)
@@ -65,7 +72,7 @@ def carry(
         ).start()
 
     try:
-        result = _run(context, history, planted_bugs.skip_day(run), session, second, watch)
+        result = _run(context, history, planted_bugs.skip_day(run), session, second, watch, retried=retried)
     except Exception as error:
         if guard.refused(error):
             raise not_as_expected(context, history, run, session) from None
@@ -89,9 +96,11 @@ def _run(
     session: Any,
     second: SecondSpark | None,
     watch: Callable[[RunningJob], None],
+    *,
+    retried: bool,
 ) -> backfill.BatchResult:
     if second is None:
-        return backfill.run_batch(context.spark, session, history, run, watch)
+        return backfill.run_batch(context.spark, session, history, run, watch, retried=retried)
     return _run_on_second(second, history, run, watch)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from console.agent.expectations.guard import Warnings, guarded, row_checks
-from console.agent.feeds import commit
+from console.agent.feeds import commit, exact_appends, small_batch
 from console.agent.feeds.live_feed import join_versions, joined_paths, joined_rows, logical_rows
 from console.agent.feeds.newest import stored_rows
 from console.agent.query_over import query_over
@@ -55,7 +55,13 @@ class BatchResult:
 
 
 def run_batch(
-    spark: SparkHandle, session: Any, history: History, run: Sequence[Slice], watch: Callable[[RunningJob], None]
+    spark: SparkHandle,
+    session: Any,
+    history: History,
+    run: Sequence[Slice],
+    watch: Callable[[RunningJob], None],
+    *,
+    retried: bool = False,
 ) -> BatchResult:
     """Copy a run of slices of the pinned source into the target, exactly once.
 
@@ -63,6 +69,7 @@ def run_batch(
     and no duplicate. Rows and position are one commit: a repeated batch writes nothing.
 
     watch    called with the job group before the write starts, to show its progress
+    retried  a try of it has failed: its rows are not collected, which may have been the reason
     raises   FeedStopped if another writer is ahead; errors of Spark, `guard.refused` if a row fails an expectation
     """
     started = time.monotonic()
@@ -70,7 +77,12 @@ def run_batch(
     batch = compute(spark, session, history, run, joined)
     with spark.job(session, job_name(history, run)) as group:
         watch(group)
-        written = commit.append(session, batch.rows, history.writer, run[-1].index, note(history, run, joined))
+        written = None
+        said = note(history, run, joined)
+        if not retried and small_batch.is_small(run) and exact_appends.supports_small_appends(history.target_path):
+            written = commit.append_small(batch.rows, history.writer, run[-1].index, said)
+        if written is None:
+            written = commit.append(session, batch.rows, history.writer, run[-1].index, said)
     rows_in = batch.count_source(spark, session)
     return BatchResult(rows_in, written, time.monotonic() - started, batch.warnings.lines())
 

@@ -141,14 +141,17 @@ class LiveFeed:
             raise stopped_feed(self.spec.target, commit_span, failing) from None
 
     @contextmanager
-    def dry_run(self, session: Any, version: int, joined: Mapping[str, int]) -> Iterator[Any]:
-        """Rows that a live step would append for one source commit, readable within the context; nothing is written."""
+    def dry_run(self, session: Any, version: int, joined: Mapping[str, int], sample: str = "") -> Iterator[Any]:
+        """Rows that a live step would append for one source commit, readable within the context; nothing is written.
+
+        sample  condition of the source rows that are taken; "" for all
+        """
         policy = self.source.table.on_rewrite
         commits = ranges.next_range(self.source_path, version - 1, version, RANGE_ROWS, policy=policy)
         assert commits is not None
         with Readings() as readings:
             rows = readings.rows(session, self.source_path, commits, self.target_path)
-            yield compute(session, self, rows, joined)
+            yield compute(session, self, rows.where(sample) if sample else rows, joined)
 
     def _foreign_columns(self) -> tuple[str, ...]:
         """Columns of a foreign source; none for a managed table."""

@@ -1,11 +1,12 @@
 """Liveness check of a rebuilt feed: whether it moves, and whether its rows are right. A sample of its live commits is
-recomputed; if there are none yet, the last commits of its source are read both by the live path and by Delta's own
-reader.
+recomputed; if there are none yet, the last commits of its source, or a sample of their rows, are read both by the live
+path and by Delta's own reader.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -27,13 +28,15 @@ from console.agent.recount.rows import RowDifference, differences
 from console.agent.store import log
 from console.errors import ConsoleError, RegionError
 from console.model.event import Checked
+from console.model.schema import quoted
 
 MAX_COMMITS = 500  # commits of a source searched for appends
 QUIET_COMMITS = 2  # appends that are computed
 ROWS, BYTES = 5_000_000, 1 << 30  # limits of one append; both, since not every writer counts its rows
+SAMPLED_ROWS = 50_000  # about so many of an append's rows are computed: one of history may be as large as a backfill
 
-# context manager with the live path's rows for one source commit
-DryRun = Callable[[Any, int, Mapping[str, int]], AbstractContextManager[Any]]
+# context manager with the live path's rows for one source commit, of those source rows that meet a condition
+DryRun = Callable[[Any, int, Mapping[str, int], str], AbstractContextManager[Any]]
 
 
 def check_feed(
@@ -92,7 +95,7 @@ def quiet(session: Any, pinned: PinnedFeed, dry_run: DryRun) -> RecountResult:
     if not chosen:
         return RecountResult(ok=True, detail=f"{since}; its last commits are too large to be computed again")
     try:
-        differing = _compared(session, pinned, dry_run, chosen)
+        compared = _compared(session, pinned, dry_run, chosen)
     except Unreadable as error:
         return RecountResult(ok=True, detail=f"{since}; nothing was computed again: {error}")
     except ConsoleError as error:
@@ -105,16 +108,26 @@ def quiet(session: Any, pinned: PinnedFeed, dry_run: DryRun) -> RecountResult:
                 detail=f"{since}; nothing was computed again, for a live feed would stop there: {reason(error)}",
             )
         return RecountResult(ok=None, detail=f"{since}; rows of {name} could not be moved: {reason(error)}")
-    return _judged(since, name, chosen, differing)
+    return _judged(since, name, chosen, compared)
 
 
-def _judged(since: str, name: str, chosen: Sequence[log.Commit], differing: Sequence[RowDifference]) -> RecountResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compared:
+    """What both paths computed of some commits. sampled: source rows, where not all were taken"""
+
+    differing: tuple[RowDifference, ...]
+    sampled: int | None = None
+
+
+def _judged(since: str, name: str, chosen: Sequence[log.Commit], compared: _Compared) -> RecountResult:
     """The result for a quiet source whose chosen commits were computed on both paths."""
-    rows = sum(map(_rows, chosen))
-    detail = f"{since}; {len(chosen)} of its last commits ({rows:,} rows), read as live rows are, are what Delta reads"
-    if differing:
-        detail = f"{since}; of {name}, {_difference(differing[0], [commit.version for commit in chosen])}"
-    return RecountResult(ok=not differing, detail=detail, commits=len(chosen), rows=rows)
+    rows, sampled = sum(map(_rows, chosen)), compared.sampled
+    of = f"{rows:,} rows" if sampled is None else f"{sampled:,} of {rows:,} rows"
+    detail = f"{since}; {len(chosen)} of its last commits ({of}), read as live rows are, are what Delta reads"
+    if compared.differing:
+        detail = f"{since}; of {name}, {_difference(compared.differing[0], [commit.version for commit in chosen])}"
+    taken = rows if sampled is None else sampled
+    return RecountResult(ok=not compared.differing, detail=detail, commits=len(chosen), rows=taken)
 
 
 def _difference(worst: RowDifference, versions: Sequence[int]) -> str:
@@ -126,28 +139,46 @@ def _difference(worst: RowDifference, versions: Sequence[int]) -> str:
     return f"{at} would give {what} that are not of the rows which Delta reads in it"
 
 
-def _compared(
-    session: Any, pinned: PinnedFeed, dry_run: DryRun, chosen: Sequence[log.Commit]
-) -> tuple[RowDifference, ...]:
-    """Differences between the live path's rows of these commits and recomputed ones.
+def _compared(session: Any, pinned: PinnedFeed, dry_run: DryRun, chosen: Sequence[log.Commit]) -> _Compared:
+    """Compare the live path's rows of these commits, or of a sample of their source's rows, with recomputed ones.
 
     raises  Unreadable; errors of the live path
     """
     joined = tuple(Pinned(state, path, log.latest_version(path)) for state, path in pinned.joined)
     versions = {pin.state.table.name: pin.version for pin in joined}
     spans = [Span(at, commit.version, commit.version) for at, commit in enumerate(chosen)]
-    source_rows = rows_of(session, pinned.source.driving, spans).repartition(1).cache()
+    all_rows = rows_of(session, pinned.source.driving, spans)
+    sample = _sample(all_rows, pinned.source.driving.state.stored_time, sum(map(_rows, chosen)))
+    source_rows = (all_rows.where(sample) if sample else all_rows).repartition(1).cache()
     try:
+        sampled = source_rows.count() if sample else None
         recomputed = recompute(session, pinned, source_rows, [joined] * len(chosen)).coalesce(1)
         with ExitStack() as stack:
-            made = [stack.enter_context(dry_run(session, commit.version, versions)) for commit in chosen]
+            made = [stack.enter_context(dry_run(session, commit.version, versions, sample)) for commit in chosen]
             each = [in_stored_columns(pinned, rows, at) for at, rows in enumerate(made)]
             rows_apart = differences(
                 reduce(lambda one, other: one.unionByName(other), each), recomputed, target_shape(pinned)
             )
-        return without_reordered_sums(session, pinned, source_rows, rows_apart)
+        differing = without_reordered_sums(session, pinned, source_rows, rows_apart)
+        return _Compared(differing=differing, sampled=sampled)
     finally:
         source_rows.unpersist()
+
+
+def _sample(rows: Any, time: str, number: int) -> str:
+    """A condition that about `SAMPLED_ROWS` of so many source rows meet, by their time; "" for all of them.
+
+    It depends on a row's value alone, and so chooses the same rows of both readers. If no row meets it, since all share one time,
+    all are taken.
+    """
+    from pyspark.sql.functions import expr
+
+    one_of = number // SAMPLED_ROWS
+    kinds = {field.name: field.dataType.typeName() for field in rows.schema.fields}
+    if one_of <= 1 or not kinds.get(time, "").startswith("timestamp"):
+        return ""
+    condition = f"pmod(xxhash64({quoted(time)}), {one_of}) = 0"
+    return condition if rows.where(expr(condition)).limit(1).count() else ""
 
 
 def _last(path: str, latest: int) -> list[log.Commit] | None:

@@ -36,6 +36,7 @@ GROUPS, OF_STATES = "console/planning/reuse/groups.py", "console/planning/routes
 GROUPED, OLDER = "tests/planning/test_groups.py", "tests/planning/test_older_values.py"
 REMEDIES, NARROWER = "tests/planning/test_remedies.py", "tests/planning/test_narrower.py"
 APPENDED, BY_LOG = "console/agent/rows/appended.py", f"{RULES}/test_read_by_log.py"
+SMALL = f"{RULES}/test_small_batches.py"
 READINGS, SHARED = "console/agent/feeds/readings.py", f"{RULES}/test_shared_readings.py"
 FOLLOW, HEALTH = "console/agent/feeds/follower.py", "console/agent/feeds/health.py"
 READING, CARRY, KILLED = "console/agent/queries.py", "console/agent/execution/executor.py", f"{RULES}/test_killed.py"
@@ -136,6 +137,14 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("our tables keep a week", "console/model/created.py", "hours = max(int(keep_hours), _LEAST_HOURS)", "hours = _LEAST_HOURS", f"{KEEPING}::test_our_tables_keep_files_and_log_for_the_rollback_window_and_the_longest_rollout"),
     # rules 10 to 13
     bug("the inventory's features", ONCE, "**properties, **created.OFF, userMetadata", "**properties, userMetadata", f"{BATCHES}::test_nor_have_those_that_only_spark_can_create"),
+    bug("a batch is collected again after it failed", BACKFILL, "if not retried and ", "if ",
+        f"{SMALL}::test_the_agent_writes_the_rows_that_spark_writes"),
+    bug("a batch is collected though deltalake would write it otherwise", BACKFILL,
+        " and exact_appends.supports_small_appends(history.target_path)", "", f"{SMALL}::test_what_deltalake_would_write_otherwise_is_left_to_spark"),
+    bug("a batch is collected whatever its size", "console/agent/feeds/small_batch.py", " and size <= BYTES", "",
+        "tests/agent/test_small_batch.py"),
+    bug("a quiet source's sample is taken on one path alone", EDGE, "rows.where(sample) if sample else rows", "rows",
+        f"{RULES}/test_recount.py::test_of_a_large_commit_of_a_quiet_source_the_same_sample_is_computed_on_both_paths"),
     bug("a batch takes every slot", BACKFILL, "out.coalesce(tasks)", "out", f"{BATCHES}::test_a_batch_leaves_a_slot_to_live"),
     bug("counters of a lost stage count", BACKFILL, "count_rows(session, self.history, self.run) if spark.on_cluster else int(self.counted.get[\"rows\"])", "int(self.counted.get[\"rows\"])", f"{BATCHES}::test_rows_read_on_a_cluster_rest_on_no_counter_of_sparks"),
     bug("days overlap", BACKFILL, "condition & (col(column) < _bound(", "condition & (col(column) <= _bound(", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),

@@ -13,7 +13,7 @@ from deltalake.schema import PrimitiveType
 
 from console.agent.feeds import commit, live_feed
 from console.agent.feeds.live_feed import LiveFeed
-from console.agent.recount import files
+from console.agent.recount import files, liveness
 from console.agent.recount import rows as recounted
 from console.agent.recount.live import RecountResult, pinned_feed, recount
 from console.agent.recount.liveness import quiet
@@ -329,6 +329,32 @@ def test_a_sum_that_the_live_path_would_make_wrong_is_found_before_a_quiet_sourc
         result = quiet(world.session, pinned_feed(world.hours, {}), world.hours.dry_run)
         assert result.ok is ok, (total, result)
     assert "1 sums that are not of the rows which Delta reads" in result.detail
+
+
+def test_of_a_large_commit_of_a_quiet_source_the_same_sample_is_computed_on_both_paths(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveness, "SAMPLED_ROWS", 5)
+    world.lands(*((k, "a", float(k), ["x"]) for k in range(26) if k != 13))
+    for feed in (world.copy, world.hours):
+        right = quiet(world.session, pinned_feed(feed, {}), feed.dry_run)
+        assert right.ok, right
+        assert 0 < right.rows < 26, right
+        assert f"({right.rows} of 26 rows)" in right.detail
+    compute = live_feed.compute
+    monkeypatch.setattr(live_feed, "compute", lambda *given: compute(*given).where("k <> 13").limit(2))
+    wrong = quiet(world.session, pinned_feed(world.copy, {}), world.copy.dry_run)
+    assert wrong.ok is False, wrong
+    assert f"would lack {right.rows - 2} rows" in wrong.detail
+
+
+def test_a_large_commit_of_a_quiet_source_whose_rows_share_one_time_is_computed_whole(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveness, "SAMPLED_ROWS", 1)
+    world.lands(*((5, "a", float(x), []) for x in range(12)))
+    result = quiet(world.session, pinned_feed(world.copy, {}), world.copy.dry_run)
+    assert (result.ok, result.rows) == (True, 13), result
 
 
 def test_more_sums_than_are_settled_are_not_called_equal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
