@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.model import small_batch
 from console.model.live import Day
 from console.model.region import Limits
-from console.model.slices import Slice, cut, half, pack
+from console.model.slices import Slice, cut, half
 from console.planning import estimate
 
 pytestmark = pytest.mark.slow
@@ -48,13 +49,21 @@ def test_every_row_is_in_exactly_one_slice_of_one_half(
         assert all(a.first == b.end for a, b in itertools.pairwise(ranged))
 
 
-@given(DAYS, LIMITS)
+SMALL = st.fixed_dictionaries(
+    {"SLICES": st.integers(2, 20), "ROWS": st.integers(500, 5000), "BYTES": st.integers(500, 5000)}
+)
+
+
+@given(DAYS, LIMITS, SMALL)
 def test_the_price_counts_the_batches_that_the_slices_are_packed_into(
-    days: list[tuple[int, int]], limits: tuple[int | None, int | None]
+    days: list[tuple[int, int]], limits: tuple[int | None, int | None], small: dict[str, int]
 ) -> None:
     most_rows, most_bytes = limits
     every = [Day((FIRST + timedelta(n)).isoformat(), rows, rows) for n, rows in days]
     slices, after, batches = cut(every, most_rows, bytes_limit=most_bytes), 0, 0
-    while run := pack(slices, after, most_rows, most_bytes):
-        batches, after = batches + any(piece.rows for piece in run), run[-1].index
-    assert estimate._batches(every, Limits(rows=most_rows, bytes=most_bytes), hours=True) == batches
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in small.items():
+            patch.setattr(small_batch, name, value)
+        while run := small_batch.next_run(slices, after, most_rows, most_bytes):
+            batches, after = batches + any(piece.rows for piece in run), run[-1].index
+        assert estimate._batches(every, Limits(rows=most_rows, bytes=most_bytes), hours=True) == batches

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from console.model.live import Day, Live, Release, TableStats
 from console.model.region import Limits
-from console.model.slices import cut, pack
+from console.model.slices import cut
+from console.model.small_batch import next_run
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.cache.releases import release_key
 from console.planning.estimate import history
@@ -84,7 +85,7 @@ def test_batches_are_as_many_as_are_carried(
     )
     slices = cut(values, rows, time != "date", bytes_limit=size) if time and values else ()
     carried, after = 0, 0
-    while run := pack(slices, after, rows, size):
+    while run := next_run(slices, after, rows, size):
         carried += any(piece.rows for piece in run)
         after = run[-1].index
     price = history(Live(region="eu", pipeline="web", release=None, stats=(stats,)), "t", time, Limits(rows, size))

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 
 from console.agent.execution import batch
 from console.agent.execution.batch import second_spark_for
-from console.agent.feeds import app_ids, backfill, commit, planted_bugs, small_batch
+from console.agent.feeds import app_ids, backfill, commit, planted_bugs
 from console.agent.resilience import drift, quarantine
 from console.agent.resilience.retry import SHRINK, Tries
 from console.agent.resilience.throttle import Brake
@@ -23,7 +23,8 @@ from console.model.landing import RELAY
 from console.model.live import Day, TableState, TableStats
 from console.model.policy import kept_hours
 from console.model.sandbox_plan import carried_slices
-from console.model.slices import EARLY, LATE, Slice, by_day, cut, half, pack
+from console.model.slices import EARLY, LATE, Slice, by_day, cut, half
+from console.model.small_batch import next_run
 from console.model.step import Backfill
 
 FIRST_ROWS = 400_000  # of the first batch at most, which measures the rate
@@ -87,8 +88,7 @@ def _attempt(
         brake.hold(step.id)
         drift.check(history)
         most = tries.limit(_limited(context, rows))  # it may have been changed in the meantime
-        chosen = pack if second else small_batch.next_run
-        run = chosen(slices, history.writer.position, most, context.limits.bytes)
+        run = next_run(slices, history.writer.position, most, context.limits.bytes)
         tries.begin(run, history, session)
         result = batch.carry(context, history, run, session, second, retried=tries.failed > 0)
         tries.done()

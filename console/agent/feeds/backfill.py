@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from console.agent.expectations.guard import Warnings, guarded, row_checks
-from console.agent.feeds import commit, exact_appends, small_batch
+from console.agent.feeds import commit, exact_appends
 from console.agent.feeds.live_feed import join_versions, joined_paths, joined_rows, logical_rows
 from console.agent.feeds.newest import stored_rows
 from console.agent.query_over import query_over
@@ -14,6 +14,7 @@ from console.agent.rows.snapshot import stored_at
 from console.agent.spark_jobs import RunningJob
 from console.agent.spark_session import SparkHandle
 from console.agent.store import days
+from console.model import small_batch
 from console.model.live import TableState
 from console.model.schema import quoted
 from console.model.slices import MICROS_A_DAY, Slice, moment

@@ -1,8 +1,8 @@
 """Which slices make a batch that the agent writes itself."""
 
-from console.agent.feeds import small_batch
-from console.agent.feeds.small_batch import BYTES, ROWS, SLICES
+from console.model import small_batch
 from console.model.slices import Slice, pack
+from console.model.small_batch import BYTES, ROWS, SLICES
 
 
 def slices(number: int, rows: int = 1_000, size: int = 10_000) -> tuple[Slice, ...]:
