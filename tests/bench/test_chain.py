@@ -8,10 +8,10 @@ import pytest
 from tests.bench.report import Measurement, check
 from tests.bench.rollout_process import BELOW, FIRST
 from tests.bench.rollouts import rounds_of, seconds
-from tests.bench.size import rows
+from tests.bench.size import rows, sized
 
 pytestmark = pytest.mark.bench
-ROWS, DAYS, ROUNDS = rows(300_000), 30, 2
+ROWS, DAYS, ROUNDS = rows(300_000), 30, sized(1, 2)
 TIMES = 1.6
 
 
