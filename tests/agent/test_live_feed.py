@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyspark.errors import PySparkException
 
+from console.agent.expectations import guard
 from console.agent.feeds import commit, exact_appends, live_feed, ranges
 from console.agent.feeds.live_feed import LiveFeed
 from console.agent.feeds.readings import Readings
+from console.errors import FeedStopped
 from tests.agent.copying import Rows, by_arrow
 from tests.faults.rules.tables import SCHEMA, column_values, copying_feed, foreign, rows
 
@@ -58,7 +61,10 @@ def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
     [
         (0, 1, "deltalake", [1]),
         (10_000, 16 * MIB - 1, "deltalake", [1]),
-        (10_001, 1, "spark", [1]),
+        (10_001, 8 * MIB, "deltalake", [1]),
+        (400_000, 1, "deltalake", [1]),
+        (10_001, 8 * MIB + 1, "spark", [1]),
+        (400_001, 1, "spark", [1]),
         (-1, 1, "spark", [1]),  # a log that does not tell how many
         (1, 16 * MIB, "spark", []),
         (1, 16 * MIB + 1, "spark", []),
@@ -74,6 +80,55 @@ def test_a_range_of_few_rows_and_bytes_is_written_without_spark(
         carried.feed._copy_range(None, carried.feed.open(None), part, readings)
     assert (carried.writers, carried.tasks) == ([writer], tasks)
     assert column_values(carried.feed.target_path) == ([1] if writer == "deltalake" else [])
+
+
+def large(carried: Carried, first: int) -> None:
+    """Carry the source's commits from one on as a range of many rows."""
+    part = ranges.next_range(carried.feed.source_path, first - 1, first, 100)
+    assert part is not None
+    with Readings() as readings:
+        carried.feed._copy_range(None, carried.feed.open(None), replace(part, rows=20_000), readings)
+
+
+def test_rows_that_could_not_be_collected_are_written_by_spark_from_then_on(
+    carried: Carried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_many(*_: Any) -> None:
+        carried.writers.append("collected")
+        raise PySparkException("Total size of serialized results of 1 tasks is bigger than spark.driver.maxResultSize")
+
+    monkeypatch.setattr(live_feed, "_TOO_LARGE", set())
+    by_deltalake = commit.append_small
+    monkeypatch.setattr(commit, "append_small", too_many)
+    large(carried, 1)
+    assert carried.writers == ["collected", "spark"]
+    monkeypatch.setattr(commit, "append_small", by_deltalake)
+    write_deltalake(carried.feed.source_path, rows(2, 3), mode="append", partition_by=["day"])
+    large(carried, 2)
+    assert carried.writers == ["collected", "spark", "spark"]
+    assert carried.feed.step(None, 2) == 3  # a small range is collected as ever
+    assert carried.writers[3:] == ["deltalake"]
+
+
+@pytest.mark.parametrize("error", [FeedStopped("another writer is ahead"), PySparkException(guard.UNEXPECTED)])
+def test_what_stops_a_range_is_no_question_of_its_size(
+    carried: Carried, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def stops(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(commit, "append_small", stops)
+    monkeypatch.setattr(guard, "refused", lambda given: given is error and not isinstance(error, FeedStopped))
+    monkeypatch.setattr(live_feed, "failing_rows", lambda *_: ())
+    with pytest.raises(FeedStopped):
+        large(carried, 1)
+    assert carried.writers == []
+
+
+def test_a_range_that_was_collected_leaves_no_mark(carried: Carried) -> None:
+    large(carried, 1)
+    assert carried.writers == ["deltalake"]
+    assert carried.feed.app_id not in live_feed._TOO_LARGE
 
 
 def test_a_target_that_deltalake_cannot_write_is_left_to_spark_and_asked_about_once(

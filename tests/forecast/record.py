@@ -166,11 +166,11 @@ async def little_memory(recording: Recording) -> None:
     """Batches of more than some rows fail as Spark's do for want of memory, once they have read their rows."""
     real = backfill.run_batch
 
-    def run_batch(spark: Any, session: Any, history: Any, run: Any, watch: Any) -> Any:
+    def run_batch(spark: Any, session: Any, history: Any, run: Any, watch: Any, **more: Any) -> Any:
         if sum(piece.rows for piece in run) > FITS:
             backfill.count_rows(session, history, run)
             raise PySparkException("java.lang.OutOfMemoryError: Java heap space")
-        return real(spark, session, history, run, watch)
+        return real(spark, session, history, run, watch, **more)
 
     backfill.run_batch = run_batch
     try:

@@ -19,6 +19,7 @@ from console.agent.store import days, log
 from console.agent.store.added_columns import with_added
 from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, FeedStopped
+from console.model import small_batch
 from console.model.landing import RELAY
 from console.model.live import Feed, Release, ReleaseState, TableState
 from console.model.schema import quoted
@@ -26,6 +27,7 @@ from console.model.schema import quoted
 RANGE_ROWS = 2_000_000
 ONE_TASK_BYTES = 16 << 20
 SMALL_ROWS = 10_000
+_TOO_LARGE: set[str] = set()  # app ids of feeds whose larger ranges are not collected
 _RANKS: tuple[ReleaseState, ...] = ("live", "preview", "previous", "retired")
 
 
@@ -129,9 +131,8 @@ class LiveFeed:
         if join_pins:
             note["joins"] = join_pins
             note["joined"] = joined_paths(self.joins)
-        small = 0 <= commits.rows <= SMALL_ROWS and bytes_read < ONE_TASK_BYTES and self._fits_small_append()
         try:
-            if not (small and commit.append_small(rows, writer, commits.last, note)):
+            if not self._collected(rows, writer, commits, note):
                 commit.append(session, rows.selectExpr(*days.stored_columns(self.target)), writer, commits.last, note)
         except Exception as error:
             if not guard.refused(error):
@@ -139,6 +140,33 @@ class LiveFeed:
             failing = tuple(failing_rows(computed, guard.stops(checks), self.target.table.time))
             commit_span = f"commits {commits.first} to {commits.last} of {self.spec.source}"
             raise stopped_feed(self.spec.target, commit_span, failing) from None
+
+    def _collected(self, rows: Any, writer: commit.FeedWriter, commits: ranges.Range, note: dict[str, Any]) -> bool:
+        """Append the rows of a range by collecting them, if they are few; False, with nothing written, if Spark has to write them.
+
+        A range of more than `SMALL_ROWS` whose rows could not be collected is written by Spark, as are such ranges from then on
+        while this process lasts: its query may make too many rows of one.
+        """
+        size = sum(file.bytes for file in commits.files)
+        small = 0 <= commits.rows <= SMALL_ROWS and size < ONE_TASK_BYTES
+        moderate = 0 <= commits.rows <= small_batch.ROWS and size <= small_batch.BYTES and self.app_id not in _TOO_LARGE
+        if not (small or moderate) or not self._fits_small_append():
+            return False
+        if small:
+            return commit.append_small(rows, writer, commits.last, note) is not None
+        _TOO_LARGE.add(
+            self.app_id
+        )  # until it has gone well: collecting may cost the JVM its life, and this feed its writer
+        try:
+            done = commit.append_small(rows, writer, commits.last, note)
+        except ConsoleError:
+            raise
+        except Exception as error:
+            if guard.refused(error):
+                raise
+            return False
+        _TOO_LARGE.discard(self.app_id)
+        return done is not None
 
     @contextmanager
     def dry_run(self, session: Any, version: int, joined: Mapping[str, int], sample: str = "") -> Iterator[Any]:
