@@ -36,7 +36,7 @@ GROUPS, OF_STATES = "console/planning/reuse/groups.py", "console/planning/routes
 GROUPED, OLDER = "tests/planning/test_groups.py", "tests/planning/test_older_values.py"
 REMEDIES, NARROWER = "tests/planning/test_remedies.py", "tests/planning/test_narrower.py"
 APPENDED, BY_LOG = "console/agent/rows/appended.py", f"{RULES}/test_read_by_log.py"
-SMALL = f"{RULES}/test_small_batches.py"
+SMALL, COLLECTED = f"{RULES}/test_small_batches.py", "tests/agent/test_live_feed.py::test"
 READINGS, SHARED = "console/agent/feeds/readings.py", f"{RULES}/test_shared_readings.py"
 FOLLOW, HEALTH = "console/agent/feeds/follower.py", "console/agent/feeds/health.py"
 READING, CARRY, KILLED = "console/agent/queries.py", "console/agent/execution/executor.py", f"{RULES}/test_killed.py"
@@ -137,6 +137,10 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("our tables keep a week", "console/model/created.py", "hours = max(int(keep_hours), _LEAST_HOURS)", "hours = _LEAST_HOURS", f"{KEEPING}::test_our_tables_keep_files_and_log_for_the_rollback_window_and_the_longest_rollout"),
     # rules 10 to 13
     bug("the inventory's features", ONCE, "**properties, **created.OFF, userMetadata", "**properties, userMetadata", f"{BATCHES}::test_nor_have_those_that_only_spark_can_create"),
+    bug("a range whose rows could not be collected is collected again", EDGE, "size <= small_batch.BYTES and self.app_id not in _TOO_LARGE",
+        "size <= small_batch.BYTES", f"{COLLECTED}_rows_that_could_not_be_collected_are_written_by_spark_from_then_on"),
+    bug("a feed is marked for good as one whose ranges are too large", EDGE, "_TOO_LARGE.discard(self.app_id)", "pass",
+        f"{COLLECTED}_a_range_that_was_collected_leaves_no_mark"),
     bug("a batch is collected again after it failed", BACKFILL, "if not retried and ", "if ",
         f"{SMALL}::test_the_agent_writes_the_rows_that_spark_writes"),
     bug("a batch is collected though deltalake would write it otherwise", BACKFILL,
