@@ -91,6 +91,13 @@ def raised_by_query(error: BaseException, message: str) -> bool:
     return _is_foreign(error) and any(link.condition == _RAISED and message in link.message for link in _chain(error))
 
 
+def call_broke(error: BaseException) -> bool:
+    """Whether the call into the JVM itself broke, not the called code."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
+
+
 def from_spark(error: BaseException) -> bool:
     """Whether Spark itself reports it, about the requested operation. A lost JVM does not count: it implies nothing
     about a table."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from console.agent.expectations import guard
@@ -108,6 +109,22 @@ def test_rows_that_could_not_be_collected_are_written_by_spark_from_then_on(
     assert carried.writers == ["collected", "spark", "spark"]
     assert carried.feed.step(None, 2) == 3  # a small range is collected as ever
     assert carried.writers[3:] == ["deltalake"]
+
+
+def test_a_jvm_that_died_meanwhile_is_asked_nothing_more_and_the_next_writes_by_spark(
+    carried: Carried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(*_: Any) -> None:
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+    monkeypatch.setattr(live_feed, "_TOO_LARGE", set())
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "append_small", dies)
+        with pytest.raises(Py4JNetworkError):
+            large(carried, 1)
+    assert carried.writers == []
+    large(carried, 1)
+    assert carried.writers == ["spark"]
 
 
 @pytest.mark.parametrize("error", [FeedStopped("another writer is ahead"), PySparkException(guard.UNEXPECTED)])

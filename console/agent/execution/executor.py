@@ -209,7 +209,7 @@ class PlanExecutor(threading.Thread):
                 self._await_spark(step)
                 do()
             except Exception as error:
-                dying = self.context.spark.lost or (retry.call_broke(error) and self._driver_lost(error))
+                dying = self.context.spark.lost or (failure.call_broke(error) and self._driver_lost(error))
                 if dying or failed == retry.TRIES or failure.kind(error) != "passing":
                     raise
                 why = f"{step.id}: {failure.cause(error)}; try {failed + 1} of {retry.TRIES}"

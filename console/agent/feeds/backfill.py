@@ -79,11 +79,11 @@ def run_batch(
     with spark.job(session, job_name(history, run)) as group:
         watch(group)
         written = None
-        said = note(history, run, joined)
+        noted = note(history, run, joined)
         if not retried and small_batch.is_small(run) and exact_appends.supports_small_appends(history.target_path):
-            written = commit.append_small(batch.rows, history.writer, run[-1].index, said)
+            written = commit.append_small(batch.rows, history.writer, run[-1].index, noted)
         if written is None:
-            written = commit.append(session, batch.rows, history.writer, run[-1].index, said)
+            written = commit.append(session, batch.rows, history.writer, run[-1].index, noted)
     rows_in = batch.count_source(spark, session)
     return BatchResult(rows_in, written, time.monotonic() - started, batch.warnings.lines())
 

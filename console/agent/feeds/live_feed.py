@@ -7,6 +7,7 @@ from typing import Any
 
 from console.agent.expectations import guard
 from console.agent.expectations.failing import failing_rows, stopped_feed
+from console.agent.failure import call_broke
 from console.agent.feeds import app_ids, commit, exact_appends, ranges
 from console.agent.feeds.health import Health
 from console.agent.feeds.newest import placed
@@ -154,15 +155,15 @@ class LiveFeed:
             return False
         if small:
             return commit.append_small(rows, writer, commits.last, note) is not None
-        _TOO_LARGE.add(
-            self.app_id
-        )  # until it has gone well: collecting may cost the JVM its life, and this feed its writer
+        # Marked until it has gone well: collecting may cost the JVM its life. Then nothing more is asked of that JVM here: a write that it
+        # does not answer would keep the table's lock.
+        _TOO_LARGE.add(self.app_id)
         try:
             done = commit.append_small(rows, writer, commits.last, note)
         except ConsoleError:
             raise
         except Exception as error:
-            if guard.refused(error):
+            if guard.refused(error) or call_broke(error):
                 raise
             return False
         _TOO_LARGE.discard(self.app_id)

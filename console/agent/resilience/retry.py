@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from console.agent.clock import Clock, WallClock
-from console.agent.failure import Kind, cause, kind
+from console.agent.failure import Kind, call_broke, cause, kind
 from console.agent.feeds import backfill
 from console.agent.resilience import quarantine
 from console.agent.rollout.context import RolloutContext, RolloutStopped
@@ -140,13 +140,6 @@ class Tries:
     def _explain(self, error: Exception, what: Kind) -> Exception:
         fence = None if self._history is None else self._history.fence
         return explain(error, self.step, self._run, what, self.failed, fence)
-
-
-def call_broke(error: BaseException) -> bool:
-    """Whether the call into the JVM itself broke, not the called code."""
-    from py4j.protocol import Py4JError, Py4JJavaError
-
-    return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
 
 
 def driver_lost(context: RolloutContext, error: BaseException) -> bool:
