@@ -140,6 +140,7 @@ def test_what_stops_a_range_is_no_question_of_its_size(
     with pytest.raises(FeedStopped):
         large(carried, 1)
     assert carried.writers == []
+    assert carried.feed.app_id not in live_feed._TOO_LARGE
 
 
 def test_a_range_that_was_collected_leaves_no_mark(carried: Carried) -> None:

@@ -150,23 +150,26 @@ class LiveFeed:
         """
         size = sum(file.bytes for file in commits.files)
         small = 0 <= commits.rows <= SMALL_ROWS and size < ONE_TASK_BYTES
-        moderate = 0 <= commits.rows <= small_batch.ROWS and size <= small_batch.BYTES and self.app_id not in _TOO_LARGE
+        moderate = (
+            0 <= commits.rows <= small_batch.ROWS and size <= small_batch.BYTES and writer.app_id not in _TOO_LARGE
+        )
         if not (small or moderate) or not self._fits_small_append():
             return False
         if small:
             return commit.append_small(rows, writer, commits.last, note) is not None
         # Marked until it has gone well: collecting may cost the JVM its life. Then nothing more is asked of that JVM here: a write that it
         # does not answer would keep the table's lock.
-        _TOO_LARGE.add(self.app_id)
+        _TOO_LARGE.add(writer.app_id)
         try:
             done = commit.append_small(rows, writer, commits.last, note)
-        except ConsoleError:
-            raise
         except Exception as error:
-            if guard.refused(error) or call_broke(error):
-                raise
-            return False
-        _TOO_LARGE.discard(self.app_id)
+            if not isinstance(error, ConsoleError) and not guard.refused(error):
+                if call_broke(error):
+                    raise
+                return False
+            _TOO_LARGE.discard(writer.app_id)
+            raise
+        _TOO_LARGE.discard(writer.app_id)
         return done is not None
 
     @contextmanager

@@ -137,9 +137,9 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("our tables keep a week", "console/model/created.py", "hours = max(int(keep_hours), _LEAST_HOURS)", "hours = _LEAST_HOURS", f"{KEEPING}::test_our_tables_keep_files_and_log_for_the_rollback_window_and_the_longest_rollout"),
     # rules 10 to 13
     bug("the inventory's features", ONCE, "**properties, **created.OFF, userMetadata", "**properties, userMetadata", f"{BATCHES}::test_nor_have_those_that_only_spark_can_create"),
-    bug("a range whose rows could not be collected is collected again", EDGE, "size <= small_batch.BYTES and self.app_id not in _TOO_LARGE",
+    bug("a range whose rows could not be collected is collected again", EDGE, "size <= small_batch.BYTES and writer.app_id not in _TOO_LARGE",
         "size <= small_batch.BYTES", f"{COLLECTED}_rows_that_could_not_be_collected_are_written_by_spark_from_then_on"),
-    bug("a feed is marked for good as one whose ranges are too large", EDGE, "_TOO_LARGE.discard(self.app_id)", "pass",
+    bug("a feed is marked for good as one whose ranges are too large", EDGE, "_TOO_LARGE.discard(writer.app_id)\n        return", "return",
         f"{COLLECTED}_a_range_that_was_collected_leaves_no_mark"),
     bug("a batch is collected again after it failed", BACKFILL, "if not retried and ", "if ",
         f"{SMALL}::test_the_agent_writes_the_rows_that_spark_writes"),
