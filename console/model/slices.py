@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+from itertools import islice
+from typing import Protocol, TypeVar
 
 from console.model.incident import SlicedDay
 from console.model.live import Day
@@ -116,17 +118,30 @@ def half(slices: Sequence[Slice], since: str = "", until: str = "") -> tuple[Sli
     return tuple(replace(piece, index=index) for index, piece in enumerate(kept, 1))
 
 
-def pack(slices: Sequence[Slice], after: int, rows: float | None, size: float | None) -> tuple[Slice, ...]:
+class Counted(Protocol):
+    """What is packed into batches: slices, or the days of which they are made."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+
+Piece = TypeVar("Piece", bound=Counted)
+
+
+def pack(slices: Sequence[Piece], after: int, rows: float | None, size: float | None) -> tuple[Piece, ...]:
     """The slices of the next batch: whole, in order, within the limits; at least one.
 
     slices   as `cut` made them, index 1…n
-    after    index of the last completed slice, 0 at the start
+    after    number of completed ones, which is the index of the last
     rows, size  limits of a batch (rows, bytes), None for no limit; a larger slice is a batch of its own
     returns  the slices; empty when none is left
     """
-    run: list[Slice] = []
+    run: list[Piece] = []
     total_rows = total_size = 0
-    for piece in slices[after:]:
+    for piece in islice(slices, after, None):
         total_rows += piece.rows
         total_size += piece.bytes
         full = (rows is not None and total_rows > rows) or (size is not None and total_size > size)

@@ -8,7 +8,7 @@ from console.model.live import Day, Live
 from console.model.plan import Price
 from console.model.region import Limits
 from console.model.schema import Column, Table
-from console.model.slices import cut, is_heavy
+from console.model.slices import Counted, cut, is_heavy
 
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
 _TEXT = ("string", "binary", "array", "map", "struct")
@@ -53,33 +53,15 @@ def _batches(days: Sequence[Day], limits: Limits, hours: bool) -> int:
     """The number of non-empty batches that `small_batch.next_run` makes of `slices.cut`; counted without cutting if no day is
     heavy, for the sake of large fleets.
     """
+    newest_first = sorted(days, key=lambda day: day.day, reverse=True)  # as slices are
+    pieces: Sequence[Counted] = newest_first
     if hours and any(is_heavy([day], limits.rows, limits.bytes) for day in days if day.day):
-        slices, batches, after = cut(days, limits.rows, hours, bytes_limit=limits.bytes), 0, 0
-        while run := small_batch.next_run(slices, after, limits.rows, limits.bytes):
-            batches += any(piece.rows for piece in run)
-            after = run[-1].index
-        return batches
-    # newest first; the rows without a day come last, as their slice does
-    pieces = sorted(days, key=lambda day: day.day, reverse=True)
-    most_rows = float("inf") if limits.rows is None else limits.rows
-    most_bytes = float("inf") if limits.bytes is None else limits.bytes
-    batches = at = 0
-    while at < len(pieces):
-        end = _fits(pieces, at, min(most_rows, small_batch.ROWS), min(most_bytes, small_batch.BYTES))
-        if end - at < small_batch.SLICES:
-            end = _fits(pieces, at, most_rows, most_bytes)
-        batches += any(day.rows for day in pieces[at:end])
-        at = end
+        pieces = cut(days, limits.rows, hours, bytes_limit=limits.bytes)
+    batches = after = 0
+    while run := small_batch.next_run(pieces, after, limits.rows, limits.bytes):
+        batches += any(piece.rows for piece in run)
+        after += len(run)
     return batches
-
-
-def _fits(days: Sequence[Day], at: int, rows: float, size: float) -> int:
-    """Where a batch ends that begins at a day: within its limits, but with one day at least."""
-    for end in range(at, len(days)):
-        rows, size = rows - days[end].rows, size - days[end].bytes
-        if end > at and (rows < 0 or size < 0):
-            return end
-    return len(days)
 
 
 def total(parts: Sequence[Price]) -> Price:
