@@ -46,6 +46,10 @@ class RegionState:
         return next((row.id for row in self.releases if row.state == "live"), "")
 
     @property
+    def live_row(self) -> ReleaseRow | None:
+        return next((row for row in self.releases if row.state == "live"), None)
+
+    @property
     def digest(self) -> str:
         """Digest of the pipeline that the live release was made from; "" if none is live, or from an older agent."""
         return next((row.digest for row in self.releases if row.state == "live"), "")

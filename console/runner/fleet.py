@@ -169,7 +169,7 @@ class Fleet:
 
     def _missed(self, name: str, error: ConsoleError) -> None:
         self._errors[name] = error
-        why = str(error)
+        why = str(error).removeprefix(f"{name}: ")  # every face writes the region's name before it
         link = "unreachable" if isinstance(error, Unreachable) else self._board[name].link
         self._board.set(name, plan=None, problem=why, link=link, link_why=why if link == "unreachable" else "")
 

@@ -10,6 +10,7 @@ from console.model.codec import encode
 from console.model.consent import NO_RULES
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.gate import Gate, gate_of
+from console.model.live import ReleaseRow
 from console.model.measured import FeedSample
 from console.model.pipeline import digest
 from console.model.plan import Plan
@@ -41,6 +42,7 @@ class RegionView:
     plan     the pending plan, computed from the files against the live release; None before the first survey
     problem  why there is no plan (an error of the survey or the planner), or ""
     attended whether an agent runs there; None if unknown
+    live_row row of the live release: who made it live, from which host and when; None if the region has not sent it
     accepted the plan that the region's rollout runs; None if the region has not sent it
     behind   the live release is not the one that the files describe; None if unknown
     note     a message from outside the rollout ("building: 3 of 14 days")
@@ -62,6 +64,7 @@ class RegionView:
     problem: str = ""
     note: str = ""
     live: str = ""
+    live_row: ReleaseRow | None = None
     previous: str = ""
     witness: "WitnessProgress | None" = None
     behind: bool | None = None

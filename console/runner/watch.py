@@ -236,6 +236,7 @@ class RegionWatcher:
             self._name,
             status=theirs,
             live=state.live,
+            live_row=state.live_row,
             previous=state.previous,
             accepted=state.plan,
             attended=state.attended,

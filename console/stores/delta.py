@@ -205,7 +205,7 @@ class Delta:
         from deltalake.exceptions import CommitFailedError
 
         with self._client_errors():
-            return retried(commit, CommitFailedError)
+            return retried(self.name, commit, CommitFailedError)
 
     def _client_errors(self) -> AbstractContextManager[None]:
         return client_errors(self.name, "Delta", self.address, lambda error: isinstance(error, OSError))

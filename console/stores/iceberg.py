@@ -251,7 +251,7 @@ class Iceberg:
         with self._client_errors():
             from pyiceberg.exceptions import CommitFailedException, ValidationException
 
-            return retried(commit, (CommitFailedException, ValidationException))
+            return retried(self.name, commit, (CommitFailedException, ValidationException))
 
     def _client_errors(self) -> AbstractContextManager[None]:
         return client_errors(self.name, "Iceberg", self.address, _away)

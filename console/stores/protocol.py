@@ -15,7 +15,8 @@ from console.propagation.translate.operations import StoreOperation
 
 RECORDS: Final = "console_schema_migrations"
 LEFT_OUT: Final = "console_arriving"
-_ATTEMPTS: Final = 12  # of a commit that loses to concurrent ones
+# of a commit that loses to concurrent ones: each try wins with some chance, whatever the writer's rate, until one does
+_PATIENCE_SECONDS: Final = 120.0
 _PAUSE_SECONDS: Final = 0.05
 
 T = TypeVar("T")
@@ -152,14 +153,24 @@ def summed(rows: Iterable[Mapping[str, Any]]) -> tuple[LeftOut, ...]:
     return tuple(LeftOut(*key, *value) for key, value in sorted(sums.items()))
 
 
-def retried(commit: Callable[[], T], overtaken: type[Exception] | tuple[type[Exception], ...]) -> T:
-    """Run a commit, and retry it if a concurrent one came first; the last attempt's error is raised."""
-    for attempt in range(_ATTEMPTS):
+def retried(store: str, commit: Callable[[], T], overtaken: type[Exception] | tuple[type[Exception], ...]) -> T:
+    """Run a commit, and retry it if a concurrent one came first.
+
+    raises  RegionError once that has happened for two minutes, with the time that one attempt takes
+    """
+    began = time.monotonic()
+    while True:
+        started = time.monotonic()
         try:
             return commit()
-        except overtaken:
-            time.sleep(_PAUSE_SECONDS * (attempt + 1))
-    return commit()
+        except overtaken as error:
+            now = time.monotonic()
+            if now - began > _PATIENCE_SECONDS:
+                raise RegionError(
+                    f"{store}: other commits came first for {now - began:.0f} s: {first_line(error)}",
+                    hint=f"stop the table's writers for some {now - started + 1:.0f} s, and run the same command: it continues where it stopped",
+                ) from None
+            time.sleep(_PAUSE_SECONDS)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from console.errors import (
     RegionError,
     Unreachable,
     UsageError,
+    no_warehouse,
 )
 from console.model.event import Ended, Recorded
 from console.model.live import Live
@@ -165,6 +166,16 @@ async def test_a_planner_s_error_lands_in_the_view_and_in_the_outcome(folder: Pa
     fleet = await refreshed(World(folder, eu), planner=broken)
     assert fleet.views["eu"].problem == "requests.yaml: no column ts"
     assert exit_code(await fleet.run()) == 65
+    await fleet.close()
+
+
+async def test_a_region_s_name_is_not_part_of_its_problem_since_every_face_writes_it_in_front(folder: Path) -> None:
+    def broken(*_: object) -> None:
+        raise no_warehouse("eu", "/srv/warehouse")
+
+    eu = fake("eu")
+    fleet = await refreshed(World(folder, eu), planner=broken)
+    assert fleet.views["eu"].problem == "there is no warehouse at /srv/warehouse"
     await fleet.close()
 
 

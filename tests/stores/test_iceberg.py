@@ -8,9 +8,11 @@ import pyarrow
 import pytest
 from pyiceberg.exceptions import CommitFailedException
 
+from console.errors import RegionError
 from console.propagation.dialects.iceberg import ICEBERG
 from console.propagation.migration import AddColumn, Migration
 from console.propagation.types import parse
+from console.stores import protocol
 from console.stores.iceberg import Iceberg
 
 pytestmark = pytest.mark.stores
@@ -65,4 +67,45 @@ def test_rows_that_arrive_while_older_rows_get_a_default_get_it_too(tmp_path: Pa
     store.quicker = lambda: Iceberg.table(store, "app.t").append(pyarrow.table({"id": [2]}))
     store.run(table, steps, "m1")
     assert rows(store) == [(1, "issue"), (2, "issue")]
+    store.close()
+
+
+class Overtaken(Iceberg):
+    """Another writer commits between each loading of `app.t` and the commit, so many times."""
+
+    left = 0
+
+    def table(self, place: str) -> Any:
+        table = super().table(place)
+        if place == "app.t" and self.left:
+            self.left -= 1
+            super().table(place).append(pyarrow.table({"id": [100 + self.left]}))
+        return table
+
+
+def overtaken(folder: Path, times: int) -> Overtaken:
+    made(folder).close()
+    store = Overtaken("i", {"type": "sql", "uri": f"sqlite:///{folder}/c.db", "warehouse": f"file://{folder}"}, "own")
+    store.left = times
+    return store
+
+
+def test_a_rewrite_that_loses_to_a_steady_writer_twenty_times_comes_through_and_keeps_each_row(tmp_path: Path) -> None:
+    store = overtaken(tmp_path, 20)
+    apply(store)
+    assert rows(store) == [(1, "issue"), *((100 + at, "issue") for at in range(20))]
+    store.close()
+
+
+def test_a_rewrite_that_never_wins_ends_and_says_for_how_long_the_writers_must_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "_PATIENCE_SECONDS", 0.5)
+    store = overtaken(tmp_path, 10_000)
+    with pytest.raises(RegionError, match=r"^i: other commits came first for \d+ s: ") as refused:
+        apply(store)
+    assert "stop the table's writers for some" in refused.value.hint
+    store.left = 0
+    apply(store)
+    assert {kind for _, kind in rows(store)} == {"issue"}
     store.close()

@@ -1,5 +1,6 @@
 """Shared by the commands that make another release live: the states read again before, and the waves that follow."""
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -28,13 +29,21 @@ def unmoved(confirmed: "RegionView", now: "RegionView") -> None:
     """Ensure that the confirmed release is the one promoted."""
     before = (confirmed.live, confirmed.previous, confirmed.status.rollout)
     if before != (now.live, now.previous, now.status.rollout):
-        name, by = now.region.name, now.status.decided_by
-        state = f"{now.live or NOTHING} is live, {now.status.shown}" + (f" by {by}" if by else "")
+        name = now.region.name
+        state = f"{now.live or NOTHING} is live, {now.status.shown}{_by(confirmed, now)}"
         raise Conflict(
             f"{name}: changed while it was being confirmed: {state}",
             region=name,
             hint=f"console status --region {name}",
         )
+
+
+def _by(confirmed: "RegionView", now: "RegionView") -> str:
+    """Who changed it. The release's row is of the same commit as the change, the rollout's event is written after it."""
+    row = now.live_row
+    if row is not None and row.by and row.id == now.live != confirmed.live:
+        return f"; made live by {row.by} from {row.host} at {time.strftime('%Y-%m-%d %H:%M:%SZ', time.gmtime(row.at))}"
+    return f" by {now.status.decided_by}" if now.status.decided_by else ""
 
 
 def yes_suffices(view: "RegionView") -> None:

@@ -89,6 +89,7 @@ async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, C
                     plan=state.plan,
                     accepted=state.plan,
                     live=state.live,
+                    live_row=state.live_row,
                     previous=state.previous,
                     behind=behind,
                     attended=state.attended,
