@@ -303,10 +303,10 @@ async def _loop(service: Any, socket_path: Path, lost: Callable[[], object] = la
     write_log("agent", "info", f"serves {service.agent.warehouse}; Ctrl-C or SIGTERM ends it")
     logged = ""
     while not serving.done():
-        await asyncio.wait([serving], timeout=1.0)
+        await asyncio.wait([serving], timeout=service.agent.tick_seconds)
         try:
             service.agent.tick()
-        except Exception as error:  # retried a second later: the region's feeds depend on this process
+        except Exception as error:  # retried at the next tick: the region's feeds depend on this process
             if (text := describe(error)) != logged:
                 write_log("agent", "error", text)
             logged = text

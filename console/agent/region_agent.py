@@ -29,6 +29,9 @@ from console.model.measured import FeedSample
 from console.text import redacted
 
 RETRY_SECONDS = 10.0  # between two attempts to load a pipeline
+TICK_SECONDS = 1.0  # between two ticks
+# of a region without Spark that nobody watches: nobody waits for its lag, and the first row waits longer for its Spark
+RESTING_TICK_SECONDS = 4.0
 REPORT_SECONDS = 60.0  # between two reports of one failure
 
 
@@ -160,8 +163,14 @@ class RegionAgent:
             following=Following(self.settings.follow, self.spark.asleep_since),
         )
 
+    @property
+    def tick_seconds(self) -> float:
+        """Until the next tick."""
+        watched = any(controller.recorder.watchers for controller in self._all())
+        return TICK_SECONDS if watched or not self.sleeper.resting else RESTING_TICK_SECONDS
+
     def tick(self) -> None:
-        """Once a second: send the lag to everyone who watches, and let controllers and maintenance do their due work."""
+        """Once in `tick_seconds`: send the lag to everyone who watches, and let controllers and maintenance do their due work."""
         controllers = dict(self._controllers)
         samples = self._sampled(controllers)
         for name, controller in controllers.items():

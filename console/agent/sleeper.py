@@ -36,7 +36,7 @@ class SparkSleeper:
     _ending: threading.Event = field(default_factory=threading.Event)
 
     def tick(self) -> None:
-        """Called every second: end Spark, in a thread of its own, if nothing has needed it for `follow.idle`."""
+        """Called at each tick: end Spark, in a thread of its own, if nothing has needed it for `follow.idle`."""
         idle = self.follow.idle_seconds
         if idle is None or self.follow.keeps_spark or not self.spark.started or self._ending.is_set():
             return
@@ -50,6 +50,11 @@ class SparkSleeper:
         if time.monotonic() - last >= idle:
             self._thread = threading.Thread(target=self._end, args=(idle,), name="sleep", daemon=True)
             self._thread.start()
+
+    @property
+    def resting(self) -> bool:
+        """Whether the region has no Spark, and nothing of its own needs one."""
+        return bool(self.spark.asleep_since) and not self._is_needed()
 
     @property
     def may_restart(self) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
+from console.agent.rollout import rebind
 from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, Watchdog, expiring
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
@@ -110,6 +111,30 @@ def test_no_feed_moves_between_its_alignment_and_the_swap(promoting: Path, monke
         follower.start()
         controller.promote("web-1", "", "eve", "desk")
     assert seen == [1]
+
+
+def test_no_feed_moves_between_its_alignment_and_the_last_table_that_is_rebound(
+    promoting: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each rebinding waited for one more turn of all feeds, which under traffic takes seconds."""
+    landing = table(promoting, "landing", 2)
+    before, seen = counting_feed(promoting, landing, "before"), []
+
+    def beside_a_sender(*_: object) -> None:
+        table(promoting, "landing", 1)
+        time.sleep(TICKS_SECONDS)
+        seen.append(before.seen)
+
+    monkeypatch.setattr(rebind, "rebindings_for", lambda *_: ("one", "another"))
+    monkeypatch.setattr(rebind, "_rebind", beside_a_sender)
+    monkeypatch.setattr(SparkHandle, "session", lambda _: None)
+    with ticking() as follower:
+        controller = opened(promoting, follower)
+        controller.resume()
+        follower.follow("web", (before,))
+        follower.start()
+        controller.promote("web-1", "", "eve", "desk")
+    assert seen == [1, 1]
 
 
 def failed(place: Path, ago_hours: float) -> PipelineController:

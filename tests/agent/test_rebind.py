@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -127,8 +128,8 @@ class Region:
         """Change releases as the agent does; `at` breaks off before or after the swap itself."""
         stored = self.stored()
         changing = rebind.rebindings_for(stored, to, self.path)
-        moved = rebind.rebound(self.spark, self.follower, "web", changing, self.refollow)
-        with moved if changing else rebind.level(self.follower, "web", stored, to, self.path):
+        moved = rebind.rebound(self.spark, self.follower, "web", changing, self.refollow) if changing else nullcontext()
+        with rebind.level(self.follower, "web", stored, to, self.path, all_feeds=bool(changing)), moved:
             if at == "before":
                 raise Killed
             self.live = to

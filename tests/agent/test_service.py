@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from console.agent import queries
-from console.agent.region_agent import REPORT_SECONDS
+from console.agent.region_agent import REPORT_SECONDS, RESTING_TICK_SECONDS, TICK_SECONDS
 from console.agent.server import Server, _Connection
 from console.agent.service import Service
 from console.agent.settings import Settings
 from console.errors import Conflict, DataError, RegionError
 from console.model import codec
-from console.model.event import Entered, Paused, Progress, Recorded
+from console.model.event import Ended, Entered, Paused, Progress, Recorded
 from console.model.identity import AgentReason, by_agent
 from console.model.live import Release
 from console.model.plan import Plan
@@ -131,6 +131,22 @@ def test_a_damaged_pipeline_keeps_no_other_down_and_is_taken_up_when_it_is_whole
     service.agent.tick()
     assert service.state("broken")["status"].state == "awaiting-confirmation"
     assert "broken: loaded" in capsys.readouterr().err
+
+
+def test_the_ticks_of_a_region_at_rest_are_rare_until_somebody_watches_it_or_it_has_a_rollout(
+    start: Callable[[], Service],
+) -> None:
+    service = start()
+    accept(service, PLAN)
+    controller = service.agent.controller("web")
+    until(lambda: controller.recorder.status.state == "awaiting-confirmation")
+    assert service.agent.tick_seconds == TICK_SECONDS, "a rollout is at its gate"
+    controller.recorder.store(Ended("discarded", "ada"))
+    assert service.agent.tick_seconds == RESTING_TICK_SECONDS
+    leave = controller.recorder.watch(0, lambda _: None)
+    assert service.agent.tick_seconds == TICK_SECONDS, "it is watched"
+    leave()
+    assert service.agent.tick_seconds == RESTING_TICK_SECONDS
 
 
 def test_a_pipeline_whose_lag_cannot_be_read_is_looked_after_and_reported_once_a_minute(

@@ -156,6 +156,15 @@ def test_a_rollout_in_any_state_keeps_spark_until_it_has_ended(tmp_path: Path, j
     assert setup.sleeps()
 
 
+def test_a_region_rests_once_spark_is_ended_until_it_has_a_rollout(tmp_path: Path, jvms: Jvms) -> None:
+    setup = Sleeping(tmp_path)
+    assert not setup.sleeper.resting, "Spark is there"
+    assert setup.sleeps()
+    assert setup.sleeper.resting
+    setup.accept()
+    assert not setup.sleeper.resting
+
+
 def test_the_watch_of_a_promoted_release_keeps_spark(tmp_path: Path, jvms: Jvms) -> None:
     setup = Sleeping(tmp_path)
     watched = Lagging(commits=0, rows=0, seconds=0.0, watch=WatchProgress(left=60.0))

@@ -1,8 +1,7 @@
-"""One agent that follows a chain of two tables, or rests, in a process of its own: `FOLDER RATE SECONDS SETTINGS`.
+"""One agent that follows a chain of two tables, in a process of its own: `FOLDER RATE SECONDS SETTINGS`.
 
-Prints one JSON object. At a rate above 0 a producer beside it commits so many rows a second, once a second; the lags are the
-differences between the times at which the landing commits and those of the chain's last table were put into their logs.
-At rate 0 nothing lands.
+Prints one JSON object. A producer beside it commits so many rows a second, once a second; the lags are the differences between
+the times at which the landing commits and those of the chain's last table were put into their logs.
 """
 
 import json
@@ -16,7 +15,6 @@ from deltalake import DeltaTable, write_deltalake
 
 from console.agent.service import Service
 from console.agent.settings import Settings, load_settings
-from tests.agent.asleep import pss
 from tests.agent.test_status_without_agent import UnattendedSetup
 from tests.bench.processor_time import spent
 from tests.bench.size import sized
@@ -39,28 +37,16 @@ def main(place: Path, rate: int, seconds: float, settings: Settings) -> dict[str
             agent.tick()
 
     threading.Thread(target=tick, name="ticks", daemon=True).start()
-    if rate:
-        produced = produce(setup.landing, rate, WARM_SECONDS, ended)
-    else:
-        produced, _ = 0, ended.wait(10.0)
+    produced = produce(setup.landing, rate, WARM_SECONDS, ended)
     before, began = own(agent), time.monotonic()
     first = DeltaTable(setup.landing).version() + 1
-    if rate:
-        produced += produce(setup.landing, rate, seconds, ended)
-    else:
-        ended.wait(seconds)
+    produced += produce(setup.landing, rate, seconds, ended)
     used, took = own(agent) - before, time.monotonic() - began
     last = DeltaTable(setup.landing).version()
-    if rate:
-        until_there(setup, produced)
+    until_there(setup, produced)
     report = {
         "cores": used / took,
-        "pss": pss(),
-        "spark": agent.spark.started,
-        "modules": sorted({"pyspark", "pyarrow", "py4j", "numpy"} & sys.modules.keys()),
-        "lags": lags(setup.warehouse / "landing", setup.warehouse / "copy", setup.warehouse / "below", (first, last))
-        if rate
-        else [],
+        "lags": lags(setup.warehouse / "landing", setup.warehouse / "copy", setup.warehouse / "below", (first, last)),
         "ticks": max(0, DeltaTable(str(setup.warehouse / "below")).version()),
     }
     ended.set()

@@ -64,7 +64,6 @@ def long(name: str, topic: int, minutes: float, *tests: str, rows: int = 0) -> P
     return Part(name=name, topic=topic, size=Size.LONG, minutes=minutes, tests=tests, rows=rows)
 
 
-AT_REST = "test_follow.py::test_a_region_at_rest_holds_little_and_does_little"
 WAKES = "test_follow.py::test_a_region_that_wakes_reads_its_first_row_soon"
 LAGS = "test_follow.py::test_a_row_is_readable_two_tables_further_within_seconds"
 BESIDE = "test_follow.py::test_a_row_is_readable_soon_beside_a_backfill"
@@ -77,7 +76,7 @@ PARTS = (
     small("chain", 2, 5, "test_chain.py", "test_parsing.py", rows=300_000),
     small("following", 5, 4, LAGS, BESIDE, BACKLOG, rows=300_000),
     small("promotion", 6, 3, "test_alternations.py", "test_promotion.py"),
-    small("idle", 7, 2, "test_idle.py", AT_REST, WAKES),
+    small("idle", 7, 2, "test_idle.py", WAKES),
     small("starting", 8, 2, "test_spark_start.py", "test_starting.py", "test_planner.py"),
     small("console", 9, 2, "test_runner.py", "test_screen.py", "test_large_region.py", "test_schema_verify.py", LIST_KEYS),
     small("aggregates", 10, 1, "test_aggregate_read.py"),

@@ -1,7 +1,6 @@
-"""Following: from a landing commit to its row two tables further, alone and beside a backfill; and what a region at rest holds."""
+"""Following: from a landing commit to its row two tables further, alone and beside a backfill; and after a rest."""
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -25,9 +24,6 @@ RATES: Mapping[Size, Sequence[tuple[int, float | None]]] = {Size.SMALL: ((1_000,
 RATE, LAG, LAG_BESIDE = 1_000, 3.0, 5.0  # at that rate, the goals of p99 in seconds: alone, and beside a backfill
 BUILT_ROWS = rows(300_000)
 BACKLOG_ROWS, BACKLOG = sized(300_000, 1_000_000), 0.5  # of the plain INSERT's throughput
-REST_SECONDS = sized(30, 60)
-REST_MIB, REST_CORES = 150.0, 0.0005  # of each of twenty regions that use 1 % of a core together
-MIB = 1 << 20
 
 pytestmark = pytest.mark.bench
 
@@ -82,21 +78,6 @@ def test_a_backlog_drains_at_half_the_throughput_of_the_bare_insert(
     what = f"throughput of following a backlog of {BACKLOG_ROWS:,} rows, beside the plain INSERT"
     with capsys.disabled():
         check(Measurement(what=what, figure=times, limit=BACKLOG, text=text, at_least=True))
-
-
-def test_a_region_at_rest_holds_little_and_does_little(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = run(tmp_path, 0, REST_SECONDS)
-    assert not report["spark"]
-    loaded = ", ".join(report["modules"]) or "neither pyspark nor pyarrow"
-    mib = report["pss"] / MIB
-    with capsys.disabled():
-        check(
-            Measurement(
-                what="an agent at rest: memory", figure=mib, limit=REST_MIB, text=f"{mib:.0f} MiB ({loaded} loaded)"
-            )
-        )
-        text = f"{report['cores']:.2%} of a core, of {os.cpu_count()}"
-        check(Measurement(what="an agent at rest: processor", figure=report["cores"], limit=REST_CORES, text=text))
 
 
 def test_a_region_that_wakes_reads_its_first_row_soon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

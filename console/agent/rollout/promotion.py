@@ -131,14 +131,16 @@ class Promotion:
         stored = self.releases.all()
         rebindings = rebind.rebindings_for(stored, to, self.resolve)
         switches = switch.switches_for(stored, to, self.resolve)
+        moving = bool(rebindings or switches)
         try:
-            with rebind.level(self.follower, self.pipeline, stored, to, self.resolve):
-                if not rebindings and not switches:
+            # one hold for all of it: between two, the follower would move each feed once more
+            with rebind.level(self.follower, self.pipeline, stored, to, self.resolve, all_feeds=moving):
+                if not moving:
                     yield
                     return
-            switched = partial(self._switched, switches) if switches else None
-            with rebind.rebound(self.spark, self.follower, self.pipeline, rebindings, self.refollow, switched):
-                yield
+                switched = partial(self._switched, switches) if switches else None
+                with rebind.rebound(self.spark, self.follower, self.pipeline, rebindings, self.refollow, switched):
+                    yield
         except BaseException:
             self.refollow()  # the live release's definitions of its feeds apply again
             raise

@@ -44,12 +44,19 @@ def rebindings_for(releases: Iterable[StoredRelease], to: str, resolve: Resolve)
 
 @contextmanager
 def level(
-    follower: FeedFollower, pipeline: str, releases: Iterable[StoredRelease], to: str, resolve: Resolve
+    follower: FeedFollower,
+    pipeline: str,
+    releases: Iterable[StoredRelease],
+    to: str,
+    resolve: Resolve,
+    *,
+    all_feeds: bool = False,
 ) -> Iterator[None]:
     """Hold the follower with the feeds of release `to` at one landing position, under the definitions of that release.
 
     A feed that only other releases have may be stopped: promoting this release replaces it.
 
+    all_feeds  those of the other releases must have reached the position as well: `rebound` follows
     raises  the error that stopped a feed of the release; CheckFailed E_LAG if one does not catch up in time
     """
     release = next((stored.release for stored in releases if stored.row.id == to), None)
@@ -59,7 +66,7 @@ def level(
         pipeline,
         ALIGN_SECONDS,
         aligned=not planted_bugs.early(),
-        needed=lambda live_feed: live_feed.key in live_feeds,
+        needed=lambda live_feed: all_feeds or live_feed.key in live_feeds,
     ):
         yield
 
@@ -75,7 +82,7 @@ def rebound(
 ) -> Iterator[None]:
     """Context of the swap of the live release: shared tables switch from the old version of their source to the new one.
 
-    The follower is held, with both sources at one landing position and every row of the old one in the table: the new
+    Within `level` of all feeds: both sources are at one landing position, with every row of the old one in the table. The new
     feed starts after the version that its source has reached. The old feed is closed, so that a late commit of it does
     not count, and the new feed's position is committed before the swap. If the swap fails, the old feed is reopened at
     its position; the new position stays unused until it is committed again.
@@ -83,20 +90,19 @@ def rebound(
     refollow  makes the follower move the feeds that the release table now requires; until then neither feed may move
     switched  context, given a session, around the swap: landing tables switch versions, with their intake held. The new feeds
               are placed before it: at a common landing position the versions of a landing table hold the same rows
-    raises    the error that stopped a feed; CheckFailed E_LAG if the feeds do not reach one landing position in time
+    raises    CheckFailed E_LAG if the old feed has rows left to take
     """
-    with follower.hold(pipeline, ALIGN_SECONDS, aligned=not planted_bugs.early()):
-        session = spark.session()
-        try:
-            for rebinding in rebindings:
-                _rebind(session, follower, pipeline, rebinding)
-            with nullcontext() if switched is None else switched(session):
-                yield
-        finally:
-            refollow()
-            for live_feed in follower.feeds(pipeline):
-                if live_feed.health.stopped is _REBINDING:
-                    live_feed.health.reset()
+    session = spark.session()
+    try:
+        for rebinding in rebindings:
+            _rebind(session, follower, pipeline, rebinding)
+        with nullcontext() if switched is None else switched(session):
+            yield
+    finally:
+        refollow()
+        for live_feed in follower.feeds(pipeline):
+            if live_feed.health.stopped is _REBINDING:
+                live_feed.health.reset()
 
 
 def _rebind(session: Any, follower: FeedFollower, pipeline: str, rebinding: Rebinding) -> None:
