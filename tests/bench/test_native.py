@@ -17,7 +17,7 @@ from console.agent.feeds import app_ids, backfill, commit
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
-from console.model.live import Live
+from console.agent.survey import survey
 from console.model.plan import numbered
 from console.model.slices import cut
 from console.model.step import Backfill
@@ -63,7 +63,7 @@ class Batches:
         (root / "regions" / "us.yaml").write_text("name: us\nwarehouse: w\n")
         loaded = project.load(root)
         region = loaded.region("us")
-        live = Live(region="us", pipeline="web", release=None)
+        live = survey(root / "w", "us", "web", ["landing"])
         plan = numbered(planning.plan(loaded.pipeline("web", region), live, region, "bench"), 1)
         self.step = next(step for step in plan.steps if isinstance(step, Backfill))
         source, target = plan.release.table("landing"), plan.release.table("requests")

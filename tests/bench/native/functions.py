@@ -78,26 +78,27 @@ class Pair:
     differs: str = ""
 
 
-def _json(kind: str, duckdb: str) -> Pair:
+def _json(kind: str, duckdb: str, differs: str) -> Pair:
     """from_json of one field beside a cast of the extracted text."""
     extracted = "CASE WHEN json_valid(v) THEN json_extract_string(v, '$.a') END"
     return Pair(
-        name=f"from_json of {kind}", spark=f"from_json(v, 'a {kind}').a", duckdb=f"TRY_CAST({extracted} AS {duckdb})", type=TEXT, values=DOCUMENTS
+        name=f"from_json of {kind}", spark=f"from_json(v, 'a {kind}').a", duckdb=f"TRY_CAST({extracted} AS {duckdb})", type=TEXT, values=DOCUMENTS,
+        differs=differs,
     )  # fmt: skip
 
 
-def _same(name: str, sql: str, kind: pa.DataType, values: Sequence[Any]) -> Pair:
+def _same(name: str, sql: str, kind: pa.DataType, values: Sequence[Any], differs: str = "") -> Pair:
     """A function that both spell alike."""
-    return Pair(name=name, spark=sql, duckdb=sql, type=kind, values=values)
+    return Pair(name=name, spark=sql, duckdb=sql, type=kind, values=values, differs=differs)
 
 
 PAIRS = (
     # what the demo's query of requests uses
-    Pair(name="get_json_object", spark="get_json_object(v, '$.a')", duckdb="CASE WHEN json_valid(v) THEN json_extract_string(v, '$.a') END", type=TEXT, values=DOCUMENTS),
-    _json("STRING", "VARCHAR"),
-    _json("INT", "INTEGER"),
-    _json("BIGINT", "BIGINT"),
-    _json("DOUBLE", "DOUBLE"),
+    Pair(name="get_json_object", spark="get_json_object(v, '$.a')", duckdb="CASE WHEN json_valid(v) THEN json_extract_string(v, '$.a') END", type=TEXT, values=DOCUMENTS, differs='str \'{"a":1}x\''),
+    _json("STRING", "VARCHAR", 'str \'{"a":1}x\''),
+    _json("INT", "INTEGER", 'str \'{"a":1.50}\''),
+    _json("BIGINT", "BIGINT", 'str \'{"a":1.50}\''),
+    _json("DOUBLE", "DOUBLE", 'str \'{"a":"1"}\''),
     Pair(name="to_date of a timestamp", spark="to_date(v)", duckdb="CAST(v AS DATE)", type=TIME, values=TIMES),
     Pair(name="date_trunc to the hour", spark="date_trunc('HOUR', v)", duckdb="date_trunc('hour', v)", type=TIME, values=TIMES),
     Pair(name="substring_index", spark="substring_index(v, '?', 1)", duckdb="string_split(v, '?')[1]", type=TEXT, values=TEXTS),
@@ -105,44 +106,44 @@ PAIRS = (
     Pair(name="substr from a place", spark="substr(v, instr(v, '?') + 1)", duckdb="substr(v, strpos(v, '?') + 1)", type=TEXT, values=TEXTS),
     _same("split_part", "split_part(v, '/', 2)", TEXT, TEXTS),
     Pair(name="regexp_extract of a host", spark="regexp_extract(v, '^[a-z]+://([^/?#]+)', 1)", duckdb="regexp_extract(v, '^[a-z]+://([^/?#]+)', 1)", type=TEXT, values=URLS),
-    Pair(name="RLIKE without case", spark="v RLIKE '(?i)(bot|crawl|spider|slurp)'", duckdb="regexp_matches(v, '(?i)(bot|crawl|spider|slurp)')", type=TEXT, values=AGENTS),
+    Pair(name="RLIKE without case", spark="v RLIKE '(?i)(bot|crawl|spider|slurp)'", duckdb="regexp_matches(v, '(?i)(bot|crawl|spider|slurp)')", type=TEXT, values=AGENTS, differs="str 'ſpider'"),
     _same("LIKE without _ and backslash", "v LIKE '%Firefox/%'", TEXT, [*AGENTS, *TEXTS]),
     _same("nullif", "nullif(v, '')", TEXT, TEXTS),
     _same("CASE and comparison of whole numbers", "CASE WHEN v >= 500 THEN '5xx' WHEN v >= 0 THEN 'ok' END", INT, INTS),
     # others that queries use often
     Pair(name="RLIKE with a dot", spark="v RLIKE '^.*$'", duckdb="regexp_matches(v, '^.*$')", type=TEXT, values=TEXTS),
     Pair(name="RLIKE with \\w", spark=r"v RLIKE '^\\w+$'", duckdb=r"regexp_matches(v, '^\w+$')", type=TEXT, values=TEXTS),
-    Pair(name="RLIKE without case of k", spark="v RLIKE '(?i)k'", duckdb="regexp_matches(v, '(?i)k')", type=TEXT, values=TEXTS),
+    Pair(name="RLIKE without case of k", spark="v RLIKE '(?i)k'", duckdb="regexp_matches(v, '(?i)k')", type=TEXT, values=TEXTS, differs="str 'K'"),
     _same("LIKE with _", "v LIKE 'a_b'", TEXT, TEXTS),
-    Pair(name="LIKE with a backslash", spark=r"v LIKE 'a\\\\b'", duckdb=r"v LIKE 'a\\b'", type=TEXT, values=TEXTS),
+    Pair(name="LIKE with a backslash", spark=r"v LIKE 'a\\\\b'", duckdb=r"v LIKE 'a\\b'", type=TEXT, values=TEXTS, differs="str 'a\\\\b'"),
     Pair(name="length", spark="length(v)", duckdb="CAST(length(v) AS INTEGER)", type=TEXT, values=TEXTS),
-    _same("upper", "upper(v)", TEXT, TEXTS),
-    _same("lower", "lower(v)", TEXT, TEXTS),
+    _same("upper", "upper(v)", TEXT, TEXTS, differs="str 'ß'"),
+    _same("lower", "lower(v)", TEXT, TEXTS, differs="str 'İ'"),
     _same("trim", "trim(v)", TEXT, TEXTS),
     _same("concatenation", "v || 'x'", TEXT, TEXTS),
-    _same("concat", "concat(v, 'x')", TEXT, TEXTS),
+    _same("concat", "concat(v, 'x')", TEXT, TEXTS, differs='NoneType None'),
     Pair(name="sha2", spark="sha2(v, 256)", duckdb="sha256(v)", type=TEXT, values=TEXTS),
-    Pair(name="substr from 0", spark="substr(v, 0, 2)", duckdb="substr(v, 0, 2)", type=TEXT, values=TEXTS),
-    _same("CAST of text to INT", "CAST(v AS INT)", TEXT, NUMBERS),
-    _same("CAST of text to BIGINT", "CAST(v AS BIGINT)", TEXT, NUMBERS),
-    _same("CAST of text to DOUBLE", "CAST(v AS DOUBLE)", TEXT, NUMBERS),
-    _same("CAST of text to DATE", "CAST(v AS DATE)", TEXT, MOMENTS),
-    Pair(name="CAST of text to TIMESTAMP", spark="CAST(v AS TIMESTAMP)", duckdb="CAST(v AS TIMESTAMPTZ)", type=TEXT, values=MOMENTS),
+    Pair(name="substr from 0", spark="substr(v, 0, 2)", duckdb="substr(v, 0, 2)", type=TEXT, values=TEXTS, differs="str 'a?b?c'"),
+    _same("CAST of text to INT", "CAST(v AS INT)", TEXT, NUMBERS, differs="str '1.5'"),
+    _same("CAST of text to BIGINT", "CAST(v AS BIGINT)", TEXT, NUMBERS, differs="str '1.5'"),
+    _same("CAST of text to DOUBLE", "CAST(v AS DOUBLE)", TEXT, NUMBERS, differs="str '1_000'"),
+    _same("CAST of text to DATE", "CAST(v AS DATE)", TEXT, MOMENTS, differs="str '2026'"),
+    Pair(name="CAST of text to TIMESTAMP", spark="CAST(v AS TIMESTAMP)", duckdb="CAST(v AS TIMESTAMPTZ)", type=TEXT, values=MOMENTS, differs="str '2026-11-01 10'"),
     Pair(name="CAST of a whole number to text", spark="CAST(v AS STRING)", duckdb="CAST(v AS VARCHAR)", type=LONG, values=LONGS),
-    Pair(name="CAST of DOUBLE to text", spark="CAST(v AS STRING)", duckdb="CAST(v AS VARCHAR)", type=DOUBLE, values=DOUBLES),
-    _same("CAST of DOUBLE to BIGINT", "CAST(v AS BIGINT)", DOUBLE, DOUBLES),
+    Pair(name="CAST of DOUBLE to text", spark="CAST(v AS STRING)", duckdb="CAST(v AS VARCHAR)", type=DOUBLE, values=DOUBLES, differs='float 10000000000.0'),
+    _same("CAST of DOUBLE to BIGINT", "CAST(v AS BIGINT)", DOUBLE, DOUBLES, differs='float 1.5'),
     _same("CAST of BIGINT to INT", "CAST(v AS INT)", LONG, LONGS),
     _same("sum of two INT", "v + v", INT, INTS),
     _same("sum of two BIGINT", "v + v", LONG, LONGS),
     _same("product of two BIGINT", "v * v", LONG, LONGS),
-    Pair(name="division of INT", spark="7 / v", duckdb="7 / v", type=INT, values=INTS),
-    _same("remainder of INT", "7 % v", INT, INTS),
-    _same("division of DOUBLE", "CAST(1 AS DOUBLE) / v", DOUBLE, DOUBLES),
+    Pair(name="division of INT", spark="7 / v", duckdb="7 / v", type=INT, values=INTS, differs='int 0'),
+    _same("remainder of INT", "7 % v", INT, INTS, differs='int 0'),
+    _same("division of DOUBLE", "CAST(1 AS DOUBLE) / v", DOUBLE, DOUBLES, differs='float 0.0'),
     _same("comparison of DOUBLE", "v > CAST(1 AS DOUBLE)", DOUBLE, DOUBLES),
     _same("equality of DOUBLE", "v = v", DOUBLE, DOUBLES),
-    _same("round to a place", "round(v, 1)", DOUBLE, DOUBLES),
-    _same("round", "round(v)", DOUBLE, DOUBLES),
-    Pair(name="floor", spark="floor(v)", duckdb="CAST(floor(v) AS BIGINT)", type=DOUBLE, values=DOUBLES),
+    _same("round to a place", "round(v, 1)", DOUBLE, DOUBLES, differs='float -0.0'),
+    _same("round", "round(v)", DOUBLE, DOUBLES, differs='float -0.0'),
+    Pair(name="floor", spark="floor(v)", duckdb="CAST(floor(v) AS BIGINT)", type=DOUBLE, values=DOUBLES, differs='float 1e+300'),
     Pair(name="date_format", spark="date_format(v, 'yyyy-MM-dd HH:mm:ss')", duckdb="strftime(v, '%Y-%m-%d %H:%M:%S')", type=TIME, values=TIMES),
     Pair(name="unix_micros", spark="unix_micros(v)", duckdb="epoch_us(v)", type=TIME, values=TIMES),
     Pair(name="from_utc_timestamp", spark="from_utc_timestamp(v, 'Europe/Madrid')", duckdb="timezone('UTC', timezone('Europe/Madrid', v))", type=TIME, values=TIMES),
