@@ -20,7 +20,7 @@ from console.agent.object_store.object_path import in_bucket
 from console.agent.pipeline import PipelineController
 from console.agent.rows.arguments import arguments
 from console.agent.spark_session import SparkHandle
-from console.agent.store import commits, copy_commit, exports, log
+from console.agent.store import commits, copy_commit, exports, log, open_tables
 from console.errors import DataError, RegionError
 from console.model.compared import DayExamples
 from console.model.live import Release
@@ -154,7 +154,7 @@ def run_copy(reading: PipelineReader, spark: SparkHandle, name: str, run: str, b
         before = log.latest_version(path) if log.exists(path) else -1
         if before >= 0:
             commits.own(path)
-        if log.position(path, app_id) is not None:
+        if open_tables.position(path, app_id) is not None:
             return {"rows": 0, "already": True, "path": path}
         with spark.query_session() as session:
             register(reading, session, release, [state.table.name for state in release.tables])

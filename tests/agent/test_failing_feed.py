@@ -20,7 +20,7 @@ from console.agent.feeds import follower
 from console.agent.feeds.follower import FeedFollower
 from console.agent.feeds.health import FIRST_LOOK_SECONDS, LAST_SECONDS, TRIES, Health
 from console.agent.feeds.live_feed import LiveFeed
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.errors import CheckFailed, FeedStopped
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, copying_feed, foreign, number, rows
@@ -107,7 +107,7 @@ def test_every_commit_of_a_feed_names_the_table_that_it_read_and_those_that_do_n
 ) -> None:
     own = [log.commit(setup.copy, version).note for version in range(1, log.latest_version(setup.copy) + 1)]
     assert [(note["kind"], note["source"]) for note in own] == [
-        (kind, log.table_id(setup.landing)) for kind in ("take-over", "live")
+        (kind, open_tables.table_id(setup.landing)) for kind in ("take-over", "live")
     ]
     # as an agent wrote before sources were named
     commit_rows(setup.copy, setup.feed.app_id, number(2, 2), rows(), kind="live")

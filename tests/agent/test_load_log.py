@@ -10,7 +10,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console.agent.ingest import loads
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.model.load import Landed
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ def landed(table: str) -> dict[str, int]:
 def lands(table: str, load: str, rows: int) -> None:
     """A commit that ends so far into a load."""
     end = Landed(load=load, first="00", chain=f"{rows:02}", rows=rows, line=rows)
-    name = loads.app_id(log.table_id(table), end)
+    name = loads.app_id(open_tables.table_id(table), end)
     own = CommitProperties(app_transactions=[Transaction(name, rows)])
     write_deltalake(
         table, pa.Table.from_pylist([{"id": load, "n": rows}], SCHEMA), mode="append", commit_properties=own

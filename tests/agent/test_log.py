@@ -11,7 +11,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console.agent.feeds import ranges
-from console.agent.store import log, shape
+from console.agent.store import log, open_tables, shape
 from console.agent.store import table_stats as table_stats_module
 from console.agent.store.shape import layout_of
 from console.agent.store.table_stats import table_stats
@@ -191,8 +191,8 @@ def test_the_position_and_the_note_travel_in_the_commit(table: str) -> None:
     write_deltalake(table, rows(60, 4), mode="append", commit_properties=properties)
     commit = log.commit(table, 4)
     assert (commit.txn, commit.note["rows_in"]) == ({"feed": 42}, 4)
-    assert log.position(table, "feed") == 42
-    assert log.position(table, "feed", as_of=3) is None
+    assert open_tables.position(table, "feed") == 42
+    assert open_tables.position(table, "feed", as_of=3) is None
 
 
 def test_no_table_is_unreachable_and_not_version_zero(tmp_path: Path) -> None:

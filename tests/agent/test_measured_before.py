@@ -11,7 +11,7 @@ from console.agent.feeds.checksum import Sum
 from console.agent.receipts import step_receipts
 from console.agent.receipts.measured_before import measured_before
 from console.agent.rollout.context import RolloutContext
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.model.receipt import Measured, Place, Receipt
 from tests.agent.test_backfill_step import context
 from tests.agent.test_ops import RECEIPTS
@@ -31,7 +31,9 @@ def table(tmp_path: Path) -> str:
 
 
 def place(table: str, version: int) -> Place:
-    return Place(path="requests", id=log.table_id(table), version=version, time="day", columns=(("n", "bigint"),))
+    return Place(
+        path="requests", id=open_tables.table_id(table), version=version, time="day", columns=(("n", "bigint"),)
+    )
 
 
 def measured(target: Place, step: str = "backfill/requests/parse", sums: dict[str, Sum] = SUMS) -> list[Receipt]:

@@ -9,7 +9,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from console.agent.feeds.checksum import Sum
 from console.agent.receipts.merges import MergedSums, as_written, unmeasured
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.model.receipt import Place
 from tests.faults.rules.tables import foreign, rows
 
@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> str:
 
 
 def place(table: str, version: int = 1) -> Place:
-    return Place(path="agg", id=log.table_id(table), version=version, time="day", columns=COLUMNS)
+    return Place(path="agg", id=open_tables.table_id(table), version=version, time="day", columns=COLUMNS)
 
 
 def test_today_s_sums_are_those_of_before_all_merges_since(table: str) -> None:

@@ -14,7 +14,7 @@ from console.agent.receipts.audit import compare_with_today
 from console.agent.receipts.findings import Subject
 from console.agent.receipts.readable import readability, removals
 from console.agent.receipts.step_receipts import files_of_others
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.model.receipt import Place
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def place(tmp_path: Path) -> tuple[str, Place]:
     path = str(tmp_path / "requests" / "v-1")
     for first in (0, 10, 20):
         write_deltalake(path, rows(first, first + 10), mode="append")
-    return path, Place(path=path, id=log.table_id(path), version=1)
+    return path, Place(path=path, id=open_tables.table_id(path), version=1)
 
 
 @pytest.mark.parametrize("folder", ["w b", "wü", "w{a}", "w%", "w#"])
@@ -38,7 +38,9 @@ def test_files_below_an_odd_path_are_found(place: tuple[str, Place], tmp_path: P
     moved = str((tmp_path / "requests").rename(tmp_path / folder) / "v-1")
     write_deltalake(f"{moved}-2", pa.table({"n": [1], "city": ["Zürich/%"]}), partition_by=["city"])
     assert not readability(moved, place[1]).reason
-    assert not readability(f"{moved}-2", Place(path=f"{moved}-2", id=log.table_id(f"{moved}-2"), version=0)).reason
+    assert not readability(
+        f"{moved}-2", Place(path=f"{moved}-2", id=open_tables.table_id(f"{moved}-2"), version=0)
+    ).reason
 
 
 def cut_log(path: str) -> None:
@@ -85,7 +87,7 @@ def test_where_other_feeds_wrote_meanwhile_their_commits_have_to_be_known(tmp_pa
     for number, feed in enumerate(("history", "live", "history"), 1):
         whose = CommitProperties(app_transactions=[Transaction(feed, number)])
         write_deltalake(path, rows(number, number + 1), mode="append", commit_properties=whose)
-    receipt = Place(path=path, id=log.table_id(path), version=2, feed="history")
+    receipt = Place(path=path, id=open_tables.table_id(path), version=2, feed="history")
     (others,) = files_of_others(path, receipt)
     assert (others.rows, readability(path, receipt).reason) == (1, "")
     assert files_of_others(path, data_replace(receipt, feed="")) == ()

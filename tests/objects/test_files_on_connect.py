@@ -14,7 +14,7 @@ from console.agent.errors import WriteSkipped
 from console.agent.feeds import app_ids, commit
 from console.agent.object_store.object_path import ObjectPath
 from console.agent.rows import appended, log_excerpt
-from console.agent.store import attempt_table, commits, copy_commit, log, spark_files
+from console.agent.store import attempt_table, commits, copy_commit, log, open_tables, spark_files
 from console.agent.store.shape import layout_of
 from console.errors import RegionError
 from tests.cluster.connect_server import ConnectServer
@@ -61,7 +61,7 @@ def test_rows_are_committed_once_with_their_position_and_are_what_delta_and_delt
     assert result.rows == ROWS
     with pytest.raises(WriteSkipped):  # as a zombie's, whose job ended behind its successor's
         commit.append(session, written(session, 2), late, 2, {"kind": "history"})
-    assert log.position(table, writer.app_id) == writer.epoch << app_ids.EPOCH_BITS | 3
+    assert open_tables.position(table, writer.app_id) == writer.epoch << app_ids.EPOCH_BITS | 3
     wanted = [
         tuple(row)
         for row in written(session).selectExpr("*", "nullif(part, '') AS p").drop("part").orderBy("id").collect()

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from console.agent.errors import CommitEmpty, CommitGone, StoreUnreachable
 from console.agent.object_store.object_path import ObjectPath
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.agent.store.log import Commit
 from console.errors import ConsoleError, RegionError
 from tests.objects.proxy import Proxy
@@ -113,7 +113,7 @@ def test_a_log_in_a_bucket_is_read_like_one_on_a_disk(folder: ObjectPath, tmp_pa
             log.latest_version(table),
             [plain(commit, table) for commit in log.commits(table, 0, 6)],
             [log.covers(table, version) for version in (0, 5, 6)],
-            log.position(table, "nobody"),
+            open_tables.position(table, "nobody"),
             log.exists(f"{root}/none"),
         ]
 

@@ -10,7 +10,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 
 from console.agent.feeds import commit, exact_appends
 from console.agent.object_store.object_path import in_bucket
-from console.agent.store import commits, log, write_lock
+from console.agent.store import commits, log, open_tables, write_lock
 from console.model.schema import Column, quoted
 
 
@@ -20,7 +20,7 @@ def append_nothing(session: Any, path: str, note: str, columns: Sequence[Column]
     note     userMetadata of the commit
     returns  a version of the table that has the commit
     """
-    fields = json.loads(log.schema_json(path))["fields"] + _fields(session, columns)
+    fields = json.loads(open_tables.schema_json(path))["fields"] + _fields(session, columns)
     plain = exact_appends.supports_small_appends(path) and exact_appends.is_plain({"type": "struct", "fields": fields})
     if plain or in_bucket(path):
         version = _by_deltalake(path, note, fields)

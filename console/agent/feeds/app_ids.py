@@ -1,8 +1,6 @@
 """Names of feeds in the logs of their targets, and the numbers committed under them: an epoch and a position in one."""
 
-from deltalake import DeltaTable
-
-from console.agent.store import log
+from console.agent.store import open_tables
 from console.model.live import Feed
 
 EPOCH_BITS = 40
@@ -14,12 +12,12 @@ def live_id(target: str, feed: Feed, source: str = "") -> str:
 
     source  absolute path of the source version; needed for a moved feed
     """
-    return _live_id(log.table_id(target), feed, source)
+    return _live_id(open_tables.table_id(target), feed, source)
 
 
 def _live_id(target_id: str, feed: Feed, source: str) -> str:
     own = f"live/{target_id}/{feed.materialization}"
-    return f"{own}/{log.table_id(source)}" if feed.moved else own
+    return f"{own}/{open_tables.table_id(source)}" if feed.moved else own
 
 
 def is_live_id(app_id: str, feed: Feed) -> bool:
@@ -33,13 +31,13 @@ def live_number(target: str, feed: Feed, source: str = "") -> int | None:
 
     source  as of `live_id`
     """
-    opened = DeltaTable(target)
-    committed: int | None = opened.transaction_version(_live_id(str(opened.metadata().id), feed, source))
+    with open_tables.opened(target) as opened:
+        committed: int | None = opened.transaction_version(_live_id(str(opened.metadata().id), feed, source))
     return committed
 
 
 def history_id(target: str, materialization: str, fence: int) -> str:
-    return f"history/{log.table_id(target)}/{materialization}@{fence}"
+    return f"history/{open_tables.table_id(target)}/{materialization}@{fence}"
 
 
 def number(epoch: int, position: int) -> int:

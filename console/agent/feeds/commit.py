@@ -14,7 +14,7 @@ from console.agent.feeds import app_ids, exact_appends, foreign_commits
 from console.agent.object_store.object_path import in_bucket
 from console.agent.rows.arrow import arrow_table
 from console.agent.session_on_demand import opened
-from console.agent.store import commits, log, spark_files, write_lock
+from console.agent.store import commits, log, open_tables, spark_files, write_lock
 from console.agent.store.file_action import FileAction
 from console.errors import FeedStopped, RegionError
 from console.model import created
@@ -65,7 +65,7 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
     """
     if log.exists(path):
         commits.own(path)
-        names = [(f["name"]) for f in json.loads(log.schema_json(path))["fields"]]
+        names = [(f["name"]) for f in json.loads(open_tables.schema_json(path))["fields"]]
         if names != [column.name for column in state.version.columns]:
             raise RegionError(
                 f"{path} exists with other columns than planned", hint="console discard", code="E_OTHER_TABLE"
@@ -121,7 +121,7 @@ def _last_position(target: str, app_id: str, seen: int, start: int, source: str)
     A rival may have committed between the version that the last take-over read and the take-over itself. That commit
     counts, although the take-over repeats the position before it: its process may have died before it could check.
     """
-    number = log.position(target, app_id, as_of=seen)
+    number = open_tables.position(target, app_id, as_of=seen)
     if number is None:
         if start < 0:
             raise FeedStopped(
@@ -157,7 +157,7 @@ def place_feed(session: Any, app_id: str, target: str, position: int, note: dict
     raises  FeedStopped E_SKIPPED if another process writes under its id
     """
     commits.own(target)
-    number = log.position(target, app_id)
+    number = open_tables.position(target, app_id)
     epoch = app_ids.split(number)[0] + 1 if number is not None else 1
     _commit_position(session, FeedWriter(app_id=app_id, target=target, epoch=epoch, position=position), position, note)
 
@@ -304,6 +304,6 @@ def empty_rows(session: Any, target: str) -> Any:
     """An empty DataFrame in the target's schema, made without a Python worker and without reading a file."""
     from pyspark.sql.types import StructType
 
-    schema = StructType.fromJson(json.loads(log.schema_json(target)))
+    schema = StructType.fromJson(json.loads(open_tables.schema_json(target)))
     columns = ", ".join(f"CAST(NULL AS {f.dataType.simpleString()}) AS {quoted(f.name)}" for f in schema.fields)
     return session.sql(f"SELECT {columns} WHERE 1 = 0")

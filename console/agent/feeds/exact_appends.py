@@ -6,7 +6,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from console.agent.store import days
+from console.agent.store import days, open_tables
 
 _PLAIN_TYPES = {
     "string", "byte", "short", "integer", "long", "float", "double", "boolean", "binary", "date", "timestamp",
@@ -25,8 +25,8 @@ def supports_small_appends(target: str) -> bool:
     In partition columns it does not: a negative decimal becomes `-1.-25`, which no reader understands, bytes become
     `\\u0061`, and 1e300 has more digits than a folder name can hold.
     """
-    opened = DeltaTable(target)
-    schema, partition_by = json.loads(opened.schema().to_json()), opened.metadata().partition_columns
+    with open_tables.opened(target) as opened:
+        schema, partition_by = json.loads(opened.schema().to_json()), opened.metadata().partition_columns
     kinds = [field["type"] for field in schema["fields"] if field["name"] in partition_by]
     return is_plain(schema) and not any(kind in _UNSAFE_PARTITIONS or kind.startswith("decimal(") for kind in kinds)
 

@@ -5,10 +5,8 @@ for ever. The feed stops before such a commit, and every later process detects i
 after it.
 """
 
-from deltalake import DeltaTable
-
 from console.agent.errors import CommitGone, PositionsExpire
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.errors import FeedStopped
 
 
@@ -60,7 +58,9 @@ def check_unclaimed(target: str, app_id: str) -> None:
 def check_retains_positions(target: str) -> None:
     """Check that positions do not expire. raises FeedStopped E_TXN_RETENTION if Delta would forget them"""
     setting = "delta.setTransactionRetentionDuration"
-    if setting in DeltaTable(target).metadata().configuration:
+    with open_tables.opened(target) as opened:
+        expire = setting in opened.metadata().configuration
+    if expire:
         raise PositionsExpire(
             f"{target} has {setting}: positions of its feeds would be forgotten",
             hint=f"ALTER TABLE … UNSET TBLPROPERTIES ('{setting}'), then console retry",

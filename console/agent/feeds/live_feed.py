@@ -16,7 +16,7 @@ from console.agent.query_over import query_over
 from console.agent.rows.snapshot import stored_at
 from console.agent.rows.unchanged import shown_unchanged
 from console.agent.session_on_demand import opened
-from console.agent.store import days, log
+from console.agent.store import days, log, open_tables
 from console.agent.store.added_columns import with_added
 from console.agent.store.ledger import StoredRelease
 from console.errors import ConsoleError, FeedStopped
@@ -82,7 +82,7 @@ class LiveFeed:
     def open(self, session: Any) -> commit.FeedWriter:
         """Take the feed over with the next epoch; once per process."""
         if self.writer is None:
-            source = log.table_id(self.source_path)
+            source = open_tables.table_id(self.source_path)
             self.writer = commit.open_feed(session, self.app_id, self.target_path, self.start, source)
             self.seen = max(self.seen, self.writer.position)
         return self.writer

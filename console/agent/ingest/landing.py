@@ -21,7 +21,7 @@ from console.agent.ingest import loads
 from console.agent.ingest.other_shapes import OtherShape, SentLines, ShapedTable, stored_rows
 from console.agent.ingest.shapes import Shapes, shapes_of
 from console.agent.pipeline import PipelineController
-from console.agent.store import commits, log, write_lock
+from console.agent.store import commits, log, open_tables, write_lock
 from console.agent.store.landing_versions import has_taken, versions_of
 from console.errors import DataError, RegionError, SchemaMoved
 from console.model.live import Release, TableState
@@ -54,9 +54,8 @@ class LandingWriter:
             return self._append(self._target(table), batch, sent, run)
 
     def _append(self, target: "_Target", batch: str, sent: SentLines, run: EventRun | None) -> dict[str, Any]:
-        with self._locked(target.path) as path:
-            commits.own(path)
-            opened = DeltaTable(path)
+        path = target.path
+        with self._locked(path), open_tables.opened(path) as opened:
             table_id = str(opened.metadata().id)
             note: dict[str, Any] = {"kind": "landing", "batch": batch}
             more: dict[str, str] = {}
@@ -84,10 +83,11 @@ class LandingWriter:
                 write_deltalake(table, columns, mode="append", commit_properties=properties)
 
             crash.point("before-commit-landing")
-            commits.commit(path, write, note=note, numbers=(Transaction(app_id, number),), more=more)
+            before = commits.commit(path, write, note=note, numbers=(Transaction(app_id, number),), more=more)
             crash.point("after-commit-landing")
-            written = log.position(path, app_id)
-        if written is None:
+            since = log.commits(path, before + 1, log.latest_version(path))
+            written = any(app_id in each.txn for each in since)
+        if not written:
             raise DataError(f"batch {batch} was not committed to {path}", hint="send it again: a batch counts once")
         return {"rows": len(sent.events), "already": False}
 
@@ -125,12 +125,13 @@ class LandingWriter:
         return {"marks": next((marks for marks in results if marks), "")}
 
     @contextmanager
-    def _locked(self, path: str) -> Iterator[str]:
+    def _locked(self, path: str) -> Iterator[None]:
         with write_lock.exclusive(path, seconds=LOCK_WAIT_SECONDS) as locked:
             if not locked:
                 raise RegionError(f"{path}: locked by Spark for {LOCK_WAIT_SECONDS:.0f} s", hint="send it again")
             log.check_intact(path)
-            yield path
+            commits.own(path)
+            yield
 
     def _target(self, table: str) -> "_Target":
         """The table that the live release, or an older one that was live, has under a name.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from console.agent.errors import CommitGone
-from console.agent.store import landing_versions, log
+from console.agent.store import landing_versions, log, open_tables
 from console.model.load import Landed, Loads
 
 _LOAD = re.compile(r"load/(?P<first>[0-9a-f]+)/(?P<chain>[0-9a-f]+)/(?P<line>\d+)/(?P<load>.+)")
@@ -48,7 +48,7 @@ def of(table: str, others: Iterable[str] = ()) -> Loads:
     with _guard:
         table_loads = _cache.setdefault(table, _TableLoads())
         paths = (table, *others)
-        latest = {path: (log.table_id(path), log.latest_version(path)) for path in paths}
+        latest = {path: (open_tables.table_id(path), log.latest_version(path)) for path in paths}
         if not all(_continues(read, latest.get(path)) for path, read in table_loads.read.items()):
             table_loads = _TableLoads()
         for path in paths:

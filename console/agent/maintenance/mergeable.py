@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from console.agent.maintenance.vacuum import Need
 from console.agent.pipeline import PipelineController
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.errors import ConsoleError
 from console.model.event import ENDED
 from console.model.live import Release, TableState
@@ -72,7 +72,7 @@ def _unclear(controller: PipelineController, path: str, readers: Readers, mergin
         if any(state.table.kind == "landing" for state in _at(other, releases, path)):
             return f"{other.pipeline} reads its stored rows"
     try:
-        stored = {str(field["name"]) for field in json.loads(log.schema_json(path))["fields"]}
+        stored = {str(field["name"]) for field in json.loads(open_tables.schema_json(path))["fields"]}
     except ConsoleError as error:
         return str(error)
     return "" if stored == set(merging.columns) else "it stores other columns than its release names"

@@ -9,7 +9,7 @@ from deltalake.exceptions import DeltaError
 
 from console.agent.object_store import object_path
 from console.agent.receipts.step_receipts import files_of_others
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.errors import RegionError
 from console.model.receipt import Place
 
@@ -44,7 +44,7 @@ def readability(path: str, place: Place) -> Readability:
     """Whether version `place.version` (and `place.before`) of a table can be read, file by file."""
     if not log.exists(path):
         return Readability("its table is gone: `console cleanup` drops versions that no release names", table_gone=True)
-    if log.table_id(path) != place.id:
+    if open_tables.table_id(path) != place.id:
         return Readability("another table is in its place", table_gone=True)
     for version in [place.version, place.before] if place.before >= 0 else [place.version]:
         if not log.covers(path, version):

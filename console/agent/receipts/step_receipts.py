@@ -17,7 +17,7 @@ from console.agent.feeds.checksum import Sum, can_hash, row_sums_per_day
 from console.agent.receipts.measured_before import measured_before
 from console.agent.rollout.context import RolloutContext
 from console.agent.rows import appended, log_excerpt
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.agent.store.ops import Ops, receipts_of
 from console.agent.store.shape import layout_of
 from console.agent.store.table_stats import simple_type
@@ -194,7 +194,7 @@ def _place(
     day, covered = sum_definition(state, absolute, version, time, columns)
     return Place(
         path=path,
-        id=log.table_id(absolute),
+        id=open_tables.table_id(absolute),
         version=version,
         before=before,
         time=day,
@@ -210,7 +210,7 @@ def sum_definition(
     path     absolute
     columns  () for all stored ones
     """
-    fields = json.loads(log.schema_json(path, version))["fields"]
+    fields = json.loads(open_tables.schema_json(path, version))["fields"]
     kinds = {str(field["name"]): simple_type(field["type"]) for field in fields}
     if not columns or not set(columns) <= set(kinds):  # renamed, or stored as states: then all stored columns
         columns = tuple(kinds)

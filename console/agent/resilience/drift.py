@@ -3,7 +3,7 @@
 import json
 
 from console.agent.feeds.backfill import History
-from console.agent.store import log
+from console.agent.store import open_tables
 from console.agent.store.table_stats import simple_type
 from console.errors import RegionError
 
@@ -31,4 +31,7 @@ def check(history: History) -> None:
 
 
 def _columns(path: str, version: int | None = None) -> dict[str, str]:
-    return {field["name"]: simple_type(field["type"]) for field in json.loads(log.schema_json(path, version))["fields"]}
+    return {
+        field["name"]: simple_type(field["type"])
+        for field in json.loads(open_tables.schema_json(path, version))["fields"]
+    }

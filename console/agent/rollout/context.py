@@ -15,7 +15,7 @@ from console.agent.rollout.recorder import Recorder
 from console.agent.second_spark.process import SecondSpark
 from console.agent.spark_jobs import RunningJob
 from console.agent.spark_session import SparkHandle
-from console.agent.store import log
+from console.agent.store import open_tables
 from console.agent.store.ledger import Releases
 from console.agent.store.table_stats import table_stats
 from console.errors import RegionError
@@ -151,7 +151,7 @@ class RolloutContext:
         same = next((feed for feed in feeds if feed.materialization == materialization), None)
         if same is None and len(feeds) == 1:
             same = feeds[0]
-        number = log.position(path, self._live_id(path, same), as_of=fence) if same else None
+        number = open_tables.position(path, self._live_id(path, same), as_of=fence) if same else None
         if number is None:
             raise RegionError(
                 f"{path}: no position of {materialization} at version {fence}",

@@ -15,7 +15,7 @@ from console.agent.lease import fence
 from console.agent.lease.lease import Lease
 from console.agent.lease.objects import Objects
 from console.agent.object_store.object_path import in_bucket
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.errors import RegionError
 
 NO_NOTE: Mapping[str, Any] = {}
@@ -113,9 +113,9 @@ def commit(
         tenure.own(table)
         with tenure.one_at_a_time(table):
             return fence.commit(tenure.log(table), tenure.lease, write, note=note, numbers=numbers, more=more) - 1
-    opened = DeltaTable(table)
-    before = int(opened.version())
-    write(opened, _properties(note, numbers, more))
+    with open_tables.opened(table) as opened:
+        before = int(opened.version())
+        write(opened, _properties(note, numbers, more))
     return before
 
 
@@ -123,7 +123,11 @@ def append(table: str, rows: Any, *, note: Mapping[str, Any] = NO_NOTE, numbers:
     """Append rows to a table, which is made if it is missing. rows: an Arrow table"""
     if not in_bucket(table):
         properties = _properties(note, numbers) if note or numbers else None
-        write_deltalake(table, rows, mode="append", commit_properties=properties)
+        if not log.exists(table):
+            write_deltalake(table, rows, mode="append", commit_properties=properties)
+            return
+        with open_tables.opened(table) as opened:
+            write_deltalake(opened, rows, mode="append", commit_properties=properties)
         return
     if not log.exists(table):
         _tenure(table).create(table, Schema.from_arrow(rows.schema), [], {}, "")

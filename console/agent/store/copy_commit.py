@@ -8,7 +8,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.transaction import AddAction
 
 from console import crash
-from console.agent.store import commits, log, spark_files
+from console.agent.store import commits, log, open_tables, spark_files
 from console.agent.store.file_action import nullable
 from console.errors import RegionError
 
@@ -54,7 +54,7 @@ def _check_names(path: str, schema: Schema) -> None:
 
 def _check_types(path: str, wanted: str) -> None:
     """A feature that a type needs is recorded where the table is made: deltalake adds none when it replaces the columns."""
-    if _NEEDS_FEATURE in wanted and _NEEDS_FEATURE not in log.schema_json(path):
+    if _NEEDS_FEATURE in wanted and _NEEDS_FEATURE not in open_tables.schema_json(path):
         raise RegionError(
             f"{path}: its columns cannot be replaced by one of type timestamp_ntz",
             hint="cast it to timestamp in the copy's query, or give the copy another table",

@@ -8,7 +8,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from console import crash
-from console.agent.store import commits, log, write_lock
+from console.agent.store import commits, log, open_tables, write_lock
 from console.errors import RegionError
 from console.model.live import Release
 
@@ -35,8 +35,7 @@ def versions_of(releases: Iterable[Release], path: str, *, stored_alike: bool = 
 
 def has_taken(table: str, batch: str) -> bool:
     """Whether a batch was committed to this version. table: absolute path"""
-    with suppress(TableNotFoundError):
-        opened = DeltaTable(table)
+    with suppress(TableNotFoundError), open_tables.opened(table) as opened:
         return opened.transaction_version(f"ingest/{opened.metadata().id}/{batch}") is not None
     return False
 
@@ -47,7 +46,7 @@ def carry_ids(source: str, target: str) -> int:
     returns  number of ids that the target lacked
     """
     commits.own(target)
-    opened, prefix = DeltaTable(target), f"ingest/{log.table_id(target)}/"
+    opened, prefix = DeltaTable(target), f"ingest/{open_tables.table_id(target)}/"
     wanted = {prefix + rest: number for rest, number in _ids(source).items()}
     missing = [(id, number) for id, number in wanted.items() if opened.transaction_version(id) is None]
     for start in range(0, len(missing), PER_COMMIT):
@@ -73,7 +72,7 @@ def _commit(target: str, ids: list[tuple[str, int]]) -> None:
 def _ids(table: str) -> dict[str, int]:
     """App ids of a table's intake, without prefix and table id → number; from its newest checkpoint and the commits since."""
     ids: dict[str, int] = {}
-    prefix, latest = f"ingest/{log.table_id(table)}/", log.latest_version(table)
+    prefix, latest = f"ingest/{open_tables.table_id(table)}/", log.latest_version(table)
     version, transactions = at_checkpoint(table, latest)
     for item in (*transactions, *(commit.txn for commit in log.commits(table, version + 1, latest))):
         ids |= {id.removeprefix(prefix): number for id, number in item.items() if id.startswith(prefix)}

@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote, urlparse
 
-from deltalake import DeltaTable
-from deltalake.exceptions import TableNotFoundError
-
 from console.agent.errors import CommitEmpty, CommitGone, LogDamaged
 from console.agent.object_store.object_path import ObjectPath, in_bucket, place
 from console.agent.object_store.s3 import Listed
@@ -266,25 +263,6 @@ def commits(table: str, first: int, last: int) -> Iterator[Commit]:
         if (entry := listed.get(f"{version:020}.json")) is None:
             raise _gone_error(table, version, LATE_HINT)
         yield _commit(table, version, entry.tag)
-
-
-def position(table: str, app_id: str, *, as_of: int | None = None) -> int | None:
-    """The last number committed under an app id, or None. as_of: version; None for the latest"""
-    try:
-        number: int | None = DeltaTable(table, version=as_of).transaction_version(app_id)
-    except TableNotFoundError:
-        return None
-    return number
-
-
-def table_id(table: str) -> str:
-    """The id that Delta gave the table at its creation; a replaced or cloned table has another one."""
-    return str(DeltaTable(table).metadata().id)
-
-
-def schema_json(table: str, version: int | None = None) -> str:
-    """The schema as Delta's JSON, as of a version."""
-    return str(DeltaTable(table, version=version).schema().to_json())
 
 
 def _parse_commit(root: Path, version: int, actions: list[dict[str, Any]]) -> Commit:

@@ -8,7 +8,7 @@ lost or late task is in no list, and nobody's row.
 import json
 from typing import Any
 
-from console.agent.store import attempt_table, log
+from console.agent.store import attempt_table, open_tables
 from console.agent.store.file_action import FileAction, added_file, check_columns
 
 
@@ -23,7 +23,7 @@ def write(session: Any, rows: Any, table: str, schema: str = "") -> tuple[FileAc
     from pyspark.sql import SparkSession
 
     if not schema:
-        check_columns(table, json.loads(log.schema_json(table)), json.loads(rows.schema.json()))
+        check_columns(table, json.loads(open_tables.schema_json(table)), json.loads(rows.schema.json()))
     if not isinstance(session, SparkSession):  # that of Spark Connect is another class
         return attempt_table.write(rows, table)
     delta = session._jvm.org.apache.spark.sql.delta.DeltaLog

@@ -22,6 +22,7 @@ COMPACT, BACKFILL, SUMS = (
 MERGED, MERGES = f"{RULES}/test_merged_states.py", f"{RULES}/test_mergeable.py"
 MERGE, MAY_MERGE = (f"console/agent/maintenance/{name}.py" for name in ("merge", "mergeable"))
 EDGE = "console/agent/feeds/live_feed.py"
+OPEN_TABLES, OPENED = "console/agent/store/open_tables.py", "tests/agent/test_open_tables.py"
 EXPECTED, BEFORE, COMPILED = (
     f"tests/{name}.py" for name in ("agent/test_expectations", "agent/test_expected_days", "planning/test_expectations")
 )
@@ -267,7 +268,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a commit that was made twice is passed over", "console/agent/recount/sample.py", "if after.first <= before.last:", "if False:", f"{RECOUNT}::test_a_live_commit_that_was_made_twice_is_found"),
     # a copy, and a column added in place
     bug("a copy's commit does not say which run it is", READING, "options(txnAppId=app_id, txnVersion=\"1\", userMetadata=note)", "options(userMetadata=note)", f"{KILLED}::test_a_copy_that_was_killed_and_asked_for_again_has_its_rows_once"),
-    bug("a copy does not look whether its run is in", READING, "if log.position(path, app_id) is not None:", "if False:", f"{KILLED}::test_a_copy_that_replaces_is_not_done_anew_by_asking_again"),
+    bug("a copy does not look whether its run is in", READING, "if open_tables.position(path, app_id) is not None:", "if False:", f"{KILLED}::test_a_copy_that_replaces_is_not_done_anew_by_asking_again"),
     bug("two runs of one name at once", READING, "with _exclusive(path):", "with threading.Lock():", f"{KILLED}::test_two_who_ask_for_one_run_at_once_have_one"),
     bug("a copy is not read back", READING, "    raise RegionError(f\"{path}: the run's commit", "    return 0\n    raise RegionError(f\"{path}: the run's commit", f"{KILLED}::test_a_copys_commit_that_is_not_in_the_log_is_no_success"),
     bug("the columns that a table lacks are not added", "console/agent/execution/empty_commits.py", " + _fields(session, columns)", "", f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
@@ -297,6 +298,11 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a removed file is still looked for", THERE, "self._folders[folder].names.discard(name)", "pass", PROVEN),
     bug("feeds move between their alignment and the swap", "console/agent/rollout/promotion.py", "                if not moving:\n                    yield\n                    return\n", "                pass\n            if not moving:\n                yield\n                return\n            if True:\n", "tests/agent/test_pipeline.py::test_no_feed_moves_between_its_alignment_and_the_swap"),
     bug("feeds move between their alignment and a rebinding", "console/agent/rollout/promotion.py", "                    return\n                switched = ", "                    return\n            if True:\n                switched = ", "tests/agent/test_pipeline.py::test_no_feed_moves_between_its_alignment_and_the_last_table_that_is_rebound"),
+    # tables that are kept open
+    bug("a kept table is not read on", OPEN_TABLES, "            kept.table.update_incremental()\n", "            pass\n", OPENED),
+    bug("another table in the place of a kept one is not noticed", OPEN_TABLES, "if kept is None or log.stamp(path, kept.version) != kept.stamp:", "if kept is None:", OPENED),
+    bug("two threads have one table", OPEN_TABLES, "kept = self._kept.pop(path, None)", "kept = self._kept.get(path)", OPENED),
+    bug("a table is kept although its use failed", OPEN_TABLES, "        del in_use[path]\n    _TABLES.keep(path, table)", "        del in_use[path]\n        _TABLES.keep(path, table)", OPENED),
     bug("a rollback looks at no file", "console/agent/rollout/promotion.py", "        self._check_files(previous.release, self.releases.in_state(\"live\"))\n", "", PROVEN),
     bug("live's own loss shuts the way back", "console/agent/rollout/promotion.py", "if state.version.path not in shared}", "}", PROVEN),
     bug("a release that is no longer fed is proven", "console/agent/way_back/prover.py", "if releases != known.releases:", "if False:", PROVEN),

@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from console.agent.receipts import step_receipts
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.model.receipt import Measured, Place
 from tests.agent.test_backfill_step import context
 from tests.agent.test_ops import RECEIPTS
@@ -25,7 +25,7 @@ def test_what_was_measured_and_what_came_since_is_all_that_is_there(
     def newest() -> Place:
         version = log.latest_version(table)
         day, columns = step_receipts.sum_definition(state("copy"), table, version, "day")
-        return Place(path="copy", id=log.table_id(table), version=version, time=day, columns=columns)
+        return Place(path="copy", id=open_tables.table_id(table), version=version, time=day, columns=columns)
 
     above = Measured(source=newest(), target=newest())
     measured = step_receipts.sums_by_day(session, tmp_path, above.target)

@@ -30,7 +30,7 @@ from console.agent.maintenance.replaced_files import partition_files
 from console.agent.receipts.audit import Audit
 from console.agent.receipts.step_receipts import sum_definition
 from console.agent.spark_session import SparkHandle
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.errors import Conflict
 from console.model.live import TableState, Version
 from console.model.receipt import Finding, Measured, Place, Receipt
@@ -352,7 +352,7 @@ def receipts_of(table: Filled) -> list[Receipt]:
         path = str(table.place / name)
         at = log.latest_version(path)
         day, covered = sum_definition(own, path, at, "day")
-        sides.append(Place(path=name, id=log.table_id(path), version=at, time=day, columns=covered))
+        sides.append(Place(path=name, id=open_tables.table_id(path), version=at, time=day, columns=covered))
     how = Measured(*sides)
     sums = [
         row_sums_per_day(table.session.read.format("delta").load(str(table.place / side.path)), side.time, side.columns)

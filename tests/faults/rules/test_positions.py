@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.feeds import app_ids, commit, foreign_commits
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.errors import FeedStopped
 from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, number, rows
 
@@ -60,7 +60,7 @@ class RacingSpark:
 
 
 def reached(table: str) -> tuple[int, int] | None:
-    latest = log.position(table, FEED)
+    latest = open_tables.position(table, FEED)
     return None if latest is None else app_ids.split(latest)
 
 
@@ -145,7 +145,7 @@ def test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted(
 
         return both
 
-    owner, name = (foreign_commits, "last_own") if moment == "right before the commit" else (log, "position")
+    owner, name = (foreign_commits, "last_own") if moment == "right before the commit" else (open_tables, "position")
     monkeypatch.setattr(owner, name, then_rival(getattr(owner, name)))
     writer = commit.open_feed(NO_SPARK, FEED, table, -1)
     assert rivals
@@ -164,14 +164,14 @@ def test_who_finds_a_rival_behind_each_take_over_gives_up_and_says_so(
     table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit_rows(table, FEED, number(1, 3), rows())
-    real, raced = log.position, list[int]()
+    real, raced = open_tables.position, list[int]()
 
     def then_rival(*args: Any, **more: Any) -> int | None:
         outcome = real(*args, **more)
         raced.append(commit_rows(table, FEED, (outcome or 0) + 1, rows()))
         return outcome
 
-    monkeypatch.setattr(log, "position", then_rival)
+    monkeypatch.setattr(open_tables, "position", then_rival)
     with pytest.raises(FeedStopped) as error:
         commit.open_feed(NO_SPARK, FEED, table, 0)
     assert (error.value.code, len(raced)) == ("E_RIVAL", 8)

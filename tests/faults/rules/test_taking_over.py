@@ -15,7 +15,7 @@ from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.errors import FeedStopped
 from console.model.live import Feed, Release
 from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, copying_feed, number, rows, state
@@ -45,7 +45,7 @@ def test_a_replaced_table_never_looks_as_if_it_were_fed_already(tmp_path: Path) 
     table = target(tmp_path)
     app_id = app_ids.live_id(table, FEED)
     commit_rows(table, app_id, number(1, 9), rows(1))
-    assert log.position(table, app_id) == number(1, 9)
+    assert open_tables.position(table, app_id) == number(1, 9)
     DeltaTable.create(table, schema=SCHEMA, mode="overwrite")
     with pytest.raises(FeedStopped) as stopped:
         commit.open_feed(NO_SPARK, app_ids.live_id(table, FEED), table, -1)
@@ -59,8 +59,8 @@ def test_a_missing_position_is_never_taken_for_zero(
     """Rows of nobody, rows of the same history by another fence, and its own whose position Delta forgot."""
     table = target(tmp_path)
     if whose:
-        commit_rows(table, whose.format(id=log.table_id(table)), number(1, 3), rows(1))
-        monkeypatch.setattr(log, "position", lambda *_, **__: None)
+        commit_rows(table, whose.format(id=open_tables.table_id(table)), number(1, 3), rows(1))
+        monkeypatch.setattr(open_tables, "position", lambda *_, **__: None)
     else:
         write_deltalake(table, rows(1), mode="append")
     with pytest.raises(FeedStopped) as stopped:
@@ -118,7 +118,7 @@ def test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted(
     if moment == "right before the commit":
         monkeypatch.setattr(foreign_commits, "last_own", then_rival(foreign_commits.last_own))
     else:
-        monkeypatch.setattr(log, "position", then_rival(log.position))
+        monkeypatch.setattr(open_tables, "position", then_rival(open_tables.position))
     writer = commit.open_feed(session, app_id, table, -1)
     assert rivals
     assert writer.position == 4

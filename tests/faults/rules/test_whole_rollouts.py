@@ -17,7 +17,7 @@ from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
-from console.agent.store import log
+from console.agent.store import log, open_tables
 from console.model.event import BatchDone, BatchStarted, Checked, Fenced
 from console.model.live import Feed, Release, TableState
 from console.model.step import Backfill, CatchUp, Comparison, CreateTable, Pair, Promote, Step, Validate
@@ -273,4 +273,4 @@ def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(worl
     opened = log.commit(path, 1)
     assert opened.note["kind"] == "take-over"
     assert app_ids.split(next(iter(opened.txn.values()))) == (1, 0)
-    assert json.loads(log.schema_json(path))["fields"][0]["name"] == "n"
+    assert json.loads(open_tables.schema_json(path))["fields"][0]["name"] == "n"
