@@ -1,6 +1,7 @@
 """The release table and the rollout table: one promotion wins, every event is kept, in order. No Java."""
 
 import multiprocessing
+import shutil
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,20 @@ def test_the_newest_rollout_of_a_file_that_holds_several_is_known(tmp_path: Path
     assert (rollouts.latest(), rollouts.names()) == ("web-10", ("web-10", "web-9", "web-2"))
     rollouts.append("web-11", 1, Entered("preparing"))
     assert [recorded.rollout for recorded in rollouts.newest()] == ["web-11"]
+
+
+def test_releases_are_read_again_only_after_a_commit_whoever_made_it_or_another_table_in_its_place(
+    tmp_path: Path, releases: Releases
+) -> None:
+    before = releases.all()
+    assert releases.all() is before
+    Releases(tmp_path, "web").swap("r1", "r2", "eve", "desk")
+    assert states(releases) == {"r1": "previous", "r2": "live", "r3": "preview"}
+    version = releases.version()
+    shutil.rmtree(releases.path)
+    other = Releases(tmp_path, "web")
+    for name in range(4, 4 + version + 1):
+        other.propose(release(f"r{name}"), f"web-{name}", "ada", "laptop")
+    assert releases.version() == version, "as many commits as before"
+    assert states(releases) == states(other)
+    assert "r2" not in states(releases)

@@ -303,6 +303,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("another table in the place of a kept one is not noticed", OPEN_TABLES, "if kept is None or log.stamp(path, kept.version) != kept.stamp:", "if kept is None:", OPENED),
     bug("two threads have one table", OPEN_TABLES, "kept = self._kept.pop(path, None)", "kept = self._kept.get(path)", OPENED),
     bug("a table is kept although its use failed", OPEN_TABLES, "        del in_use[path]\n    _TABLES.keep(path, table)", "        del in_use[path]\n        _TABLES.keep(path, table)", OPENED),
+    bug("releases are read once", "console/agent/store/ledger.py", "if self._known is not None and self._known[:2] == (latest, stamp):", "if self._known is not None:", "tests/agent/test_ledger.py"),
+    bug("another release table of the same length is not noticed", "console/agent/store/ledger.py", "if self._known is not None and self._known[:2] == (latest, stamp):", "if self._known is not None and self._known[0] == latest:", "tests/agent/test_ledger.py"),
     bug("a rollback looks at no file", "console/agent/rollout/promotion.py", "        self._check_files(previous.release, self.releases.in_state(\"live\"))\n", "", PROVEN),
     bug("live's own loss shuts the way back", "console/agent/rollout/promotion.py", "if state.version.path not in shared}", "}", PROVEN),
     bug("a release that is no longer fed is proven", "console/agent/way_back/prover.py", "if releases != known.releases:", "if False:", PROVEN),
