@@ -15,6 +15,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from console.agent.store import commits, log, open_tables
 from console.agent.store.open_tables import opened, position, schema_json, table_id
+from console.model.created import CHECKPOINT_COMMITS
 
 ROWS = pa.table({"id": ["a", "b"], "n": [1, 2]})
 WIDER = ROWS.append_column("more", pa.array([True, False]))
@@ -168,9 +169,12 @@ def test_tables_with_more_files_than_are_kept_are_closed_the_one_longest_unused_
     DeltaTable(paths[0]).create_checkpoint()
     last = Path(paths[0]) / "_delta_log" / "_last_checkpoint"
     last.write_text(json.dumps({**json.loads(last.read_text()), "size": 3_000}))
-    for _ in range(2):
+    for _ in range(CHECKPOINT_COMMITS):
+        commits.append(paths[0], ROWS)
+    before = len(openings)
+    for _ in range(3):
         table_id(paths[0])
-    assert openings[4:] == [paths[0]], "kept until its size was known, and not afterwards"
+    assert openings[before:] == [paths[0]] * 3, "its size is looked at anew with each checkpoint"
 
 
 def test_the_schema_of_a_version_is_not_that_of_the_newest_one(table: str) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake.exceptions import TableNotFoundError
 
 from console.agent.lease import fence
 from console.agent.lease.lease import Lease
@@ -123,11 +124,11 @@ def append(table: str, rows: Any, *, note: Mapping[str, Any] = NO_NOTE, numbers:
     """Append rows to a table, which is made if it is missing. rows: an Arrow table"""
     if not in_bucket(table):
         properties = _properties(note, numbers) if note or numbers else None
-        if not log.exists(table):
+        try:
+            with open_tables.opened(table) as opened:
+                write_deltalake(opened, rows, mode="append", commit_properties=properties)
+        except TableNotFoundError:
             write_deltalake(table, rows, mode="append", commit_properties=properties)
-            return
-        with open_tables.opened(table) as opened:
-            write_deltalake(opened, rows, mode="append", commit_properties=properties)
         return
     if not log.exists(table):
         _tenure(table).create(table, Schema.from_arrow(rows.schema), [], {}, "")

@@ -110,10 +110,11 @@ class Releases:
 
     def all(self) -> tuple[StoredRelease, ...]:
         """All releases that were not dropped, oldest first, from one snapshot: every batch of the intake asks for them."""
-        latest = log.latest_version(str(self.path), missing_ok=True)
-        stamp = log.stamp(str(self.path), latest)
-        if self._known is not None and self._known[:2] == (latest, stamp):
-            return self._known[2]
+        path = str(self.path)
+        if self._known is not None:
+            version, stamp, unchanged = self._known
+            if log.stamp(path, version) == stamp and log.stamp(path, version + 1) is None:
+                return unchanged
         table = open_table(self.path)
         if table is None:
             return ()
@@ -126,7 +127,9 @@ class Releases:
             known = {name: row[name] for name in ("id", "state", "at", "by", "host")}
             stored.append(StoredRelease(ReleaseRow(**known, digest=digest), self._manifests[row["id"]], row["rollout"]))
         found = tuple(sorted(stored, key=lambda h: release_number(h.row.id)))
-        self._known = None if stamp is None or table.version() != latest else (latest, stamp, found)
+        version = int(table.version())
+        newest = log.stamp(path, version)
+        self._known = None if newest is None else (version, newest, found)
         return found
 
     def in_state(self, state: ReleaseState) -> StoredRelease | None:

@@ -16,19 +16,25 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from console.agent.object_store.object_path import in_bucket
 from console.agent.store import log
+from console.model.created import CHECKPOINT_COMMITS
 
 MOST_FILES = 200_000  # of all kept tables together: deltalake keeps some 250 bytes of each
 UNKNOWN_FILES = 1_000  # of a table without a checkpoint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    """A table at a version, recognised by the file of that commit: deltalake takes no notice of another table in its place."""
+@dataclass(slots=True, kw_only=True)
+class _Opened:
+    """An open table, and what it is recognised by: deltalake takes no notice of another table in its place.
+
+    version, stamp  of its last use, and of that commit's file
+    files           how many it has about, as of version `counted`; -1 for not counted yet
+    """
 
     table: DeltaTable
-    version: int
-    stamp: log.Stamp
-    files: int
+    version: int = -1
+    stamp: log.Stamp | None = None
+    files: int = UNKNOWN_FILES
+    counted: int = -1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,27 +42,29 @@ class _Tables:
     """Tables that nobody uses at the moment, the one used last at the end."""
 
     most_files: int = MOST_FILES
-    _kept: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[str, _Opened] = field(default_factory=OrderedDict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, path: str) -> DeltaTable:
+    def take(self, path: str) -> _Opened:
         with self._guard:
             kept = self._kept.pop(path, None)
         if kept is None or log.stamp(path, kept.version) != kept.stamp:
-            return DeltaTable(path)
+            return _Opened(table=DeltaTable(path))
         try:
             kept.table.update_incremental()
         except DeltaError:
-            return DeltaTable(path)  # which says what is wrong with the log
-        return kept.table
+            return _Opened(table=DeltaTable(path))  # which says what is wrong with the log
+        return kept
 
-    def keep(self, path: str, table: DeltaTable) -> None:
-        version = int(table.version())
-        stamp, files = log.stamp(path, version), _files(path)
-        if stamp is None or files > self.most_files:
+    def keep(self, path: str, used: _Opened) -> None:
+        used.version = int(used.table.version())
+        used.stamp = log.stamp(path, used.version)
+        if used.counted < 0 or used.version >= used.counted + CHECKPOINT_COMMITS:
+            used.files, used.counted = _files(path), used.version
+        if used.stamp is None or used.files > self.most_files:
             return
         with self._guard:
-            self._kept[path] = _Kept(table=table, version=version, stamp=stamp, files=files)
+            self._kept[path] = used
             self._kept.move_to_end(path)
             while sum(kept.files for kept in self._kept.values()) > self.most_files:
                 self._kept.popitem(last=False)
@@ -80,12 +88,13 @@ def opened(path: str) -> Iterator[DeltaTable]:
         table.update_incremental()
         yield table
         return
-    table = in_use[path] = _TABLES.take(path)
+    taken = _TABLES.take(path)
+    in_use[path] = taken.table
     try:
-        yield table
+        yield taken.table
     finally:
         del in_use[path]
-    _TABLES.keep(path, table)  # after an error its state is unknown
+    _TABLES.keep(path, taken)  # after an error its state is unknown
 
 
 def position(path: str, app_id: str, *, as_of: int | None = None) -> int | None:
