@@ -301,11 +301,12 @@ async def _loop(service: Any, socket_path: Path, lost: Callable[[], object] = la
         loop.add_signal_handler(name, server.end)
     serving = asyncio.create_task(server.run())
     write_log("agent", "info", f"serves {service.agent.warehouse}; Ctrl-C or SIGTERM ends it")
-    logged = ""
+    logged, seconds = "", 1.0
     while not serving.done():
-        await asyncio.wait([serving], timeout=service.agent.tick_seconds)
+        await asyncio.wait([serving], timeout=seconds)
         try:
             service.agent.tick()
+            seconds = service.agent.tick_seconds
         except Exception as error:  # retried at the next tick: the region's feeds depend on this process
             if (text := describe(error)) != logged:
                 write_log("agent", "error", text)

@@ -195,7 +195,11 @@ async def test_the_agent_outlives_whatever_it_looks_at_once_a_second_and_says_so
         raise RuntimeError("can't start new thread")
 
     agent = SimpleNamespace(
-        warehouse="w", tick=look, driver_lost=lambda: len(looks) == 2, sleeper=SimpleNamespace(may_restart=False)
+        warehouse="w",
+        tick=look,
+        tick_seconds=1.0,
+        driver_lost=lambda: len(looks) == 2,
+        sleeper=SimpleNamespace(may_restart=False),
     )
     service = SimpleNamespace(agent=agent)
     assert await _loop(service, tmp_path / "s") == RESTART
