@@ -211,7 +211,7 @@ class Releases:
         crash.point("before-accept-until")
         self._side_files.rewrite(plain_id(release), moved, row["manifest"])
         crash.point("after-accept-until")
-        self._manifests[release] = moved
+        self._manifests[release], self._known = moved, None
 
     def mark(self, release: str, state: ReleaseState) -> None:
         table = open_table(self.path)
