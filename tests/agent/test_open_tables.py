@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, TableFeatures, Transaction, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from console.agent.store import commits, log, open_tables
@@ -95,6 +95,7 @@ def cut(path: str, rng: random.Random) -> None:
 EDITS: tuple[Callable[[str, random.Random], None], ...] = (
     append, append, append, widen, delete, overwrite, restore, replaced, cut,
     lambda path, _: DeltaTable(path).alter.set_table_properties({"delta.checkpointInterval": "7"}),
+    lambda path, _: DeltaTable(path).alter.add_feature(TableFeatures.ChangeDataFeed, allow_protocol_versions_increase=True),
     lambda path, _: DeltaTable(path).create_checkpoint(),
     lambda path, _: DeltaTable(path).optimize.compact() and None,
 )  # fmt: skip

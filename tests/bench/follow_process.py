@@ -5,9 +5,12 @@ the times at which the landing commits and those of the chain's last table were 
 """
 
 import json
+import math
 import sys
 import threading
 import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,21 @@ from tests.faults.rules.tables import rows
 
 WARM_SECONDS = float(sized(20, 40))
 TAIL_SECONDS = 20.0
+MARKS = 6  # while rows are produced, at equal distances
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What following has taken so far. seconds: of processors; commits, log_bytes: of the two tables, their JSON"""
+
+    seconds: float
+    commits: int
+    log_bytes: int
+
+    @classmethod
+    def now(cls, agent: Any, tables: Iterable[Path]) -> "Mark":
+        logs = [path for table in tables for path in (table / "_delta_log").glob("*.json")]
+        return cls(seconds=own(agent), commits=len(logs), log_bytes=sum(path.stat().st_size for path in logs))
 
 
 def main(place: Path, rate: int, seconds: float, settings: Settings) -> dict[str, Any]:
@@ -38,14 +56,19 @@ def main(place: Path, rate: int, seconds: float, settings: Settings) -> dict[str
 
     threading.Thread(target=tick, name="ticks", daemon=True).start()
     produced = produce(setup.landing, rate, WARM_SECONDS, ended)
-    before, began = own(agent), time.monotonic()
+    tables = tuple(setup.warehouse / name for name in ("copy", "below"))
+    began = time.monotonic()
     first = DeltaTable(setup.landing).version() + 1
-    produced += produce(setup.landing, rate, seconds, ended)
-    used, took = own(agent) - before, time.monotonic() - began
+    marks = [Mark.now(agent, tables)]
+    for _ in range(MARKS):
+        produced += produce(setup.landing, rate, seconds / MARKS, ended)
+        marks.append(Mark.now(agent, tables))
+    used, took = marks[-1].seconds - marks[0].seconds, time.monotonic() - began
     last = DeltaTable(setup.landing).version()
     until_there(setup, produced)
     report = {
         "cores": used / took,
+        "marks": [asdict(mark) for mark in marks],
         "lags": lags(setup.warehouse / "landing", setup.warehouse / "copy", setup.warehouse / "below", (first, last)),
         "ticks": max(0, DeltaTable(str(setup.warehouse / "below")).version()),
     }
@@ -57,7 +80,7 @@ def main(place: Path, rate: int, seconds: float, settings: Settings) -> dict[str
 def produce(landing: str, rate: int, seconds: float, ended: threading.Event) -> int:
     """Rows written. The commits of a producer are not among the processor seconds of the agent: see `own`."""
     written, began = 0, time.monotonic()
-    for second in range(round(seconds)):
+    for second in range(math.ceil(seconds)):
         ended.wait(max(0.0, began + second - time.monotonic()))
         write_deltalake(landing, rows(*range(rate)), mode="append", partition_by=["day"])
         written += rate

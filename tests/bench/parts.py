@@ -95,6 +95,7 @@ PARTS = (
     long("keys", 9, 10, PANE_KEYS),
     long("partial-commits", 10, 8, "test_aggregate_read.py"),
     long("sizes", 11, 20, "test_scale.py"),
+    long("hour", 11, 62, "test_hour.py"),
 )  # fmt: skip
 BY_NAME = {part.name: part for part in PARTS}
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from console.cli.format import size
 from console.model.region import Limits, Prices
 from tests.bench.parts import ROOT
+from tests.bench.scale import hour
 from tests.bench.scale.costs import ScaleCosts, ScaleRecord
+from tests.bench.scale.hour import DAY, HOUR, HourRecord
 from tests.bench.scale.model import TB, Fleet, RegionTotal, bounds, region_total
 
 RECORD, PAGE = ROOT / "docs" / "scale-costs.json", ROOT / "docs" / "scale.md"
@@ -17,12 +19,12 @@ CORES = (8, 64, 256)
 LIMITS = Limits()
 
 
-def rendered(record: ScaleRecord, prices: Prices) -> str:
-    """prices: of the demo's regions"""
-    return "\n".join(_lines(record, prices)) + "\n"
+def rendered(record: ScaleRecord, prices: Prices, hour: HourRecord | None = None) -> str:
+    """prices: of the demo's regions;  hour: None where none was measured"""
+    return "\n".join(_lines(record, prices, hour)) + "\n"
 
 
-def _lines(record: ScaleRecord, prices: Prices) -> Iterator[str]:
+def _lines(record: ScaleRecord, prices: Prices, hour: HourRecord | None) -> Iterator[str]:
     costs = record.costs
     total = region_total(costs, FLEET, prices, LIMITS)
     yield from (
@@ -59,6 +61,8 @@ def _lines(record: ScaleRecord, prices: Prices) -> Iterator[str]:
     for bound in bounds(total, LIMITS):
         reached = f"{FLEET.bytes / TB / bound.share:,.3g} TB" if bound.share else "never"
         yield f"| {bound.what} | {bound.figure:,.3g} {bound.unit} | {bound.limit:g} | {reached} | {bound.then} |"
+    if hour is not None:
+        yield from ("", "## Following", "", *_following(hour))
     yield from ("", "## Other sizes", "", *_grid(costs, prices), "", "## Assumed, not measured", "", *_ASSUMED)
 
 
@@ -103,6 +107,13 @@ def _grid(costs: ScaleCosts, prices: Prices) -> Iterator[str]:
         yield f"| {terabytes:g} TB | {hours} | {total.batches:,} | {total.batch_seconds:,.0f} | {total.money:,.0f} |"
 
 
+def _following(hour: HourRecord) -> Iterator[str]:
+    yield f"Measured: {hour.rate:,} rows a second for {hour.clock:,} seconds, two tables, one below the other, on two cores ({hour.at}, commit {hour.commit or 'unknown'})."
+    yield from ("", "| | an hour | a day |", "|---|---|---|")
+    for (what, one), (_, day) in zip(hour.over(HOUR), hour.over(DAY), strict=True):
+        yield f"| {what} | {one} | {day} |"
+
+
 _ASSUMED = (
     "- Rows a second grow with the cores. They were measured with two tasks on one machine; disks, networks and a bucket's requests are not in the model.",
     "- Days are equally large. A day that is larger than the target's time is a batch of its own; no `limits.rows` cuts it into hours.",
@@ -112,4 +123,4 @@ _ASSUMED = (
 
 
 def write(record: ScaleRecord, prices: Prices, page: Path = PAGE) -> None:
-    page.write_text(rendered(record, prices))
+    page.write_text(rendered(record, prices, hour.known()))

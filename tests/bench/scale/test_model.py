@@ -8,8 +8,9 @@ import pytest
 from console import project
 from console.model.region import Limits, Prices
 from tests.bench.parts import ROOT
-from tests.bench.scale import page
+from tests.bench.scale import hour, page
 from tests.bench.scale.costs import ScaleCosts, ScaleRecord, ScaleRun, SurveyRun, fitted
+from tests.bench.scale.hour import HourRecord
 from tests.bench.scale.model import HOUR, TB, Fleet, bounds, packed, region_total
 
 COSTS = ScaleCosts(
@@ -82,8 +83,24 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert all(line.count("|") > 2 for line in text.splitlines() if line.startswith("|"))
 
 
+def test_an_hour_is_told_beside_a_day_and_a_longer_measurement_stays(tmp_path: Path) -> None:
+    measured = HourRecord(at="a", commit="c", rate=1_000, clock=1_800, seconds=360.0, commits=900, log_bytes=10**6)
+    measured.write(tmp_path / "hour.json")
+    replace(measured, clock=60, seconds=1.0).write(tmp_path / "hour.json")
+    assert HourRecord.read(tmp_path / "hour.json") == measured
+    assert dict(measured.over(3_600)) == {
+        "rows": "3,600,000",
+        "processor time": "0.20 core hours, 20% of a core",
+        "commits of the two tables": "1,800",
+        "their logs, before the clean-up": "2.0 MB",
+    }
+    record = ScaleRecord(at="2026-11-29 12:00Z", commit="c", machine="m", runs=tuple(RUNS), costs=COSTS)
+    assert "| rows | 3,600,000 | 86,400,000 |" in page.rendered(record, PRICES, measured)
+    assert "## Following" not in page.rendered(record, PRICES)
+
+
 def test_the_page_is_what_its_record_says_and_there_is_none_without() -> None:
     assert page.PAGE.is_file() == page.RECORD.is_file(), "python -m tests.bench.scale"
     if page.RECORD.is_file():
         record, prices = ScaleRecord.read(page.RECORD), project.load(ROOT).region("us").prices
-        assert page.PAGE.read_text() == page.rendered(record, prices), "python -m tests.bench.scale"
+        assert page.PAGE.read_text() == page.rendered(record, prices, hour.known()), "python -m tests.bench.scale"

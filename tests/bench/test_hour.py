@@ -1,0 +1,52 @@
+"""An hour of 1,000 rows a second through two tables, beside a model that is fitted to its first sixth: what grows with a log shows here."""
+
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from tests.bench import record, report
+from tests.bench.follow_process import MARKS, Mark
+from tests.bench.report import Measurement, check
+from tests.bench.scale.hour import RECORD, HourRecord
+from tests.bench.size import sized
+from tests.bench.test_follow import run
+
+pytestmark = pytest.mark.bench
+RATE, SECONDS = 1_000, sized(60, 3_600)
+LAG = 3.0
+OFF = 0.2
+NAMES = {"seconds": "processor time", "commits": "commits", "log_bytes": "bytes of their logs"}
+
+
+def test_an_hour_of_rows_takes_six_times_its_first_ten_minutes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run(tmp_path, RATE, SECONDS, patience=2 * SECONDS + 600, follow_lag_seconds=LAG)
+    marks = [Mark(**mark) for mark in found["marks"]]
+    results = []
+    for name in (field.name for field in fields(Mark)):
+        begin, sixth, end = (float(getattr(marks[at], name)) for at in (0, 1, MARKS))
+        ratio = (end - begin) / ((sixth - begin) * MARKS)
+        results.append(
+            Measurement(
+                what=f"{NAMES[name]} of following {RATE:,} rows/s through two tables for {SECONDS:,} s, beside {MARKS} times the first sixth",
+                figure=abs(ratio - 1),
+                limit=OFF,
+                text=f"{ratio:.2f} × ({end - begin:,.0f})",
+            )
+        )
+    with capsys.disabled():
+        check(*results)
+    if os.environ.get(report.VARIABLE):
+        first, last = marks[0], marks[-1]
+        HourRecord(
+            at=record.now(),
+            commit=record.commit(),
+            rate=RATE,
+            clock=SECONDS,
+            seconds=last.seconds - first.seconds,
+            commits=last.commits - first.commits,
+            log_bytes=last.log_bytes - first.log_bytes,
+        ).write(RECORD)
