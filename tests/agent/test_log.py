@@ -183,6 +183,42 @@ def test_an_empty_commit_file_is_named_and_not_skipped(table: str) -> None:
         ranges.next_range(table, 0, 3, rows_limit=10**9)
 
 
+def test_an_empty_commit_counts_behind_the_last_checkpoint_and_not_before_it(table: str) -> None:
+    folder = Path(table) / "_delta_log"
+    DeltaTable(table).create_checkpoint()
+    write_deltalake(table, rows(60, 4), mode="append")
+    (folder / f"{1:020}.json").write_text("")
+    log.check_intact(table)
+    (folder / f"{4:020}.json").write_text("")
+    with pytest.raises(RegionError, match="commit 4 is empty"):
+        log.check_intact(table)
+    (folder / "_last_checkpoint").write_text("{")
+    with pytest.raises(RegionError, match="commit 4 is empty"):
+        log.check_intact(table)
+
+
+def test_a_gap_behind_the_known_end_of_a_log_shows_once_the_whole_is_listed(
+    table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert log.latest_version(table) == 3
+    for _ in range(2):
+        write_deltalake(table, rows(60, 4), mode="append")
+    (Path(table) / "_delta_log" / f"{4:020}.json").unlink()
+    assert log.latest_version(table) == 3
+    monkeypatch.setattr(log, "LISTED_SECONDS", -1.0)
+    assert log.latest_version(table) == 5
+    with pytest.raises(RegionError, match="commit 4 is gone"):
+        ranges.next_range(table, 3, 5, rows_limit=10**9)
+
+
+def test_the_end_of_a_log_is_found_without_listing_it_again(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert log.latest_version(table) == 3
+    monkeypatch.setattr(log, "_names", lambda _: pytest.fail("listed"))
+    for version in (3, 4, 5):
+        assert log.latest_version(table) == version
+        write_deltalake(table, rows(60, 4), mode="append")
+
+
 def test_the_position_and_the_note_travel_in_the_commit(table: str) -> None:
     properties = CommitProperties(
         custom_metadata={"userMetadata": json.dumps({"kind": "live", "rows_in": 4})},

@@ -5,6 +5,7 @@ import random
 import shutil
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,8 @@ def test_a_kept_table_is_what_a_fresh_one_is_after_anything_that_others_did(tabl
             rng.choice(EDITS)(table, rng)
         with opened(table) as kept:
             assert seen(kept) == seen(DeltaTable(table))
+        assert log.latest_version(table) == DeltaTable(table).version()
+        log.check_intact(table)
         assert table_id(table) == DeltaTable(table).metadata().id
         assert position(table, "one") == DeltaTable(table).transaction_version("one")
 
@@ -196,3 +199,16 @@ def openings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(open_tables, "DeltaTable", Counted)
     return found
+
+
+def test_expired_commits_are_looked_for_once_a_checkpoint(table: str) -> None:
+    DeltaTable(table).alter.set_table_properties({
+        "delta.logRetentionDuration": "interval 0 seconds", "delta.checkpointInterval": str(CHECKPOINT_COMMITS)
+    })  # fmt: skip
+    left = {}
+    for _ in range(2 * CHECKPOINT_COMMITS + 5):
+        commits.append(table, ROWS)
+        left[log.latest_version(table)] = len(list((Path(table) / "_delta_log").glob("*.json")))
+    shrunk = [version for (_, before), (version, after) in pairwise(left.items()) if after < before]
+    assert shrunk
+    assert {version % CHECKPOINT_COMMITS for version in shrunk} == {0}

@@ -1,11 +1,12 @@
-"""One agent that follows a chain of two tables, in a process of its own: `FOLDER RATE SECONDS SETTINGS`.
+"""One agent that follows a chain of two tables, in a process of its own: `FOLDER RATE SECONDS SETTINGS [COMMITS]`.
 
 Prints one JSON object. A producer beside it commits so many rows a second, once a second; the lags are the differences between
-the times at which the landing commits and those of the chain's last table were put into their logs.
+the times at which the landing commits and those of the chain's last table were put into their logs. COMMITS: of each table before that.
 """
 
 import json
 import math
+import os
 import sys
 import threading
 import time
@@ -16,15 +17,18 @@ from typing import Any
 
 from deltalake import DeltaTable, write_deltalake
 
+from console.agent.feeds import app_ids
 from console.agent.service import Service
 from console.agent.settings import Settings, load_settings
+from console.model.live import Feed
 from tests.agent.test_status_without_agent import UnattendedSetup
 from tests.bench.processor_time import spent
 from tests.bench.size import sized
-from tests.faults.rules.tables import rows
+from tests.faults.rules.tables import commit_rows, number, rows
 
 WARM_SECONDS = float(sized(20, 40))
 TAIL_SECONDS = 20.0
+MOST_LINKS = 30_000  # of one file; a file system has its own limit
 MARKS = 6  # while rows are produced, at equal distances
 
 
@@ -42,8 +46,10 @@ class Mark:
         return cls(seconds=own(agent), commits=len(logs), log_bytes=sum(path.stat().st_size for path in logs))
 
 
-def main(place: Path, rate: int, seconds: float, settings: Settings) -> dict[str, Any]:
+def main(place: Path, rate: int, seconds: float, settings: Settings, commits: int = 0) -> dict[str, Any]:
     setup = UnattendedSetup(place)
+    if commits:
+        grown(setup, commits)
     (setup.warehouse / "_console").mkdir(exist_ok=True)
     agent = Service(setup.warehouse, settings, -1).agent
     ended = threading.Event()
@@ -75,6 +81,29 @@ def main(place: Path, rate: int, seconds: float, settings: Settings) -> dict[str
     ended.set()
     agent.stop()
     return report
+
+
+def grown(setup: UnattendedSetup, commits: int) -> None:
+    """Lengthen each log by so many commits that changed nothing, as those of an earlier time; its feeds have passed them."""
+    for source, target, feed in (("", "landing", ""), ("landing", "copy", "every"), ("copy", "below", "again")):
+        table = DeltaTable(str(setup.warehouse / target))
+        table.create_checkpoint()
+        log, last = setup.warehouse / target / "_delta_log", table.version()
+        for version in range(last + 1, last + commits + 1):
+            if (version - last) % MOST_LINKS == 1:
+                one = log / f"{version:020}.json"
+                one.write_text(json.dumps({"commitInfo": {"timestamp": round(time.time() * 1000)}}))
+            else:
+                os.link(one, log / f"{version:020}.json")
+        # what the checkpoint holds is still so: nothing has changed since
+        (log / f"{last:020}.checkpoint.parquet").rename(log / f"{last + commits:020}.checkpoint.parquet")
+        hint = json.loads((log / "_last_checkpoint").read_text())
+        (log / "_last_checkpoint").write_text(json.dumps({**hint, "version": last + commits}))
+        if source:
+            spec = Feed(materialization=feed, source=source, target=target, sql="")
+            seen = DeltaTable(str(setup.warehouse / source)).version()
+            path = str(setup.warehouse / target)
+            commit_rows(path, app_ids.live_id(path, spec), number(1, seen), rows(), kind="live")
 
 
 def produce(landing: str, rate: int, seconds: float, ended: threading.Event) -> int:
@@ -133,4 +162,5 @@ def put(table: Path, version: int) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), load_settings(sys.argv[4]))))
+    given = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), load_settings(sys.argv[4])
+    print(json.dumps(main(*given, *map(int, sys.argv[5:]))))

@@ -38,9 +38,21 @@ def distribution(of: str, lags: list[float], limit: float | None, more: str) -> 
     ]  # fmt: skip
 
 
-def run(place: Path, rate: int, seconds: float, patience: float = 600, **settings: Any) -> dict[str, Any]:
+def run(
+    place: Path, rate: int, seconds: float, patience: float = 600, commits: int = 0, **settings: Any
+) -> dict[str, Any]:
+    """commits: of each table, before rows land"""
     given = json.dumps({"region": "eu", "master": "local[2]", "tick_seconds": 0.5, **settings})
-    command = [sys.executable, "-m", "tests.bench.follow_process", str(place), str(rate), str(seconds), given]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.bench.follow_process",
+        str(place),
+        str(rate),
+        str(seconds),
+        given,
+        str(commits),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience)
     assert done.returncode == 0, done.stderr[-3000:]
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

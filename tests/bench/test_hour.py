@@ -1,6 +1,7 @@
 """An hour of 1,000 rows a second through two tables, beside a model that is fitted to its first sixth: what grows with a log shows here."""
 
 import os
+import statistics
 from dataclasses import fields
 from pathlib import Path
 
@@ -17,7 +18,29 @@ pytestmark = pytest.mark.bench
 RATE, SECONDS = 1_000, sized(60, 3_600)
 LAG = 3.0
 OFF = 0.2
+# commits of a log: at one a second half a day's
+COMMITS, BESIDE_SECONDS, MORE = 50_000, 30, 1.1
 NAMES = {"seconds": "processor time", "commits": "commits", "log_bytes": "bytes of their logs"}
+
+
+def test_following_behind_a_long_log_costs_what_it_costs_behind_a_new_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {
+        commits: run(tmp_path / str(commits), RATE, BESIDE_SECONDS, commits=commits, follow_lag_seconds=LAG)
+        for commits in (0, COMMITS)
+    }
+    new, long = (each["cores"] for each in found.values())
+    lags = ", ".join(f"{statistics.median(each['lags']):.1f} s" for each in found.values())
+    with capsys.disabled():
+        check(
+            Measurement(
+                what=f"processor time of following {RATE:,} rows/s through two tables with logs of {COMMITS:,} commits, beside new ones",
+                figure=long / new,
+                limit=MORE,
+                text=f"{long / new:.1f} times ({long:.0%} of a core and {new:.0%}; p50 of the lag {lags.replace(', ', ' in new ones, ', 1)})",
+            )
+        )
 
 
 def test_an_hour_of_rows_takes_six_times_its_first_ten_minutes(

@@ -6,6 +6,7 @@ counted then depends on the code alone. Not counted is what a loop does while it
 
 import asyncio
 import json
+import math
 import os
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from py4j.protocol import Py4JJavaError
 from console.agent.feeds.follower import FeedFollower
 from console.agent.service import Service
 from console.agent.settings import Settings
+from console.agent.store import log
 from console.model.codec import encode
 from tests.counts.calls import calls_of_a_rollout
 from tests.life.region import LANDING, SHORT_LIVED, LiveRegion
@@ -224,6 +226,7 @@ async def life(root: Path, reads: Reads) -> dict[str, Counts]:
 
 def main() -> int:
     reads = Reads()
+    pytest.MonkeyPatch().setattr(log, "LISTED_SECONDS", math.inf)  # a slow machine would list more often
     with tempfile.TemporaryDirectory(prefix="console-counts-") as place:
         counts = asyncio.run(life(Path(place) / "region", reads))
         calls = asyncio.run(calls_of_a_rollout(Path(place)))

@@ -220,7 +220,14 @@ def _commit_files(writer: FeedWriter, files: Sequence[FileAction], position: int
                 raise _skipped(writer, position)
             crash.point(f"before-commit-{note.get('kind', '')}")
             by = table.metadata().partition_columns
-            table.create_write_transaction(adds, "append", table.schema(), by, commit_properties=properties)
+            table.create_write_transaction(
+                adds,
+                "append",
+                table.schema(),
+                by,
+                commit_properties=properties,
+                post_commithook_properties=commits.hooks(table),
+            )
 
         numbers = (Transaction(writer.app_id, number),)
         before = commits.commit(writer.target, write, note=writer.noted(note), numbers=numbers)
@@ -237,7 +244,13 @@ def _append_by_deltalake(data: Any, writer: FeedWriter, position: int, note: dic
             raise _skipped(writer, position)
         exact = exact_appends.as_stored(table, data)
         crash.point(f"before-commit-{note.get('kind', '')}")
-        write_deltalake(table, exact, mode="append", commit_properties=properties)
+        write_deltalake(
+            table,
+            exact,
+            mode="append",
+            commit_properties=properties,
+            post_commithook_properties=commits.hooks(table),
+        )
 
     with write_lock.exclusive(writer.target) as locked:
         if not locked:

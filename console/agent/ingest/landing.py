@@ -80,7 +80,10 @@ class LandingWriter:
             columns = clustered(rows, target.live)
 
             def write(table: DeltaTable, properties: CommitProperties) -> None:
-                write_deltalake(table, columns, mode="append", commit_properties=properties)
+                after = commits.hooks(table)
+                write_deltalake(
+                    table, columns, mode="append", commit_properties=properties, post_commithook_properties=after
+                )
 
             crash.point("before-commit-landing")
             before = commits.commit(path, write, note=note, numbers=(Transaction(app_id, number),), more=more)

@@ -6,9 +6,10 @@ source  the Delta transaction log protocol
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -93,6 +94,8 @@ def latest_version(table: str, *, missing_ok: bool = False) -> int:
 
     raises  Unreachable if there is no table
     """
+    if not in_bucket(table) and (known := _newest_known(table)) >= 0:
+        return known
     newest = -1
     with suppress(FileNotFoundError):
         for name in _newest_in_bucket(table) if in_bucket(table) else _names(table):
@@ -103,7 +106,46 @@ def latest_version(table: str, *, missing_ok: bool = False) -> int:
         raise Unreachable(
             f"{table} is not a Delta table", hint="was it moved or dropped? `console doctor` lists the tables"
         )
+    if not in_bucket(table):
+        _note_newest(table, newest)
     return newest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Newest:
+    """The newest commit of a log on a disk, recognised by its file. listed: monotonic, when the whole log was last listed"""
+
+    version: int
+    stamp: "Stamp"
+    listed: float
+
+
+_NEWEST: dict[str, _Newest] = {}
+# A log of weeks has hundreds of thousands of commits, and each tick asks several times for its end: those since the last time are
+# looked for one by one. The whole is listed once a minute, by which a gap in it shows.
+LISTED_SECONDS = 60.0
+_MOST_NEWEST = 4096
+
+
+def _newest_known(table: str) -> int:
+    """The newest version, from the one known before; -1 if the log has to be listed."""
+    known = _NEWEST.get(table)
+    if known is None or time.monotonic() - known.listed > LISTED_SECONDS or stamp(table, known.version) != known.stamp:
+        return -1
+    version, newest = known.version, known.stamp
+    while (found := stamp(table, version + 1)) is not None:
+        version, newest = version + 1, found
+    if version > known.version:
+        _NEWEST[table] = replace(known, version=version, stamp=newest)
+    return version
+
+
+def _note_newest(table: str, version: int) -> None:
+    if version < 0 or (found := stamp(table, version)) is None:
+        return
+    if len(_NEWEST) >= _MOST_NEWEST:
+        _NEWEST.clear()
+    _NEWEST[table] = _Newest(version=version, stamp=found, listed=time.monotonic())
 
 
 def _names(table: str) -> Iterator[str]:
@@ -148,6 +190,13 @@ def check_intact(table: str) -> None:
 
     raises  RegionError E_LOG_EMPTY
     """
+    if not in_bucket(table) and (last := _last_checkpoint(table)) >= 0:
+        version = last + 1
+        while (found := stamp(table, version)) is not None:
+            if not found[2]:
+                raise _empty_error(table, version)
+            version += 1
+        return
     empty, checkpoint = [], -1
     for name, size in _sizes(table):
         stem, _, suffix = name.partition(".")
@@ -159,6 +208,14 @@ def check_intact(table: str) -> None:
             empty.append(int(stem))
     if lost := [version for version in sorted(empty) if version > checkpoint]:
         raise _empty_error(table, lost[0])
+
+
+def _last_checkpoint(table: str) -> int:
+    """The version of the checkpoint that Delta's hint names, or -1: those of a log of weeks are behind many thousands of commits."""
+    try:
+        return int(json.loads((root_of(table) / "_delta_log" / "_last_checkpoint").read_bytes())["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return -1
 
 
 def covers(table: str, version: int) -> bool:

@@ -22,6 +22,7 @@ COMPACT, BACKFILL, SUMS = (
 MERGED, MERGES = f"{RULES}/test_merged_states.py", f"{RULES}/test_mergeable.py"
 MERGE, MAY_MERGE = (f"console/agent/maintenance/{name}.py" for name in ("merge", "mergeable"))
 EDGE = "console/agent/feeds/live_feed.py"
+LOG = "console/agent/store/log.py"
 OPEN_TABLES, OPENED = "console/agent/store/open_tables.py", "tests/agent/test_open_tables.py"
 EXPECTED, BEFORE, COMPILED = (
     f"tests/{name}.py" for name in ("agent/test_expectations", "agent/test_expected_days", "planning/test_expectations")
@@ -298,6 +299,13 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a removed file is still looked for", THERE, "self._folders[folder].names.discard(name)", "pass", PROVEN),
     bug("feeds move between their alignment and the swap", "console/agent/rollout/promotion.py", "                if not moving:\n                    yield\n                    return\n", "                pass\n            if not moving:\n                yield\n                return\n            if True:\n", "tests/agent/test_pipeline.py::test_no_feed_moves_between_its_alignment_and_the_swap"),
     bug("feeds move between their alignment and a rebinding", "console/agent/rollout/promotion.py", "                    return\n                switched = ", "                    return\n            if True:\n                switched = ", "tests/agent/test_pipeline.py::test_no_feed_moves_between_its_alignment_and_the_last_table_that_is_rebound"),
+    # long logs
+    bug("the end of a log is not looked for again", LOG, "    while (found := stamp(table, version + 1)) is not None:\n        version, newest = version + 1, found\n", "", "tests/agent/test_log.py"),
+    bug("another log in the place of a known one is not noticed", LOG, "or stamp(table, known.version) != known.stamp:", "or False:", OPENED),
+    bug("a log is never listed again", LOG, "or time.monotonic() - known.listed > LISTED_SECONDS or", "or", "tests/agent/test_log.py"),
+    bug("empty commits behind a checkpoint are not looked for", LOG, "            if not found[2]:\n                raise _empty_error(table, version)\n", "", "tests/agent/test_log.py"),
+    bug("expired commits are looked for with each commit", "console/agent/store/commits.py", "cleanup_expired_logs=None if is_due else False", "cleanup_expired_logs=None", OPENED),
+    bug("expired commits are never looked for", "console/agent/store/commits.py", "cleanup_expired_logs=None if is_due else False", "cleanup_expired_logs=False", OPENED),
     # tables that are kept open
     bug("a kept table is not read on", OPEN_TABLES, "            kept.table.update_incremental()\n", "            pass\n", OPENED),
     bug("another table in the place of a kept one is not noticed", OPEN_TABLES, "if kept is None or log.stamp(path, kept.version) != kept.stamp:", "if kept is None:", OPENED),
