@@ -157,10 +157,15 @@ def _told_causes(error: Any) -> list[_Link]:
     ]
 
 
+# a line of deltalake's chain of causes, the last of which names what has happened: "Too many open files (os error 24)"
+_LINK = re.compile(r"(?:\x1b\[\d+m)?↳(?:\x1b\[0m)?\s*(.*)")
+
+
 def cause(error: BaseException) -> str:
     """The line that names the cause, without data values and secrets; at most 300 characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     named = next((line for line in lines if line.startswith("[")), "")
+    named = named or ": ".join([found[1] for line in lines if (found := _LINK.match(line))][-2:])
     named = named or next((line for line in lines if line.startswith("Caused by")), lines[0])
     return safe_text(redacted(_VALUE.sub(_hidden, named) if kind(error) == "value" else named))[:300]
 

@@ -197,18 +197,25 @@ def test_an_empty_commit_counts_behind_the_last_checkpoint_and_not_before_it(tab
         log.check_intact(table)
 
 
-def test_a_gap_behind_the_known_end_of_a_log_shows_once_the_whole_is_listed(
-    table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gap_of_one_commit_behind_the_known_end_of_a_log_shows_at_once(table: str) -> None:
     assert log.latest_version(table) == 3
     for _ in range(2):
         write_deltalake(table, rows(60, 4), mode="append")
     (Path(table) / "_delta_log" / f"{4:020}.json").unlink()
-    assert log.latest_version(table) == 3
-    monkeypatch.setattr(log, "LISTED_SECONDS", -1.0)
     assert log.latest_version(table) == 5
     with pytest.raises(RegionError, match="commit 4 is gone"):
         ranges.next_range(table, 3, 5, rows_limit=10**9)
+
+
+def test_a_longer_gap_shows_once_the_whole_log_is_listed(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert log.latest_version(table) == 3
+    for _ in range(3):
+        write_deltalake(table, rows(60, 4), mode="append")
+    for version in (4, 5):
+        (Path(table) / "_delta_log" / f"{version:020}.json").unlink()
+    assert log.latest_version(table) == 3
+    monkeypatch.setattr(log, "LISTED_SECONDS", -1.0)
+    assert log.latest_version(table) == 6
 
 
 def test_the_end_of_a_log_is_found_without_listing_it_again(table: str, monkeypatch: pytest.MonkeyPatch) -> None:

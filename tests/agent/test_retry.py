@@ -8,7 +8,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, NumberFormatException, PySparkException
@@ -18,7 +20,7 @@ from console.agent.errors import CommitGone, WriteSkipped
 from console.agent.execution import backfill_step, executor
 from console.agent.execution.backfill_step import _unfinished
 from console.agent.execution.executor import DRIVER_TRIES, PlanExecutor
-from console.agent.failure import kind
+from console.agent.failure import cause, kind
 from console.agent.receipts import step_receipts
 from console.agent.resilience.retry import Tries, pause
 from console.agent.rollout.context import RolloutContext, RolloutStopped
@@ -486,3 +488,15 @@ def test_a_live_row_that_does_not_convert_fails_its_step_without_its_value(
     assert status.held == "failed"
     assert status.why.startswith("NumberFormatException: [CAST_INVALID_INPUT] a value of the type")
     assert "4111" not in status.why
+
+
+def test_deltalakes_error_is_named_by_the_end_of_its_chain(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    write_deltalake(path, pa.table({"n": [1]}))
+    DeltaTable(path).create_checkpoint()
+    hint = tmp_path / "t" / "_delta_log" / "_last_checkpoint"
+    hint.unlink()
+    hint.symlink_to(hint)
+    with pytest.raises(OSError, match="Generic LocalFileSystem error") as failed:
+        DeltaTable(path)
+    assert cause(failed.value) == f"Unable to open file {hint}: Too many levels of symbolic links (os error 40)"

@@ -177,15 +177,15 @@ class CountedRegion(LiveRegion):
 
     def _data(self) -> Counter[str]:
         written: Counter[str] = Counter()
-        for log in self.warehouse.rglob("_delta_log"):
-            commits = sum(file.suffix == ".json" and file.stem.isdigit() for file in log.iterdir())
-            if "_console" in log.parts:
+        for folder in self.warehouse.rglob("_delta_log"):
+            commits = sum(file.suffix == ".json" and file.stem.isdigit() for file in folder.iterdir())
+            if "_console" in folder.parts:
                 written["ledger"] += commits
                 continue
-            if log.parent.name == "landing":
+            if folder.parent.name == "landing":
                 continue
             written["commits"] += commits
-            data = [file for file in log.parent.rglob("*.parquet") if "_delta_log" not in file.parts]
+            data = [file for file in folder.parent.rglob("*.parquet") if "_delta_log" not in file.parts]
             written["files"] += len(data)
             written["bytes"] += sum(file.stat().st_size for file in data)
         return written

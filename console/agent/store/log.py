@@ -122,7 +122,7 @@ class _Newest:
 
 _NEWEST: dict[str, _Newest] = {}
 # A log of weeks has hundreds of thousands of commits, and each tick asks several times for its end: those since the last time are
-# looked for one by one. The whole is listed once a minute, by which a gap in it shows.
+# looked for one by one. The whole is listed once a minute, by which a longer gap in it shows.
 LISTED_SECONDS = 60.0
 _MOST_NEWEST = 4096
 
@@ -135,6 +135,8 @@ def _newest_known(table: str) -> int:
     version, newest = known.version, known.stamp
     while (found := stamp(table, version + 1)) is not None:
         version, newest = version + 1, found
+    if stamp(table, version + 2) is not None:
+        return -1  # a commit is missing before this one
     if version > known.version:
         _NEWEST[table] = replace(known, version=version, stamp=newest)
     return version
