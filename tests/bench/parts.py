@@ -72,13 +72,13 @@ LIST_KEYS = "test_keys.py::test_a_key_costs_at_most_three_times_a_bare_table_s_h
 PANE_KEYS = "test_keys.py::test_a_key_costs_at_most_one_and_a_half_times_a_bare_table_s_on_every_screen"
 
 PARTS = (
-    small("backfill", 1, 5, "test_backfill.py", "test_batch.py", rows=600_000),
+    small("backfill", 1, 4, "test_backfill.py", "test_batch.py", rows=600_000),
     small("chain", 2, 4, "test_chain.py", "test_parsing.py", rows=300_000),
     small("following", 5, 4, LAGS, BESIDE, BACKLOG, rows=300_000),
     small("promotion", 6, 2, "test_alternations.py", "test_promotion.py"),
     small("idle", 7, 3, "test_idle.py", WAKES),
     small("starting", 8, 2, "test_spark_start.py", "test_starting.py", "test_planner.py"),
-    small("console", 9, 4, "test_runner.py", "test_screen.py", "test_large_region.py", "test_schema_verify.py", LIST_KEYS),
+    small("console", 9, 5, "test_runner.py", "test_screen.py", "test_large_region.py", "test_schema_verify.py", LIST_KEYS),
     small("aggregates", 10, 1, "test_aggregate_read.py"),
     long("backfill-3m", 1, 10, "test_backfill.py", rows=3_000_000),
     long("backfill-10m", 1, 25, "test_backfill.py::test_a_backfill_costs_little_more_than_the_bare_insert", rows=10_000_000),
