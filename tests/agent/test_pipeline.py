@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from console.agent.feeds.follower import FeedFollower
+from console.agent.feeds.live_feed import LiveFeed
 from console.agent.pipeline import PipelineController
 from console.agent.rollout import rebind
 from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, Watchdog, expiring
@@ -92,6 +93,16 @@ def test_a_promotion_whose_commit_was_not_made_stands_at_its_gate_again(promotin
     assert controller.recorder.status.state == "live"
 
 
+def promoted(place: Path, feed: LiveFeed) -> None:
+    """By an agent that follows this feed meanwhile."""
+    with ticking() as follower:
+        controller = opened(place, follower)
+        controller.resume()
+        follower.follow("web", (feed,))
+        follower.start()
+        controller.promote("web-1", "", "eve", "desk")
+
+
 def test_no_feed_moves_between_its_alignment_and_the_swap(promoting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else readers saw more rows of the release before than they see of the next one."""
     landing = table(promoting, "landing", 2)
@@ -104,12 +115,7 @@ def test_no_feed_moves_between_its_alignment_and_the_swap(promoting: Path, monke
         return swap(releases, *words)
 
     monkeypatch.setattr(Releases, "swap", beside_a_sender)
-    with ticking() as follower:
-        controller = opened(promoting, follower)
-        controller.resume()
-        follower.follow("web", (before,))
-        follower.start()
-        controller.promote("web-1", "", "eve", "desk")
+    promoted(promoting, before)
     assert seen == [1]
 
 
@@ -128,12 +134,7 @@ def test_no_feed_moves_between_its_alignment_and_the_last_table_that_is_rebound(
     monkeypatch.setattr(rebind, "rebindings_for", lambda *_: ("one", "another"))
     monkeypatch.setattr(rebind, "_rebind", beside_a_sender)
     monkeypatch.setattr(SparkHandle, "session", lambda _: None)
-    with ticking() as follower:
-        controller = opened(promoting, follower)
-        controller.resume()
-        follower.follow("web", (before,))
-        follower.start()
-        controller.promote("web-1", "", "eve", "desk")
+    promoted(promoting, before)
     assert seen == [1, 1]
 
 
