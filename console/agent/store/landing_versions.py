@@ -46,9 +46,10 @@ def carry_ids(source: str, target: str) -> int:
     returns  number of ids that the target lacked
     """
     commits.own(target)
-    opened, prefix = DeltaTable(target), f"ingest/{open_tables.table_id(target)}/"
-    wanted = {prefix + rest: number for rest, number in _ids(source).items()}
-    missing = [(id, number) for id, number in wanted.items() if opened.transaction_version(id) is None]
+    with open_tables.opened(target) as opened:
+        prefix = f"ingest/{opened.metadata().id}/"
+        wanted = {prefix + rest: number for rest, number in _ids(source).items()}
+        missing = [(id, number) for id, number in wanted.items() if opened.transaction_version(id) is None]
     for start in range(0, len(missing), PER_COMMIT):
         with write_lock.exclusive(target, seconds=LOCK_SECONDS) as locked:
             if not locked:

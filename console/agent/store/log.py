@@ -192,8 +192,8 @@ def check_intact(table: str) -> None:
 
     raises  RegionError E_LOG_EMPTY
     """
-    if not in_bucket(table) and (last := _last_checkpoint(table)) >= 0:
-        version = last + 1
+    if not in_bucket(table) and (last := last_checkpoint(table)) is not None:
+        version = last.version + 1
         while (found := stamp(table, version)) is not None:
             if not found[2]:
                 raise _empty_error(table, version)
@@ -212,12 +212,21 @@ def check_intact(table: str) -> None:
         raise _empty_error(table, lost[0])
 
 
-def _last_checkpoint(table: str) -> int:
-    """The version of the checkpoint that Delta's hint names, or -1: those of a log of weeks are behind many thousands of commits."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastCheckpoint:
+    """The checkpoint that Delta's hint names. actions: in it, about as many as the table has files; -1 if it does not say"""
+
+    version: int
+    actions: int
+
+
+def last_checkpoint(table: str) -> LastCheckpoint | None:
+    """None without one, or if the hint cannot be read. It spares a look through a log of weeks."""
     try:
-        return int(json.loads((root_of(table) / "_delta_log" / "_last_checkpoint").read_bytes())["version"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return -1
+        hint = json.loads((root_of(table) / "_delta_log" / "_last_checkpoint").read_bytes())
+        return LastCheckpoint(version=int(hint["version"]), actions=int(hint.get("size", -1)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def covers(table: str, version: int) -> bool:

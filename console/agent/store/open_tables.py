@@ -4,7 +4,6 @@ Opening a table reads its checkpoint and each commit since: 5 to 17 ms of proces
 is kept reads what is new in 1 (`docs/decisions/0038-tables-are-kept-open.md`). A table in a bucket is opened anew for each use.
 """
 
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -60,7 +59,9 @@ class _Tables:
         used.version = int(used.table.version())
         used.stamp = log.stamp(path, used.version)
         if used.counted < 0 or used.version >= used.counted + CHECKPOINT_COMMITS:
-            used.files, used.counted = _files(path), used.version
+            last = log.last_checkpoint(path)
+            used.files = UNKNOWN_FILES if last is None else max(last.actions, UNKNOWN_FILES)
+            used.counted = used.version
         if used.stamp is None or used.files > self.most_files:
             return
         with self._guard:
@@ -120,12 +121,3 @@ def schema_json(path: str, version: int | None = None) -> str:
         return str(DeltaTable(path, version=version).schema().to_json())
     with opened(path) as table:
         return str(table.schema().to_json())
-
-
-def _files(path: str) -> int:
-    """How many files a table had about at its last checkpoint."""
-    try:
-        last = json.loads((log.root_of(path) / "_delta_log" / "_last_checkpoint").read_bytes())
-        return max(int(last["size"]), UNKNOWN_FILES)
-    except (OSError, ValueError, KeyError, TypeError):
-        return UNKNOWN_FILES
