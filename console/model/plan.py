@@ -11,6 +11,7 @@ from console.model.landing import version_folder
 from console.model.live import Release, TableState
 from console.model.pipeline import Override, digest
 from console.model.policy import NO_THROTTLE, Throttle
+from console.model.region import lowest
 from console.model.rollout_id import release_id
 from console.model.step import Step
 from console.record import dataclass
@@ -192,6 +193,7 @@ class Plan:
     free_bytes  free space of the region's warehouse, 0 if unknown; the plan needs `price.written` of it
     allowed   losses that the operator accepted by name, `CODE:table`
     currency  of the prices' money, "" if the region's file names none: then no money is shown
+    day_rows  rows above which a day is cut into hours: it would take several times `target_seconds` at the region's rate
     throttle, quarantine_rows  the region's settings for this rollout, the throttle's query compiled
     gate      the part of the region's policy that its agent applies before a promotion
     """
@@ -213,6 +215,7 @@ class Plan:
     rows_limit: int | None = None
     bytes_limit: int | None = None
     target_seconds: float = 60.0
+    day_rows: int | None = field(default=None, metadata=QUIET)
     drift: tuple[Drift, ...] = ()
     answers: tuple[Answer, ...] = ()
     free_bytes: int = 0
@@ -222,6 +225,11 @@ class Plan:
     quarantine_rows: int = field(default=0, metadata=QUIET)
     currency: str = field(default="", metadata=QUIET)
     gate: GateRules = field(default=NO_RULES, metadata=needed("0.2.0"))
+
+    @property
+    def heavy_rows(self) -> int | None:
+        """Rows above which a day is cut into its hours; None for no limit."""
+        return lowest(self.rows_limit, self.day_rows)
 
     @property
     def refusals(self) -> tuple[Problem, ...]:

@@ -65,6 +65,15 @@ class BackfillSpark:
         return rows > self.rows or bytes > self.bytes
 
 
+def lowest(*limits: int | None) -> int | None:
+    """The limit that is reached first; None if there is none."""
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+DAY_TARGETS = 4.0  # durations of a batch that a day may take in one piece
+LEAST_DAY_ROWS = 100_000  # a rate that was measured with few rows is that of a batch's overhead
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of one batch; None for no limit."""
@@ -72,6 +81,12 @@ class Limits:
     rows: int | None = None
     bytes: int | None = None
     target_seconds: float = 60.0
+
+    def day_rows(self, rows_per_second: float) -> int | None:
+        """Rows above which a day would take several times the target duration; None if no rate was measured."""
+        if rows_per_second <= 0:
+            return None
+        return max(int(DAY_TARGETS * self.target_seconds * rows_per_second), LEAST_DAY_ROWS)
 
 
 WAKE_SECONDS = 15.0  # from the landing commit that wakes a region's Spark to its row, at most

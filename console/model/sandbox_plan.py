@@ -128,12 +128,12 @@ def _history(steps: Iterable[Step], table: str) -> tuple[Step, ...]:
 
 
 def continued(sandbox: Plan, plan: Plan, tables: Iterable[str]) -> Plan:
-    """The plan with the sandbox's versions of these tables."""
+    """The plan with the sandbox's versions of these tables; days are cut as for the sandbox, whatever the rate is by now."""
     versions = {name: state.version for name in tables if (state := sandbox.release.table(name)) is not None}
     states = tuple(
         replace(state, version=versions.get(state.table.name, state.version)) for state in plan.release.tables
     )
-    return replace(plan, release=replace(plan.release, tables=states))
+    return replace(plan, release=replace(plan.release, tables=states), day_rows=sandbox.day_rows)
 
 
 def own_paths(plan: Plan) -> frozenset[str]:

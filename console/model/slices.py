@@ -53,7 +53,7 @@ def cut(
     """Cut a table into slices, newest first, the NULL slice last; every possible row is in exactly one of them.
 
     days        in any order, from the log at the fence; "" is the NULL day, `EARLY` and `LATE` the two ends
-    rows_limit, bytes_limit  a day with more is cut into its 24 hours
+    rows_limit, bytes_limit  a day with more is cut into its 24 hours; None for no limit
     hours       False if the time column is a date, which has no hours
     returns     the slices; at least two (all rows, NULL rows) even for an empty table
     """

@@ -6,7 +6,7 @@ from dataclasses import replace
 from console.model import small_batch
 from console.model.live import Day, Live
 from console.model.plan import Price
-from console.model.region import Limits
+from console.model.region import Limits, lowest
 from console.model.schema import Column, Table
 from console.model.slices import Counted, cut, is_heavy
 
@@ -38,7 +38,8 @@ def history(live: Live, source: str, time: str, limits: Limits) -> Price:
     stats = live.table(source)
     if stats is None:
         return Price()
-    batches = _batches(stats.days, limits, time != "date") if time and stats.days else 0
+    heavy = lowest(limits.rows, limits.day_rows(live.rows_per_second))
+    batches = _batches(stats.days, limits, time != "date", heavy) if time and stats.days else 0
     known = sum(1 for day in stats.days if day.day) if time else 0
     return Price(
         days=known,
@@ -49,14 +50,16 @@ def history(live: Live, source: str, time: str, limits: Limits) -> Price:
     )
 
 
-def _batches(days: Sequence[Day], limits: Limits, hours: bool) -> int:
+def _batches(days: Sequence[Day], limits: Limits, hours: bool, heavy: int | None) -> int:
     """The number of non-empty batches that `small_batch.next_run` makes of `slices.cut`; counted without cutting if no day is
     heavy, for the sake of large fleets.
+
+    heavy  rows above which a day is cut, None for no limit
     """
     newest_first = sorted(days, key=lambda day: day.day, reverse=True)  # as slices are
     pieces: Sequence[Counted] = newest_first
-    if hours and any(is_heavy([day], limits.rows, limits.bytes) for day in days if day.day):
-        pieces = cut(days, limits.rows, hours, bytes_limit=limits.bytes)
+    if hours and any(is_heavy([day], heavy, limits.bytes) for day in days if day.day):
+        pieces = cut(days, heavy, hours, bytes_limit=limits.bytes)
     batches = after = 0
     while run := small_batch.next_run(pieces, after, limits.rows, limits.bytes):
         batches += any(piece.rows for piece in run)

@@ -49,6 +49,7 @@ def context(
     *feeds: Feed,
     rows_limit: int | None = None,
     bytes_limit: int | None = None,
+    day_rows: int | None = None,
     landing: TableState | None = None,
 ) -> RolloutContext:
     """A rollout under way over a release of `landing` and `copy`, which is live as well."""
@@ -60,7 +61,7 @@ def context(
         feeds=feeds,
     )
     recorder = Recorder(Rollouts(place, "web"))
-    limits = {"rows_limit": rows_limit, "bytes_limit": bytes_limit}
+    limits = {"rows_limit": rows_limit, "bytes_limit": bytes_limit, "day_rows": day_rows}
     plan = bare_plan(content="", steps=(STEP,), release=release, target_seconds=60.0, **limits)
     recorder.accept(
         "web-1", plan, Accepted(release="r1", was="", plan="p", by="ada", host="laptop", steps=((STEP.id, 10),))
@@ -168,7 +169,19 @@ def test_a_day_of_many_bytes_is_cut_into_hours(tmp_path: Path, size: int, slices
     cut = backfill_step._slices(rollout, STEP, times, (Day("2026-11-01", 20, size),))
     assert len(cut) == slices
     assert sum(piece.bytes for piece in cut) >= size
-    assert len(backfill_step._slices(rollout, STEP, times, (Day("2026-11-01", 20, size),), by_bytes=False)) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows_limit", "day_rows", "rows", "slices"),
+    [(None, 10, 10, 2), (None, 10, 11, 25), (5, 10, 6, 25), (20, 10, 11, 25), (20, None, 11, 2)],
+)
+def test_a_day_that_would_take_several_times_the_target_is_cut_into_hours(
+    tmp_path: Path, rows_limit: int | None, day_rows: int | None, rows: int, slices: int
+) -> None:
+    rollout = context(tmp_path, rows_limit=rows_limit, day_rows=day_rows)
+    times = state("landing", kind="landing")
+    times = replace(times, table=replace(times.table, columns=(replace(times.table.columns[1], type="timestamp"),)))
+    assert len(backfill_step._slices(rollout, STEP, times, (Day("2026-11-01", rows, 1),))) == slices
 
 
 @pytest.mark.parametrize("managed", [False, True])
@@ -193,13 +206,25 @@ def test_times_that_spark_would_cut_are_looked_for_in_what_others_write_before_a
     assert [fenced.version for fenced in rollout.recorder.events(Fenced)] == ([0] if managed else [])
 
 
-@pytest.mark.parametrize("fenced", [2, 25, 7])
-def test_a_history_that_was_fenced_before_days_were_cut_by_bytes_keeps_its_slices(tmp_path: Path, fenced: int) -> None:
+@pytest.mark.parametrize(
+    ("fenced", "limits"),
+    [
+        (2, {"bytes_limit": 1}),
+        (25, {"bytes_limit": 1}),
+        (7, {"bytes_limit": 1}),
+        (2, {"day_rows": 0}),
+        (25, {"day_rows": 0}),
+        (25, {"day_rows": 0, "bytes_limit": 1}),
+    ],
+)
+def test_a_history_that_was_fenced_before_days_were_cut_by_bytes_or_by_the_rate_keeps_its_slices(
+    tmp_path: Path, fenced: int, limits: dict[str, int]
+) -> None:
     times = pa.table({"n": [1], "at": pa.array([1_700_000_000_000_000], pa.timestamp("us", "UTC"))})
     columns = (Column(name="n", type="bigint"), Column(name="at", type="timestamp"))
     write_deltalake(str(tmp_path / "landing"), times)
     foreign = state("landing", columns, kind="landing", partition_by=())
-    rollout, step = context(tmp_path, FEED, landing=foreign, bytes_limit=1), replace(STEP, time="at")
+    rollout, step = context(tmp_path, FEED, landing=foreign, **limits), replace(STEP, time="at")
     rollout.spark = cast(Any, SimpleNamespace(job=lambda *_: nullcontext()))
     opened(tmp_path)
     rollout.recorder.store(Fenced(step=step.id, source="landing", version=0, slices=fenced, rows=1))

@@ -92,6 +92,9 @@ def test_the_rollout_of_the_same_plan_takes_the_versions_over_whatever_its_estim
     assert tables == ("requests", "seen")
     rolled = numbered(continued(sandbox, later, tables), 7)
     assert own_paths(rolled) == own_paths(sandbox)
+    faster = replace(later, day_rows=5)  # its rate was measured since
+    assert continuable(sandbox, faster) == tables
+    assert continued(sandbox, faster, tables).heavy_rows == sandbox.heavy_rows
     assert rolled.release.id == "r7"
 
 

@@ -54,16 +54,16 @@ SMALL = st.fixed_dictionaries(
 )
 
 
-@given(DAYS, LIMITS, SMALL)
+@given(DAYS, LIMITS, st.sampled_from([None, 500, 3000]), SMALL)
 def test_the_price_counts_the_batches_that_the_slices_are_packed_into(
-    days: list[tuple[int, int]], limits: tuple[int | None, int | None], small: dict[str, int]
+    days: list[tuple[int, int]], limits: tuple[int | None, int | None], heavy: int | None, small: dict[str, int]
 ) -> None:
     most_rows, most_bytes = limits
     every = [Day((FIRST + timedelta(n)).isoformat(), rows, rows) for n, rows in days]
-    slices, after, batches = cut(every, most_rows, bytes_limit=most_bytes), 0, 0
+    slices, after, batches = cut(every, heavy, bytes_limit=most_bytes), 0, 0
     with pytest.MonkeyPatch.context() as patch:
         for name, value in small.items():
             patch.setattr(small_batch, name, value)
         while run := small_batch.next_run(slices, after, most_rows, most_bytes):
             batches, after = batches + any(piece.rows for piece in run), run[-1].index
-        assert estimate._batches(every, Limits(rows=most_rows, bytes=most_bytes), hours=True) == batches
+        assert estimate._batches(every, Limits(rows=most_rows, bytes=most_bytes), hours=True, heavy=heavy) == batches

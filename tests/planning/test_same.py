@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.model import region
 from console.model.live import Day, Live, Release, TableStats
 from console.model.region import Limits
 from console.model.slices import cut
@@ -73,20 +74,28 @@ DAYS = st.lists(
 
 @pytest.mark.slow
 @given(
-    DAYS, st.none() | st.integers(0, 120), st.none() | st.integers(0, 120), st.sampled_from(["date", "timestamp", ""])
+    DAYS,
+    st.none() | st.integers(0, 120),
+    st.none() | st.integers(0, 120),
+    st.sampled_from(["date", "timestamp", ""]),
+    st.sampled_from([0.0, 0.1, 0.2, 5.0]),
 )
 def test_batches_are_as_many_as_are_carried(
-    days: list[tuple[str, int, int]], rows: int | None, size: int | None, time: str
+    days: list[tuple[str, int, int]], rows: int | None, size: int | None, time: str, rate: float
 ) -> None:
     values = tuple(Day(*day) for day in days)
     total = sum(day.rows for day in values)
     stats = TableStats(
         name="t", path="t", version=1, rows=total, bytes=0, files=1, columns=(), partition_by=(), days=values
     )
-    slices = cut(values, rows, time != "date", bytes_limit=size) if time and values else ()
+    heavy = min((most for most in (rows, int(4 * 60 * rate) or None) if most is not None), default=None)
+    slices = cut(values, heavy, time != "date", bytes_limit=size) if time and values else ()
     carried, after = 0, 0
     while run := next_run(slices, after, rows, size):
         carried += any(piece.rows for piece in run)
         after = run[-1].index
-    price = history(Live(region="eu", pipeline="web", release=None, stats=(stats,)), "t", time, Limits(rows, size))
+    here = Live(region="eu", pipeline="web", release=None, stats=(stats,), rows_per_second=rate)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(region, "LEAST_DAY_ROWS", 0)  # the drawn days are small
+        price = history(here, "t", time, Limits(rows, size))
     assert price.batches == max(carried, 1 if total else 0)

@@ -127,9 +127,7 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
     if step.time:
         with context.jobs(session, f"days of {step.id}"):
             days = _days(session, step, source, source_path, stats.days, fence=fence)
-        slices = _slices(context, step, source, days)
-        if fenced is not None and len(slices) != fenced.slices:  # an earlier version cut no day by its bytes
-            slices = _slices(context, step, source, days, by_bytes=False)
+        slices = _slices(context, step, source, days, fenced.slices if fenced else None)
     if fenced is not None:
         _refuse_other_slices(fenced, len(slices))
     else:
@@ -249,12 +247,24 @@ def _days(
 
 
 def _slices(
-    context: RolloutContext, step: Backfill, source: TableState, days: Sequence[Day], *, by_bytes: bool = True
+    context: RolloutContext, step: Backfill, source: TableState, days: Sequence[Day], fenced: int | None = None
 ) -> tuple[Slice, ...]:
+    """The days of a step, heavy ones in hours.
+
+    fenced  number of slices at a fence: an earlier version cut no day by the rate, and before that none by its bytes
+    """
     date_only = any(c.name == step.time and c.type == "date" for c in source.table.columns)
-    size = context.plan.bytes_limit if by_bytes else None
-    slices = cut(days, context.plan.rows_limit, hours=not date_only, bytes_limit=size)
-    return half(slices, step.since, step.until) if step.since or step.until else slices
+    plan, slices = context.plan, tuple[Slice, ...]()
+    for most_rows, size in (
+        (plan.heavy_rows, plan.bytes_limit),
+        (plan.rows_limit, plan.bytes_limit),
+        (plan.rows_limit, None),
+    ):
+        slices = cut(days, most_rows, hours=not date_only, bytes_limit=size)
+        slices = half(slices, step.since, step.until) if step.since or step.until else slices
+        if fenced is None or len(slices) == fenced:
+            break
+    return slices
 
 
 def _stored_time(source: TableState, time_column: str) -> str:

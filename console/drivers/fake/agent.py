@@ -326,7 +326,7 @@ class FakeAgent:
         disk = self.disk
         if step.id not in disk.cuts:
             stats = disk.stats.get(step.source)
-            slices = cut(stats.days if stats else (), plan.rows_limit, bytes_limit=plan.bytes_limit)
+            slices = cut(stats.days if stats else (), plan.heavy_rows, bytes_limit=plan.bytes_limit)
             version = stats.version if stats else 0
             disk.cuts[step.id] = slices
             disk.keep(

@@ -7,7 +7,7 @@ from console.model.consent import GateRules
 from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
-from console.model.region import Policy, Region
+from console.model.region import Limits, Policy, Region
 from console.planning import rules
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.derived.calls import with_calls
@@ -64,15 +64,24 @@ def planned(
         price=sum((node.price for node in changes if node.price is not NOTHING), NOTHING),
         everything=everything(verdicts, here, region.limits),
         overrides=pipeline.overrides,
-        rows_limit=region.limits.rows,
-        bytes_limit=region.limits.bytes,
-        target_seconds=region.limits.target_seconds,
         drift=drift(live, cache),
         answers=answers(wanted, here, cache),
         allowed=acceptances,
         rollback=rollback(pipeline, verdicts.tables, here),
     )
-    return with_retention(with_cost(with_calls(plan, pipeline, live), here, region), here, region, cache)
+    limited = with_limits(plan, region.limits, here)
+    return with_retention(with_cost(with_calls(limited, pipeline, live), here, region), here, region, cache)
+
+
+def with_limits(plan: Plan, limits: Limits, live: Live) -> Plan:
+    """With the limits of its batches, and that of a day, by the region's measured rate."""
+    return replace(
+        plan,
+        rows_limit=limits.rows,
+        bytes_limit=limits.bytes,
+        target_seconds=limits.target_seconds,
+        day_rows=limits.day_rows(live.rows_per_second),
+    )
 
 
 def gated(plan: Plan, policy: Policy) -> Plan:
