@@ -50,7 +50,7 @@ class _Tables:
         if kept is None or log.stamp(path, kept.version) != kept.stamp:
             return _Opened(table=DeltaTable(path))
         try:
-            kept.table.update_incremental()
+            _read_on(path, kept.table)
         except DeltaError:
             return _Opened(table=DeltaTable(path))  # which says what is wrong with the log
         return kept
@@ -86,7 +86,7 @@ def opened(path: str) -> Iterator[DeltaTable]:
         return
     in_use: dict[str, DeltaTable] = _IN_USE.__dict__
     if (table := in_use.get(path)) is not None:
-        table.update_incremental()
+        _read_on(path, table)
         yield table
         return
     taken = _TABLES.take(path)
@@ -96,6 +96,12 @@ def opened(path: str) -> Iterator[DeltaTable]:
     finally:
         del in_use[path]
     _TABLES.keep(path, taken)  # after an error its state is unknown
+
+
+def _read_on(path: str, table: DeltaTable) -> None:
+    """Bring an open table to its newest version. deltalake lists the whole log even if there is none (docs/decisions/0039)."""
+    if log.latest_version(path, missing_ok=True) != table.version():
+        table.update_incremental()
 
 
 def position(path: str, app_id: str, *, as_of: int | None = None) -> int | None:

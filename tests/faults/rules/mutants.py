@@ -307,7 +307,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("expired commits are looked for with each commit", "console/agent/store/commits.py", "cleanup_expired_logs=None if is_due else False", "cleanup_expired_logs=None", OPENED),
     bug("expired commits are never looked for", "console/agent/store/commits.py", "cleanup_expired_logs=None if is_due else False", "cleanup_expired_logs=False", OPENED),
     # tables that are kept open
-    bug("a kept table is not read on", OPEN_TABLES, "            kept.table.update_incremental()\n", "            pass\n", OPENED),
+    bug("a kept table is not read on", OPEN_TABLES, "            _read_on(path, kept.table)\n", "            pass\n", OPENED),
+    bug("a kept table is read on only where its log is short", OPEN_TABLES, "missing_ok=True) != table.version():", "missing_ok=True) < 1:", OPENED),
     bug("another table in the place of a kept one is not noticed", OPEN_TABLES, "if kept is None or log.stamp(path, kept.version) != kept.stamp:", "if kept is None:", OPENED),
     bug("two threads have one table", OPEN_TABLES, "kept = self._kept.pop(path, None)", "kept = self._kept.get(path)", OPENED),
     bug("a table is kept although its use failed", OPEN_TABLES, "        del in_use[path]\n    _TABLES.keep(path, taken)", "        del in_use[path]\n        _TABLES.keep(path, taken)", OPENED),
