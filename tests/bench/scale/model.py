@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from console.model.live import Day
-from console.model.region import Limits, Prices
-from console.model.slices import cut, pack
+from console.model.region import DAY_TARGETS, Limits, Prices, lowest
+from console.model.slices import HOURS, cut, pack
 from tests.bench.scale.costs import ScaleCosts
 
 TB = 1e12
@@ -37,6 +37,7 @@ class RegionTotal:
 
     hours       by the clock, with all cores busy with rows, and one with what does not grow with them
     batch_rows, batch_seconds  of the largest batch, by the clock
+    hour_seconds  of an hour's rows in a batch of their own, by the clock: no slice is smaller
     written     bytes of the new version;  log_bytes, stored_bytes: of its log, and of what is stored of the rollout
     survey_seconds, survey_bytes  processor time and memory of a survey, of both tables
     money, monthly  reading and computing; a month's storage of the new version
@@ -48,6 +49,7 @@ class RegionTotal:
     hours: float
     batch_rows: float
     batch_seconds: float
+    hour_seconds: float
     commits: float
     written: float
     files: float
@@ -93,6 +95,7 @@ def region_total(costs: ScaleCosts, fleet: Fleet, prices: Prices, limits: Limits
         hours=(seconds - rows * costs.row_seconds * (1 - 1 / fleet.cores)) / HOUR,
         batch_rows=max(batches),
         batch_seconds=costs.batch_seconds + max(batches) * costs.row_seconds / fleet.cores,
+        hour_seconds=costs.batch_seconds + rows / fleet.days / HOURS * costs.row_seconds / fleet.cores,
         commits=commits,
         written=written,
         files=files,
@@ -106,13 +109,14 @@ def region_total(costs: ScaleCosts, fleet: Fleet, prices: Prices, limits: Limits
 
 
 def packed(costs: ScaleCosts, fleet: Fleet, rows: float, limits: Limits) -> list[int]:
-    """Rows of each batch, once the rate is known."""
+    """Rows of each batch, once the rate is known, by which heavy days are cut into hours as well."""
     each = Day("", math.ceil(rows / fleet.days), math.ceil(fleet.bytes / fleet.days))
     newest = date(2026, 10, 31)
     days = [replace(each, day=(newest - timedelta(days=number)).isoformat()) for number in range(fleet.days)]
-    aim = limits.target_seconds * fleet.cores / costs.row_seconds
+    rate = fleet.cores / costs.row_seconds
+    aim = limits.target_seconds * rate
     most = aim if limits.rows is None else min(aim, limits.rows)
-    slices, after, batches = cut(days, limits.rows), 0, []
+    slices, after, batches = cut(days, lowest(limits.rows, limits.day_rows(rate)), bytes_limit=limits.bytes), 0, []
     while run := pack(slices, after, most, limits.bytes):
         after = run[-1].index
         if taken := sum(piece.rows for piece in run):
@@ -129,9 +133,9 @@ def bounds(total: RegionTotal, limits: Limits) -> Sequence[Bound]:
             then="a landing table that is compacted and vacuumed meanwhile loses files of the fence, and its history ends early: the plan says until when it is readable",
         ),
         Bound(
-            what="the largest batch, beside four times `limits.target_seconds`",
-            figure=total.batch_seconds, limit=4 * limits.target_seconds, unit="seconds",
-            then="a pause, a lost JVM or a lagging feed waits for, or loses, that much: `limits.rows` cuts a day into its hours",
+            what="an hour of history, the smallest slice, beside four times `limits.target_seconds`",
+            figure=total.hour_seconds, limit=DAY_TARGETS * limits.target_seconds, unit="seconds",
+            then="a pause, a lost JVM or a lagging feed waits for, or loses, that much",
         ),
         Bound(
             what="the data files of one day, each written by one task, beside 1 GiB",

@@ -116,7 +116,7 @@ def _following(hour: HourRecord) -> Iterator[str]:
 
 _ASSUMED = (
     "- Rows a second grow with the cores. They were measured with two tasks on one machine; disks, networks and a bucket's requests are not in the model.",
-    "- Days are equally large. A day that is larger than the target's time is a batch of its own; no `limits.rows` cuts it into hours.",
+    "- Days are equally large, and so are the hours of a day. The region's rate is known: its first rollout cuts no day that is within `limits.rows` and `limits.bytes`, however long it takes.",
     "- One table is rebuilt. Tables below it read its log, and cost their own rows.",
     "- Spark's driver keeps a table's file list in memory; what a file takes there was not measured, and a survey's Python memory stands for it.",
 )

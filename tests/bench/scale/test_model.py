@@ -63,6 +63,8 @@ def test_a_region_takes_the_sum_of_its_rows_batches_and_rollout() -> None:
 
 def test_batches_hold_whole_days_up_to_the_target() -> None:
     assert packed(COSTS, FLEET, 2e9, Limits()) == [19 * 20_000_000] * 5 + [5 * 20_000_000], "384 million rows in 60 s"
+    assert max(packed(COSTS, FLEET, 1.5e11, Limits())) == 1_500_000_000, "a day of 234 s"
+    assert max(packed(COSTS, FLEET, 1.6e11, Limits())) <= 384_000_000, "one of 250 s is cut into its hours"
     hours = packed(COSTS, FLEET, 2e10, Limits(rows=100_000_000))
     assert max(hours) <= 100_000_000, "a limit cuts a day into its hours"
     assert sum(hours) == pytest.approx(2e10, rel=1e-5)
