@@ -1,7 +1,7 @@
 """Rows and feed position in one commit, exactly once: the only writer of a version's rows (docs/design.md, rules 1, 2)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,18 @@ def open_feed(session: Any, app_id: str, target: str, start: int, source: str = 
             E_FOREIGN if rows of the target were removed by others since the feed's last commit;
             E_TXN_RETENTION if the target's positions may expire; E_RIVAL if another process keeps writing
     """
+
+    def take_over(writer: FeedWriter) -> CommitResult:
+        note = {"kind": "take-over", "feed": app_id, "read": writer.seen}
+        return _commit_position(session, writer, writer.position, note)
+
+    return _taken_over(app_id, target, start, source, take_over)
+
+
+def _taken_over(
+    app_id: str, target: str, start: int, source: str, take_over: Callable[[FeedWriter], CommitResult]
+) -> FeedWriter:
+    """As `open_feed`. take_over: commits the writer's epoch, and what it has read of the log, where no rival was found"""
     commits.own(target)
     log.check_intact(target)
     foreign_commits.check_retains_positions(target)
@@ -105,9 +117,8 @@ def open_feed(session: Any, app_id: str, target: str, start: int, source: str = 
         seen = log.latest_version(target)
         epoch, position = _last_position(target, app_id, seen, start, source)
         writer = FeedWriter(app_id=app_id, target=target, epoch=epoch + 1, position=position, seen=seen, source=source)
-        note = {"kind": "take-over", "feed": app_id, "read": seen}
         try:
-            result = _commit_position(session, writer, position, note)
+            result = take_over(writer)
         except WriteSkipped:
             continue  # a rival took the feed over in the meantime
         if not any(app_id in commit.txn for commit in log.commits(target, seen + 1, result.version - 1)):
@@ -139,9 +150,8 @@ def _last_position(target: str, app_id: str, seen: int, start: int, source: str)
             hint="compare it with its copies, then rebuild the tables downstream of it",
             code="E_REPLACED",
         )
-    if last is not None and last.note.get("kind") == "take-over":
-        read = int(last.note.get("read", last.version))
-        rivals = [c.txn[app_id] for c in log.commits(target, read + 1, last.version - 1) if app_id in c.txn]
+    if last is not None and (read := last.note.get("read")) is not None:  # a take-over, which had read the log up to there
+        rivals = [c.txn[app_id] for c in log.commits(target, int(read) + 1, last.version - 1) if app_id in c.txn]
         position = max([position, *(app_ids.split(rival)[1] for rival in rivals)])
     return epoch, position
 
@@ -157,9 +167,41 @@ def place_feed(session: Any, app_id: str, target: str, position: int, note: dict
     raises  FeedStopped E_SKIPPED if another process writes under its id
     """
     commits.own(target)
-    number = open_tables.position(target, app_id)
-    epoch = app_ids.split(number)[0] + 1 if number is not None else 1
+    epoch = _next_epoch(target, app_id)
     _commit_position(session, FeedWriter(app_id=app_id, target=target, epoch=epoch, position=position), position, note)
+
+
+def _next_epoch(target: str, app_id: str) -> int:
+    number = open_tables.position(target, app_id)
+    return app_ids.split(number)[0] + 1 if number is not None else 1
+
+
+class _Apart(Exception):
+    """Two positions need two commits: Spark has to make them."""
+
+
+def replace_feed(session: Any, old: str, new: str, target: str, position: int) -> None:
+    """Close one feed of a table and place another, as `close_feed` and `place_feed`, in one commit unless Spark has to make it.
+
+    old, new  their app ids
+    position  at which the new feed will begin
+    raises    as `open_feed`
+    """
+    note = {"kind": "rebind", "feed": new, "after": old}
+
+    def take_over(writer: FeedWriter) -> CommitResult:
+        number = app_ids.number(_next_epoch(target, new), position)
+        noted = {**note, "closed": writer.position, "read": writer.seen}
+        result = _commit_unattended(writer, writer.position, noted, (Transaction(new, number),))
+        if result is None:
+            raise _Apart
+        return result
+
+    try:
+        _taken_over(old, target, -1, "", take_over)
+    except _Apart:
+        closed = close_feed(session, old, target)
+        place_feed(session, new, target, position, {**note, "closed": closed})
 
 
 def append(session: Any, rows: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:
@@ -208,7 +250,14 @@ def append_files(writer: FeedWriter, files: Sequence[FileAction], position: int,
     return result
 
 
-def _commit_files(writer: FeedWriter, files: Sequence[FileAction], position: int, note: dict[str, Any]) -> CommitResult:
+def _commit_files(
+    writer: FeedWriter,
+    files: Sequence[FileAction],
+    position: int,
+    note: dict[str, Any],
+    others: tuple[Transaction, ...] = (),
+) -> CommitResult:
+    """others: positions of other feeds, in the same commit"""
     number = app_ids.number(writer.epoch, position)
     adds = [AddAction(f.name, f.bytes, dict(f.values), f.modified, True, f.stats) for f in files]
     with write_lock.exclusive(writer.target, seconds=LOCK_SECONDS) as locked:
@@ -229,14 +278,16 @@ def _commit_files(writer: FeedWriter, files: Sequence[FileAction], position: int
                 post_commithook_properties=commits.hooks(table),
             )
 
-        numbers = (Transaction(writer.app_id, number),)
+        numbers = (Transaction(writer.app_id, number), *others)
         before = commits.commit(writer.target, write, note=writer.noted(note), numbers=numbers)
         crash.point(f"after-commit-{note.get('kind', '')}")
     return _read_back(writer, before, number, position)
 
 
-def _append_by_deltalake(data: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult | None:
-    """data: Arrow table, or None for no rows"""
+def _append_by_deltalake(
+    data: Any, writer: FeedWriter, position: int, note: dict[str, Any], others: tuple[Transaction, ...] = ()
+) -> CommitResult | None:
+    """data: Arrow table, or None for no rows. others: as in `_commit_files`"""
     number = app_ids.number(writer.epoch, position)
 
     def write(table: DeltaTable, properties: CommitProperties) -> None:
@@ -255,7 +306,7 @@ def _append_by_deltalake(data: Any, writer: FeedWriter, position: int, note: dic
     with write_lock.exclusive(writer.target) as locked:
         if not locked:
             return None
-        numbers = (Transaction(writer.app_id, number),)
+        numbers = (Transaction(writer.app_id, number), *others)
         try:
             before = commits.commit(writer.target, write, note=writer.noted(note), numbers=numbers)
         except exact_appends.Inexact:
@@ -275,15 +326,23 @@ def _check_order(writer: FeedWriter, position: int) -> None:
 
 
 def _commit_position(session: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:
-    """Commit a position without rows, by deltalake if it supports the table, else by Spark; in a bucket without a file."""
-    if in_bucket(writer.target):
-        return _commit_files(writer, (), position, note)
-    if exact_appends.supports_small_appends(writer.target):
-        result = _append_by_deltalake(None, writer, position, note)
-        if result is not None:
-            return result
+    """Commit a position without rows, by deltalake if it supports the table, else by Spark."""
+    result = _commit_unattended(writer, position, note)
+    if result is not None:
+        return result
     session = opened(session)
     return _commit(session, empty_rows(session, writer.target), writer, position, note)
+
+
+def _commit_unattended(
+    writer: FeedWriter, position: int, note: dict[str, Any], others: tuple[Transaction, ...] = ()
+) -> CommitResult | None:
+    """Commit positions without rows and without Spark, in a bucket without a file; None where Spark has to do it."""
+    if in_bucket(writer.target):
+        return _commit_files(writer, (), position, note, others)
+    if not exact_appends.supports_small_appends(writer.target):
+        return None
+    return _append_by_deltalake(None, writer, position, note, others)
 
 
 def _commit(session: Any, rows: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:

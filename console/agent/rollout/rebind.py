@@ -122,9 +122,7 @@ def _rebind(session: Any, follower: FeedFollower, pipeline: str, rebinding: Rebi
     if followed is not None:  # if the old release stays live, it takes the closed feed over again
         followed.health.stop(_REBINDING)
         followed.writer = None
-    closed = commit.close_feed(session, old.app_id, old.target_path)
-    note = {"kind": "rebind", "feed": new.app_id, "after": old.app_id, "closed": closed}
-    commit.place_feed(session, new.app_id, new.target_path, start, note)
+    commit.replace_feed(session, old.app_id, new.app_id, old.target_path, start)
 
 
 def _between(feeds: Iterable[LiveFeed], above: LiveFeed, below: LiveFeed) -> LiveFeed | None:

@@ -13,6 +13,8 @@ def bug(name: str, file: str, old: str, new: str, test: str) -> Mutant:
 FLOWS, TAKING, KEEPING, BATCHES = (
     f"{RULES}/test_{name}.py" for name in ("commit_kinds", "taking_over", "compaction_and_vacuum", "batches")
 )
+POSITIONS = f"{RULES}/test_positions.py"
+REPLACED = f"{POSITIONS}::test_a_feed_is_replaced_by_another_in_one_commit"
 RANGES, LOG, ONCE, FOREIGN = (
     f"console/agent/{name}.py" for name in ("feeds/ranges", "store/log", "feeds/commit", "feeds/foreign_commits")
 )
@@ -96,9 +98,14 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a missing position is 0", ONCE, "foreign_commits.check_unclaimed(target, app_id)", "pass", f"{TAKING}::test_a_missing_position_is_never_taken_for_zero"),
     bug("positions may expire", ONCE, "foreign_commits.check_retains_positions(target)", "pass", f"{TAKING}::test_a_table_that_may_forget_positions_is_not_fed"),
     bug("the id names no table", "console/agent/feeds/app_ids.py", 'own = f"live/{target_id}/{feed.materialization}"', 'own = f"live/{feed.materialization}"', f"{TAKING}::test_a_replaced_table_never_looks_as_if_it_were_fed_already"),
-    bug("nothing is taken over", ONCE, '        note = {"kind": "take-over", "feed": app_id, "read": seen}', '        return writer\n        note = {"kind": "take-over", "feed": app_id, "read": seen}', f"{TAKING}::test_a_zombie_that_writes_between_its_successors_read_and_write_changes_nothing"),
+    bug("nothing is taken over", ONCE, "            result = take_over(writer)", "            return writer", f"{TAKING}::test_a_zombie_that_writes_between_its_successors_read_and_write_changes_nothing"),
     bug("the position is read before the version", ONCE, "epoch, position = _last_position(target, app_id, seen, start, source)", "epoch, position = _last_position(target, app_id, seen, start, source)\n        seen = log.latest_version(target)", f"{TAKING}::test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted"),
-    bug("a dead one's take-over is believed", ONCE, 'if last is not None and last.note.get("kind") == "take-over":', "if False:", f"{TAKING}::test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival"),
+    bug("a dead one's take-over is believed", ONCE, 'if last is not None and (read := last.note.get("read")) is not None:', "if read := 0:", f"{TAKING}::test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival"),
+    bug("a feed is replaced by one that has no position", ONCE, "writer.position, noted, (Transaction(new, number),))", "writer.position, noted)", REPLACED),
+    bug("a feed is placed in the epoch of its last writer", ONCE, "app_ids.split(number)[0] + 1 if number is not None else 1", "app_ids.split(number)[0] if number is not None else 1", REPLACED),
+    bug("who replaces a feed does not say what it has read", ONCE, '{**note, "closed": writer.position, "read": writer.seen}', '{**note, "closed": writer.position}', REPLACED),
+    bug("a rival behind a replaced feed is not counted", ONCE, "if not any(app_id in commit.txn for commit in log.commits(target, seen + 1, result.version - 1)):", "if True:", f"{POSITIONS}::test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted"),
+    bug("a feed is not replaced while Spark writes", ONCE, "            raise _Apart\n", "            return CommitResult(-1, 0, 0)\n", f"{TAKING}::test_a_feed_is_replaced_in_two_commits_while_spark_writes_the_table"),
     bug("a skipped write is not noticed", ONCE, "    raise _skipped(writer, position)\n\n\ndef _skipped", "    return CommitResult(-1, 0, 0)\n\n\ndef _skipped", f"{TAKING}::test_a_late_position_is_refused_and_a_skipped_write_is_noticed"),
     bug("a late position is tried", ONCE, "if position <= writer.position:", "if False:", f"{TAKING}::test_a_late_position_is_refused_and_a_skipped_write_is_noticed"),
     bug("cdc files are passed over", LOG, 'if removed or rewritten or replaced', 'if removed or replaced', f"{FLOWS}::test_a_commit_that_keeps_a_change_feed_of_its_own_is_no_append"),

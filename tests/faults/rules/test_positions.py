@@ -15,7 +15,7 @@ from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, number
 
 pytestmark = pytest.mark.slow
 
-FEED = "live/t/every"
+FEED, NEXT = "live/t/every", "live/t/every/u"
 NO_SPARK: Any = None
 
 
@@ -126,10 +126,41 @@ def test_a_feed_may_be_placed_before_anyone_opened_it(table: str) -> None:
     assert reached(table) == (1, 7)
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_a_feed_is_replaced_by_another_in_one_commit(table: str, known: bool) -> None:
+    old = commit.open_feed(NO_SPARK, FEED, table, 0)
+    carried(old, 5, 1)
+    earlier = commit.open_feed(NO_SPARK, NEXT, table, 90) if known else None  # it was live before
+    before = log.latest_version(table)
+    commit.replace_feed(NO_SPARK, FEED, NEXT, table, 70)
+    assert log.latest_version(table) == before + 1
+    done = log.commit(table, before + 1)
+    assert done.note == {"kind": "rebind", "feed": NEXT, "after": FEED, "closed": 5, "read": before}
+    assert done.added == ()
+    assert done.txn == {FEED: number(2, 5), NEXT: number(2 if known else 1, 70)}
+    for late in filter(None, (old, earlier)):
+        with pytest.raises(FeedStopped) as refused:
+            carried(late, late.position + 1, 2)
+        assert refused.value.code == "E_SKIPPED"
+    writer = commit.open_feed(NO_SPARK, NEXT, table, -1)
+    assert writer.position == 70
+    carried(writer, 71, 3)
+    assert commit.open_feed(NO_SPARK, FEED, table, -1).position == 5
+    assert column_values(table) == [1, 3]
+
+
+def test_a_feed_without_a_position_is_not_replaced(table: str) -> None:
+    with pytest.raises(FeedStopped) as error:
+        commit.replace_feed(NO_SPARK, FEED, NEXT, table, 7)
+    assert error.value.code == "E_NO_POSITION"
+    assert (log.latest_version(table), open_tables.position(table, NEXT)) == (0, None)
+
+
+@pytest.mark.parametrize("how", ["opened", "replaced"])
 @pytest.mark.parametrize("moment", ["after the position was read", "right before the commit"])
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted(
-    table: str, monkeypatch: pytest.MonkeyPatch, moment: str, before: int
+    table: str, monkeypatch: pytest.MonkeyPatch, moment: str, before: int, how: str
 ) -> None:
     commit_rows(table, FEED, number(1, 3), rows(1, 2, 3))
     for n in range(before):
@@ -147,16 +178,21 @@ def test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted(
 
     owner, name = (foreign_commits, "last_own") if moment == "right before the commit" else (open_tables, "position")
     monkeypatch.setattr(owner, name, then_rival(getattr(owner, name)))
-    writer = commit.open_feed(NO_SPARK, FEED, table, -1)
+    if how == "replaced":
+        commit.replace_feed(NO_SPARK, FEED, NEXT, table, 7)
+        assert log.commit(table, log.latest_version(table)).note["closed"] == 4
+        assert reached(table) == (3, 4)
+    else:
+        assert commit.open_feed(NO_SPARK, FEED, table, -1).position == 4
     assert rivals
-    assert writer.position == 4
 
 
-def test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival(table: str) -> None:
+@pytest.mark.parametrize("kind", ["take-over", "rebind"])
+def test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival(table: str, kind: str) -> None:
     read = commit_rows(table, FEED, number(1, 3), rows(1, 2, 3))
     commit_rows(table, FEED, number(1, 5), rows(5))  # the zombie's, after the position was read
     commit_rows(table, FEED, number(1, 4), rows(4))
-    commit_rows(table, FEED, number(2, 3), rows(), kind="take-over", read=read)  # and then the successor was killed
+    commit_rows(table, FEED, number(2, 3), rows(), kind=kind, read=read)  # and then the successor was killed
     assert commit.open_feed(NO_SPARK, FEED, table, -1).position == 5
 
 

@@ -15,7 +15,7 @@ from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
 from console.agent.settings import Settings
 from console.agent.spark_session import SparkHandle
-from console.agent.store import log, open_tables
+from console.agent.store import log, open_tables, write_lock
 from console.errors import FeedStopped
 from console.model.live import Feed, Release
 from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, copying_feed, number, rows, state
@@ -131,6 +131,16 @@ def test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival(tmp_pa
     commit_rows(table, app_id, number(1, 4), rows(4))  # the zombie's, after the position was read
     commit_rows(table, app_id, number(2, 3), rows(), kind="take-over", read=read)  # and then the successor was killed
     assert commit.open_feed(session, app_id, table, -1).position == 4
+
+
+def test_a_feed_is_replaced_in_two_commits_while_spark_writes_the_table(tmp_path: Path, session: Any) -> None:
+    table = target(tmp_path)
+    old = commit.open_feed(session, app_ids.live_id(table, FEED), table, 3)
+    with write_lock.shared(table):
+        commit.replace_feed(session, old.app_id, "live/next", table, 70)
+    *_, closed, placed = (log.commit(table, version) for version in range(log.latest_version(table) + 1))
+    assert (closed.txn, placed.txn) == ({old.app_id: number(2, 3)}, {"live/next": number(1, 70)})
+    assert placed.note == {"kind": "rebind", "feed": "live/next", "after": old.app_id, "closed": 3}
 
 
 def test_a_late_position_is_refused_and_a_skipped_write_is_noticed(tmp_path: Path, session: Any) -> None:
