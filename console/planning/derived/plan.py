@@ -7,7 +7,7 @@ from console.model.consent import GateRules
 from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
-from console.model.region import Limits, Policy, Region
+from console.model.region import Policy, Region
 from console.planning import rules
 from console.planning.cache.planner_cache import PlannerCache
 from console.planning.derived.calls import with_calls
@@ -69,18 +69,18 @@ def planned(
         allowed=acceptances,
         rollback=rollback(pipeline, verdicts.tables, here),
     )
-    limited = with_limits(plan, region.limits, here)
+    limited = with_limits(plan, region, here)
     return with_retention(with_cost(with_calls(limited, pipeline, live), here, region), here, region, cache)
 
 
-def with_limits(plan: Plan, limits: Limits, live: Live) -> Plan:
+def with_limits(plan: Plan, region: Region, live: Live) -> Plan:
     """With the limits of its batches, and that of a day, by the region's measured rate."""
     return replace(
         plan,
-        rows_limit=limits.rows,
-        bytes_limit=limits.bytes,
-        target_seconds=limits.target_seconds,
-        day_rows=limits.day_rows(live.rows_per_second),
+        rows_limit=region.limits.rows,
+        bytes_limit=region.limits.bytes,
+        target_seconds=region.limits.target_seconds,
+        day_rows=region.limits.day_rows(live.rows_per_second),
     )
 
 
