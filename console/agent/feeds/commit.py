@@ -150,7 +150,8 @@ def _last_position(target: str, app_id: str, seen: int, start: int, source: str)
             hint="compare it with its copies, then rebuild the tables downstream of it",
             code="E_REPLACED",
         )
-    if last is not None and (read := last.note.get("read")) is not None:  # a take-over, which had read the log up to there
+    # a take-over had read the log up to there
+    if last is not None and (read := last.note.get("read")) is not None:
         rivals = [c.txn[app_id] for c in log.commits(target, int(read) + 1, last.version - 1) if app_id in c.txn]
         position = max([position, *(app_ids.split(rival)[1] for rival in rivals)])
     return epoch, position
