@@ -17,6 +17,7 @@ from console import __version__, aws_profile, paths
 from console.errors import ConsoleError, RegionError, Unreachable, no_warehouse, require_spark, type_name
 from console.model import beside, codec
 from console.model.connect_address import TOKEN
+from console.process import leave
 from console.text import guard_tracebacks, hide, one_line, redacted
 
 # the agent restarts itself: its JVM is lost, or was ended and has left memory behind
@@ -350,10 +351,6 @@ def _warehouse(location: str) -> Path:
 
 
 if __name__ == "__main__":
-    code = main()
-    if "grpc" in sys.modules:
-        # At the end of an interpreter a channel of Spark Connect waits, for ever, for threads that are gone already.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    # At the end of an interpreter a native library whose threads still run was seen to abort the process, and a channel of Spark
+    # Connect waits, for ever, for threads that are gone already.
+    leave(main())

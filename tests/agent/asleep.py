@@ -19,6 +19,7 @@ from console.agent.settings import Settings
 from console.model import codec
 from console.model.live import Release
 from console.model.step import Promote
+from console.process import leave
 from tests.agent.test_status_without_agent import UnattendedSetup
 from tests.faults.rules.tables import column_values
 from tests.life.region import SHORT_LIVED
@@ -177,3 +178,4 @@ def pss(process: int | str = "self") -> int:
 
 if __name__ == "__main__":
     print(json.dumps(asdict(Region(Path(sys.argv[1])).run(int(sys.argv[2])))))
+    leave(0)  # as an agent ends
