@@ -228,6 +228,8 @@ class ConsoleApp(CommandApp):
         self.repaints.outdate()
 
     def _repaint(self) -> None:
+        if not self.is_running:
+            return  # it is being shut down: its screens lose their widgets one by one
         started = time.monotonic()
         if not self.repaints.begin(started):
             if not self.repaints.outdated:

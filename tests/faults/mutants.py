@@ -117,6 +117,8 @@ UNDER_FIRE = (
     Mutant("a preview of other slices is gone on with", "tests/model/test_sandbox_plan.py", "console/model/sandbox_plan.py",
            "    if (sandbox.rows_limit, sandbox.bytes_limit) != (plan.rows_limit, plan.bytes_limit):", "    if False:"),
     Mutant("the price of a heavy day forgets its bytes", PRICES, "console/planning/estimate.py", "hours, bytes_limit=limits.bytes)", "hours)"),
+    Mutant("a screen is drawn while the console is shut down", "tests/screens/test_shutdown.py", "console/tui/app.py",
+           "        if not self.is_running:\n            return", "        if False:\n            return"),
     Mutant("rows that came behind a measurement are in no receipt", ONCE, BEFORE,
            "tuple(file for commit in commits for file in commit.added))", "())"),
     Mutant("a table is as it was measured whatever was deleted since", ONCE, BEFORE, 'commit.kind != "rewrite" and', ""),
