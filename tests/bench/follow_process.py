@@ -1,7 +1,8 @@
-"""One agent that follows a chain of two tables, in a process of its own: `FOLDER RATE SECONDS SETTINGS [COMMITS]`.
+"""One agent that follows a chain of two tables, in a process of its own: `FOLDER RATE SECONDS SETTINGS COMMITS COMPACT`.
 
 Prints one JSON object. A producer beside it commits so many rows a second, once a second; the lags are the differences between
 the times at which the landing commits and those of the chain's last table were put into their logs. COMMITS: of each table before that.
+No compaction falls into that time; COMPACT 1: what one takes afterwards is told beside it.
 """
 
 import json
@@ -18,6 +19,8 @@ from typing import Any
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.feeds import app_ids
+from console.agent.maintenance import maintainer
+from console.agent.maintenance.maintainer import MaintenanceRequest
 from console.agent.service import Service
 from console.agent.settings import Settings, load_settings
 from console.model.live import Feed
@@ -29,6 +32,7 @@ from tests.faults.rules.tables import commit_rows, number, rows
 WARM_SECONDS = float(sized(20, 40))
 TAIL_SECONDS = 20.0
 MOST_LINKS = 30_000  # of one file; a file system has its own limit
+FEW = 10  # files that are worth a compaction here
 MARKS = 6  # while rows are produced, at equal distances
 
 
@@ -46,7 +50,10 @@ class Mark:
         return cls(seconds=own(agent), commits=len(logs), log_bytes=sum(path.stat().st_size for path in logs))
 
 
-def main(place: Path, rate: int, seconds: float, settings: Settings, commits: int = 0) -> dict[str, Any]:
+def main(
+    place: Path, rate: int, seconds: float, settings: Settings, commits: int = 0, *, compact: bool = False
+) -> dict[str, Any]:
+    maintainer.EVERY_SECONDS = math.inf  # an hour's compaction would fall into the last of the marks alone
     setup = UnattendedSetup(place)
     if commits:
         grown(setup, commits)
@@ -78,9 +85,19 @@ def main(place: Path, rate: int, seconds: float, settings: Settings, commits: in
         "lags": lags(setup.warehouse / "landing", setup.warehouse / "copy", setup.warehouse / "below", (first, last)),
         "ticks": max(0, DeltaTable(str(setup.warehouse / "below")).version()),
     }
+    if compact:
+        report["compaction"] = [asdict(mark) for mark in compacted(agent, tables)]
     ended.set()
     agent.stop()
     return report
+
+
+def compacted(agent: Any, tables: tuple[Path, ...]) -> tuple[Mark, Mark]:
+    """Before and after one compaction of these tables."""
+    before = Mark.now(agent, tables)
+    done = agent.maintainer.run(agent.controller("web"), MaintenanceRequest(many=FEW))
+    assert sum(each.what == "compacted" for each in done) == len(tables), done
+    return before, Mark.now(agent, tables)
 
 
 def grown(setup: UnattendedSetup, commits: int) -> None:
@@ -163,4 +180,4 @@ def put(table: Path, version: int) -> float:
 
 if __name__ == "__main__":
     given = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), load_settings(sys.argv[4])
-    print(json.dumps(main(*given, *map(int, sys.argv[5:]))))
+    print(json.dumps(main(*given, int(sys.argv[5]), compact=sys.argv[6] == "1")))

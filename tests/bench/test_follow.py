@@ -39,9 +39,15 @@ def distribution(of: str, lags: list[float], limit: float | None, more: str) -> 
 
 
 def run(
-    place: Path, rate: int, seconds: float, patience: float = 600, commits: int = 0, **settings: Any
+    place: Path,
+    rate: int,
+    seconds: float,
+    patience: float = 600,
+    commits: int = 0,
+    compact: bool = False,
+    **settings: Any,
 ) -> dict[str, Any]:
-    """commits: of each table, before rows land"""
+    """commits: of each table, before rows land;  compact: measure a compaction after that"""
     given = json.dumps({"region": "eu", "master": "local[2]", "tick_seconds": 0.5, **settings})
     command = [
         sys.executable,
@@ -52,6 +58,7 @@ def run(
         str(seconds),
         given,
         str(commits),
+        str(int(compact)),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience)
     assert done.returncode == 0, done.stderr[-3000:]

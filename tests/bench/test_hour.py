@@ -46,7 +46,7 @@ def test_following_behind_a_long_log_costs_what_it_costs_behind_a_new_one(
 def test_an_hour_of_rows_takes_six_times_its_first_ten_minutes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = run(tmp_path, RATE, SECONDS, patience=2 * SECONDS + 600, follow_lag_seconds=LAG)
+    found = run(tmp_path, RATE, SECONDS, patience=2 * SECONDS + 600, compact=True, follow_lag_seconds=LAG)
     marks = [Mark(**mark) for mark in found["marks"]]
     results = []
     for name in (field.name for field in fields(Mark)):
@@ -60,6 +60,16 @@ def test_an_hour_of_rows_takes_six_times_its_first_ten_minutes(
                 text=f"{ratio:.2f} × ({end - begin:,.0f})",
             )
         )
+    before, after = (Mark(**mark) for mark in found["compaction"])
+    compaction, named = after.seconds - before.seconds, after.log_bytes - before.log_bytes
+    results.append(
+        Measurement(
+            what=f"the compaction of two tables after {SECONDS:,} s of {RATE:,} rows/s",
+            figure=compaction,
+            limit=None,
+            text=f"{compaction:.1f} processor seconds; {named:,} bytes of their logs, which name each replaced file",
+        )
+    )
     with capsys.disabled():
         check(*results)
     if os.environ.get(report.VARIABLE):
@@ -72,4 +82,6 @@ def test_an_hour_of_rows_takes_six_times_its_first_ten_minutes(
             seconds=last.seconds - first.seconds,
             commits=last.commits - first.commits,
             log_bytes=last.log_bytes - first.log_bytes,
+            compaction_seconds=compaction,
+            compaction_bytes=named,
         ).write(RECORD)

@@ -18,6 +18,7 @@ class HourRecord:
     rate                rows a second;  clock: for so many seconds
     seconds             of processors
     commits, log_bytes  of both tables, and of their JSON
+    compaction_seconds, compaction_bytes  processor seconds of one compaction of both afterwards, and what it adds to their JSON
     """
 
     at: str
@@ -27,6 +28,8 @@ class HourRecord:
     seconds: float
     commits: int
     log_bytes: int
+    compaction_seconds: float
+    compaction_bytes: int
 
     @classmethod
     def read(cls, path: Path) -> "HourRecord":

@@ -112,6 +112,11 @@ def _following(hour: HourRecord) -> Iterator[str]:
     yield from ("", "| | an hour | a day |", "|---|---|---|")
     for (what, one), (_, day) in zip(hour.over(HOUR), hour.over(DAY), strict=True):
         yield f"| {what} | {one} | {day} |"
+    yield from (
+        "",
+        f"Beside that each hourly compaction: after this time it took {hour.compaction_seconds:,.0f} processor seconds and {hour.compaction_bytes / 1e6:,.1f} MB of the logs,"
+        " which name each replaced file. Those of a later hour rewrite the day's larger file as well.",
+    )
 
 
 _ASSUMED = (

@@ -86,7 +86,17 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_an_hour_is_told_beside_a_day_and_a_longer_measurement_stays(tmp_path: Path) -> None:
-    measured = HourRecord(at="a", commit="c", rate=1_000, clock=1_800, seconds=360.0, commits=900, log_bytes=10**6)
+    measured = HourRecord(
+        at="a",
+        commit="c",
+        rate=1_000,
+        clock=1_800,
+        seconds=360.0,
+        commits=900,
+        log_bytes=10**6,
+        compaction_seconds=18.0,
+        compaction_bytes=10**6,
+    )
     measured.write(tmp_path / "hour.json")
     replace(measured, clock=60, seconds=1.0).write(tmp_path / "hour.json")
     assert HourRecord.read(tmp_path / "hour.json") == measured
@@ -98,6 +108,7 @@ def test_an_hour_is_told_beside_a_day_and_a_longer_measurement_stays(tmp_path: P
     }
     record = ScaleRecord(at="2026-11-29 12:00Z", commit="c", machine="m", runs=tuple(RUNS), costs=COSTS)
     assert "| rows | 3,600,000 | 86,400,000 |" in page.rendered(record, PRICES, measured)
+    assert "18 processor seconds and 1.0 MB of the logs" in page.rendered(record, PRICES, measured)
     assert "## Following" not in page.rendered(record, PRICES)
 
 
