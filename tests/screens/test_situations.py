@@ -89,8 +89,12 @@ def slow() -> RegionView:
         (paused(), ("jp", "paused by ana", "due in 1 d 19 h", "p resume")),
         (slow(), ("jp", "1 of 5 checks inconclusive", "1.9 times as slow as r1", "for 2 h 10 m", "4 gate")),
         (s.live(replace(s.EU, name="jp")), ("jp", "✓ all is well", "the way back to r1 ends in 3 d", "R back")),
+        (
+            replace(s.live(replace(s.EU, name="jp")), attended=False),
+            ("! no agent runs in 1 of 2 live regions: live feeds stand still", "no agent runs", "R back"),
+        ),
     ],
-    ids=["throttled", "memory", "differs", "stopped", "away", "paused", "slow", "well"],
+    ids=["throttled", "memory", "differs", "stopped", "away", "paused", "slow", "well", "unattended"],
 )
 async def test_the_first_screen_shows_region_cause_due_or_age_and_a_key_that_fits(
     view: RegionView, parts: tuple[str, ...]

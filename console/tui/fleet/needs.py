@@ -97,11 +97,16 @@ def _all_well(state: ScreenState) -> Content:
     reading = sum(view.plan is None and not view.problem for view in state.views.values())
     if reading:
         return Content.styled(f"reading {reading} of {len(state.views)} regions …", "$text-muted")
-    since = well_since(state.views)
-    parts = ["✓ all is well" + (f" since {moment(since, state.at)}" if since else "")]
+    live = [view for view in state.views.values() if view.live]
+    if unattended := sum(view.attended is False for view in live):
+        of = f"in {unattended} of {len(live)} live regions" if len(live) > 1 else "there"
+        style, parts = STYLES["warn"], [f"! no agent runs {of}: live feeds stand still"]
+    else:
+        since = well_since(state.views)
+        style, parts = "$text-success", ["✓ all is well" + (f" since {moment(since, state.at)}" if since else "")]
     if due := upcoming(state.views, state.at):
         first = due[0]
         parts.append(f"next: {first.region}, {first.cause} in {age(first.due - state.at)}")
     else:
         parts.append("nothing is due")
-    return safe(" · ".join(parts), "$text-success", 200)
+    return safe(" · ".join(parts), style, 200)
