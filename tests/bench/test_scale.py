@@ -67,10 +67,6 @@ def rolled_out(folder: Path) -> list[PricedRun]:
     return [PricedRun(ScaleRun(**each["run"]), Price(**each["price"])) for each in found]
 
 
-def divided(found: Sequence[PricedRun], first: int) -> tuple[Sequence[PricedRun], Sequence[PricedRun]]:
-    return found[:first], found[first:]
-
-
 def surveyed(folder: Path, files: int) -> SurveyRun:
     place = folder / str(files)
     place.mkdir()
@@ -82,10 +78,8 @@ def surveyed(folder: Path, files: int) -> SurveyRun:
 def test_three_sizes_stay_near_the_model_and_near_their_prices(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, found = divided(
-        rolled_out(tmp_path), 2
-    )  # of a JVM that still compiles, which would be taken for what a rollout costs
-    fitting, judged = divided(found, 2 * len(FITTED))
+    found = rolled_out(tmp_path)[2:]  # the first ones' JVM still compiles
+    fitting, judged = found[: 2 * len(FITTED)], found[2 * len(FITTED) :]
     surveys = [surveyed(tmp_path, files) for files in FILES]
     costs = fitted([each.run for each in fitting], surveys, TASKS)
     for each in judged:

@@ -1,4 +1,4 @@
-"""The pane *Needs you*: one line per need; without needs, since when all is well, and the next due date. Pure."""
+"""The pane *Needs you*: one line per need; without needs, since when all is well, or where no agent runs, and the next due date. Pure."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def draw_needs(state: ScreenState, width: int, most: int, *, wrapped: bool = Fal
     wrapped  a single need may take a second line for what the first one has no room for
     """
     if not state.needs:
-        return [cell(_all_well(state), width)]
+        return [cell(_without_needs(state), width)]
     if most == 1:
         number = Content.styled(f"{len(state.needs)} need you  " if len(state.needs) > 1 else "", "bold")
         need = state.needs[0]
@@ -93,7 +93,7 @@ def _ends(need: RegionNeed, now: float, names: int, width: int) -> tuple[Content
     return head, tail
 
 
-def _all_well(state: ScreenState) -> Content:
+def _without_needs(state: ScreenState) -> Content:
     reading = sum(view.plan is None and not view.problem for view in state.views.values())
     if reading:
         return Content.styled(f"reading {reading} of {len(state.views)} regions …", "$text-muted")
