@@ -62,9 +62,13 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A new state."""
+    """A new state.
+
+    by  who opened the gate, of `promoting`; "" from older agents, and of all other states
+    """
 
     state: State
+    by: str = field(default="", kw_only=True, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

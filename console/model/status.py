@@ -104,7 +104,7 @@ class Status:
     lag_commits: int = 0
     lag_rows: int = 0
     lag_seconds: float = 0.0
-    decided_by: str = ""  # who promoted, rolled back or cancelled
+    decided_by: str = ""  # who opened its gate, rolled back or cancelled
     log: tuple[str, ...] = ()
     until: float = field(default=0.0, metadata=QUIET)
     quarantined: int = field(default=0, metadata=QUIET)
@@ -227,12 +227,15 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return _moved(status, moved)
         case Promoted() | RolledBack() | Ended() as decided:
             return replace(_decided(status, decided), waiting=None, spark_lost=0.0)
-        case Entered(state):
+        case Entered(state=state, by=by):
             again = state == "validating"
             checks = () if again else status.checks
             consent = status.consent.voided("the checks ran again") if again else status.consent
             soak = None if again else status.soak
-            return replace(status, state=state, why="", checks=checks, waiting=None, consent=consent, soak=soak)
+            by = by or ("" if state == "awaiting-confirmation" else status.decided_by)  # back at the gate: nobody yet
+            return replace(
+                status, state=state, why="", checks=checks, waiting=None, consent=consent, soak=soak, decided_by=by
+            )
         case Checked() as check:
             return _checked(status, check, recorded.at)
         case Waiting(why):

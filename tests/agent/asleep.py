@@ -25,7 +25,7 @@ from tests.faults.rules.tables import column_values
 from tests.life.region import SHORT_LIVED
 from tests.plans import bare_plan
 
-IDLE_SECONDS = 3.0
+IDLE_SECONDS = 2.0
 WAIT_SECONDS = 400.0
 
 
@@ -148,7 +148,7 @@ class Region:
             until(lambda each=each: each.ident is not None and not each.is_alive())
         until(lambda: self.landed[-1] in self._below())
         until(lambda: self.service.state("web")["status"].state == "awaiting-confirmation")
-        time.sleep(3 * IDLE_SECONDS)
+        time.sleep(2 * IDLE_SECONDS)
         told["kept_at_gate"] = self.agent.spark.started
         self.service.control("web", "cancel", by="ada", host="laptop")
         until(lambda: not self.agent.spark.started)

@@ -93,6 +93,27 @@ def test_a_promotion_whose_commit_was_not_made_stands_at_its_gate_again(promotin
     assert controller.recorder.status.state == "live"
 
 
+def test_while_a_gate_is_opened_everybody_can_read_by_whom(promoting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before the swap: of two who promote at once, the other one finds a rollout that is not at its gate."""
+    controller, swap, seen = opened(promoting), Releases.swap, list[tuple[str, str]]()
+    controller.resume()
+
+    def looked_at(releases: Releases, *words: str) -> int:
+        status = opened(promoting).recorder.status
+        seen.append((status.state, status.decided_by))
+        if len(seen) == 1:
+            raise Conflict("another release is live")
+        return swap(releases, *words)
+
+    monkeypatch.setattr(Releases, "swap", looked_at)
+    with pytest.raises(Conflict, match="another release"):
+        controller.promote("web-1", "", "eve@desk", "desk")
+    assert (controller.recorder.status.state, controller.recorder.status.decided_by) == ("awaiting-confirmation", "")
+    controller.promote("web-1", "", "eve@desk", "desk")
+    assert seen == [("promoting", "eve@desk")] * 2
+    assert controller.recorder.status.decided_by == "eve@desk"
+
+
 def promoted(place: Path, feed: LiveFeed) -> None:
     """By an agent that follows this feed meanwhile."""
     with ticking() as follower:

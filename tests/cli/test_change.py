@@ -11,9 +11,10 @@ import pytest
 from console import __version__
 from console.cli.root import COMMANDS
 from console.drivers.fake import stored_events
+from console.drivers.fake.agent import FakeAgent
 from console.drivers.protocol import QueryResult
 from console.model.codec import decode
-from console.model.event import Accepted, Promoted
+from console.model.event import Accepted, Entered, Promoted
 from console.model.pipeline import digest
 from console.model.plan import Plan
 from console.planning.loss.probe import probes
@@ -187,6 +188,16 @@ def test_promote_asks_a_person_and_without_one_exits_3(deployed: World) -> None:
     late = deployed.call("promote", "--region", "us", "--yes")
     assert late.exit_code == 4
     assert "promoted by" in late.stderr
+
+
+def test_who_promotes_while_another_does_learns_who(deployed: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed.call("apply", "--regions", "us")
+    monkeypatch.setattr(FakeAgent, "_recover_promotion", lambda _: None)  # it is not broken off
+    deployed.regions["us"].disk.keep(Entered("promoting", by="eve@desk"))
+    for words in (("--region", "us"), ("--regions", "us,eu")):
+        late = deployed.call("promote", *words, "--yes")
+        assert late.exit_code == 4
+        assert "promoting, not at its gate (being promoted by eve@desk)" in late.stderr
 
 
 @pytest.mark.parametrize(("fault", "code"), [("differ", 1), ("inconclusive", 3)])

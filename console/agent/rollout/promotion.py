@@ -58,7 +58,7 @@ class Promotion:
         status = self.recorder.status
         self._check_gate(status, rollout)
         with self._level(status.release):
-            self.recorder.store(Entered("promoting"))
+            self.recorder.store(Entered("promoting", by=by))
             try:
                 version = self.releases.swap(live, status.release, by, host)
             except Conflict:

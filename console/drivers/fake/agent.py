@@ -223,7 +223,7 @@ class FakeAgent:
             )
         if closed := refusal(gate.gate_at(disk), disk.region):
             raise closed
-        disk.keep(Entered("promoting"))
+        disk.keep(Entered("promoting", by=who.name))
         disk.swap(live, status.release, who)
         promoted = Promoted(release=status.release, was=live, by=who.name, host=who.host, version=disk.commits)
         disk.keep(promoted)

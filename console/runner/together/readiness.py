@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from console.errors import Conflict, ConsoleError, Unreachable
 from console.model.event import ENDED
 from console.model.gate import refusal
+from console.model.status import Status
 from console.record import dataclass
 from console.runner.view import RegionView
 
@@ -88,6 +89,18 @@ def under_way(view: RegionView) -> bool:
     return bool(view.status.held) or view.status.state not in (*ENDED, "none")
 
 
+def by_whom(status: Status) -> str:
+    """Who has opened a rollout's gate: ` (promoted by eve@desk)`; "" before, or if that is unknown."""
+    match status.state:
+        case "promoting":
+            verb = "being promoted"
+        case "live":
+            verb = "promoted"
+        case _:
+            return ""
+    return f" ({verb} by {status.decided_by})" if status.decided_by else ""
+
+
 def without(names: Iterable[str], left_out: Collection[str]) -> str:
     """The command that flips the others: `console promote --regions eu,us`; "" if none are left."""
     rest = [name for name in names if name not in left_out]
@@ -111,11 +124,12 @@ def _ready(view: RegionView, change: RegionView | None, desired: Mapping[str, st
         hint = status.hint or f"console {'resume' if status.held == 'paused' else 'retry'} --region {name}"
         return _not_ready(view, f"{status.held}: {status.why}", hint)
     if not under_way(view):
-        by = f" (promoted by {status.decided_by})" if status.state == "live" and status.decided_by else ""
-        now = "no rollout is under way" if status.state == "none" else f"its rollout is {status.state}{by}"
+        now = "no rollout is under way" if status.state == "none" else f"its rollout is {status.state}{by_whom(status)}"
         return _not_ready(view, f"{now}, and {view.live or 'nothing'} is live", f"console apply --regions {name}")
     if status.state != "awaiting-confirmation":
-        return _not_ready(view, f"{status.state}, not at its gate", f"console watch --regions {name} waits for it")
+        return _not_ready(
+            view, f"{status.state}, not at its gate{by_whom(status)}", f"console watch --regions {name} waits for it"
+        )
     if status.was != view.live:
         why = f"its plan is stale: it starts from {status.was or 'nothing'}, and {view.live or 'nothing'} is live"
         return _not_ready(view, why, _anew(name), "E_STALE")

@@ -306,6 +306,9 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a removed file is still looked for", THERE, "self._folders[folder].names.discard(name)", "pass", PROVEN),
     bug("feeds move between their alignment and the swap", "console/agent/rollout/promotion.py", "                if not moving:\n                    yield\n                    return\n", "                pass\n            if not moving:\n                yield\n                return\n            if True:\n", "tests/agent/test_pipeline.py::test_no_feed_moves_between_its_alignment_and_the_swap"),
     bug("feeds move between their alignment and a rebinding", "console/agent/rollout/promotion.py", "                    return\n                switched = ", "                    return\n            if True:\n                switched = ", "tests/agent/test_pipeline.py::test_no_feed_moves_between_its_alignment_and_the_last_table_that_is_rebound"),
+    bug("nobody reads who opens a gate", "console/agent/rollout/promotion.py", 'Entered("promoting", by=by)', 'Entered("promoting")', "tests/agent/test_pipeline.py::test_while_a_gate_is_opened_everybody_can_read_by_whom"),
+    bug("a gate that is closed again was opened by somebody", "console/model/status.py", 'by or ("" if state == "awaiting-confirmation" else status.decided_by)', "by or status.decided_by", "tests/agent/test_pipeline.py::test_while_a_gate_is_opened_everybody_can_read_by_whom"),
+    bug("who promotes second reads no name", "console/runner/together/readiness.py", 'case "promoting":', 'case "cleaned":', "tests/cli/test_change.py::test_who_promotes_while_another_does_learns_who"),
     # long logs
     bug("the end of a log is not looked for again", LOG, "    while (found := stamp(table, version + 1)) is not None:\n        version, newest = version + 1, found\n", "", "tests/agent/test_log.py"),
     bug("another log in the place of a known one is not noticed", LOG, "or stamp(table, known.version) != known.stamp:", "or False:", OPENED),

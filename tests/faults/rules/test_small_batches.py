@@ -117,7 +117,7 @@ def in_files(history: backfill.History) -> list[list[int]]:
     return sorted(pq.ParquetFile(file).read(["n"]).column("n").to_pylist() for file in files)
 
 
-@pytest.mark.parametrize("partition_by", [("day",), ("city",), ("yes", "day")])
+@pytest.mark.parametrize("partition_by", [pytest.param(("day",), marks=pytest.mark.soak), ("city",), ("yes", "day")])
 def test_the_agent_writes_the_rows_that_spark_writes(
     tmp_path: Path, session: Any, partition_by: tuple[str, ...]
 ) -> None:

@@ -24,6 +24,7 @@ from console.cli.status_text import gate_text, way_back_lines
 from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, Conflict, ConsoleError, UsageError
 from console.runner import after_promotion
+from console.runner.together.readiness import by_whom
 from console.runner.waves import next_waves
 from console.text import safe_text
 
@@ -167,8 +168,7 @@ def _fit_for_promotion(view: "RegionView") -> None:
         )
     if status.state != "awaiting-confirmation":
         now = "no rollout is under way" if status.state == "none" else f"the rollout is {status.state}, not at its gate"
-        by = f" (promoted by {status.decided_by})" if status.state == "live" and status.decided_by else ""
-        raise Conflict(f"{name}: {now}{by}", region=name, hint=f"console status --region {name}")
+        raise Conflict(f"{name}: {now}{by_whom(status)}", region=name, hint=f"console status --region {name}")
 
 
 def _without_terminal(view: "RegionView", act: Act, declared: "tuple[Declaration, ...]") -> str:
