@@ -49,8 +49,9 @@ def text(path: Path) -> str:
 def start_reader(demo: Demo) -> None:
     _reads(demo).unlink(missing_ok=True)
     demo.processes.start(
-        "reader", str(READER), *_warehouses(demo), "--results", str(_reads(demo)), "--pipeline", PIPELINE
-    )
+        "reader", str(READER), *_warehouses(demo), "--results", str(_reads(demo)), "--pipeline", PIPELINE,
+        "--wanted", str(MIN_READS),
+    )  # fmt: skip
 
 
 async def await_reads(demo: Demo) -> tuple[str, ...]:

@@ -220,7 +220,7 @@ def test_a_longer_gap_shows_once_the_whole_log_is_listed(table: str, monkeypatch
 
 def test_the_end_of_a_log_is_found_without_listing_it_again(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert log.latest_version(table) == 3
-    monkeypatch.setattr(log, "_names", lambda _: pytest.fail("listed"))
+    monkeypatch.setattr(log, "newest_names", lambda _: pytest.fail("listed"))
     for version in (3, 4, 5):
         assert log.latest_version(table) == version
         write_deltalake(table, rows(60, 4), mode="append")

@@ -9,7 +9,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from console.agent.feeds.checksum import Sum
 from console.agent.receipts.merges import MergedSums, as_written, unmeasured
-from console.agent.store import log, open_tables
+from console.agent.store import log, log_files, open_tables
 from console.model.receipt import Place
 from tests.faults.rules.tables import foreign, rows
 
@@ -73,7 +73,7 @@ def test_where_the_log_no_longer_tells_nothing_is_compared(table: str) -> None:
     for _ in range(3):
         noted(table, {"kind": "compact"})
     DeltaTable(table).create_checkpoint()
-    (log.root_of(table) / "_delta_log" / f"{2:020}.json").unlink()
+    (log_files.root_of(table) / "_delta_log" / f"{2:020}.json").unlink()
     assert unmeasured(table, place(table)) == "its partial states may have been merged since"
     assert unmeasured(table, place(table, 2)) == ""
     today = {FIRST: Sum(3, 1, 1)}

@@ -165,7 +165,7 @@ UNDER_FIRE = (
            "tests/agent/test_log.py::test_a_table_written_anew_in_the_place_of_one_that_was_dropped_is_read_anew",
            "console/agent/store/log.py", "    return _commit(table, version, found)", "    return _commit(table, version, (0, 0, 0))"),
     Mutant("a layout is remembered although another table is there", LAYOUT, "console/agent/store/shape.py",
-           "    if version < known or log.stamp(table, known) != stamp:", "    if version < known:"),
+           "    if version < known or log_files.stamp(table, known) != stamp:", "    if version < known:"),
     Mutant("a layout is remembered although a commit changed it", LAYOUT, "console/agent/store/shape.py",
            "    return None if changed else layout", "    return layout"),
     Mutant("the layout of a later version is given for an earlier one", LAYOUT, "console/agent/store/shape.py",

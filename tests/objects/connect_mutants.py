@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant("a name within an attempt is not that within its table", f"{FILES}::test_a_copy_replaces_rows_and_columns_in_one_commit_and_a_repeated_run_is_refused",
            ATTEMPT, 'added_file(table, action, f"{name}/")', "added_file(table, action)"),
     Mutant("an excerpt of a log in a bucket is on the agent's disk", f"{FILES}::test_rows_that_only_delta_can_read_flow_by_an_excerpt_in_the_bucket",
-           "console/agent/rows/log_excerpt.py", "scratch = log.root_of(version) / FOLDER", "scratch = Path('/tmp') / FOLDER"),
+           "console/agent/rows/log_excerpt.py", "scratch = log_files.root_of(version) / FOLDER", "scratch = Path('/tmp') / FOLDER"),
     Mutant("an excerpt of a log stays in the bucket", f"{FILES}::test_rows_that_only_delta_can_read_flow_by_an_excerpt_in_the_bucket",
            "console/agent/rows/log_excerpt.py", "        _used.add(scratch)\n", "        pass\n"),
     Mutant("a path in a bucket stands in an excerpt as it is", f"{FILES}::test_rows_that_only_delta_can_read_flow_by_an_excerpt_in_the_bucket",

@@ -14,7 +14,7 @@ from console.agent.errors import WriteSkipped
 from console.agent.feeds import app_ids, commit
 from console.agent.object_store.object_path import ObjectPath
 from console.agent.rows import appended, log_excerpt
-from console.agent.store import attempt_table, commits, copy_commit, log, open_tables, spark_files
+from console.agent.store import attempt_table, commits, copy_commit, log, log_files, open_tables, spark_files
 from console.agent.store.shape import layout_of
 from console.errors import RegionError
 from tests.cluster.connect_server import ConnectServer
@@ -84,7 +84,7 @@ def test_a_file_is_in_its_final_place_with_statistics_as_its_table_wants_them_an
     stats = json.loads(files[0].stats)
     assert set(stats["minValues"]) == {"id", "at"}  # of two columns, as the table's own setting says
     local = tmp_path / "one.parquet"
-    local.write_bytes((log.root_of(table) / files[0].name).read_bytes())
+    local.write_bytes((log_files.root_of(table) / files[0].name).read_bytes())
     assert pq.ParquetFile(local).schema.column(1).physical_type == "INT64"  # INT96 has no statistics
     # named by no commit: the rows of nobody, and files that a VACUUM finds
     assert DeltaTable(table).to_pyarrow_table().num_rows == 0

@@ -15,7 +15,7 @@ from console.agent.maintenance.bucket_tables import delete_older, vacuum
 from console.agent.maintenance.compaction import crowded
 from console.agent.maintenance.replaced_files import partition_files, replace_files
 from console.agent.object_store.object_path import ObjectPath, place
-from console.agent.store import commits, log
+from console.agent.store import commits, log, log_files
 from console.agent.store.file_action import FileAction
 from console.errors import RegionError
 from tests.objects.holders import agent
@@ -63,7 +63,7 @@ def numbers(path: str) -> list[int]:
 
 
 def on_store(path: str) -> set[str]:
-    folder = log.root_of(path)
+    folder = log_files.root_of(path)
     assert isinstance(folder, ObjectPath)
     return {entry.key for entry in folder.listed() if "_delta_log" not in entry.key}
 

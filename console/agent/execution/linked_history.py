@@ -11,7 +11,7 @@ from pathlib import Path
 from console.agent.feeds import commit
 from console.agent.feeds.backfill import History
 from console.agent.rows.data_files import DataFile, files_at
-from console.agent.store import log
+from console.agent.store import log_files
 from console.agent.store.file_action import FileAction
 from console.agent.store.small_files import sync_folder
 from console.errors import RegionError
@@ -39,10 +39,10 @@ def link_history(history: History) -> commit.CommitResult:
         LinkedFile(f"{FOLDER}/{history.fence}-{number:06}-{Path(file.path).name}", file)
         for number, file in enumerate(files)
     )
-    folder = log.root_of(history.target_path) / FOLDER
+    folder = log_files.root_of(history.target_path) / FOLDER
     folder.mkdir(exist_ok=True)
     for each in linked:
-        _link(each.file.path, log.root_of(history.target_path) / each.name)
+        _link(each.file.path, log_files.root_of(history.target_path) / each.name)
     sync_folder(folder)
     note = {
         "kind": "history",

@@ -15,7 +15,7 @@ from console import crash
 from console.agent.maintenance.replaced_files import named_files
 from console.agent.maintenance.vacuum import kept_hours
 from console.agent.object_store.object_path import ObjectPath
-from console.agent.store import commits, log
+from console.agent.store import commits, log_files
 from console.errors import RegionError
 
 
@@ -43,7 +43,7 @@ def vacuum(table: str) -> int:
     to the next one.
     """
     commits.own(table)
-    folder = log.root_of(table)
+    folder = log_files.root_of(table)
     assert isinstance(folder, ObjectPath)
     opened = DeltaTable(table)
     hours = ceil(kept_hours(table))

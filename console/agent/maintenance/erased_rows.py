@@ -20,7 +20,7 @@ from console.agent.failure import cause
 from console.agent.maintenance.vacuum import kept_hours
 from console.agent.object_store.object_path import in_bucket
 from console.agent.pipeline import PipelineController
-from console.agent.store import log
+from console.agent.store import log, log_files
 from console.agent.store.days import COMPARABLE, partition_texts
 from console.model.erased import ErasedRows, Keeper
 from console.model.live import Release, TableState
@@ -84,7 +84,7 @@ class TableRemovals:
 
 
 def _removed(path: str, version: int) -> Iterator[RemovedFile]:
-    root, at = log.root_of(path), log.commit(path, version).at_ms / 1000
+    root, at = log_files.root_of(path), log.commit(path, version).at_ms / 1000
     for line in log.action_lines(path, version):
         remove = json.loads(line).get("remove")
         if remove and remove.get("dataChange", True):

@@ -18,7 +18,7 @@ from console.agent.maintenance.replaced_files import PartitionFile, partition_fi
 from console.agent.receipts.merges import MergedSums
 from console.agent.receipts.step_receipts import sum_definition
 from console.agent.rows import appended, log_excerpt
-from console.agent.store import commits, log, spark_files, write_lock
+from console.agent.store import commits, log, log_files, spark_files, write_lock
 from console.agent.store.file_action import FileAction
 from console.agent.store.shape import layout_of
 from console.errors import Conflict
@@ -110,7 +110,7 @@ def mergeable_files(wanted: Merge, pinned: int) -> tuple[PartitionFile, ...]:
 
 
 def _added(wanted: Merge, files: Sequence[PartitionFile | FileAction]) -> tuple[log.AddedFile, ...]:
-    root = log.root_of(wanted.table)
+    root = log_files.root_of(wanted.table)
     values = tuple(sorted(wanted.crowd.values))
     return tuple(log.AddedFile(path=str(root / f.name), rows=-1, bytes=f.bytes, values=values) for f in files)
 

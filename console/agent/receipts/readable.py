@@ -9,7 +9,7 @@ from deltalake.exceptions import DeltaError
 
 from console.agent.object_store import object_path
 from console.agent.receipts.step_receipts import files_of_others
-from console.agent.store import log, open_tables
+from console.agent.store import log, log_files, open_tables
 from console.errors import RegionError
 from console.model.receipt import Place
 
@@ -53,7 +53,7 @@ def readability(path: str, place: Place) -> Readability:
             files = DeltaTable(path, version=version).get_add_actions().column("path").to_pylist()
         except (DeltaError, OSError):
             return Readability(f"its log no longer reaches back to version {version}")
-        if missing := _missing(log.absolute_path(log.root_of(path), file) for file in files):
+        if missing := _missing(log.absolute_path(log_files.root_of(path), file) for file in files):
             return Readability(f"{missing} of {len(files)} files of version {version} were removed, as VACUUM does")
     return _of_others(path, place)
 

@@ -10,7 +10,7 @@ from deltalake.exceptions import DeltaError
 from console.agent.object_store import object_path
 from console.agent.recount.pinned_tables import Pinned
 from console.agent.recount.sample import LiveCommit
-from console.agent.store import log
+from console.agent.store import log, log_files
 from console.model.live import TableState
 
 JoinedTable = tuple[TableState, str]  # with its path
@@ -100,7 +100,9 @@ def unreadable(pin: Pinned) -> str:
         known, files = False, []
     if not known:
         return f"{name} is gone: its log no longer reaches back"
-    missing = sum(not object_path.place(log.absolute_path(log.root_of(pin.path), file)).exists() for file in files)
+    missing = sum(
+        not object_path.place(log.absolute_path(log_files.root_of(pin.path), file)).exists() for file in files
+    )
     return f"{name} is gone: {missing} of {len(files)} files were removed, as VACUUM does" if missing else ""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from console.agent.errors import CommitGone
-from console.agent.store import log
+from console.agent.store import log, log_files
 from console.errors import RegionError
 
 
@@ -57,7 +57,7 @@ def _checkpoint(table: str, version: int) -> tuple[int, dict[str, dict[str, Any]
     """The first commit to read, and the files as of the newest checkpoint before it."""
     import pyarrow.parquet as pq
 
-    folder = log.root_of(table) / "_delta_log"
+    folder = log_files.root_of(table) / "_delta_log"
     checkpoints = [
         number
         for path in folder.glob("*.checkpoint.parquet")
@@ -73,7 +73,7 @@ def _checkpoint(table: str, version: int) -> tuple[int, dict[str, dict[str, Any]
 
 
 def _data_file(table: str, add: dict[str, Any]) -> DataFile:
-    path = log.absolute_path(log.root_of(table), str(add["path"]))
+    path = log.absolute_path(log_files.root_of(table), str(add["path"]))
     if add.get("deletionVector") or not add.get("stats") or not path.startswith("/"):
         raise _unfit(table, f"{Path(path).name} has a deletion vector, no statistics, or another store")
     return DataFile(
@@ -88,7 +88,7 @@ def _data_file(table: str, add: dict[str, Any]) -> DataFile:
 def _check_complete(table: str, version: int, files: tuple[DataFile, ...]) -> None:
     """raises RegionError E_LINK if Delta's own reader finds other files in the version"""
     actions = DeltaTable(table, version=version).get_add_actions()
-    theirs = {log.absolute_path(log.root_of(table), path) for path in actions.column("path").to_pylist()}
+    theirs = {log.absolute_path(log_files.root_of(table), path) for path in actions.column("path").to_pylist()}
     ours = {file.path for file in files}
     if ours != theirs:
         raise _unfit(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from console.agent.store import log
+from console.agent.store import log_files
 
 _UNKNOWN_VERSION = 4  # reader versions from here on are not defined yet
 
@@ -16,7 +16,7 @@ def required_features(table: str) -> frozenset[str]:
 
     source  the Delta transaction log protocol, *Protocol Evolution*
     """
-    return next(map(_features_of, _protocols(log.root_of(table) / "_delta_log")), frozenset())
+    return next(map(_features_of, _protocols(log_files.root_of(table) / "_delta_log")), frozenset())
 
 
 def _protocols(folder: Path) -> Iterator[dict[str, Any]]:

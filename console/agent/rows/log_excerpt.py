@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from console.agent.object_store.object_path import ObjectPath, in_bucket
 from console.agent.rows.snapshot import blank_is_null
-from console.agent.store import log
+from console.agent.store import log, log_files
 from console.agent.store.shape import TableLayout
 from console.errors import ConsoleError, RegionError
 
@@ -34,7 +34,7 @@ def place(version: str) -> Iterator[Path]:
 
     version  path of a managed version; a process that dies leaves one file there, which is dropped with the version
     """
-    scratch = log.root_of(version) / FOLDER / uuid.uuid4().hex
+    scratch = log_files.root_of(version) / FOLDER / uuid.uuid4().hex
     try:
         yield scratch
     finally:
@@ -99,7 +99,7 @@ def _absolute_vector(source: str, vector: dict[str, Any]) -> dict[str, Any]:
         case "u":
             encoded = vector["pathOrInlineDv"]
             raw = base64.b85decode(encoded[-_ID:].translate(str.maketrans(_Z85, _B85)))
-            name = log.root_of(source) / encoded[:-_ID] / f"deletion_vector_{uuid.UUID(bytes=raw)}.bin"
+            name = log_files.root_of(source) / encoded[:-_ID] / f"deletion_vector_{uuid.UUID(bytes=raw)}.bin"
             return {**vector, "storageType": "p", "pathOrInlineDv": name.as_uri()}
         case other:
             raise RegionError(f"{source}: a deletion vector is stored as {other!r:.20}", code="E_DV")

@@ -14,7 +14,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from console.agent.object_store.object_path import place
-from console.agent.store import log
+from console.agent.store import log, log_files
 from console.errors import FeedStopped
 
 _BY_SPARK = b"org.apache.spark.version"  # a key of the footer; Spark's times have six digits
@@ -55,7 +55,7 @@ def refuse(source: str, files: Iterable[str], columns: Mapping[str, str]) -> Non
 
 def files(table: DeltaTable, path: str) -> list[str]:
     """The absolute paths of an open table's files, newest first. path: of the table"""
-    actions, root = table.get_add_actions(flatten=True), log.root_of(path)
+    actions, root = table.get_add_actions(flatten=True), log_files.root_of(path)
     stamped = zip(actions.column("modification_time").to_pylist(), actions.column("path").to_pylist(), strict=True)
     return [log.absolute_path(root, name) for _, name in sorted(stamped, reverse=True)]
 

@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError
 
 from console.agent.errors import CommitGone
 from console.agent.object_store.object_path import ObjectPath, place
-from console.agent.store import log
+from console.agent.store import log, log_files
 from console.errors import ConsoleError
 from console.model.live import Release
 from console.model.way_back import WayBackFinding
@@ -97,7 +97,7 @@ class TableFiles:
         self.version = table.version()
 
     def _place(self, path: str) -> tuple[str, str]:
-        folder, _, name = log.absolute_path(log.root_of(self.path), path).rpartition("/")
+        folder, _, name = log.absolute_path(log_files.root_of(self.path), path).rpartition("/")
         return folder, name
 
     def _gone(self, *, whole: bool) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def _findings(files: TableFiles, table: str) -> list[WayBackFinding]:
             return [_finding(table, "_delta_log", "failed", "the table's folder is gone")]
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
         return [_finding(table, "_delta_log", "inconclusive", f"the log cannot be read: {first}")]
-    root = f"{log.root_of(files.path)}/"
+    root = f"{log_files.root_of(files.path)}/"
     return [
         _finding(table, path.removeprefix(root), "failed", "it is gone, and the table names it") for path in missing
     ]

@@ -13,7 +13,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from console.agent.object_store.object_path import ObjectPath
-from console.agent.store import commits, log
+from console.agent.store import commits, log_files
 from console.agent.store.file_action import FileAction, added_file
 from console.errors import RegionError
 from console.model import created
@@ -32,7 +32,7 @@ def write(rows: Any, table: str) -> tuple[FileAction, ...]:
     metadata = DeltaTable(table).metadata()
     settings = {name: value for name, value in metadata.configuration.items() if name.startswith(_STATISTICS)}
     name = f"{PREFIX}{uuid.uuid4().hex}"
-    attempt = log.root_of(table) / name
+    attempt = log_files.root_of(table) / name
     # Delta makes this folder where it is missing, by an object whose name ends with a slash, which the agent's client cannot delete
     (attempt / "_delta_log" / "_staged_commits" / _KEPT).touch()
     writer = rows.write.format("delta").mode("error").options(**created.OFF, **settings)

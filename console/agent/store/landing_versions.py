@@ -8,7 +8,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from console import crash
-from console.agent.store import commits, log, open_tables, write_lock
+from console.agent.store import commits, log, log_files, open_tables, write_lock
 from console.errors import RegionError
 from console.model.live import Release
 
@@ -89,7 +89,7 @@ def at_checkpoint(table: str, latest: int) -> tuple[int, tuple[dict[str, int], .
 def _checkpoint(table: str, latest: int) -> tuple[int, list[Path]]:
     """(version, files) of the newest complete checkpoint up to a version; (-1, []) if there is none."""
     checkpoints: dict[int, list[Path]] = {}
-    for path in (log.root_of(table) / "_delta_log").glob("*.checkpoint*.parquet"):
+    for path in (log_files.root_of(table) / "_delta_log").glob("*.checkpoint*.parquet"):
         stem = path.name.partition(".")[0]
         if stem.isdigit() and int(stem) <= latest:
             checkpoints.setdefault(int(stem), []).append(path)

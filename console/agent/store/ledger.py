@@ -13,7 +13,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from console import crash
 from console.agent.errors import LogDamaged
 from console.agent.object_store.object_path import in_bucket
-from console.agent.store import bucket_rows, commits, log
+from console.agent.store import bucket_rows, commits, log, log_files
 from console.agent.store.side_files import SideFiles
 from console.errors import Conflict, DataError
 from console.model import codec
@@ -102,7 +102,7 @@ class Releases:
         self.written = 0
         self._side_files = SideFiles(self.path.parent)
         self._manifests: dict[str, Release] = {}
-        self._known: tuple[int, log.Stamp, tuple[StoredRelease, ...]] | None = None
+        self._known: tuple[int, log_files.Stamp, tuple[StoredRelease, ...]] | None = None
 
     def version(self) -> int:
         table = open_table(self.path)
@@ -113,7 +113,7 @@ class Releases:
         path = str(self.path)
         if self._known is not None:
             version, stamp, unchanged = self._known
-            if log.stamp(path, version) == stamp and log.stamp(path, version + 1) is None:
+            if log_files.stamp(path, version) == stamp and log_files.stamp(path, version + 1) is None:
                 return unchanged
         table = open_table(self.path)
         if table is None:
@@ -128,7 +128,7 @@ class Releases:
             stored.append(StoredRelease(ReleaseRow(**known, digest=digest), self._manifests[row["id"]], row["rollout"]))
         found = tuple(sorted(stored, key=lambda h: release_number(h.row.id)))
         version = int(table.version())
-        newest = log.stamp(path, version)
+        newest = log_files.stamp(path, version)
         self._known = None if newest is None else (version, newest, found)
         return found
 

@@ -5,7 +5,6 @@ source  the Delta transaction log protocol
 """
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote
 
 from console.agent.errors import CommitEmpty, CommitGone, LogDamaged
-from console.agent.object_store.object_path import ObjectPath, in_bucket, place
-from console.agent.object_store.s3 import Listed
+from console.agent.object_store.object_path import in_bucket, place
+from console.agent.store.log_files import Stamp, commit_file, listed_from, names, newest_names, root_of, sizes, stamp
 from console.errors import Unreachable
 
 Kind = Literal["append", "quiet", "rewrite"]
@@ -80,11 +79,6 @@ class Commit:
         return self.note.get("kind") == RETENTION
 
 
-def root_of(table: str) -> Path:
-    """The folder of a table given by path or URI."""
-    return Path(unquote(urlparse(table).path)) if table.startswith("file:") else place(table)
-
-
 def exists(table: str) -> bool:
     return latest_version(table, missing_ok=True) >= 0
 
@@ -98,7 +92,7 @@ def latest_version(table: str, *, missing_ok: bool = False) -> int:
         return known
     newest = -1
     with suppress(FileNotFoundError):
-        for name in _newest_in_bucket(table) if in_bucket(table) else _names(table):
+        for name in newest_names(table):
             stem, _, suffix = name.partition(".")
             if len(stem) == 20 and (suffix == "json" or suffix.startswith("checkpoint")) and stem.isdigit():
                 newest = max(newest, int(stem))
@@ -116,7 +110,7 @@ class _Newest:
     """The newest commit of a log on a disk, recognised by its file. listed: monotonic, when the whole log was last listed"""
 
     version: int
-    stamp: "Stamp"
+    stamp: Stamp
     listed: float
 
 
@@ -150,42 +144,6 @@ def _note_newest(table: str, version: int) -> None:
     _NEWEST[table] = _Newest(version=version, stamp=found, listed=time.monotonic())
 
 
-def _names(table: str) -> Iterator[str]:
-    with os.scandir(root_of(table) / "_delta_log") as entries:
-        for entry in entries:
-            yield entry.name
-
-
-_KNOWN: dict[str, str] = {}  # table in a bucket → the newest commit that was seen there
-
-
-def _newest_in_bucket(table: str) -> list[str]:
-    """Names in a log from the newest known commit on: a list of the whole log costs a request for each thousand."""
-    names = _listed_from(table, _KNOWN[table]) if table in _KNOWN else {}
-    if not names:  # or another table is there now
-        names = _listed_from(table, "")
-    if newest := max((name[:20] for name in names if name[:20].isdigit()), default=""):
-        _KNOWN[table] = newest
-    return list(names)
-
-
-def _listed_from(table: str, after: str) -> dict[str, Listed]:
-    """The objects of a log in a bucket by their names. after: a name; only those behind it"""
-    folder = root_of(table) / "_delta_log"
-    assert isinstance(folder, ObjectPath)
-    return {entry.key.rpartition("/")[2]: entry for entry in folder.listed(after)}
-
-
-def _sizes(table: str) -> Iterator[tuple[str, int]]:
-    """Names in a log and their bytes; nothing if there is no log."""
-    if in_bucket(table):
-        yield from ((name, entry.bytes) for name, entry in _listed_from(table, "").items())
-        return
-    with suppress(FileNotFoundError), os.scandir(root_of(table) / "_delta_log") as entries:
-        for entry in entries:
-            yield entry.name, entry.stat().st_size
-
-
 def check_intact(table: str) -> None:
     """Check that no commit since the last checkpoint is an empty file, as after a power loss. deltalake reads an empty
     file as a commit without actions, so its content would be lost silently.
@@ -200,7 +158,7 @@ def check_intact(table: str) -> None:
             version += 1
         return
     empty, checkpoint = [], -1
-    for name, size in _sizes(table):
+    for name, size in sizes(table):
         stem, _, suffix = name.partition(".")
         if not (len(stem) == 20 and stem.isdigit()):
             continue
@@ -237,7 +195,7 @@ def covers(table: str, version: int) -> bool:
     """
     checkpoints, commits = {-1}, set[int]()
     with suppress(FileNotFoundError):
-        for name in _listed_from(table, "") if in_bucket(table) else _names(table):
+        for name in names(table):
             stem, _, suffix = name.partition(".")
             if not (len(stem) == 20 and stem.isdigit() and int(stem) <= version):
                 continue
@@ -262,32 +220,14 @@ def action_lines(table: str, version: int, hint: str = LATE_HINT) -> list[str]:
     raises  RegionError E_LOG_GONE if the commit was cleaned up
     """
     try:
-        text = place(_commit_file(table, version)).read_text(encoding="utf-8")
+        text = place(commit_file(table, version)).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise _gone_error(table, version, hint) from None
     return [line for line in text.split("\n") if line.strip()]
 
 
-def _commit_file(table: str, version: int) -> str:
-    return f"{root_of(table)}/_delta_log/{version:020}.json"
-
-
 def _gone_error(table: str, version: int, hint: str) -> CommitGone:
     return CommitGone(f"{table}: commit {version} is gone from the log", hint=hint)
-
-
-Stamp = tuple[int, int, int]  # of a file: inode, time of its last change, size
-
-
-def stamp(table: str, version: int) -> Stamp | None:
-    """The stamp of a commit's file on a disk: a table that was dropped and recreated has other files. None without one."""
-    if in_bucket(table):
-        return None
-    try:
-        stat = os.stat(_commit_file(table, version))
-    except FileNotFoundError:
-        return None
-    return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
 def commit(table: str, version: int) -> Commit:
@@ -326,7 +266,7 @@ def commits(table: str, first: int, last: int) -> Iterator[Commit]:
         return
     if first > last:
         return
-    listed = _listed_from(table, f"{first:020}")  # with the tags that tell a file from its successor, in one request
+    listed = listed_from(table, f"{first:020}")  # with the tags that tell a file from its successor, in one request
     for version in range(first, last + 1):
         if (entry := listed.get(f"{version:020}.json")) is None:
             raise _gone_error(table, version, LATE_HINT)

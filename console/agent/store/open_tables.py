@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from console.agent.object_store.object_path import in_bucket
-from console.agent.store import log
+from console.agent.store import log, log_files
 from console.model.created import CHECKPOINT_COMMITS
 
 MOST_FILES = 200_000  # of all kept tables together: deltalake keeps some 250 bytes of each
@@ -31,7 +31,7 @@ class _Opened:
 
     table: DeltaTable
     version: int = -1
-    stamp: log.Stamp | None = None
+    stamp: log_files.Stamp | None = None
     files: int = UNKNOWN_FILES
     counted: int = -1
 
@@ -47,7 +47,7 @@ class _Tables:
     def take(self, path: str) -> _Opened:
         with self._guard:
             kept = self._kept.pop(path, None)
-        if kept is None or log.stamp(path, kept.version) != kept.stamp:
+        if kept is None or log_files.stamp(path, kept.version) != kept.stamp:
             return _Opened(table=DeltaTable(path))
         try:
             _read_on(path, kept.table)
@@ -57,7 +57,7 @@ class _Tables:
 
     def keep(self, path: str, used: _Opened) -> None:
         used.version = int(used.table.version())
-        used.stamp = log.stamp(path, used.version)
+        used.stamp = log_files.stamp(path, used.version)
         if used.counted < 0 or used.version >= used.counted + CHECKPOINT_COMMITS:
             last = log.last_checkpoint(path)
             used.files = UNKNOWN_FILES if last is None else max(last.actions, UNKNOWN_FILES)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from console.agent.store import days, log
+from console.agent.store import days, log, log_files
 from console.agent.store.shape import physical_name
 from console.errors import DataError, RegionError
 from console.model.slices import day_name
@@ -121,7 +121,7 @@ def _files(place: str, column: str, when: str) -> tuple[list[_File], str, str]:
     )
     files = [
         _File(
-            path=log.absolute_path(log.root_of(place), path),
+            path=log.absolute_path(log_files.root_of(place), path),
             rows=rows or 0,
             first=day or low,
             last=day or high,

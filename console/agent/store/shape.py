@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from console.agent.errors import CommitGone
-from console.agent.store import log
+from console.agent.store import log, log_files
 from console.errors import RegionError
 
 
@@ -35,13 +35,13 @@ class TableLayout:
 
 # Of each table the version whose layout was read last, and the stamp of that commit's file: to open a table costs a live step
 # 10 ms, and only a commit with metadata changes its layout.
-_KNOWN: dict[str, tuple[int, log.Stamp, TableLayout]] = {}
+_KNOWN: dict[str, tuple[int, log_files.Stamp, TableLayout]] = {}
 _MOST_KNOWN = 4096
 
 
 def layout_of(table: str, version: int) -> TableLayout:
     """The layout of a version. raises  RegionError E_MAPPING for an unknown mapping mode, E_LOG_GONE if the log is gone"""
-    stamp = log.stamp(table, version)
+    stamp = log_files.stamp(table, version)
     if stamp is None:
         return _read_layout(table, version)
     layout = _known_layout(table, version) or _read_layout(table, version)
@@ -56,7 +56,7 @@ def _known_layout(table: str, version: int) -> TableLayout | None:
     if table not in _KNOWN:
         return None
     known, stamp, layout = _KNOWN[table]
-    if version < known or log.stamp(table, known) != stamp:  # or another table is there now
+    if version < known or log_files.stamp(table, known) != stamp:  # or another table is there now
         return None
     try:
         changed = any(commit.metadata for commit in log.commits(table, known + 1, version))

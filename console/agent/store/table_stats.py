@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from console.agent.object_store.object_path import in_bucket
-from console.agent.store import days, log
+from console.agent.store import days, log, log_files
 from console.agent.store.shape import physical_name
 from console.errors import Unreachable
 from console.model.live import Day, TableStats
@@ -20,7 +20,7 @@ from console.record import replace
 MAX_SPAN_DAYS = 40
 # Of each table and time column the statistics that were read last, with their version and the stamp of that commit's file: an
 # agent is asked again and again about tables that have not changed.
-_KNOWN: dict[tuple[str, str], tuple[int, log.Stamp, TableStats]] = {}
+_KNOWN: dict[tuple[str, str], tuple[int, log_files.Stamp, TableStats]] = {}
 _MOST_KNOWN = 4096
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 
@@ -38,7 +38,7 @@ def table_stats(
     if options or in_bucket(path):
         return _read_stats(name, path, time, version, options)
     wanted = log.latest_version(path, missing_ok=True) if version is None else version
-    stamp = log.stamp(path, wanted)
+    stamp = log_files.stamp(path, wanted)
     known = _KNOWN.get((path, time))
     if known is not None and stamp is not None and known[:2] == (wanted, stamp):
         return replace(known[2], name=name)
@@ -124,7 +124,7 @@ def _rows_left(table: DeltaTable, path: str, files: Sequence[str], counts: Seque
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    root, deleted = log.root_of(path), dict[str, int]()
+    root, deleted = log_files.root_of(path), dict[str, int]()
     for batch in table.deletion_vectors():
         record = pa.record_batch(batch)
         for path_in_log, kept in zip(
