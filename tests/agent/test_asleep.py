@@ -72,6 +72,10 @@ class Agent:
     def pss(self) -> int:
         return pss(self.process.pid)
 
+    @property
+    def has_arrow(self) -> bool:
+        return "pyarrow" in Path(f"/proc/{self.process.pid}/maps").read_text()
+
 
 @contextmanager
 def serving(warehouse: Path, tick_seconds: float = 0.2) -> Iterator[Agent]:
@@ -112,8 +116,10 @@ def test_an_agent_whose_spark_was_ended_is_as_small_as_before_once_no_console_is
             until(lambda: "Spark sleeps" in agent.log.read_text())
             assert agent.starts == 1, "a console is connected"
             awake = agent.pss
+            assert agent.has_arrow
         until(lambda: agent.starts == 2)
         until(lambda: agent.pss < 0.8 * awake)
+        assert not agent.has_arrow, "at rest it reads logs and nothing else"
         print(json.dumps({"after_spark": awake, "at_rest": agent.pss}))
         setup.lands(101)
         until(lambda: 101 in column_values(str(setup.warehouse / "below")))

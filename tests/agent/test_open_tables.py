@@ -102,6 +102,36 @@ EDITS: tuple[Callable[[str, random.Random], None], ...] = (
 )  # fmt: skip
 
 
+def put_another_there(path: str) -> None:
+    """With as many commits."""
+    shutil.rmtree(path)
+    write_deltalake(path, ROWS)
+
+
+def test_a_table_is_not_kept_if_another_took_its_place_while_it_was_used(table: str) -> None:
+    with opened(table) as used:
+        put_another_there(table)
+    assert table_id(table) == DeltaTable(table).metadata().id != used.metadata().id
+
+
+@pytest.mark.parametrize("read_first", [True, False])
+def test_another_table_that_takes_the_place_of_a_kept_one_while_it_is_read_on_is_noticed(
+    table: str, monkeypatch: pytest.MonkeyPatch, read_first: bool
+) -> None:
+    before, real = table_id(table), open_tables._read_on
+
+    def beside_another(path: str, kept: DeltaTable) -> None:
+        if read_first:
+            real(path, kept)
+        put_another_there(path)
+        if not read_first:
+            real(path, kept)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(open_tables, "_read_on", beside_another)
+        assert table_id(table) == DeltaTable(table).metadata().id != before
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_kept_table_is_what_a_fresh_one_is_after_anything_that_others_did(table: str, seed: int) -> None:
     rng = random.Random(seed)

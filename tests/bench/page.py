@@ -19,7 +19,8 @@ commit, time, load and machine of its own run, until the same is measured again.
 idle cores; `ONLY=following` runs one part of them, `ONLY=backfill,idle` two, and `python -m tests.bench --list` names all. `make bench-long` takes
 the sizes of the goals, in less than {long} hours; a part that is on record at this commit is passed over, unless `AGAIN=1`.
 
-A figure is a ratio within one run, a distribution, or processor seconds of all processes that take part: what a busy machine changes least.
+A figure is a ratio within one run, a distribution, or processor seconds of all processes that take part: what a busy machine changes least. Of a JVM that
+compares two queries (`from_json`, a batch, the gate's comparison, an aggregate) and of one that follows they are without its compilers, which differ by a third between equal runs.
 *Load* is that of the machine's last minute, `{changed}` behind a commit that the tree differed from it. A **miss** is explained
 below its table; a wrong result ends the run.
 """

@@ -10,6 +10,7 @@ import pytest
 from tests.bench import record, report
 from tests.bench.follow_process import MARKS, Mark
 from tests.bench.report import Measurement, check
+from tests.bench.scale import page
 from tests.bench.scale.hour import RECORD, HourRecord
 from tests.bench.size import sized
 from tests.bench.test_follow import run
@@ -73,15 +74,20 @@ def test_an_hour_of_rows_takes_six_times_its_first_ten_minutes(
     with capsys.disabled():
         check(*results)
     if os.environ.get(report.VARIABLE):
-        first, last = marks[0], marks[-1]
-        HourRecord(
-            at=record.now(),
-            commit=record.commit(),
-            rate=RATE,
-            clock=SECONDS,
-            seconds=last.seconds - first.seconds,
-            commits=last.commits - first.commits,
-            log_bytes=last.log_bytes - first.log_bytes,
-            compaction_seconds=compaction,
-            compaction_bytes=named,
-        ).write(RECORD)
+        keep(marks[0], marks[-1], before, after)
+
+
+def keep(first: Mark, last: Mark, before: Mark, after: Mark) -> None:
+    """Write the record and the page. first, last: of the following;  before, after: of the compaction"""
+    HourRecord(
+        at=record.now(),
+        commit=record.commit(),
+        rate=RATE,
+        clock=SECONDS,
+        seconds=last.seconds - first.seconds,
+        commits=last.commits - first.commits,
+        log_bytes=last.log_bytes - first.log_bytes,
+        compaction_seconds=after.seconds - before.seconds,
+        compaction_bytes=after.log_bytes - before.log_bytes,
+    ).write(RECORD)
+    page.renew()

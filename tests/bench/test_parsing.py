@@ -35,6 +35,10 @@ def queries(calls: int) -> tuple[str, str]:
     return f"SELECT id, day, {several} FROM landing", f"SELECT id, day, {once} FROM ({parsed})"
 
 
+def row_of(calls: int) -> str:
+    return f"a batch with `from_json` once, beside {calls} calls of `get_json_object`"
+
+
 def seconds(session: Any, jvm: int, query: str, path: Path) -> float:
     began = spent(jvm)
     session.sql(query).write.format("delta").mode("overwrite").option("overwriteSchema", "true").partitionBy(
@@ -66,7 +70,7 @@ def test_one_parse_in_place_of_several(tmp_path: Path) -> None:
     check(
         *(
             Measurement(
-                what=f"a batch with `from_json` once, beside {calls} calls of `get_json_object`", figure=1 - share, limit=1.0,
+                what=row_of(calls), figure=1 - share, limit=1.0,
                 text=f"{1 - share:.2f} × its processor time",
             )
             for calls, share in gain.items()

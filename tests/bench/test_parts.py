@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from console.planning.review.parsing_gain import GAIN
 from tests.bench import __main__ as bench
 from tests.bench import page
 from tests.bench.parts import FOLDER, MOST_MINUTES, PARTS, ROOT, TOPICS, Part, of_size
 from tests.bench.record import CHANGED, PAGE, RECORD, Ended, Record
 from tests.bench.size import Size
+from tests.bench.test_parsing import row_of
 
 BENCH = re.compile(r"^pytestmark = .*\bmark\.bench\b", re.MULTILINE)
 GOALS = {Size.SMALL: {1, 2, 5, 6, 7, 8, 9, 10}}
@@ -75,6 +77,13 @@ def test_each_miss_on_record_is_explained_and_nothing_else_is() -> None:
     assert sorted(missed - explained.keys()) == [], "say why in tests/bench/misses.yaml"
     assert sorted(explained.keys() - missed) == [], "no miss on record: take it out of tests/bench/misses.yaml"
     assert [what for what, why in explained.items() if len(why) < 20] == []
+
+
+def test_the_gain_that_console_tells_is_the_one_on_record() -> None:
+    rows = Record.read(RECORD).rows
+    assert {calls: rows[row_of(calls)].figure for calls in GAIN} == pytest.approx(
+        {calls: 1 - gain for calls, gain in GAIN.items()}, abs=0.0005
+    )
 
 
 def test_each_row_belongs_to_a_part_that_there_is() -> None:

@@ -159,7 +159,7 @@ def page(runs: list[Line], mutants: list[Line]) -> str:
         f"| {fault} | {' | '.join(f'{of.get(fault, 0):,}' for of in times)} |"
         for fault in dict.fromkeys([*times[0], *times[1]])
     ]
-    caught = {m["mutant"] for m in mutants if m["caught"]}
+    caught = {m["mutant"] for m in mutants if m["caught"]} & {mutant.name for mutant in MUTANTS}
     return "\n".join(
         [
             "# Reliability",

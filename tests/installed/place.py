@@ -19,6 +19,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("console", "regions", "plans", "pyproject.toml", "README.md", "LICENSE", "NOTICE")
+# without any network but the process's own loopback
+OFFLINE = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 KEPT = ("PATH", "HOME", "LANG", "JAVA_HOME", "TMPDIR")
 
 
@@ -39,10 +41,11 @@ def build(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Place:
-    """An environment, and an empty folder in which a person works."""
+    """An environment, and an empty folder in which a person works. offline: commands there reach no network"""
 
     environment: Path
     folder: Path
+    offline: bool = False
 
     @classmethod
     def of(cls, wheel: Path, home: Path, *extras: str) -> "Place":
@@ -67,7 +70,7 @@ class Place:
         """`console WORDS` as a person calls it there."""
         env = {name: os.environ[name] for name in KEPT if name in os.environ}
         env |= {"CONSOLE_HOME": str(self.folder.parent / "home"), **more}
-        command = [str(self.environment / "bin" / "console"), *words]
+        command = [*(OFFLINE if self.offline else ()), str(self.environment / "bin" / "console"), *words]
         return subprocess.run(
             command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             timeout=240,

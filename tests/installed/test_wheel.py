@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,10 +56,14 @@ def smaller(project: Path) -> None:
 
 
 @pytest.mark.spark
-def test_an_installed_console_promotes_a_region_without_a_network(wheel: Path, tmp_path: Path) -> None:
-    place = Place.of(wheel, tmp_path, "agent")
-    begun = place.run("setup", "--from", str(paths.jars_dir()), "--no-archive")
+@pytest.mark.parametrize("words", [("--no-archive",), pytest.param((), marks=pytest.mark.soak)])
+def test_an_installed_console_promotes_a_region_without_a_network(
+    wheel: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    place = replace(Place.of(wheel, tmp_path, "agent"), offline=True)
+    begun = place.run("setup", "--from", str(paths.jars_dir()), *words)
     assert begun.returncode == 0, begun.stderr
+    assert bool([*tmp_path.rglob("classes.jsa")]) is not bool(words), begun.stderr
     assert place.run("init").returncode == 0
     smaller(place.folder)
     try:

@@ -122,7 +122,10 @@ def test_a_log_in_a_bucket_is_read_like_one_on_a_disk(folder: ObjectPath, tmp_pa
         log.commit(str(folder / "t"), 7)
 
 
-def test_a_table_that_was_dropped_and_made_again_is_not_taken_for_the_former_one(folder: ObjectPath) -> None:
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_a_table_that_was_dropped_and_made_again_is_not_taken_for_the_former_one(
+    folder: ObjectPath, has_checkpoint: bool
+) -> None:
     table = str(folder / "t")
     for n in range(4):
         append(folder / "t", n)
@@ -131,6 +134,8 @@ def test_a_table_that_was_dropped_and_made_again_is_not_taken_for_the_former_one
     assert not log.exists(table)
     append(folder / "t", 1, 2)
     append(folder / "t", 3, 4, 5)
+    if has_checkpoint:  # a name behind those of all versions
+        (folder / "t" / "_delta_log" / "_last_checkpoint").write_bytes(b'{"version": 1, "size": 3}')
     assert (log.latest_version(table), [f.rows for f in log.commit(table, 1).added]) == (1, [3])
 
 

@@ -56,7 +56,22 @@ def test_no_room_knows_one_that_it_must_not_know() -> None:
             {"clickhouse_connect", "pyiceberg", "psycopg", "deltalake", "pyarrow", "sqlglot", "pyspark", "textual"},
         ),
         more("import console.demo.run, console.demo.traffic.producer", {"pyspark", "textual"}),
-        ("import console.agent.server", {"textual", "sqlglot", "networkx", "asyncssh", "yaml", "pydantic", "click"}),
+        (
+            "import console.agent.server, console.agent.service",
+            {
+                "textual",
+                "sqlglot",
+                "networkx",
+                "asyncssh",
+                "yaml",
+                "pydantic",
+                "click",
+                "pyspark",
+                "pyarrow",
+                "numpy",
+                "pandas",
+            },
+        ),
     ],
 )
 def test_what_is_not_needed_is_not_loaded(code: str, never: set[str]) -> None:

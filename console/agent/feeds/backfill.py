@@ -7,6 +7,7 @@ from typing import Any
 
 from console.agent.expectations.guard import Warnings, guarded, row_checks
 from console.agent.feeds import commit, exact_appends
+from console.agent.feeds.file_layout import clustered, in_few_files
 from console.agent.feeds.live_feed import join_versions, joined_paths, joined_rows, logical_rows
 from console.agent.feeds.newest import stored_rows
 from console.agent.query_over import query_over
@@ -16,7 +17,6 @@ from console.agent.spark_session import SparkHandle
 from console.agent.store import days
 from console.model import small_batch
 from console.model.live import TableState
-from console.model.schema import quoted
 from console.model.slices import MICROS_A_DAY, Slice, moment
 from console.model.step import Backfill
 
@@ -122,8 +122,8 @@ def compute(
     warnings = Warnings(checks)
     tasks = spark.build_tasks
     out = warnings.observed(guarded(target_rows(session, history, run, counted, joined, tasks), checks))
-    out = out.coalesce(tasks)  # a slot stays free for live (rule 10)
-    rows = clustered(out, history.target)
+    # a slot stays free for live (rule 10)
+    rows = clustered(in_few_files(out, run, history.target, tasks), history.target)
     return ComputedBatch(history=history, run=run, rows=rows, counted=counted, warnings=warnings)
 
 
@@ -169,16 +169,6 @@ def target_rows(
     versions = join_versions(history.joins) if joined is None else joined
     frames = {**joined_rows(session, history.joins, versions), history.step.source: rows}
     return stored_rows(session, history.target, query_over(session, history.step.sql, frames))
-
-
-def clustered(rows: Any, target: TableState) -> Any:
-    """The rows of each task sorted by the table's clustering columns."""
-    stored = {column.name for column in target.version.columns}
-    order = [place for name in target.table.cluster_by if (place := target.stored_in(name)[0]) in stored]
-    if not order:
-        return rows
-    # with the partition columns first: the writer would otherwise sort by them alone and undo this order
-    return rows.sortWithinPartitions(*map(quoted, (*target.version.partition_by, *order)))
 
 
 def count_rows(session: Any, history: History, run: Sequence[Slice]) -> int:

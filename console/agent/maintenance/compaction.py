@@ -10,8 +10,8 @@ from deltalake import DeltaTable
 
 from console import crash
 from console.agent.errors import CompactionDiffers
-from console.agent.feeds.backfill import clustered
 from console.agent.feeds.checksum import sums_per_day
+from console.agent.feeds.file_layout import FILE_BYTES, SMALL_BYTES, clustered
 from console.agent.feeds.newest import reduced
 from console.agent.maintenance.replaced_files import partition_files, replace_files
 from console.agent.object_store.object_path import in_bucket
@@ -20,9 +20,7 @@ from console.model.live import TableState
 from console.model.schema import quoted, text_literal
 from console.model.slices import EARLY, LATE
 
-SMALL_BYTES = 32 << 20  # files below this are small
 MANY = 100  # small files in one partition that are worth a Spark job
-FILE_BYTES = 128 << 20
 MOST_BYTES = 8 << 30  # of one partition; more would block the live feeds for too long
 PLAIN = (*days.COMPARABLE, "boolean")
 

@@ -143,8 +143,13 @@ class Maintainer:
         """Compact crowded partitions; those of an aggregate are merged instead, where that is shown to change no value."""
         if error := self._spoiled.get(path):
             return [MaintenanceResult(state.table.name, "left", message(error))]
+        crowds = crowded(path, request.many)
+        if state.newest is not None and under_way(controller):
+            # it removes rows that a newer one of their key replaces, and the receipts count what the batches have written
+            why = "a rollout is under way, whose rows are still to be counted"
+            return [MaintenanceResult(state.table.name, "left", f"{crowd.label}: {why}") for crowd in crowds]
         done = []
-        for crowd in crowded(path, request.many):
+        for crowd in crowds:
             merging = self._mergeable(controller, path)
             why = f"; its states are not merged: {merging.why}" if isinstance(merging, NotMergeable) else ""
             if request.dry_run:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from console.agent.errors import MergeDiffers
-from console.agent.feeds.backfill import clustered
 from console.agent.feeds.checksum import row_sums_per_day
-from console.agent.maintenance.compaction import FILE_BYTES, Crowd
+from console.agent.feeds.file_layout import FILE_BYTES, clustered
+from console.agent.maintenance.compaction import Crowd
 from console.agent.maintenance.merged_values import key_differences, united
 from console.agent.maintenance.replaced_files import PartitionFile, partition_files, replace_files
 from console.agent.receipts.merges import MergedSums

@@ -1,17 +1,19 @@
 """The rows of a DataFrame in Arrow, whichever Spark has them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def arrow_table(data: Any) -> pa.Table:
+def arrow_table(data: Any) -> "pa.Table":
     """All rows of a DataFrame. `DataFrame.toArrow` came with Spark 4.0; before, only pandas is given what it is made of.
 
     raises  what Spark raises
     """
     if hasattr(data, "toArrow"):
         return data.toArrow()
+    import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
 
     schema, batches = to_arrow_schema(data.schema), data._collect_as_arrow()

@@ -13,7 +13,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from console.agent.object_store.object_path import ObjectPath
-from console.agent.store import commits, log_files
+from console.agent.store import commits, log, log_files
 from console.agent.store.file_action import FileAction, added_file
 from console.errors import RegionError
 from console.model import created
@@ -43,8 +43,7 @@ def write(rows: Any, table: str) -> tuple[FileAction, ...]:
 
 
 def _files(table: str, attempt: Path, name: str) -> tuple[FileAction, ...]:
-    first = attempt / "_delta_log" / f"{0:020}.json"
-    actions = [json.loads(line) for line in first.read_text(encoding="utf-8").splitlines()]
+    actions = [json.loads(line) for line in log.action_lines(str(attempt), 0)]
     metadata = next(action["metaData"] for action in actions if "metaData" in action)
     if metadata["configuration"].get("delta.columnMapping.mode", "none") != "none":
         raise RegionError(

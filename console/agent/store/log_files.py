@@ -51,11 +51,17 @@ def newest_names(table: str) -> Iterable[str]:
     if not in_bucket(table):
         return names(table)
     found = listed_from(table, _KNOWN[table]) if table in _KNOWN else {}
-    if not found:  # or another table is there now
+    if not (newest := _newest(found)):  # another table is there now, whose log is shorter
         found = listed_from(table, "")
-    if newest := max((name[:20] for name in found if name[:20].isdigit()), default=""):
+        newest = _newest(found)
+    if newest:
         _KNOWN[table] = newest
     return found
+
+
+def _newest(names: Iterable[str]) -> str:
+    """The newest version as its files are named; "" if none of these is of a version, as `_last_checkpoint` is not."""
+    return max((name[:20] for name in names if name[:20].isdigit()), default="")
 
 
 def listed_from(table: str, after: str) -> dict[str, Listed]:

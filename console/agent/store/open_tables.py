@@ -7,7 +7,7 @@ is kept reads what is new in 1 (`docs/decisions/0038-tables-are-kept-open.md`). 
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from deltalake import DeltaTable
@@ -25,15 +25,19 @@ UNKNOWN_FILES = 1_000  # of a table without a checkpoint
 class _Opened:
     """An open table, and what it is recognised by: deltalake takes no notice of another table in its place.
 
-    version, stamp  of its last use, and of that commit's file
+    version, stamp  a commit of it, and that commit's file; None without one
     files           how many it has about, as of version `counted`; -1 for not counted yet
     """
 
     table: DeltaTable
-    version: int = -1
-    stamp: log_files.Stamp | None = None
+    version: int
+    stamp: log_files.Stamp | None
     files: int = UNKNOWN_FILES
     counted: int = -1
+
+    def is_at(self, path: str) -> bool:
+        """Whether no other table is there. What was read of the path before this answer is then of this table."""
+        return self.stamp is not None and log_files.stamp(path, self.version) == self.stamp
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,22 +51,24 @@ class _Tables:
     def take(self, path: str) -> _Opened:
         with self._guard:
             kept = self._kept.pop(path, None)
-        if kept is None or log_files.stamp(path, kept.version) != kept.stamp:
-            return _Opened(table=DeltaTable(path))
-        try:
-            _read_on(path, kept.table)
-        except DeltaError:
-            return _Opened(table=DeltaTable(path))  # which says what is wrong with the log
-        return kept
+        if kept is not None:
+            with suppress(DeltaError):  # one that is opened anew says what is wrong with the log
+                _read_on(path, kept.table)
+                if kept.is_at(path):
+                    return kept
+        return _opened_anew(path)
 
     def keep(self, path: str, used: _Opened) -> None:
-        used.version = int(used.table.version())
-        used.stamp = log_files.stamp(path, used.version)
+        version = int(used.table.version())
+        newest = log_files.stamp(path, version)
+        if newest is None or not used.is_at(path):
+            return
+        used.version, used.stamp = version, newest
         if used.counted < 0 or used.version >= used.counted + CHECKPOINT_COMMITS:
             last = log.last_checkpoint(path)
             used.files = UNKNOWN_FILES if last is None else max(last.actions, UNKNOWN_FILES)
             used.counted = used.version
-        if used.stamp is None or used.files > self.most_files:
+        if used.files > self.most_files:
             return
         with self._guard:
             self._kept[path] = used
@@ -96,6 +102,12 @@ def opened(path: str) -> Iterator[DeltaTable]:
     finally:
         del in_use[path]
     _TABLES.keep(path, taken)  # after an error its state is unknown
+
+
+def _opened_anew(path: str) -> _Opened:
+    version = log.latest_version(path, missing_ok=True)
+    stamp = log_files.stamp(path, version)  # before the table is read: one that takes its place meanwhile has another
+    return _Opened(table=DeltaTable(path), version=version, stamp=stamp)
 
 
 def _read_on(path: str, table: DeltaTable) -> None:

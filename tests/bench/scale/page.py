@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
+from console import project
 from console.cli.format import size
 from console.model.region import Limits, Prices
 from tests.bench.parts import ROOT
@@ -114,6 +114,9 @@ def _following(hour: HourRecord) -> Iterator[str]:
         yield f"| {what} | {one} | {day} |"
     yield from (
         "",
+        "Its model is its own beginning: processor time, commits and bytes of six times the first sixth, from which the whole is to differ by less than a fifth"
+        " (part `hour` of [benchmarks.md](benchmarks.md)).",
+        "",
         f"Beside that each hourly compaction: after this time it took {hour.compaction_seconds:,.0f} processor seconds and {hour.compaction_bytes / 1e6:,.1f} MB of the logs,"
         " which name each replaced file. Those of a later hour rewrite the day's larger file as well.",
     )
@@ -127,5 +130,10 @@ _ASSUMED = (
 )
 
 
-def write(record: ScaleRecord, prices: Prices, page: Path = PAGE) -> None:
-    page.write_text(rendered(record, prices, hour.known()))
+def renew() -> bool:
+    """Write the page anew from the records. returns  whether rollouts have been measured"""
+    if not RECORD.is_file():
+        return False
+    prices = project.load(ROOT).region("us").prices
+    PAGE.write_text(rendered(ScaleRecord.read(RECORD), prices, hour.known()))
+    return True

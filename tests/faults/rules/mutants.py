@@ -23,7 +23,7 @@ COMPACT, BACKFILL, SUMS = (
 )
 MERGED, MERGES = f"{RULES}/test_merged_states.py", f"{RULES}/test_mergeable.py"
 MERGE, MAY_MERGE = (f"console/agent/maintenance/{name}.py" for name in ("merge", "mergeable"))
-EDGE = "console/agent/feeds/live_feed.py"
+EDGE, LAYOUT = "console/agent/feeds/live_feed.py", "console/agent/feeds/file_layout.py"
 LOG = "console/agent/store/log.py"
 OPEN_TABLES, OPENED = "console/agent/store/open_tables.py", "tests/agent/test_open_tables.py"
 EXPECTED, BEFORE, COMPILED = (
@@ -158,7 +158,10 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/model/test_small_batch.py"),
     bug("a quiet source's sample is taken on one path alone", EDGE, "rows.where(sample) if sample else rows", "rows",
         f"{RULES}/test_recount.py::test_of_a_large_commit_of_a_quiet_source_the_same_sample_is_computed_on_both_paths"),
-    bug("a batch takes every slot", BACKFILL, "out.coalesce(tasks)", "out", f"{BATCHES}::test_a_batch_leaves_a_slot_to_live"),
+    bug("a batch takes every slot", LAYOUT, "return rows.coalesce(tasks)", "return rows", f"{BATCHES}::test_a_batch_leaves_a_slot_to_live"),
+    bug("every task writes a file into each day", LAYOUT, "    if not files:", "    if True:", f"{RULES}/test_file_layout.py::test_a_day_has_few_files_and_every_row_once_however_many_tasks_build_it"),
+    bug("one task writes a large day alone", LAYOUT, "    if files == 1:", "    if True:", f"{RULES}/test_file_layout.py::test_a_day_has_few_files_and_every_row_once_however_many_tasks_build_it"),
+    bug("hours are days of their own", LAYOUT, "days[piece.label[:10]]", "days[piece.label]", f"{RULES}/test_file_layout.py::test_days_are_brought_together_only_where_their_files_would_be_small_and_many"),
     bug("counters of a lost stage count", BACKFILL, "count_rows(session, self.history, self.run) if spark.on_cluster else int(self.counted.get[\"rows\"])", "int(self.counted.get[\"rows\"])", f"{BATCHES}::test_rows_read_on_a_cluster_rest_on_no_counter_of_sparks"),
     bug("days overlap", BACKFILL, "condition & (col(column) < _bound(", "condition & (col(column) <= _bound(", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
     bug("no batch for rows without a time", BACKFILL, "if len(bounded) < len(run):", "if False:", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
@@ -319,7 +322,9 @@ MUTANTS: tuple[Mutant, ...] = (
     # tables that are kept open
     bug("a kept table is not read on", OPEN_TABLES, "            _read_on(path, kept.table)\n", "            pass\n", OPENED),
     bug("a kept table is read on only where its log is short", OPEN_TABLES, "missing_ok=True) != table.version():", "missing_ok=True) < 1:", OPENED),
-    bug("another table in the place of a kept one is not noticed", OPEN_TABLES, "if kept is None or log_files.stamp(path, kept.version) != kept.stamp:", "if kept is None:", OPENED),
+    bug("another table in the place of a kept one is not noticed", OPEN_TABLES, "                if kept.is_at(path):", "                if True:", OPENED),
+    bug("another table in the place of one in use is kept", OPEN_TABLES, "if newest is None or not used.is_at(path):", "if newest is None:", OPENED),
+    bug("a compaction removes rows that a rollout counts", "console/agent/maintenance/maintainer.py", "        if state.newest is not None and under_way(controller):", "        if False:", f"{RULES}/test_maintainer.py"),
     bug("two threads have one table", OPEN_TABLES, "kept = self._kept.pop(path, None)", "kept = self._kept.get(path)", OPENED),
     bug("a table is kept although its use failed", OPEN_TABLES, "        del in_use[path]\n    _TABLES.keep(path, taken)", "        del in_use[path]\n        _TABLES.keep(path, taken)", OPENED),
     bug("releases are read once", "console/agent/store/ledger.py", "if log_files.stamp(path, version) == stamp and log_files.stamp(path, version + 1) is None:", "if log_files.stamp(path, version) == stamp:", "tests/agent/test_ledger.py"),

@@ -23,6 +23,7 @@ from console.agent.store import log
 from console.errors import Conflict, DataError
 from console.model.event import Accepted, Ended, Entered, Fenced
 from console.model.live import Feed, Release, TableState
+from console.model.newest import Newest
 from console.model.step import Promote
 from tests.faults.rules.tables import SCHEMA, commit_rows, foreign, number, rows, state
 from tests.plans import bare_plan
@@ -209,3 +210,22 @@ def test_rows_expire_never_beside_a_rollout(controller: PipelineController) -> N
     short = state("copy", retention_days=1, time="day")
     (done,) = tested._expire(controller, "", short, maintainer.MaintenanceRequest(expire=True))
     assert (done.what, "a rollout is under way" in done.detail) == ("left", True)
+
+
+def test_a_table_of_newest_rows_is_compacted_never_beside_a_rollout(
+    controller: PipelineController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compaction removes rows that newer batches have replaced, and the rollout's receipts would count what is left."""
+    newest = Newest(key=("n",), order=("day",), tie=(), bucket=False, merged="SELECT * FROM stored")
+    landing, copied = str(controller.warehouse / "landing"), replace(state("copy"), newest=newest)
+    tried: list[str] = []
+    monkeypatch.setattr(maintainer, "compact", lambda _, path, crowd, *__: tried.append(path) or Compacted(crowd, 1, 4))
+    spark = SimpleNamespace(session=lambda: None, build_session=lambda: None, build_tasks=1)
+    tested = maintainer.Maintainer(cast(Any, spark), lambda: [controller], lambda *_: None)
+    request = maintainer.MaintenanceRequest(many=4)
+    assert tested._compact(controller, landing, copied, maintainer.MaintenanceRequest(many=5)) == []
+    (left,) = tested._compact(controller, landing, copied, request)
+    assert (left.what, "a rollout is under way" in left.detail, tried) == ("left", True, [])
+    controller.recorder.store(Ended("discarded", "ada"))
+    (done,) = tested._compact(controller, landing, copied, request)
+    assert (done.what, tried) == ("compacted", [landing])
