@@ -227,15 +227,8 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return _moved(status, moved)
         case Promoted() | RolledBack() | Ended() as decided:
             return replace(_decided(status, decided), waiting=None, spark_lost=0.0)
-        case Entered(state=state, by=by):
-            again = state == "validating"
-            checks = () if again else status.checks
-            consent = status.consent.voided("the checks ran again") if again else status.consent
-            soak = None if again else status.soak
-            by = by or ("" if state == "awaiting-confirmation" else status.decided_by)  # back at the gate: nobody yet
-            return replace(
-                status, state=state, why="", checks=checks, waiting=None, consent=consent, soak=soak, decided_by=by
-            )
+        case Entered() as entered:
+            return _entered(status, entered)
         case Checked() as check:
             return _checked(status, check, recorded.at)
         case Waiting(why):
@@ -252,6 +245,16 @@ def _folded(status: Status, recorded: Recorded) -> Status:
             return _informed(status, notice, recorded.at)
         case _:
             assert_never(recorded.event)
+
+
+def _entered(status: Status, event: Entered) -> Status:
+    back = event.state == "awaiting-confirmation"  # where nobody has opened the gate yet
+    status = replace(
+        status, state=event.state, why="", waiting=None, decided_by=event.by or ("" if back else status.decided_by)
+    )
+    if event.state != "validating":
+        return status
+    return replace(status, checks=(), consent=status.consent.voided("the checks ran again"), soak=None)
 
 
 def _checked(status: Status, check: Checked, at: float) -> Status:
