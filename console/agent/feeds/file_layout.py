@@ -21,9 +21,9 @@ def in_few_files(rows: Any, run: Sequence[Slice], target: TableState, tasks: int
     A task of a build reads files of many days and writes a file for each of them, so that many tasks write many small files: there, rows
     of one day are brought together first (docs/decisions/0040).
     """
-    files = files_a_day(run, target, tasks)
+    files, rows = files_a_day(run, target, tasks), rows.coalesce(tasks)
     if not files:
-        return rows.coalesce(tasks)
+        return rows
     from pyspark.sql.functions import col, lit, spark_partition_id
 
     partitions = [col(quoted(name)) for name in target.version.partition_by]

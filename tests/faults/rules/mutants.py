@@ -158,7 +158,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/model/test_small_batch.py"),
     bug("a quiet source's sample is taken on one path alone", EDGE, "rows.where(sample) if sample else rows", "rows",
         f"{RULES}/test_recount.py::test_of_a_large_commit_of_a_quiet_source_the_same_sample_is_computed_on_both_paths"),
-    bug("a batch takes every slot", LAYOUT, "return rows.coalesce(tasks)", "return rows", f"{BATCHES}::test_a_batch_leaves_a_slot_to_live"),
+    bug("a batch takes every slot", LAYOUT, "rows.coalesce(tasks)", "rows", f"{BATCHES}::test_a_batch_leaves_a_slot_to_live"),
     bug("every task writes a file into each day", LAYOUT, "    if not files:", "    if True:", f"{RULES}/test_file_layout.py::test_a_day_has_few_files_and_every_row_once_however_many_tasks_build_it"),
     bug("one task writes a large day alone", LAYOUT, "    if files == 1:", "    if True:", f"{RULES}/test_file_layout.py::test_a_day_has_few_files_and_every_row_once_however_many_tasks_build_it"),
     bug("hours are days of their own", LAYOUT, "days[piece.label[:10]]", "days[piece.label]", f"{RULES}/test_file_layout.py::test_days_are_brought_together_only_where_their_files_would_be_small_and_many"),
