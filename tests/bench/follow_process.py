@@ -1,6 +1,6 @@
 """One agent that follows a chain of two tables, in a process of its own: `FOLDER RATE SECONDS SETTINGS COMMITS COMPACT`.
 
-Prints one JSON object. A producer beside it commits so many rows a second, once a second; the lags are the differences between
+Prints one JSON object. A producer beside it (`producer_process`) commits so many rows a second, once a second; the lags are the differences between
 the times at which the landing commits and those of the chain's last table were put into their logs. COMMITS: of each table before that.
 No compaction falls into that time; COMPACT 1: what one takes afterwards is told beside it.
 """
@@ -8,15 +8,17 @@ No compaction falls into that time; COMPACT 1: what one takes afterwards is told
 import json
 import math
 import os
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 
 from console.agent.feeds import app_ids
 from console.agent.maintenance import maintainer
@@ -68,15 +70,17 @@ def main(
             agent.tick()
 
     threading.Thread(target=tick, name="ticks", daemon=True).start()
-    produced = produce(setup.landing, rate, WARM_SECONDS, ended)
-    tables = tuple(setup.warehouse / name for name in ("copy", "below"))
-    began = time.monotonic()
-    first = DeltaTable(setup.landing).version() + 1
-    marks = [Mark.now(agent, tables)]
-    for _ in range(MARKS):
-        produced += produce(setup.landing, rate, seconds / MARKS, ended)
-        marks.append(Mark.now(agent, tables))
-    used, took = marks[-1].seconds - marks[0].seconds, time.monotonic() - began
+    with producing(setup.landing, rate) as end:
+        time.sleep(WARM_SECONDS)
+        tables = tuple(setup.warehouse / name for name in ("copy", "below"))
+        began = time.monotonic()
+        first = DeltaTable(setup.landing).version() + 1
+        marks = [Mark.now(agent, tables)]
+        for _ in range(MARKS):
+            time.sleep(seconds / MARKS)
+            marks.append(Mark.now(agent, tables))
+        used, took = marks[-1].seconds - marks[0].seconds, time.monotonic() - began
+        produced = end()
     last = DeltaTable(setup.landing).version()
     until_there(setup, produced)
     report = {
@@ -123,18 +127,24 @@ def grown(setup: UnattendedSetup, commits: int) -> None:
             commit_rows(path, app_ids.live_id(path, spec), number(1, seen), rows(), kind="live")
 
 
-def produce(landing: str, rate: int, seconds: float, ended: threading.Event) -> int:
-    """Rows written. The commits of a producer are not among the processor seconds of the agent: see `own`."""
-    written, began = 0, time.monotonic()
-    for second in range(math.ceil(seconds)):
-        ended.wait(max(0.0, began + second - time.monotonic()))
-        write_deltalake(landing, rows(*range(rate)), mode="append", partition_by=["day"])
-        written += rate
-    return written
+@contextmanager
+def producing(landing: str, rate: int) -> Iterator[Callable[[], int]]:
+    """A producer beside the agent; what it has taken is none of the agent's. Yields what ends it and returns its rows."""
+    command = [sys.executable, "-m", "tests.bench.producer_process", landing, str(rate)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+
+        def end() -> int:
+            process.terminate()
+            return int(process.communicate()[0])
+
+        try:
+            yield end
+        finally:
+            process.terminate()
 
 
 def own(agent: Any) -> float:
-    """Processor seconds of the agent so far, Python and JVM, without the main thread, which produces here."""
+    """Processor seconds of the agent so far, Python and JVM, without the main thread, which measures here."""
     jvm = agent.spark._jvm.proc.pid if agent.spark.started else 0
     everything = spent(jvm) if jvm else time.process_time()
     return everything - time.thread_time()
