@@ -269,20 +269,24 @@ def _commit_files(
             if (table.transaction_version(writer.app_id) or 0) >= number:
                 raise _skipped(writer, position)
             crash.point(f"before-commit-{note.get('kind', '')}")
-            by = table.metadata().partition_columns
-            table.create_write_transaction(
-                adds,
-                "append",
-                table.schema(),
-                by,
-                commit_properties=properties,
-                post_commithook_properties=commits.hooks(table),
-            )
+            _commit_actions(table, adds, properties)
 
         numbers = (Transaction(writer.app_id, number), *others)
         before = commits.commit(writer.target, write, note=writer.noted(note), numbers=numbers)
         crash.point(f"after-commit-{note.get('kind', '')}")
     return _read_back(writer, before, number, position)
+
+
+def _commit_actions(table: DeltaTable, adds: Sequence[AddAction], properties: CommitProperties) -> None:
+    """Commit files that are there, or none, without writing any."""
+    table.create_write_transaction(
+        list(adds),
+        "append",
+        table.schema(),
+        table.metadata().partition_columns,
+        commit_properties=properties,
+        post_commithook_properties=commits.hooks(table),
+    )
 
 
 def _append_by_deltalake(
@@ -294,8 +298,11 @@ def _append_by_deltalake(
     def write(table: DeltaTable, properties: CommitProperties) -> None:
         if (table.transaction_version(writer.app_id) or 0) >= number:
             raise _skipped(writer, position)
-        exact = exact_appends.as_stored(table, data)
+        exact = None if data is None else exact_appends.as_stored(table, data)
         crash.point(f"before-commit-{note.get('kind', '')}")
+        if exact is None:  # an agent at rest moves its feeds' positions so, and loads no Arrow for it
+            _commit_actions(table, (), properties)
+            return
         write_deltalake(
             table,
             exact,

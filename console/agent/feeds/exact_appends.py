@@ -51,7 +51,7 @@ def as_stored(table: DeltaTable, data: Any) -> Any:
 
     schema = pa.schema(table.schema().to_arrow())
     try:
-        data = schema.empty_table() if data is None else data.cast(schema)
+        data = data.cast(schema)
     except (pa.ArrowException, ValueError):  # ValueError: the table has an added column, which Spark fills with NULL
         raise Inexact from None
     partition_by = table.metadata().partition_columns
