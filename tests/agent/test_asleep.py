@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def well(report: dict[str, Any]) -> None:
     assert (report["spark_at_start"], report["lost"]) == (False, False)
     each = report["cycles"]
     assert all(cycle["gone"] and cycle["late"] for cycle in each), each
-    assert len({cycle["jvm"] for cycle in each}) == len(each)
+    # numbers of processes come round again after some two hundred JVMs
+    assert all(one["jvm"] != following["jvm"] for one, following in pairwise(each))
     landed = len(each) + 2
     assert report["rows"] == [100 + n for n in range(landed)], "every row once"
     told = report["while_ending"]
