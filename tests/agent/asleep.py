@@ -25,7 +25,7 @@ from tests.faults.rules.tables import column_values
 from tests.life.region import SHORT_LIVED
 from tests.plans import bare_plan
 
-IDLE_SECONDS = 2.0
+IDLE_SECONDS = 1.0
 WAIT_SECONDS = 400.0
 
 

@@ -84,7 +84,7 @@ def files(path: str) -> Counter[str]:
 @pytest.mark.parametrize(
     ("tasks", "size", "most"),
     [
-        (2, 1 << 20, 2),
+        pytest.param(2, 1 << 20, 2, marks=pytest.mark.soak),
         (COMMITS, 1 << 20, 1),
         (COMMITS, FILE_BYTES + 1, 2),
         # enough for each task: what it writes is no small file, and nothing is sent from one to another
