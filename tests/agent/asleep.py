@@ -44,7 +44,10 @@ class Cycle:
 
 @dataclass(kw_only=True)
 class Report:
-    """spark_at_start: whether a region without new rows started Spark;  while_ending: what was asked while it ended"""
+    """spark_at_start: whether a region without new rows started Spark;  while_ending: what was asked while it ended
+
+    descriptors, threads  once it has ended for the last time
+    """
 
     spark_at_start: bool = True
     rest_pss: int = 0
@@ -52,6 +55,8 @@ class Report:
     cycles: list[Cycle] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     lost: bool = False
+    descriptors: int = 0
+    threads: int = 0
 
 
 class Region:
@@ -84,6 +89,8 @@ class Region:
             self.report.cycles.append(self._cycle())
             if number == 0:
                 self._asked_while_ending()
+        self.agent.sleeper._thread.join()
+        self.report.descriptors, self.report.threads = len(os.listdir("/proc/self/fd")), threading.active_count()
         self.report.rows = column_values(str(self.setup.warehouse / "below"))
         return self.report
 
