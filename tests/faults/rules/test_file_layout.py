@@ -22,7 +22,7 @@ from tests.faults.rules.test_batches import history_of, spark_of
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 
-BEGIN, DAYS, COMMITS, EACH = date(2026, 11, 1), 8, 6, 5
+BEGIN, DAYS, COMMITS, EACH, BATCHES = date(2026, 11, 1), 8, 6, 5, 2
 MANY_TASKS = {"minPartitionNum": COMMITS, "openCostInBytes": 0}
 
 
@@ -62,15 +62,15 @@ def slices(size: int) -> tuple[Slice, ...]:
     return (*pieces, Slice(index=DAYS, label="no day", first="", end="", rows=1, bytes=size, null=True))
 
 
-def carried(session: Any, landing: str, name: str, tasks: int, size: int, batches: int = 1) -> str:
+def carried(session: Any, landing: str, name: str, tasks: int, size: int) -> str:
     """The path of a table that was built so."""
     target: TableState = state("copy", cluster_by=("n",))
     path = str(Path(landing).with_name(name))
     commit.create(session, target, path, 240)
     history = history_of(landing, target, log.latest_version(landing), "day", slices(size))
     history = replace(history, target_path=path, writer=commit.open_feed(session, "history/x", path, 0))
-    for part in range(batches):
-        run = history.slices[part * DAYS // batches : (part + 1) * DAYS // batches]
+    for part in range(BATCHES):
+        run = history.slices[part * DAYS // BATCHES : (part + 1) * DAYS // BATCHES]
         backfill.run_batch(spark_of(tasks=tasks), session, history, run, lambda _: None)
     return path
 
@@ -95,6 +95,13 @@ def test_a_day_has_few_files_and_every_row_once_however_many_tasks_build_it(
     landing: str, many_tasks: Any, tasks: int, size: int, most: int
 ) -> None:
     path = carried(many_tasks, landing, "copy", tasks, size)
+    written = [
+        {file.values for file in each.added}
+        for each in log.commits(path, 0, log.latest_version(path))
+        if each.note.get("kind") == "history"
+    ]
+    assert sum(map(len, written)) == len(set[Any]().union(*written)) == DAYS, "each day is in one batch's commit"
+    assert len(written) == BATCHES
     assert column_values(path) == list(range(COMMITS * DAYS * EACH))
     found = files(path)
     assert len(found) == DAYS
@@ -104,19 +111,6 @@ def test_a_day_has_few_files_and_every_row_once_however_many_tasks_build_it(
         assert numbers == sorted(numbers), "as the table is clustered"
         day = file.parent.name.partition("=")[2]
         assert {str(day_of(n)) for n in numbers} == {"None" if day.startswith("__HIVE") else day}
-
-
-def test_each_day_is_written_by_one_batch_alone(landing: str, many_tasks: Any) -> None:
-    path = carried(many_tasks, landing, "copy", COMMITS, 1 << 20, batches=2)
-    days = [
-        {file.values for file in each.added}
-        for each in log.commits(path, 0, log.latest_version(path))
-        if each.note.get("kind") == "history"
-    ]
-    assert len(days) == 2
-    assert not days[0] & days[1]
-    assert sum(map(len, days)) == DAYS
-    assert set(files(path).values()) == {1}
 
 
 def test_days_are_brought_together_only_where_their_files_would_be_small_and_many() -> None:
