@@ -161,7 +161,7 @@ def _routine(event: Event) -> bool:
 
 def _who(event: Event) -> str:
     match event:
-        case Accepted() | Paused() | Resumed() | TakenOver() | Promoted() | RolledBack() | Ended():
+        case Accepted() | Entered() | Paused() | Resumed() | TakenOver() | Promoted() | RolledBack() | Ended():
             return event.by
         case Logged(incident=Noted(by=by) | Tuned(by=by) | CheckAccepted(by=by) | Approved(by=by) | TicketNamed(by=by)):
             return by
