@@ -1,15 +1,16 @@
 """The effect of events, and of a region's stored history, on its view. Pure: the watcher and a playback share it."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from console.model.event import Lagging, Promoted, Recorded, RolledBack
-from console.model.measured import FeedSample
+from console.model.measured import SAMPLE_SECONDS, FeedSample
 from console.model.status import fold
 from console.record import replace
 from console.runner.view import RegionView
 
 EVENTS_KEPT = 400  # of one region, in its view
-SAMPLES_SECONDS = 2 * 3600.0  # of samples kept in a view
+SAMPLES_SECONDS = 3600.0 + 2 * SAMPLE_SECONDS  # of samples kept in a view: screens and forecasts show an hour
 
 
 def with_event(view: RegionView, recorded: Recorded) -> RegionView:
@@ -38,12 +39,22 @@ def with_history(view: RegionView, events: Sequence[Recorded]) -> RegionView:
 
 
 def with_samples(view: RegionView, samples: Sequence[FeedSample]) -> RegionView:
-    """The view with these samples merged into its own: by time, without duplicates, for the last two hours."""
+    """The view with these samples merged into its own: by time, without duplicates, for the last hour."""
     return replace(view, samples=joined(view.samples, samples))
 
 
-def joined(known: Sequence[FeedSample], new: Sequence[FeedSample]) -> tuple[FeedSample, ...]:
-    """Samples by time, without duplicates, for the last two hours."""
-    have = {(sample.feed, sample.at) for sample in known}
-    every = sorted([*known, *(s for s in new if (s.feed, s.at) not in have)], key=lambda sample: sample.at)
-    return tuple(sample for sample in every if sample.at > every[-1].at - SAMPLES_SECONDS) if every else ()
+def joined(known: tuple[FeedSample, ...], new: Sequence[FeedSample]) -> tuple[FeedSample, ...]:
+    """Samples by time, without duplicates, for the last hour. known: as this function returned them
+
+    An agent reports every ten seconds what it has just measured, so that is appended; hundreds of regions do so.
+    """
+    if known and new and min(map(_at, new)) <= known[-1].at:  # of a region that is read again, or of a second agent
+        have = {(sample.feed, sample.at) for sample in known}
+        every = tuple(sorted([*known, *(s for s in new if (s.feed, s.at) not in have)], key=_at))
+    else:
+        every = (*known, *sorted(new, key=_at))
+    return every[bisect_right(every, every[-1].at - SAMPLES_SECONDS, key=_at) :] if every else ()
+
+
+def _at(sample: FeedSample) -> float:
+    return sample.at

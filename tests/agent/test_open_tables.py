@@ -15,7 +15,7 @@ from deltalake import CommitProperties, DeltaTable, TableFeatures, Transaction, 
 from deltalake.exceptions import TableNotFoundError
 
 from console.agent.store import commits, log, open_tables
-from console.agent.store.open_tables import opened, position, schema_json, table_id
+from console.agent.store.open_tables import MOST_PARTS, opened, position, schema_json, table_id
 from console.model.created import CHECKPOINT_COMMITS
 
 ROWS = pa.table({"id": ["a", "b"], "n": [1, 2]})
@@ -242,3 +242,24 @@ def test_expired_commits_are_looked_for_once_a_checkpoint(table: str) -> None:
     shrunk = [version for (_, before), (version, after) in pairwise(left.items()) if after < before]
     assert shrunk
     assert {version % CHECKPOINT_COMMITS for version in shrunk} == {0}
+
+
+def test_a_kept_table_is_opened_anew_before_it_consists_of_many_parts(
+    table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened_at: list[int] = []
+
+    def noted(path: str) -> DeltaTable:
+        found = DeltaTable(path)
+        opened_at.append(found.version())
+        return found
+
+    monkeypatch.setattr(open_tables, "DeltaTable", noted)
+    for _ in range(2 * MOST_PARTS + 10):
+        commits.append(table, ROWS)
+    assert opened_at == [0, MOST_PARTS, 2 * MOST_PARTS]
+    for _ in range(2 * MOST_PARTS):  # of another writer: also in one step
+        write_deltalake(table, ROWS, mode="append")
+    for _ in range(3):
+        position(table, "one")
+    assert opened_at == [0, MOST_PARTS, 2 * MOST_PARTS, 4 * MOST_PARTS + 10]

@@ -39,7 +39,8 @@ from console.tui.app import ConsoleApp
 
 REGIONS, STEP, ROLLOUT = 20, "backfill/requests/parse", "web-2"
 BEGAN = 1_794_000_000.0
-SECONDS_AN_EVENT = 0.5  # of one region's clock: two hours of samples are full after 14,400 of its events
+SECONDS_AN_EVENT = 0.5  # of one region's clock: an hour of samples is full after 7,240 of its events
+SAMPLED_EVERY = 20  # events: each ten seconds of that clock, as an agent does
 STORED_EVERY = 40  # a view keeps 400 of them: as many after 16,000 events
 SETTLING = 60  # half seconds, at most
 TURN = 50  # events of one region before the others and the screen have their turn
@@ -60,7 +61,9 @@ def event(number: int, at: float) -> Event:
                 FeedSample(at=at, feed="", rows=180.0 + number % 9, lag=0.4, behind=number % 70, backfill=9_800.0),
                 FeedSample(at=at, feed="parse", rows=180.0, lag=0.4, behind=number % 70),
             )  # fmt: skip
-            return Lagging(commits=1, rows=number % 70, seconds=0.4, samples=samples if number % 20 == 0 else ())
+            return Lagging(
+                commits=1, rows=number % 70, seconds=0.4, samples=samples if number % SAMPLED_EVERY == 0 else ()
+            )
         case 1:
             return Logged(f"job {number}: stage 3 of 5 begins")
         case _:

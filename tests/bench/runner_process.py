@@ -23,19 +23,31 @@ from console.model.event import BatchDone, Recorded
 from console.model.region import Region
 from console.model.status import Status, fold
 from console.runner.journal import Journal
+from console.runner.view_events import SAMPLES_SECONDS
 from console.runner.watch import RegionBoard, RegionWatcher
-from tests.bench.memory_process import BEGAN, ROLLOUT, SECONDS_AN_EVENT, STEP, event, first_events, octets
+from tests.bench.memory_process import (
+    BEGAN,
+    ROLLOUT,
+    SAMPLED_EVERY,
+    SECONDS_AN_EVENT,
+    STEP,
+    event,
+    first_events,
+    octets,
+)
 
 REGIONS = 500
 STORED_EVERY = 100
 FIRST_STORED = 400  # as many as a view keeps: from then on its memory is that of any later time
-FLEETING = 2_000  # lines that are sent again and again
+FIRST_FLEETING = int(
+    SAMPLES_SECONDS / SECONDS_AN_EVENT
+)  # of those before it only the samples are sent: a view is full of them
 TURN = 20  # lines of one region before the others have their turn
 
 
-def fleeting_lines() -> list[str]:
-    times = (BEGAN + number * SECONDS_AN_EVENT for number in range(FLEETING))
-    return [dumps(Recorded(ROLLOUT, 0, at, event(number, at))) for number, at in enumerate(times)]
+def fleeting_lines(numbers: range) -> list[str]:
+    times = ((number, BEGAN + number * SECONDS_AN_EVENT) for number in numbers)
+    return [dumps(Recorded(ROLLOUT, 0, at, event(number, at))) for number, at in times]
 
 
 def stored_line(seq: int, place: int) -> str:
@@ -45,15 +57,18 @@ def stored_line(seq: int, place: int) -> str:
 
 
 class ReportingDriver:
-    """An agent's link: its first events, then as many lines as each phase allows. `status`: the region's own, of stored events"""
+    """An agent's link: its first events and an hour's samples, then as many lines as each phase allows.
 
-    def __init__(self, region: Region, lines: list[str]) -> None:
+    status  the region's own, of stored events
+    """
+
+    def __init__(self, region: Region, hour: list[str], lines: list[str]) -> None:
         self.region = region
         self.status = Status()
         self.stored = 0
         self.allowed, self.more = 0, asyncio.Event()
         self.arrived = asyncio.Event()
-        self._lines = lines
+        self._hour, self._lines = hour, lines
 
     async def state(self, pipeline: str) -> RegionState:
         return decode(RegionState, loads(dumps(RegionState(self.status, None, ()))))  # as it comes from an agent
@@ -71,13 +86,17 @@ class ReportingDriver:
             yield self._store(decode(Recorded, loads(stored_line(next(seqs), place))))
             if place % TURN == 0:
                 await asyncio.sleep(0)
+        for place, line in enumerate(self._hour if not after else ()):
+            yield decode(Recorded, loads(line))
+            if place % TURN == 0:
+                await asyncio.sleep(0)
         while True:
             while sent < self.allowed:
                 sent += 1
-                if sent % STORED_EVERY == 0:
+                if sent % STORED_EVERY == STORED_EVERY - 1:  # never one with samples
                     yield self._store(decode(Recorded, loads(stored_line(next(seqs), sent // STORED_EVERY))))
                 else:
-                    yield decode(Recorded, loads(self._lines[sent % FLEETING]))
+                    yield decode(Recorded, loads(self._lines[sent]))
                 if sent % TURN == 0:
                     await asyncio.sleep(0)
             self.arrived.set()
@@ -128,9 +147,10 @@ async def resumed(drivers: list[ReportingDriver], journal: Journal) -> float:
 
 
 async def measure(totals: tuple[int, ...]) -> dict[str, Any]:
-    lines = fleeting_lines()
+    lines = fleeting_lines(range(FIRST_FLEETING, FIRST_FLEETING + max(totals) // REGIONS + 1))
+    hour = fleeting_lines(range(0, FIRST_FLEETING, SAMPLED_EVERY))
     regions = [Region(name=f"r{number:03}", warehouse=f"/w/{number}") for number in range(REGIONS)]
-    drivers = [ReportingDriver(region, lines) for region in regions]
+    drivers = [ReportingDriver(region, hour, lines) for region in regions]
     board, journal = RegionBoard("web", regions), Journal()
     following = watchers(list(drivers), board, journal)
     for watcher in following:

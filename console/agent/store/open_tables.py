@@ -1,7 +1,9 @@
 """Delta tables on a disk, kept open from one use to the next.
 
 Opening a table reads its checkpoint and each commit since: 5 to 17 ms of processor time, 60 at 100,000 files, where a table that
-is kept reads what is new in 1 (`docs/decisions/0038-tables-are-kept-open.md`). A table in a bucket is opened anew for each use.
+is kept reads what is new in 1 (`docs/decisions/0038-tables-are-kept-open.md`). deltalake adds each commit that it reads on to its state as a
+part of its own, and goes through all parts in each append, so that a table is opened anew, and whole, once it has many. A table in a bucket
+is opened anew for each use.
 """
 
 import threading
@@ -19,6 +21,7 @@ from console.model.created import CHECKPOINT_COMMITS
 
 MOST_FILES = 200_000  # of all kept tables together: deltalake keeps some 250 bytes of each
 UNKNOWN_FILES = 1_000  # of a table without a checkpoint
+MOST_PARTS = CHECKPOINT_COMMITS  # of a kept table, one for each commit since it was opened: an append costs 10 ms at 100 of them, 100 at 2,000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,12 +29,14 @@ class _Opened:
     """An open table, and what it is recognised by: deltalake takes no notice of another table in its place.
 
     version, stamp  a commit of it, and that commit's file; None without one
+    whole           its version when it was opened
     files           how many it has about, as of version `counted`; -1 for not counted yet
     """
 
     table: DeltaTable
     version: int
     stamp: log_files.Stamp | None
+    whole: int
     files: int = UNKNOWN_FILES
     counted: int = -1
 
@@ -61,7 +66,7 @@ class _Tables:
     def keep(self, path: str, used: _Opened) -> None:
         version = int(used.table.version())
         newest = log_files.stamp(path, version)
-        if newest is None or not used.is_at(path):
+        if newest is None or version - used.whole >= MOST_PARTS or not used.is_at(path):
             return
         used.version, used.stamp = version, newest
         if used.counted < 0 or used.version >= used.counted + CHECKPOINT_COMMITS:
@@ -107,7 +112,8 @@ def opened(path: str) -> Iterator[DeltaTable]:
 def _opened_anew(path: str) -> _Opened:
     version = log.latest_version(path, missing_ok=True)
     stamp = log_files.stamp(path, version)  # before the table is read: one that takes its place meanwhile has another
-    return _Opened(table=DeltaTable(path), version=version, stamp=stamp)
+    table = DeltaTable(path)
+    return _Opened(table=table, version=version, stamp=stamp, whole=int(table.version()))
 
 
 def _read_on(path: str, table: DeltaTable) -> None:

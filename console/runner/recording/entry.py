@@ -107,10 +107,15 @@ def difference(before: RegionView, after: RegionView, recorded: Recorded | None,
         decided = is_decision(recorded.event) and after.status is not before.status
         return Entry(at=at, region=name, event=recorded, decision=decided)
     changed = {key: value for key in _FIELDS if (value := getattr(after, key)) != getattr(before, key)}
-    known = set(before.samples)
-    added = tuple(sample for sample in after.samples if sample not in known)
     decided = "status" in changed and _decided(before.status, after.status)
-    return Entry(at=at, region=name, fields=changed, samples=added, decision=decided)
+    return Entry(at=at, region=name, fields=changed, samples=_added(before, after), decision=decided)
+
+
+def _added(before: RegionView, after: RegionView) -> tuple[FeedSample, ...]:
+    if after.samples is before.samples:  # as for most changes: thousands of samples are not compared
+        return ()
+    known = set(before.samples)
+    return tuple(sample for sample in after.samples if sample not in known)
 
 
 def is_decision(event: Event) -> bool:

@@ -32,24 +32,38 @@ class HistoryStore:
         self._cockpit, self._changed, self._ended, self._clock = cockpit, changed, ended, cockpit.now
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._audits: dict[RolloutKey, asyncio.Task[None]] = {}
+        self._again: set[str] = set()  # regions that were asked for while they were being read
+        self._newest: dict[RolloutKey, object] = {}  # rollout → its last request
 
     async def read(self, regions: Iterable[str]) -> None:
-        """Read the rollouts of these regions, all at once; a region that is already being read is skipped."""
-        names = [name for name in regions if name not in self.state.reading]
-        self._set(reading=self.state.reading | frozenset(names))
-        await asyncio.gather(*map(self._read, names))
+        """Read the rollouts of these regions, all at once. A region that is already being read is read once more
+        afterwards: its answer may be older than this request, as in a playback that has moved since."""
+        names = frozenset(regions)
+        idle = names - self.state.reading
+        self._again |= names - idle
+        self._set(reading=self.state.reading | idle)
+        await asyncio.gather(*map(self._read, sorted(idle)))
 
     async def _read(self, name: str) -> None:
-        async with self._slots:
-            past, error = await _answer(self._cockpit.history(name))
-        errors = {region: why for region, why in self.state.errors.items() if region != name}
-        listed = {**self.state.listed, name: past.rollouts} if past else self.state.listed
-        reading = self.state.reading - {name}
-        self._set(listed=listed, errors={**errors, name: error} if error else errors, reading=reading)
+        again = True
+        while again:
+            self._again.discard(name)
+            async with self._slots:
+                past, error = await _answer(self._cockpit.history(name))
+            again = name in self._again
+            errors = {region: why for region, why in self.state.errors.items() if region != name}
+            listed = {**self.state.listed, name: past.rollouts} if past else self.state.listed
+            reading = self.state.reading if again else self.state.reading - {name}
+            self._set(listed=listed, errors={**errors, name: error} if error else errors, reading=reading)
 
     async def read_whole(self, key: RolloutKey) -> None:
-        """Read one rollout with its events and receipts."""
+        """Read one rollout with its events and receipts. Of several requests the last one's answer stays, whichever
+        comes first."""
+        request = self._newest[key] = object()
         past, error = await _answer(self._cockpit.history(*key))
+        if self._newest.get(key) is not request:
+            return
+        del self._newest[key]
         if past:
             kept = dict(list(self.state.whole.items())[-WHOLE_KEPT:])
             self._set(whole={**kept, key: past})
