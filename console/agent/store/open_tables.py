@@ -30,15 +30,14 @@ class _Opened:
 
     version, stamp  a commit of it, and that commit's file; None without one
     whole           its version when it was opened
-    files           how many it has about, as of version `counted`; -1 for not counted yet
+    files           how many it had then, about
     """
 
     table: DeltaTable
     version: int
     stamp: log_files.Stamp | None
     whole: int
-    files: int = UNKNOWN_FILES
-    counted: int = -1
+    files: int
 
     def is_at(self, path: str) -> bool:
         """Whether no other table is there. What was read of the path before this answer is then of this table."""
@@ -69,10 +68,6 @@ class _Tables:
         if newest is None or version - used.whole >= MOST_PARTS or not used.is_at(path):
             return
         used.version, used.stamp = version, newest
-        if used.counted < 0 or used.version >= used.counted + CHECKPOINT_COMMITS:
-            last = log.last_checkpoint(path)
-            used.files = UNKNOWN_FILES if last is None else max(last.actions, UNKNOWN_FILES)
-            used.counted = used.version
         if used.files > self.most_files:
             return
         with self._guard:
@@ -113,7 +108,9 @@ def _opened_anew(path: str) -> _Opened:
     version = log.latest_version(path, missing_ok=True)
     stamp = log_files.stamp(path, version)  # before the table is read: one that takes its place meanwhile has another
     table = DeltaTable(path)
-    return _Opened(table=table, version=version, stamp=stamp, whole=int(table.version()))
+    last = log.last_checkpoint(path)
+    files = UNKNOWN_FILES if last is None else max(last.actions, UNKNOWN_FILES)
+    return _Opened(table=table, version=version, stamp=stamp, whole=int(table.version()), files=files)
 
 
 def _read_on(path: str, table: DeltaTable) -> None:

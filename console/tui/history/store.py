@@ -47,8 +47,8 @@ class HistoryStore:
     async def _read(self, name: str) -> None:
         again = True
         while again:
-            self._again.discard(name)
             async with self._slots:
+                self._again.discard(name)  # a request while this one waited for its turn is answered by it
                 past, error = await _answer(self._cockpit.history(name))
             again = name in self._again
             errors = {region: why for region, why in self.state.errors.items() if region != name}
