@@ -67,11 +67,13 @@ def hour_of(
 ) -> tuple[Value, ...]:
     """The last hour's samples in that many columns; a rollout's rows of history count as rows."""
     until = (int(at) // 60 + 1) * 60.0  # redrawn once a minute
+    since = until - HOUR
     points = [
         (sample.at, sample.lag if figure == "lag" else max(sample.rows, sample.backfill))
         for sample in samples(view, feed)
+        if sample.at >= since  # an earlier one would stand for the first column's time, which may be minutes
     ]
-    return spread(points, until - HOUR, until, columns, hold=HOUR / columns) if points else ()
+    return spread(points, since, until, columns, hold=HOUR / columns) if points else ()
 
 
 def samples(view: RegionView, feed: str = "") -> tuple[FeedSample, ...]:
